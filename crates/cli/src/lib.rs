@@ -1,0 +1,1 @@
+//! The command line programs' language: options, arguments, screens, exit codes.

@@ -1,0 +1,1 @@
+//! Master and minion configuration files, typed and checked.

@@ -1,0 +1,1 @@
+//! Keys, signatures and sealed messages, without any socket.

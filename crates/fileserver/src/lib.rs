@@ -1,0 +1,1 @@
+//! File roots: what a master serves to its minions.

@@ -1,0 +1,1 @@
+//! The core grains of a Linux machine.

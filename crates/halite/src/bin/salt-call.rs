@@ -1,0 +1,3 @@
+//! `salt-call`.
+
+fn main() {}

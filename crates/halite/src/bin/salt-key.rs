@@ -1,0 +1,3 @@
+//! `salt-key`.
+
+fn main() {}

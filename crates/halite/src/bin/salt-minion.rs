@@ -1,0 +1,3 @@
+//! `salt-minion`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The pki directory of a master and everything that is done to it.

@@ -1,0 +1,1 @@
+//! Execution modules: the functions a minion can run.

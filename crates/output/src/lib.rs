@@ -1,0 +1,1 @@
+//! Outputters: values to the text that Salt's tools print.

@@ -1,0 +1,1 @@
+//! What a process owes its operating system: identity, background, pid file, logs, readiness.

@@ -1,0 +1,1 @@
+//! What a master keeps on disk: the job cache and the minion data cache.

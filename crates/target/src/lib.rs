@@ -1,0 +1,1 @@
+//! Who is meant: the target language of Salt.

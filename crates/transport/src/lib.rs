@@ -1,0 +1,1 @@
+//! Sockets: ZeroMQ towards the fleet, stream sockets for the local event bus.

@@ -1,0 +1,1 @@
+//! YAML 1.1 as Salt reads it, with the place of every node.

@@ -1,0 +1,1 @@
+//! The real binaries on loopback, and real Salt as their peer.

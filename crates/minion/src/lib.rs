@@ -1,1 +1,3 @@
-//! The minion daemon and salt-call: one link per master, one of everything else.
+//! The minion: one link per master, one of everything else.
+
+pub mod core;

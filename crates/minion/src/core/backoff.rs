@@ -1,0 +1,93 @@
+//! How long to wait before the next try: growing, bounded, and spread by
+//! chance so that a fleet does not return to a master in one instant.
+
+use std::time::Duration;
+
+/// A growing pause. The random numbers come from a small generator that is
+/// seeded by the caller, so that a simulated run can be repeated.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    first: Duration,
+    max: Duration,
+    next: Duration,
+    chance: Chance,
+}
+
+impl Backoff {
+    /// Pauses that start at `first` and double up to `max`.
+    pub fn new(first: Duration, max: Duration, seed: u64) -> Self {
+        Self { first, max: max.max(first), next: first, chance: Chance(seed) }
+    }
+
+    /// Forgets the growth: the last try succeeded.
+    pub fn reset(&mut self) {
+        self.next = self.first;
+    }
+
+    /// The next pause: between half and all of the grown value.
+    pub fn pause(&mut self) -> Duration {
+        let whole = self.next;
+        self.next = whole.saturating_mul(2).min(self.max);
+        let half = whole / 2;
+        half + self.chance.up_to(whole - half)
+    }
+}
+
+/// A small seeded generator (splitmix64): for spreading in time, never for
+/// secrets.
+#[derive(Clone, Debug)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// A generator that yields the same numbers for the same seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A duration from nothing to all of `span`, to the microsecond.
+    pub fn up_to(&mut self, span: Duration) -> Duration {
+        let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        match micros {
+            0 => Duration::ZERO,
+            _ => Duration::from_micros(self.next_u64() % micros.saturating_add(1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_within_bounds_and_start_again_after_success() {
+        let (first, max) = (Duration::from_millis(100), Duration::from_secs(2));
+        let mut backoff = Backoff::new(first, max, 7);
+        let mut whole = first;
+        for _ in 0..20 {
+            let pause = backoff.pause();
+            assert!(pause >= whole / 2 && pause <= whole, "{pause:?} of {whole:?}");
+            whole = (whole * 2).min(max);
+        }
+        backoff.reset();
+        assert!(backoff.pause() <= first);
+    }
+
+    #[test]
+    fn the_same_seed_waits_the_same_time() {
+        let pauses = |seed| {
+            let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60), seed);
+            (0..5).map(|_| backoff.pause()).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(1), pauses(1));
+        assert_ne!(pauses(1), pauses(2));
+    }
+}

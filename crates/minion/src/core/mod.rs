@@ -1,0 +1,9 @@
+//! What the minion thinks, apart from what it does: no socket, no clock, no
+//! random source, no thread. Time and chance come in as arguments, effects go
+//! out as values, so a fleet of masters can be simulated in microseconds.
+
+pub mod backoff;
+pub mod jobs;
+pub mod link;
+pub mod ports;
+pub mod rotation;

@@ -1,1 +1,16 @@
 //! Who is meant: the target language of Salt.
+//!
+//! Everything here is pure: patterns and data in, yes or no out. The master
+//! predicts with it who will answer; the minion decides with it whether it is
+//! meant.
+//!
+//! Invariant: a pattern from a request never panics and never runs without a
+//! bound, whatever it says.
+
+pub mod error;
+pub mod glob;
+pub mod limits;
+pub mod list;
+pub mod pcre;
+
+pub use error::TargetError;

@@ -1,0 +1,13 @@
+//! Bounds on what a target from a request may cost.
+
+/// Longest target expression that is parsed, in bytes; a longer one is an
+/// error.
+pub const EXPRESSION_BYTES_MAX: usize = 1024 * 1024;
+
+/// Steps that matching one regular expression against one text may take; past
+/// it the match is an error and nobody is meant.
+pub const REGEX_STEPS_MAX: usize = 200_000;
+
+/// Memory of one compiled regular expression, in bytes; a larger one is an
+/// error.
+pub const REGEX_BYTES_MAX: usize = 2 * 1024 * 1024;

@@ -131,13 +131,20 @@ text_id! {
 }
 
 text_id! {
-    /// A request's nonce: 32 lower-case hexadecimal digits.
+    /// A request's nonce: 32 ASCII letters and digits. Ours and Salt's are
+    /// hexadecimal.
     Nonce, "nonce", check_nonce
 }
 
 impl Jid {
     /// Digits in the part that names the time.
     pub const DIGITS: usize = 20;
+
+    /// Takes the digits of a moment, which the caller has just written.
+    pub(crate) fn from_digits(digits: String) -> Self {
+        debug_assert_eq!(check_jid(&digits), Ok(()));
+        Self(digits)
+    }
 
     /// The time part, without a `_<pid>` suffix.
     pub fn digits(&self) -> &str {
@@ -153,6 +160,9 @@ impl SaltEnv {
 }
 
 impl Nonce {
+    /// Bytes of a nonce, as it stands in front of an encrypted reply.
+    pub const BYTES: usize = 32;
+
     /// Makes a nonce of 16 random bytes.
     pub fn from_random(random: [u8; 16]) -> Self {
         use fmt::Write;
@@ -288,19 +298,18 @@ fn check_tag(text: &str) -> Result<(), &'static str> {
         Err("it is empty")
     } else if text.len() > BYTES_MAX {
         Err("it is longer than 4096 bytes")
-    } else if text.contains("\n\n") {
-        Err("it contains a blank line")
+    } else if text.contains("\n\n") || text.ends_with('\n') {
+        Err("it contains a blank line or ends with a line break")
     } else {
         Ok(())
     }
 }
 
 fn check_nonce(text: &str) -> Result<(), &'static str> {
-    let good = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if text.len() == 32 && text.bytes().all(good) {
+    if text.len() == Nonce::BYTES && text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         Ok(())
     } else {
-        Err("it is not 32 lower-case hexadecimal digits")
+        Err("it is not 32 letters and digits")
     }
 }
 

@@ -7,6 +7,9 @@
 //! the network is checked while it is decoded, never later.
 
 pub mod ids;
+pub mod limits;
+pub mod msgpack;
+pub mod time;
 pub mod value;
 
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};

@@ -1,0 +1,434 @@
+//! Bytes to values, the three ways Salt reads them.
+//!
+//! Invariant: what a header declares is believed only as far as bytes follow
+//! it; nothing is allocated for the rest.
+
+use thiserror::Error;
+
+use super::marker;
+use super::scan::Scanner;
+use crate::limits::Limits;
+use crate::{Map, Value, time};
+
+/// What the `str` and `bin` families of the format are read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Both become text where they are UTF-8, else bytes: network messages.
+    Wire,
+    /// Both stay bytes, also as keys: the answers to raw requests.
+    Raw,
+    /// `str` is text (bytes where it is not UTF-8), `bin` is bytes: events and
+    /// cache files.
+    Modern,
+}
+
+/// Why bytes are no message. Positions are byte offsets from its start.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnpackError {
+    /// The message ends within a value.
+    #[error("the message ends at byte {at}, within a value")]
+    Truncated {
+        /// Where the missing part should begin.
+        at: usize,
+    },
+    /// More follows the value.
+    #[error("{left} more bytes follow the value that ends at byte {at}")]
+    Trailing {
+        /// Where the value ends.
+        at: usize,
+        /// How many bytes follow.
+        left: usize,
+    },
+    /// The byte 0xc1, which begins no value.
+    #[error("no value begins with the byte at {at}")]
+    Unused {
+        /// Where it is.
+        at: usize,
+    },
+    /// The message is longer than the limit, or says so.
+    #[error("the message has more than {max} bytes")]
+    TooLarge {
+        /// The limit.
+        max: usize,
+    },
+    /// Lists and maps are nested beyond the limit.
+    #[error("the value at byte {at} is nested deeper than {max} levels")]
+    TooDeep {
+        /// Where the value that is too deep begins.
+        at: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// There are more values than the limit.
+    #[error("the message has more than {max} values, counted up to byte {at}")]
+    TooManyItems {
+        /// Where the list or map begins that has too many.
+        at: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A list or a map is the key of a map.
+    #[error("the map key at byte {at} is a {kind}")]
+    BadKey {
+        /// Where the key begins.
+        at: usize,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// An extension that has a meaning holds something else.
+    #[error("the extension {code} at byte {at} is not {expected}")]
+    BadExt {
+        /// Where the extension begins.
+        at: usize,
+        /// Its code.
+        code: i8,
+        /// What its data should have been.
+        expected: &'static str,
+    },
+}
+
+/// Reads a network message: text where it is UTF-8, else bytes.
+///
+/// # Errors
+/// When the bytes are not exactly one value within the limits.
+pub fn unpack_wire(bytes: &[u8]) -> Result<Value, UnpackError> {
+    unpack(bytes, Reading::Wire)
+}
+
+/// Reads a message whose strings all stay bytes, keys too.
+///
+/// # Errors
+/// When the bytes are not exactly one value within the limits.
+pub fn unpack_raw(bytes: &[u8]) -> Result<Value, UnpackError> {
+    unpack(bytes, Reading::Raw)
+}
+
+/// Reads an event or a file: `str` is text and `bin` is bytes.
+///
+/// # Errors
+/// When the bytes are not exactly one value within the limits.
+pub fn unpack_modern(bytes: &[u8]) -> Result<Value, UnpackError> {
+    unpack(bytes, Reading::Modern)
+}
+
+/// Reads one value that fills `bytes`.
+///
+/// # Errors
+/// When the bytes are not exactly one value within the limits.
+pub fn unpack(bytes: &[u8], reading: Reading) -> Result<Value, UnpackError> {
+    unpack_with(bytes, reading, &Limits::MESSAGE)
+}
+
+/// Reads one value that fills `bytes`, within limits of the caller's choice.
+///
+/// # Errors
+/// When the bytes are not exactly one value within the limits.
+pub fn unpack_with(bytes: &[u8], reading: Reading, limits: &Limits) -> Result<Value, UnpackError> {
+    if bytes.len() > limits.bytes_max {
+        return Err(UnpackError::TooLarge {
+            max: limits.bytes_max,
+        });
+    }
+    let mut reader = Reader::new(bytes, reading, limits);
+    let value = reader.value(0)?;
+    match bytes.len() - reader.at {
+        0 => Ok(value),
+        left => Err(UnpackError::Trailing {
+            at: reader.at,
+            left,
+        }),
+    }
+}
+
+/// Reads the first value of a bare stream, with the number of bytes it took;
+/// `None` when more bytes are needed.
+///
+/// A caller that reads a long value in many pieces holds a [`Scanner`] instead,
+/// which does not start over with each piece.
+///
+/// # Errors
+/// When the bytes cannot be the beginning of a value within the limits.
+pub fn unpack_prefix(
+    bytes: &[u8],
+    reading: Reading,
+) -> Result<Option<(Value, usize)>, UnpackError> {
+    let limits = Limits::MESSAGE;
+    let Some(end) = Scanner::new(limits).scan(bytes)? else {
+        return Ok(None);
+    };
+    let value = unpack_with(bytes.get(..end).unwrap_or(bytes), reading, &limits)?;
+    Ok(Some((value, end)))
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    reading: Reading,
+    limits: &'a Limits,
+    items: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], reading: Reading, limits: &'a Limits) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            reading,
+            limits,
+            items: 0,
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, UnpackError> {
+        let start = self.at;
+        let [first] = self.array()?;
+        Ok(match first {
+            0x00..=0x7f => Value::Int(first.into()),
+            0x80..=0x8f => self.map(start, (first & 0x0f).into(), depth)?,
+            0x90..=0x9f => self.list(start, (first & 0x0f).into(), depth)?,
+            0xa0..=0xbf => self.str((first & 0x1f).into())?,
+            marker::NIL => Value::Nil,
+            0xc1 => return Err(UnpackError::Unused { at: start }),
+            marker::FALSE => Value::Bool(false),
+            marker::TRUE => Value::Bool(true),
+            marker::BIN_8 => {
+                let len = self.len_8()?;
+                self.bin(len)?
+            }
+            marker::BIN_16 => {
+                let len = self.len_16()?;
+                self.bin(len)?
+            }
+            marker::BIN_32 => {
+                let len = self.len_32()?;
+                self.bin(len)?
+            }
+            marker::EXT_8 => {
+                let len = self.len_8()?;
+                self.ext(start, len)?
+            }
+            marker::EXT_16 => {
+                let len = self.len_16()?;
+                self.ext(start, len)?
+            }
+            marker::EXT_32 => {
+                let len = self.len_32()?;
+                self.ext(start, len)?
+            }
+            marker::FLOAT_32 => Value::Float(f32::from_be_bytes(self.array()?).into()),
+            marker::FLOAT_64 => Value::Float(f64::from_be_bytes(self.array()?)),
+            marker::UINT_8 => Value::Int(u8::from_be_bytes(self.array()?).into()),
+            marker::UINT_16 => Value::Int(u16::from_be_bytes(self.array()?).into()),
+            marker::UINT_32 => Value::Int(u32::from_be_bytes(self.array()?).into()),
+            marker::UINT_64 => Value::Int(u64::from_be_bytes(self.array()?).into()),
+            marker::INT_8 => Value::Int(i8::from_be_bytes(self.array()?).into()),
+            marker::INT_16 => Value::Int(i16::from_be_bytes(self.array()?).into()),
+            marker::INT_32 => Value::Int(i32::from_be_bytes(self.array()?).into()),
+            marker::INT_64 => Value::Int(i64::from_be_bytes(self.array()?).into()),
+            marker::FIX_EXT_1 => self.ext(start, 1)?,
+            marker::FIX_EXT_2 => self.ext(start, 2)?,
+            marker::FIX_EXT_4 => self.ext(start, 4)?,
+            marker::FIX_EXT_8 => self.ext(start, 8)?,
+            marker::FIX_EXT_16 => self.ext(start, 16)?,
+            marker::STR_8 => {
+                let len = self.len_8()?;
+                self.str(len)?
+            }
+            marker::STR_16 => {
+                let len = self.len_16()?;
+                self.str(len)?
+            }
+            marker::STR_32 => {
+                let len = self.len_32()?;
+                self.str(len)?
+            }
+            marker::ARRAY_16 => {
+                let len = self.len_16()?;
+                self.list(start, len, depth)?
+            }
+            marker::ARRAY_32 => {
+                let len = self.len_32()?;
+                self.list(start, len, depth)?
+            }
+            marker::MAP_16 => {
+                let len = self.len_16()?;
+                self.map(start, len, depth)?
+            }
+            marker::MAP_32 => {
+                let len = self.len_32()?;
+                self.map(start, len, depth)?
+            }
+            0xe0..=0xff => Value::Int(i8::from_be_bytes([first]).into()),
+        })
+    }
+
+    fn list(&mut self, start: usize, len: usize, depth: usize) -> Result<Value, UnpackError> {
+        self.enter(start, len, 1, depth)?;
+        let mut items = Vec::with_capacity(len.min(PREALLOCATED_MAX));
+        for _ in 0..len {
+            items.push(self.value(depth + 1)?);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn map(&mut self, start: usize, len: usize, depth: usize) -> Result<Value, UnpackError> {
+        self.enter(start, len, 2, depth)?;
+        let mut map = Map::with_capacity(len.min(PREALLOCATED_MAX));
+        for _ in 0..len {
+            let key_at = self.at;
+            let key = self.value(depth + 1)?;
+            if matches!(key, Value::List(_) | Value::Map(_)) {
+                return Err(UnpackError::BadKey {
+                    at: key_at,
+                    kind: key.type_name(),
+                });
+            }
+            let value = self.value(depth + 1)?;
+            map.insert(key, value);
+        }
+        Ok(Value::Map(map))
+    }
+
+    /// Checks the limits for a list or map of `len` parts of `width` values.
+    fn enter(
+        &mut self,
+        start: usize,
+        len: usize,
+        width: usize,
+        depth: usize,
+    ) -> Result<(), UnpackError> {
+        if depth >= self.limits.depth_max {
+            return Err(UnpackError::TooDeep {
+                at: start,
+                max: self.limits.depth_max,
+            });
+        }
+        // A declared length that no bytes follow for is a truncated message;
+        // only values that are there count.
+        let values = len.saturating_mul(width);
+        if values > self.left() {
+            return Err(UnpackError::Truncated {
+                at: self.bytes.len(),
+            });
+        }
+        self.items = self.items.saturating_add(values);
+        if self.items > self.limits.items_max {
+            return Err(UnpackError::TooManyItems {
+                at: start,
+                max: self.limits.items_max,
+            });
+        }
+        Ok(())
+    }
+
+    fn str(&mut self, len: usize) -> Result<Value, UnpackError> {
+        let bytes = self.take(len)?;
+        Ok(match self.reading {
+            Reading::Raw => Value::Bytes(bytes.to_vec()),
+            Reading::Wire | Reading::Modern => text_or_bytes(bytes),
+        })
+    }
+
+    fn bin(&mut self, len: usize) -> Result<Value, UnpackError> {
+        let bytes = self.take(len)?;
+        Ok(match self.reading {
+            Reading::Wire => text_or_bytes(bytes),
+            Reading::Raw | Reading::Modern => Value::Bytes(bytes.to_vec()),
+        })
+    }
+
+    fn ext(&mut self, start: usize, len: usize) -> Result<Value, UnpackError> {
+        let [code] = self.array()?;
+        let code = i8::from_be_bytes([code]);
+        let data = self.take(len)?;
+        let bad = |expected| UnpackError::BadExt {
+            at: start,
+            code,
+            expected,
+        };
+        match code {
+            EXT_DATETIME if time::parse_datetime(data).is_none() => Err(bad("a date and time")),
+            EXT_CONSTANT if !is_constant(data) => Err(bad("a name and a value")),
+            EXT_DATETIME | EXT_CONSTANT => Ok(Value::Ext(code, data.to_vec())),
+            // Salt keeps the data of codes it does not know.
+            _ => Ok(match self.reading {
+                Reading::Wire => text_or_bytes(data),
+                Reading::Raw | Reading::Modern => Value::Bytes(data.to_vec()),
+            }),
+        }
+    }
+
+    fn len_8(&mut self) -> Result<usize, UnpackError> {
+        Ok(u8::from_be_bytes(self.array()?).into())
+    }
+
+    fn len_16(&mut self) -> Result<usize, UnpackError> {
+        Ok(u16::from_be_bytes(self.array()?).into())
+    }
+
+    fn len_32(&mut self) -> Result<usize, UnpackError> {
+        let len = u32::from_be_bytes(self.array()?);
+        Ok(usize::try_from(len).unwrap_or(usize::MAX))
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], UnpackError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        match rest.first_chunk() {
+            Some(chunk) => {
+                self.at += N;
+                Ok(*chunk)
+            }
+            None => Err(self.truncated()),
+        }
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], UnpackError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        match rest.get(..len) {
+            Some(taken) => {
+                self.at += len;
+                Ok(taken)
+            }
+            None => Err(self.truncated()),
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    fn truncated(&self) -> UnpackError {
+        UnpackError::Truncated {
+            at: self.bytes.len(),
+        }
+    }
+}
+
+/// Most parts that a list or map gets room for before they are read: a header
+/// may announce more than will follow.
+const PREALLOCATED_MAX: usize = 1024;
+
+/// The extension for a date and time.
+pub(crate) const EXT_DATETIME: i8 = 78;
+/// The extension for a constant of Salt's loader: a packed `[name, value]`.
+pub(crate) const EXT_CONSTANT: i8 = 79;
+
+fn text_or_bytes(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Value::Str(text.to_owned()),
+        Err(_) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+/// Whether `data` is a packed list of a name and a value. It is looked at
+/// without building the value, which would let extensions nest without limit.
+fn is_constant(data: &[u8]) -> bool {
+    const PAIR: u8 = marker::FIX_ARRAY | 2;
+    let name_is_text = matches!(
+        data.get(1),
+        Some(0xa0..=0xbf | &marker::STR_8 | &marker::STR_16 | &marker::STR_32)
+    );
+    data.first() == Some(&PAIR)
+        && name_is_text
+        && matches!(Scanner::new(Limits::MESSAGE).scan(data), Ok(Some(end)) if end == data.len())
+}

@@ -1,0 +1,467 @@
+//! Values to bytes, exactly as Salt's packer would write them.
+//!
+//! Invariant: every value has one packed form per packing, so that what a peer
+//! signed can be packed again and compared.
+
+use thiserror::Error;
+
+use super::marker;
+use crate::limits::DEPTH_MAX;
+use crate::{Map, Value};
+
+/// One of Salt's two ways to pack text and bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// Text and bytes in one family, never `str8`.
+    Wire,
+    /// Text in the `str` family, bytes in the `bin` family.
+    Modern,
+}
+
+/// Why a value cannot be packed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PackError {
+    /// Lists and maps are nested beyond [`DEPTH_MAX`].
+    #[error("the value is nested deeper than {DEPTH_MAX} levels")]
+    TooDeep,
+    /// A text, list or map has more than 2^32-1 parts.
+    #[error("a {kind} has {len} parts, more than the format can hold")]
+    TooLong {
+        /// What it is.
+        kind: &'static str,
+        /// How many parts it has.
+        len: usize,
+    },
+}
+
+/// Packs `value` for the network: text and bytes in one family.
+///
+/// # Errors
+/// When the value is nested too deeply or holds something too long.
+pub fn pack_wire(value: &Value) -> Result<Vec<u8>, PackError> {
+    pack(value, Packing::Wire)
+}
+
+/// Packs `value` for events, tcp frames and files: `bin` for bytes.
+///
+/// # Errors
+/// When the value is nested too deeply or holds something too long.
+pub fn pack_modern(value: &Value) -> Result<Vec<u8>, PackError> {
+    pack(value, Packing::Modern)
+}
+
+/// Packs `value` in the given way.
+///
+/// # Errors
+/// When the value is nested too deeply or holds something too long.
+pub fn pack(value: &Value, packing: Packing) -> Result<Vec<u8>, PackError> {
+    let mut writer = Writer::with_capacity(packing, packed_len(value, packing));
+    writer.value(value)?;
+    Ok(writer.into_bytes())
+}
+
+/// Packs `map` in the given way.
+///
+/// # Errors
+/// When the map is nested too deeply or holds something too long.
+pub fn pack_map(map: &Map, packing: Packing) -> Result<Vec<u8>, PackError> {
+    let mut writer = Writer::with_capacity(packing, map_len(map, packing, 0));
+    writer.map(map)?;
+    Ok(writer.into_bytes())
+}
+
+/// How many bytes `value` takes when packed; what is nested too deeply to be
+/// packed is not counted.
+pub fn packed_len(value: &Value, packing: Packing) -> usize {
+    value_len(value, packing, 0)
+}
+
+/// Writes packed values one after the other, for messages whose shape is known.
+#[derive(Debug)]
+pub struct Writer {
+    out: Vec<u8>,
+    packing: Packing,
+}
+
+impl Writer {
+    /// A writer with room for `bytes`.
+    pub fn with_capacity(packing: Packing, bytes: usize) -> Self {
+        Self {
+            out: Vec::with_capacity(bytes),
+            packing,
+        }
+    }
+
+    /// A writer that goes on after `out`.
+    pub fn append_to(packing: Packing, out: Vec<u8>) -> Self {
+        Self { out, packing }
+    }
+
+    /// Writes `None`.
+    pub fn nil(&mut self) {
+        self.out.push(marker::NIL);
+    }
+
+    /// Writes a boolean.
+    pub fn bool(&mut self, value: bool) {
+        self.out
+            .push(if value { marker::TRUE } else { marker::FALSE });
+    }
+
+    /// Writes an integer in its shortest form; one beyond 64 bits becomes
+    /// decimal text, as Salt does with integer job ids.
+    pub fn int(&mut self, value: i128) {
+        if let Ok(value) = u64::try_from(value) {
+            self.uint(value);
+        } else if let Ok(value) = i64::try_from(value) {
+            self.negative(value);
+        } else {
+            // At most 40 characters: it cannot be too long.
+            let _ = self.str(&value.to_string());
+        }
+    }
+
+    /// Writes a float.
+    pub fn float(&mut self, value: f64) {
+        self.out.push(marker::FLOAT_64);
+        self.out.extend_from_slice(&value.to_be_bytes());
+    }
+
+    /// Writes text.
+    ///
+    /// # Errors
+    /// When it is longer than the format can hold.
+    pub fn str(&mut self, text: &str) -> Result<(), PackError> {
+        self.str_family(text.as_bytes())
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// When they are more than the format can hold.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), PackError> {
+        match self.packing {
+            Packing::Wire => self.str_family(bytes),
+            Packing::Modern => {
+                self.sized(
+                    "byte string",
+                    bytes.len(),
+                    Some(marker::BIN_8),
+                    marker::BIN_16,
+                    marker::BIN_32,
+                )?;
+                self.out.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins a list of `len` values, which the caller writes next.
+    ///
+    /// # Errors
+    /// When it is longer than the format can hold.
+    pub fn begin_list(&mut self, len: usize) -> Result<(), PackError> {
+        match u8::try_from(len) {
+            Ok(short) if short < 16 => {
+                self.out.push(marker::FIX_ARRAY | short);
+                Ok(())
+            }
+            _ => self.sized("list", len, None, marker::ARRAY_16, marker::ARRAY_32),
+        }
+    }
+
+    /// Begins a map of `len` keys, which the caller writes next, each followed
+    /// by its value.
+    ///
+    /// # Errors
+    /// When it is longer than the format can hold.
+    pub fn begin_map(&mut self, len: usize) -> Result<(), PackError> {
+        match u8::try_from(len) {
+            Ok(short) if short < 16 => {
+                self.out.push(marker::FIX_MAP | short);
+                Ok(())
+            }
+            _ => self.sized("map", len, None, marker::MAP_16, marker::MAP_32),
+        }
+    }
+
+    /// Writes an extension.
+    ///
+    /// # Errors
+    /// When its data is longer than the format can hold.
+    pub fn ext(&mut self, code: i8, data: &[u8]) -> Result<(), PackError> {
+        let fixed = match data.len() {
+            1 => Some(marker::FIX_EXT_1),
+            2 => Some(marker::FIX_EXT_2),
+            4 => Some(marker::FIX_EXT_4),
+            8 => Some(marker::FIX_EXT_8),
+            16 => Some(marker::FIX_EXT_16),
+            _ => None,
+        };
+        match fixed {
+            Some(fixed) => self.out.push(fixed),
+            None => self.sized(
+                "extension",
+                data.len(),
+                Some(marker::EXT_8),
+                marker::EXT_16,
+                marker::EXT_32,
+            )?,
+        }
+        self.out.extend_from_slice(&code.to_be_bytes());
+        self.out.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Writes a value of any kind.
+    ///
+    /// # Errors
+    /// When it is nested too deeply or holds something too long.
+    pub fn value(&mut self, value: &Value) -> Result<(), PackError> {
+        self.value_at(value, 0)
+    }
+
+    /// Writes a map.
+    ///
+    /// # Errors
+    /// When it is nested too deeply or holds something too long.
+    pub fn map(&mut self, map: &Map) -> Result<(), PackError> {
+        self.map_at(map, 0)
+    }
+
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+
+    fn value_at(&mut self, value: &Value, depth: usize) -> Result<(), PackError> {
+        match value {
+            Value::Nil => self.nil(),
+            Value::Bool(value) => self.bool(*value),
+            Value::Int(value) => self.int(*value),
+            Value::Float(value) => self.float(*value),
+            Value::Str(text) => self.str(text)?,
+            Value::Bytes(bytes) => self.bytes(bytes)?,
+            Value::List(items) => {
+                if depth >= DEPTH_MAX {
+                    return Err(PackError::TooDeep);
+                }
+                self.begin_list(items.len())?;
+                for item in items {
+                    self.value_at(item, depth + 1)?;
+                }
+            }
+            Value::Map(map) => self.map_at(map, depth)?,
+            Value::Ext(code, data) => self.ext(*code, data)?,
+        }
+        Ok(())
+    }
+
+    fn map_at(&mut self, map: &Map, depth: usize) -> Result<(), PackError> {
+        if depth >= DEPTH_MAX {
+            return Err(PackError::TooDeep);
+        }
+        self.begin_map(map.len())?;
+        for (key, value) in map {
+            self.value_at(key, depth + 1)?;
+            self.value_at(value, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn uint(&mut self, value: u64) {
+        if let Ok(value) = u8::try_from(value) {
+            if value < 0x80 {
+                self.out.push(value);
+            } else {
+                self.out.extend_from_slice(&[marker::UINT_8, value]);
+            }
+        } else if let Ok(value) = u16::try_from(value) {
+            self.out.push(marker::UINT_16);
+            self.out.extend_from_slice(&value.to_be_bytes());
+        } else if let Ok(value) = u32::try_from(value) {
+            self.out.push(marker::UINT_32);
+            self.out.extend_from_slice(&value.to_be_bytes());
+        } else {
+            self.out.push(marker::UINT_64);
+            self.out.extend_from_slice(&value.to_be_bytes());
+        }
+    }
+
+    fn negative(&mut self, value: i64) {
+        if let Ok(value) = i8::try_from(value) {
+            if value < -32 {
+                self.out.push(marker::INT_8);
+            }
+            self.out.extend_from_slice(&value.to_be_bytes());
+        } else if let Ok(value) = i16::try_from(value) {
+            self.out.push(marker::INT_16);
+            self.out.extend_from_slice(&value.to_be_bytes());
+        } else if let Ok(value) = i32::try_from(value) {
+            self.out.push(marker::INT_32);
+            self.out.extend_from_slice(&value.to_be_bytes());
+        } else {
+            self.out.push(marker::INT_64);
+            self.out.extend_from_slice(&value.to_be_bytes());
+        }
+    }
+
+    fn str_family(&mut self, bytes: &[u8]) -> Result<(), PackError> {
+        match u8::try_from(bytes.len()) {
+            Ok(short) if short < 32 => self.out.push(marker::FIX_STR | short),
+            _ => {
+                let eight = match self.packing {
+                    Packing::Wire => None,
+                    Packing::Modern => Some(marker::STR_8),
+                };
+                self.sized("text", bytes.len(), eight, marker::STR_16, marker::STR_32)?;
+            }
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes the shortest of a kind's headers that can hold `len`.
+    fn sized(
+        &mut self,
+        kind: &'static str,
+        len: usize,
+        eight: Option<u8>,
+        sixteen: u8,
+        thirty_two: u8,
+    ) -> Result<(), PackError> {
+        if let (Some(eight), Ok(len)) = (eight, u8::try_from(len)) {
+            self.out.extend_from_slice(&[eight, len]);
+        } else if let Ok(len) = u16::try_from(len) {
+            self.out.push(sixteen);
+            self.out.extend_from_slice(&len.to_be_bytes());
+        } else if let Ok(len) = u32::try_from(len) {
+            self.out.push(thirty_two);
+            self.out.extend_from_slice(&len.to_be_bytes());
+        } else {
+            return Err(PackError::TooLong { kind, len });
+        }
+        Ok(())
+    }
+}
+
+fn value_len(value: &Value, packing: Packing, depth: usize) -> usize {
+    match value {
+        Value::Nil | Value::Bool(_) => 1,
+        Value::Int(value) => int_len(*value, packing),
+        Value::Float(_) => 9,
+        Value::Str(text) => text_len(text.len(), packing),
+        Value::Bytes(bytes) => match packing {
+            Packing::Wire => text_len(bytes.len(), packing),
+            Packing::Modern => sized_len(bytes.len(), true) + bytes.len(),
+        },
+        Value::List(_) if depth >= DEPTH_MAX => 0,
+        Value::List(items) => {
+            let parts = items.iter().map(|item| value_len(item, packing, depth + 1));
+            list_header_len(items.len()) + parts.sum::<usize>()
+        }
+        Value::Map(map) => map_len(map, packing, depth),
+        Value::Ext(_, data) => match data.len() {
+            1 | 2 | 4 | 8 | 16 => 2 + data.len(),
+            len => sized_len(len, true) + 1 + len,
+        },
+    }
+}
+
+fn map_len(map: &Map, packing: Packing, depth: usize) -> usize {
+    if depth >= DEPTH_MAX {
+        return 0;
+    }
+    let parts = map.iter().map(|(key, value)| {
+        value_len(key, packing, depth + 1) + value_len(value, packing, depth + 1)
+    });
+    list_header_len(map.len()) + parts.sum::<usize>()
+}
+
+fn int_len(value: i128, packing: Packing) -> usize {
+    match value {
+        -0x20..=0x7f => 1,
+        -0x80..=0xff => 2,
+        -0x8000..=0xffff => 3,
+        -0x8000_0000..=0xffff_ffff => 5,
+        -0x8000_0000_0000_0000..=0xffff_ffff_ffff_ffff => 9,
+        _ => text_len(value.to_string().len(), packing),
+    }
+}
+
+fn text_len(len: usize, packing: Packing) -> usize {
+    match len {
+        0..32 => 1 + len,
+        _ => sized_len(len, packing == Packing::Modern) + len,
+    }
+}
+
+fn sized_len(len: usize, has_eight: bool) -> usize {
+    match len {
+        0..=0xff if has_eight => 2,
+        0..=0xffff => 3,
+        _ => 5,
+    }
+}
+
+fn list_header_len(len: usize) -> usize {
+    match len {
+        0..16 => 1,
+        16..=0xffff => 3,
+        _ => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_take_the_shortest_form() {
+        let cases: [(i128, &[u8]); 9] = [
+            (0, &[0]),
+            (127, &[0x7f]),
+            (128, &[0xcc, 0x80]),
+            (256, &[0xcd, 1, 0]),
+            (-1, &[0xff]),
+            (-32, &[0xe0]),
+            (-33, &[0xd0, 0xdf]),
+            (-129, &[0xd1, 0xff, 0x7f]),
+            (1 << 32, &[0xcf, 0, 0, 0, 1, 0, 0, 0, 0]),
+        ];
+        for (int, packed) in cases {
+            assert_eq!(pack_wire(&Value::Int(int)).unwrap(), packed, "{int}");
+        }
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_decimal_text() {
+        let packed = pack_wire(&Value::Int(1 << 64)).unwrap();
+        assert_eq!(packed, b"\xb418446744073709551616");
+    }
+
+    #[test]
+    fn the_wire_has_no_str8_and_no_bin() {
+        let text = Value::from("a".repeat(40));
+        let bytes = Value::Bytes(vec![0xff; 3]);
+        assert_eq!(pack_wire(&text).unwrap()[..3], [0xda, 0, 40]);
+        assert_eq!(pack_wire(&bytes).unwrap()[..1], [0xa3]);
+        assert_eq!(pack_modern(&text).unwrap()[..2], [0xd9, 40]);
+        assert_eq!(pack_modern(&bytes).unwrap()[..2], [0xc4, 3]);
+    }
+
+    #[test]
+    fn what_is_too_deep_is_refused_and_not_overflown() {
+        let nest = |levels: usize| {
+            (0..levels).fold(Value::Nil, |inside, level| {
+                if level % 2 == 0 {
+                    Value::List(vec![inside])
+                } else {
+                    Value::Map(Map::from([("k", inside)]))
+                }
+            })
+        };
+        assert!(pack_wire(&nest(DEPTH_MAX)).is_ok());
+        assert_eq!(pack_wire(&nest(DEPTH_MAX + 1)), Err(PackError::TooDeep));
+    }
+}

@@ -1,1 +1,25 @@
 //! Execution modules: the functions a minion can run.
+//!
+//! [`run_function`] is the way in: it finds the function, binds its arguments
+//! and turns whatever happens into an [`Outcome`]. Functions see the minion
+//! only through [`MinionContext`].
+
+pub mod args;
+mod call;
+mod context;
+mod error;
+mod job;
+mod limits;
+mod modules;
+pub mod python;
+mod registry;
+mod run;
+mod signature;
+
+pub use call::Call;
+pub use context::{ContextError, MinionContext, PillarRequest, Refresh};
+pub use error::{CallError, CallResult};
+pub use job::{Cancel, GroupGuard, Job};
+pub use registry::{Function, Module, Registry};
+pub use run::{Failure, Outcome, run_function};
+pub use signature::{Bound, Param, Signature, SignatureError};

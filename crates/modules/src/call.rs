@@ -1,0 +1,135 @@
+//! A running call, as its function sees it: arguments in their places, the
+//! minion around it, and what goes beside the return.
+
+use std::cell::Cell;
+
+use halite_proto::{Map, Value};
+
+use crate::context::MinionContext;
+use crate::error::{CallError, CallResult};
+use crate::job::{Cancel, Job};
+use crate::signature::Bound;
+use crate::{python, run};
+
+/// A running call.
+pub struct Call<'a> {
+    /// The minion.
+    pub ctx: &'a dyn MinionContext,
+    /// The job the call belongs to.
+    pub job: &'a Job,
+    bound: Bound,
+    retcode: &'a Cell<i64>,
+    depth: u32,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(
+        ctx: &'a dyn MinionContext,
+        job: &'a Job,
+        bound: Bound,
+        retcode: &'a Cell<i64>,
+        depth: u32,
+    ) -> Self {
+        Self {
+            ctx,
+            job,
+            bound,
+            retcode,
+            depth,
+        }
+    }
+
+    /// The parameter `name`, its default if it was not given.
+    pub fn arg(&self, name: &str) -> &Value {
+        debug_assert!(self.bound.get(name).is_some(), "no parameter {name}");
+        self.bound.get(name).unwrap_or(&Value::Nil)
+    }
+
+    /// Whether the caller gave `name`.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.bound.is_given(name)
+    }
+
+    /// The positional arguments that have no name.
+    pub fn varargs(&self) -> &[Value] {
+        &self.bound.varargs
+    }
+
+    /// The keyword arguments that have no place, `__pub_*` included.
+    pub fn kwargs(&self) -> &Map {
+        &self.bound.kwargs
+    }
+
+    /// The keyword arguments that have no place, without those that start with
+    /// `__`, which the minion adds.
+    pub fn clean_kwargs(&self) -> Map {
+        let mut kwargs = self.bound.kwargs.clone();
+        kwargs.retain(|key, _| !key.as_str().is_some_and(|key| key.starts_with("__")));
+        kwargs
+    }
+
+    /// The parameter as text; what is not text is written as Python would.
+    pub fn text(&self, name: &str) -> String {
+        python::str(self.arg(name))
+    }
+
+    /// The parameter as text, nothing when it is `None` (or empty).
+    pub fn text_opt(&self, name: &str) -> Option<String> {
+        self.arg(name).is_true().then(|| self.text(name))
+    }
+
+    /// Python's truth of the parameter.
+    pub fn flag(&self, name: &str) -> bool {
+        self.arg(name).is_true()
+    }
+
+    /// The parameter as an integer, read as Python's `int()` does.
+    ///
+    /// # Errors
+    /// Python's `ValueError` or `TypeError`.
+    pub fn int(&self, name: &str) -> Result<i64, CallError> {
+        python::int(self.arg(name))
+    }
+
+    /// The parameter as a list of texts: a list, or comma separated text.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        python::texts(self.arg(name))
+    }
+
+    /// Sets the return code of the whole call.
+    pub fn set_retcode(&self, retcode: i64) {
+        self.retcode.set(retcode);
+    }
+
+    /// The end of the job, from outside.
+    pub fn cancel(&self) -> &Cancel {
+        &self.job.cancel
+    }
+
+    /// The option `name`.
+    pub fn opt(&self, name: &str) -> &Value {
+        self.ctx.opts().get(name).unwrap_or(&Value::Nil)
+    }
+
+    /// The option `name` as text.
+    pub fn opt_text(&self, name: &str) -> Option<String> {
+        let value = self.opt(name);
+        value.is_true().then(|| python::str(value))
+    }
+
+    /// Calls another function as part of this one (`__salt__['x.y'](...)`).
+    ///
+    /// # Errors
+    /// What that function fails with; `KeyError` when there is none.
+    pub fn salt(&self, fun: &str, args: &[Value], kwargs: Map) -> CallResult {
+        run::nested(self, fun, args, kwargs)
+    }
+
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    pub(crate) fn retcode_cell(&self) -> &'a Cell<i64> {
+        self.retcode
+    }
+}

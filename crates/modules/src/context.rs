@@ -1,0 +1,178 @@
+//! What a function may ask of the minion (or of `salt-call`) that runs it.
+//!
+//! Invariant: modules reach the network, the event bus and other jobs only
+//! through this trait, so every function can be tested without a daemon.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use halite_proto::{Map, Value};
+use thiserror::Error;
+
+/// Why the minion could not do what a function asked of it.
+#[derive(Debug, Clone, Error)]
+pub enum ContextError {
+    /// No master is connected, or none is configured (`salt-call --local`).
+    #[error("no master is connected")]
+    NoMaster,
+    /// The master did not answer in time.
+    #[error("the master did not answer within {seconds} s")]
+    TimedOut {
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The master refused the request or answered nonsense.
+    #[error("the master refused the request: {why}")]
+    Refused {
+        /// What it said.
+        why: String,
+    },
+    /// This caller has nothing of the kind.
+    #[error("{what} is not available here")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// What can be made new while the minion runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refresh {
+    /// Grains: collected again and sent with the next pillar request.
+    Grains,
+    /// Pillar: asked for again; grains are collected first, as in Salt.
+    Pillar {
+        /// Forget cached pillar of the minion first.
+        clean_cache: bool,
+    },
+    /// Modules: configuration of modules read again, pillar not.
+    Modules,
+    /// Beacons.
+    Beacons,
+    /// Matchers.
+    Matchers,
+}
+
+/// How far a pillar differs from the one the minion holds.
+#[derive(Debug, Clone, Default)]
+pub struct PillarRequest {
+    /// Environment of the files.
+    pub saltenv: Option<String>,
+    /// Environment of the pillar.
+    pub pillarenv: Option<String>,
+    /// Values laid over the compiled pillar.
+    pub overrides: Option<Map>,
+}
+
+/// The minion, as functions see it. Calls may block: functions run on job
+/// threads.
+pub trait MinionContext: Send + Sync {
+    /// The merged options (`__opts__`), defaults included, without grains and
+    /// pillar.
+    fn opts(&self) -> &Map;
+
+    /// The grains of now.
+    fn grains(&self) -> Arc<Map>;
+
+    /// The pillar of now.
+    fn pillar(&self) -> Arc<Map>;
+
+    /// Has a pillar compiled (by the master, or locally with `file_client:
+    /// local`); the minion's own is not replaced.
+    ///
+    /// # Errors
+    /// When no master answers.
+    fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError>;
+
+    /// Sends `load` (with its `cmd`; nonce, token and id are added) encrypted
+    /// to a master and waits for the answer. In a job this is the master that
+    /// published it, else any live one. With `file_client: local` the file
+    /// commands (`_file_hash`, `_serve_file`, ...) are answered from the local
+    /// `file_roots`, everything else is [`ContextError::NoMaster`].
+    ///
+    /// # Errors
+    /// When no master answers.
+    fn request(&self, load: Map) -> Result<Value, ContextError>;
+
+    /// Like [`Self::request`], but to every connected master; the answer is
+    /// the last one's. An error only when no master could be reached.
+    ///
+    /// # Errors
+    /// When no master answers.
+    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
+        self.request(load)
+    }
+
+    /// Puts an event on the minion's own bus; `false` when there is none.
+    ///
+    /// # Errors
+    /// When the bus exists but does not take the event.
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError>;
+
+    /// Sends an event to every connected master (`_minion_event`).
+    ///
+    /// # Errors
+    /// When no master took it.
+    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError>;
+
+    /// The jobs that run now: what their proc files hold, this one included.
+    fn running(&self) -> Vec<Map>;
+
+    /// Signals the job `jid` (its cancellation and its commands). `Some(pid)`
+    /// of the process that was signalled, `None` when no such job runs.
+    ///
+    /// # Errors
+    /// When the signal is not one or may not be sent.
+    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError>;
+
+    /// Makes something new; with `wait`, returns when it is done or the
+    /// seconds are over (`Ok(false)` then).
+    ///
+    /// # Errors
+    /// When it could not be started.
+    fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError>;
+
+    /// Whether `master` (a name or address of the `master` option) is
+    /// connected now; without a name, whether any is.
+    fn master_connected(&self, master: Option<&str>) -> bool;
+
+    /// Asks `master` for a sign of life over its request port.
+    fn ping_master(&self, master: &str) -> bool;
+
+    /// Whether files and pillar come from this machine (`file_client: local`).
+    fn is_local(&self) -> bool {
+        self.opts().get("file_client").and_then(Value::as_str) == Some("local")
+    }
+
+    /// The minion's id.
+    fn id(&self) -> String {
+        text_option(self.opts(), "id").unwrap_or_default()
+    }
+
+    /// Where caches live (`cachedir`).
+    fn cachedir(&self) -> PathBuf {
+        path_option(self.opts(), "cachedir", "/var/cache/salt/minion")
+    }
+
+    /// The directory of the configuration file.
+    fn config_dir(&self) -> PathBuf {
+        if let Some(dir) = text_option(self.opts(), "config_dir") {
+            return dir.into();
+        }
+        let file = path_option(self.opts(), "conf_file", "/etc/salt/minion");
+        file.parent().map(PathBuf::from).unwrap_or_default()
+    }
+}
+
+fn text_option(opts: &Map, name: &str) -> Option<String> {
+    opts.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn path_option(opts: &Map, name: &str, default: &str) -> PathBuf {
+    text_option(opts, name)
+        .unwrap_or_else(|| default.to_owned())
+        .into()
+}

@@ -1,0 +1,63 @@
+//! How a function fails, in the kinds that its callers tell apart.
+
+use thiserror::Error;
+
+/// Why a function has no result. The kinds are those of Salt: they decide the
+/// text of the return and the exit code of `salt-call`.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CallError {
+    /// What the function does went wrong (`CommandExecutionError`).
+    #[error("{0}")]
+    Command(String),
+    /// The function was asked for something senseless (`SaltInvocationError`).
+    #[error("{0}")]
+    Invocation(String),
+    /// The arguments do not fit the signature (`TypeError` of the call).
+    #[error("{0}")]
+    Arguments(String),
+    /// Anything else, named as Python names it, since users search for it.
+    #[error("{kind}: {message}")]
+    Exception {
+        /// The exception's class.
+        kind: &'static str,
+        /// Its text.
+        message: String,
+    },
+    /// The job was ended by a signal.
+    #[error("the job was ended by signal {0}")]
+    Ended(i32),
+}
+
+impl CallError {
+    /// What the function does went wrong.
+    pub fn command(message: impl Into<String>) -> Self {
+        Self::Command(message.into())
+    }
+
+    /// The function was asked for something senseless.
+    pub fn invocation(message: impl Into<String>) -> Self {
+        Self::Invocation(message.into())
+    }
+
+    /// An exception of the class `kind`.
+    pub fn exception(kind: &'static str, message: impl Into<String>) -> Self {
+        Self::Exception {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// A value of the wrong kind (`TypeError`).
+    pub fn wrong_type(message: impl Into<String>) -> Self {
+        Self::exception("TypeError", message)
+    }
+}
+
+impl From<crate::ContextError> for CallError {
+    fn from(error: crate::ContextError) -> Self {
+        Self::Command(error.to_string())
+    }
+}
+
+/// What functions return.
+pub type CallResult = Result<halite_proto::Value, CallError>;

@@ -1,0 +1,163 @@
+//! Which functions there are. One table per module, found by name; nothing is
+//! built when the program starts.
+
+use crate::call::Call;
+use crate::error::CallResult;
+use crate::modules::MODULES;
+use crate::signature::{Signature, SignatureError};
+
+/// A function of an execution module.
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// Its full name, `test.ping`.
+    pub name: &'static str,
+    /// Its parameters as Python writes them: `(text, rstrip=True, **kwargs)`.
+    pub signature: &'static str,
+    /// What `sys.doc` says.
+    pub doc: &'static str,
+    /// The outputter its return wants, if not `nested`.
+    pub out: Option<&'static str>,
+    /// What it does.
+    pub run: fn(&Call<'_>) -> CallResult,
+}
+
+impl Function {
+    /// A function whose return is shown by the default outputter.
+    pub const fn new(
+        name: &'static str,
+        signature: &'static str,
+        run: fn(&Call<'_>) -> CallResult,
+        doc: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            signature,
+            doc,
+            out: None,
+            run,
+        }
+    }
+
+    /// The module part of the name.
+    pub fn module(&self) -> &'static str {
+        self.name
+            .split_once('.')
+            .map_or(self.name, |(module, _)| module)
+    }
+
+    /// The name of the function within its module.
+    pub fn short_name(&self) -> &'static str {
+        self.name
+            .split_once('.')
+            .map_or(self.name, |(_, name)| name)
+    }
+
+    /// The name that Python's messages about wrong arguments use: names that
+    /// are Python's own have an underscore behind them there.
+    pub fn python_name(&self) -> String {
+        const UNDERSCORED: &[&str] = &[
+            "disk.format",
+            "match.list",
+            "minion.list",
+            "status.time",
+            "test.false",
+            "test.true",
+            "test.try",
+        ];
+        let mut name = match self.name {
+            "grains.fetch" | "pillar.fetch" => "get",
+            _ => self.short_name(),
+        }
+        .to_owned();
+        if UNDERSCORED.contains(&self.name) {
+            name.push('_');
+        }
+        name
+    }
+
+    /// The parsed signature.
+    ///
+    /// # Errors
+    /// When the table holds a bad signature, which a test rules out.
+    pub fn parse_signature(&self) -> Result<Signature, SignatureError> {
+        Signature::parse(self.signature)
+    }
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.name, self.signature)
+    }
+}
+
+/// A module: a name and its functions.
+#[derive(Debug, Clone, Copy)]
+pub struct Module {
+    /// The name, `test`.
+    pub name: &'static str,
+    /// Its functions.
+    pub functions: &'static [Function],
+}
+
+/// All functions of this build.
+#[derive(Debug, Clone, Copy)]
+pub struct Registry;
+
+impl Registry {
+    /// The function with the full name `fun`.
+    pub fn get(fun: &str) -> Option<&'static Function> {
+        let (module, _) = fun.split_once('.')?;
+        Self::module(module)?
+            .functions
+            .iter()
+            .find(|function| function.name == fun)
+    }
+
+    /// The module called `name`.
+    pub fn module(name: &str) -> Option<&'static Module> {
+        MODULES.iter().find(|module| module.name == name)
+    }
+
+    /// Every module, by name.
+    pub fn modules() -> &'static [Module] {
+        MODULES
+    }
+
+    /// Every function, by name.
+    pub fn functions() -> impl Iterator<Item = &'static Function> {
+        MODULES.iter().flat_map(|module| module.functions.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_sound() {
+        let mut last_module = "";
+        for module in MODULES {
+            assert!(
+                last_module < module.name,
+                "modules are sorted: {}",
+                module.name
+            );
+            last_module = module.name;
+            let mut last = "";
+            for function in module.functions {
+                assert!(
+                    last < function.name,
+                    "functions are sorted: {}",
+                    function.name
+                );
+                last = function.name;
+                assert_eq!(function.module(), module.name);
+                if let Err(error) = function.parse_signature() {
+                    panic!("{function:?}: {error}");
+                }
+                assert!(function.doc.len() > 15, "{} has no doc", function.name);
+                assert!(Registry::get(function.name).is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One call from its name and arguments to what is returned: the only way in.
+//!
+//! Invariant: nothing that a function does, not even a panic, gets past
+//! [`run_function`]; the texts of failures are those of Salt's minion.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use halite_proto::{Map, Value};
+
+use crate::args;
+use crate::call::Call;
+use crate::context::MinionContext;
+use crate::error::{CallError, CallResult};
+use crate::job::Job;
+use crate::limits::CALL_DEPTH_MAX;
+use crate::registry::{Function, Registry};
+
+/// What a call came to: the fields of a return.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The return; for a failure its text, as Salt's minion words it.
+    pub ret: Value,
+    /// The return code.
+    pub retcode: i64,
+    /// Whether the return code is 0.
+    pub success: bool,
+    /// The outputter the return asks for.
+    pub out: Option<&'static str>,
+    /// What went wrong, for callers that say it in their own way.
+    pub failure: Option<Failure>,
+}
+
+/// Why a call has no result of its own.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// There is no such function; the text says which.
+    NotAvailable(String),
+    /// The function failed.
+    Call {
+        /// In which way.
+        error: CallError,
+        /// The function's documentation, which goes with wrong arguments.
+        doc: &'static str,
+    },
+}
+
+impl Outcome {
+    fn failed(text: String, failure: Failure) -> Self {
+        Self {
+            ret: Value::Str(text),
+            retcode: 1,
+            success: false,
+            out: Some("nested"),
+            failure: Some(failure),
+        }
+    }
+}
+
+/// Runs the function `fun` with arguments as they came: positional values,
+/// maps marked `__kwarg__`, and texts of the form `name=value`.
+pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Job) -> Outcome {
+    let Some(function) = Registry::get(fun).filter(|_| is_enabled(ctx, fun)) else {
+        let text = format!("'{fun}' is not available.");
+        return Outcome::failed(text.clone(), Failure::NotAvailable(text));
+    };
+    let retcode = Cell::new(0);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let (args, kwargs) = split(function, args, &job.load)?;
+        call(ctx, job, function, args, kwargs, &retcode, 0)
+    }))
+    .unwrap_or_else(|panic| {
+        let message = panic_text(&*panic);
+        tracing::error!(fun, message, "a function panicked");
+        Err(CallError::exception("SystemError", message))
+    });
+    match result {
+        Ok(ret) => finish(function, ret, retcode.get()),
+        Err(error) => {
+            tracing::debug!(fun, %error, "the function failed");
+            let text = failure_text(function, &error);
+            let doc = function.doc;
+            Outcome::failed(text, Failure::Call { error, doc })
+        }
+    }
+}
+
+/// Calls a function from within another; it shares its return code.
+pub(crate) fn nested(from: &Call<'_>, fun: &str, args: &[Value], kwargs: Map) -> CallResult {
+    if from.depth() >= CALL_DEPTH_MAX {
+        return Err(CallError::exception(
+            "RecursionError",
+            "functions call each other too deeply",
+        ));
+    }
+    let function = Registry::get(fun)
+        .filter(|_| is_enabled(from.ctx, fun))
+        .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
+    let retcode = from.retcode_cell();
+    call(
+        from.ctx,
+        from.job,
+        function,
+        args.to_vec(),
+        kwargs,
+        retcode,
+        from.depth() + 1,
+    )
+}
+
+fn call(
+    ctx: &dyn MinionContext,
+    job: &Job,
+    function: &'static Function,
+    args: Vec<Value>,
+    kwargs: Map,
+    retcode: &Cell<i64>,
+    depth: u32,
+) -> CallResult {
+    let signature = signature(function)?;
+    let bound = signature
+        .bind(&function.python_name(), args, kwargs)
+        .map_err(CallError::Arguments)?;
+    if let Some(signal) = job.cancel.ended_by() {
+        return Err(CallError::Ended(signal));
+    }
+    (function.run)(&Call::new(ctx, job, bound, retcode, depth))
+}
+
+/// Parts positional from keyword arguments; the fields of the publication come
+/// along where a function takes any keyword.
+fn split(function: &Function, args: &[Value], load: &Map) -> Result<(Vec<Value>, Map), CallError> {
+    let signature = signature(function)?;
+    let mut positional = Vec::new();
+    let mut kwargs = Map::new();
+    let mut invalid = Vec::new();
+    let mut keyword = |key: Value, value: Value| {
+        if key.as_str().is_some_and(|key| signature.takes_keyword(key)) {
+            kwargs.insert(key, value);
+        } else {
+            invalid.push(format!(
+                "{}={}",
+                crate::python::str(&key),
+                crate::python::str(&value)
+            ));
+        }
+    };
+    for arg in args {
+        match arg {
+            Value::Map(map) if map.get("__kwarg__") == Some(&Value::Bool(true)) => {
+                for (key, value) in map {
+                    if key.as_str() != Some("__kwarg__") {
+                        keyword(key.clone(), value.clone());
+                    }
+                }
+            }
+            Value::Str(text) => match args::keyword(text) {
+                Some((key, value)) => keyword(key.into(), value),
+                None => positional.push(arg.clone()),
+            },
+            _ => positional.push(arg.clone()),
+        }
+    }
+    if !invalid.is_empty() {
+        let which = if invalid.len() == 1 {
+            "The following keyword arguments are not valid: "
+        } else {
+            "The following keyword arguments are not valid: "
+        };
+        return Err(CallError::Invocation(format!(
+            "{which}{}",
+            invalid.join(", ")
+        )));
+    }
+    if signature.kwargs.is_some() {
+        for (key, value) in load {
+            if let Some(key) = key.as_str() {
+                kwargs.insert(format!("__pub_{key}"), value.clone());
+            }
+        }
+    }
+    Ok((positional, kwargs))
+}
+
+fn signature(function: &Function) -> Result<crate::signature::Signature, CallError> {
+    function
+        .parse_signature()
+        .map_err(|error| CallError::exception("SystemError", error.to_string()))
+}
+
+fn finish(function: &Function, ret: Value, retcode: i64) -> Outcome {
+    let retcode = if retcode == 0 && says_failed(&ret) {
+        1
+    } else {
+        retcode
+    };
+    Outcome {
+        ret,
+        retcode,
+        success: retcode == 0,
+        out: function.out,
+        failure: None,
+    }
+}
+
+/// A map with a false `result` or `success` is a failure.
+fn says_failed(ret: &Value) -> bool {
+    ret.as_map().is_some_and(|map| {
+        ["result", "success"]
+            .iter()
+            .any(|key| map.get(key).is_some_and(|value| !value.is_true()))
+    })
+}
+
+fn failure_text(function: &Function, error: &CallError) -> String {
+    let fun = function.name;
+    match error {
+        CallError::Command(text) => format!("ERROR: {text}"),
+        CallError::Invocation(text) => format!("ERROR executing '{fun}': {text}"),
+        CallError::Arguments(text) => {
+            format!(
+                "Passed invalid arguments to {fun}: {text}\n{}",
+                function.doc
+            )
+        }
+        CallError::Exception { .. } => format!(
+            "The minion function caused an exception: Traceback (most recent call last):\n  \
+             {fun}\n{error}\n"
+        ),
+        CallError::Ended(signal) => format!("ERROR: the job was ended by signal {signal}"),
+    }
+}
+
+/// `disable_modules` and `whitelist_modules`.
+fn is_enabled(ctx: &dyn MinionContext, fun: &str) -> bool {
+    let module = fun.split('.').next().unwrap_or(fun);
+    let listed = |option: &str| {
+        ctx.opts()
+            .get(option)
+            .and_then(Value::as_list)
+            .filter(|list| !list.is_empty())
+            .map(|list| list.iter().any(|name| name.as_str() == Some(module)))
+    };
+    listed("disable_modules") != Some(true) && listed("whitelist_modules") != Some(false)
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "the function panicked".to_owned())
+}

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn errors_name_the_byte() {
         for (pattern, offset, message) in [
-            ("web(", 3, "missing )"),
+            ("web(", 3, "missing ), unterminated subpattern"),
             ("web)", 3, "unbalanced parenthesis"),
             ("we[b", 2, "unterminated character set"),
             ("ž*+*", 4, "multiple repeat"),

@@ -1,1 +1,33 @@
 //! Keys, signatures and sealed messages, without any socket.
+//!
+//! Bytes come in and bytes go out: what a message means is decided elsewhere.
+//! The primitives are those that Salt 3006 to 3008 use between masters and
+//! minions: RSA with SHA-1 or SHA-224, ANSI X9.31 signatures, and AES-192-CBC
+//! with HMAC-SHA256 ("Crypticle").
+//!
+//! Invariant: a secret is held in a type that cannot be printed and that is
+//! wiped when it goes, and no type of the library underneath is part of the
+//! interface.
+
+pub mod algorithm;
+pub mod crypticle;
+pub mod error;
+pub mod files;
+pub mod hash;
+pub mod limits;
+pub mod master_sign;
+pub mod pem;
+pub mod random;
+pub mod rsa;
+pub mod secret;
+pub mod serial;
+
+pub use algorithm::{EncAlgo, SigAlgo, UnknownAlgorithm};
+pub use crypticle::{BadSymmetricKey, Crypticle, OpenError, Opened, SymmetricKey};
+pub use error::{BackendError, KeyError};
+pub use hash::{HashType, Hasher, hash_hex};
+pub use pem::{clean_key, fingerprint_path, fingerprint_text};
+pub use random::{constant_time_eq, random_bytes};
+pub use rsa::{PrivateKey, PublicKey};
+pub use secret::Secret;
+pub use serial::SerialGate;

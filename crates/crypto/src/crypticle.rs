@@ -1,0 +1,300 @@
+//! Sealed messages: AES-192-CBC, then HMAC-SHA256 over what was encrypted.
+//!
+//! A message is `IV || ciphertext || HMAC`; the plaintext starts with
+//! `pickle::` (a name from the past, the rest is msgpack) and, in replies, the
+//! nonce of the request. Salt: `salt/crypt.py`, class `Crypticle`, 3006-3008.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use openssl::cipher::Cipher;
+use openssl::cipher_ctx::CipherCtx;
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::pkey::{PKey, Private};
+use openssl::sign::Signer;
+use thiserror::Error;
+use zeroize::Zeroize;
+
+use crate::random::{constant_time_eq, must, random_bytes};
+use crate::secret::Secret;
+
+const PREFIX: &[u8] = b"pickle::";
+const AES_KEY_BYTES: usize = 24;
+const HMAC_KEY_BYTES: usize = 32;
+const KEY_BYTES: usize = AES_KEY_BYTES + HMAC_KEY_BYTES;
+const BLOCK_BYTES: usize = 16;
+const HMAC_BYTES: usize = 32;
+
+/// Length of the nonce in front of a reply's content.
+pub const NONCE_BYTES: usize = 32;
+
+/// Why a text is not the key of sealed messages. The text is not repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("not a key: expected 76 characters of base64")]
+pub struct BadSymmetricKey;
+
+/// The key of sealed messages in the form in which it is stored and sent: 76
+/// characters of base64 over the AES key and the HMAC key.
+#[derive(Clone)]
+pub struct SymmetricKey(Secret<String>);
+
+impl SymmetricKey {
+    /// Characters of the text form.
+    pub const CHARS: usize = 76;
+
+    /// Makes a new random key.
+    pub fn generate() -> Self {
+        let mut bytes = random_bytes::<KEY_BYTES>();
+        let text = STANDARD.encode(bytes);
+        bytes.zeroize();
+        Self(Secret::new(text))
+    }
+
+    /// Takes a key from its text form; white space around it is ignored.
+    ///
+    /// # Errors
+    /// When the text is not 56 bytes in base64.
+    pub fn parse(text: &str) -> Result<Self, BadSymmetricKey> {
+        let text = text.trim_ascii();
+        if text.len() != Self::CHARS {
+            return Err(BadSymmetricKey);
+        }
+        let bytes = Secret::new(STANDARD.decode(text).map_err(|_| BadSymmetricKey)?);
+        if bytes.expose().len() == KEY_BYTES {
+            Ok(Self(Secret::new(text.to_owned())))
+        } else {
+            Err(BadSymmetricKey)
+        }
+    }
+
+    /// The text form.
+    pub fn expose(&self) -> &str {
+        self.0.expose()
+    }
+
+    /// Whether both are the same key.
+    pub fn is_same(&self, other: &Self) -> bool {
+        constant_time_eq(self.expose().as_bytes(), other.expose().as_bytes())
+    }
+}
+
+/// Why a sealed message was not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum OpenError {
+    /// It is damaged, cut short, or sealed with another key.
+    #[error("message authentication failed")]
+    NotAuthentic,
+    /// It answers another request than the one asked about.
+    #[error("nonce verification error")]
+    WrongNonce,
+}
+
+/// What a sealed message held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opened {
+    /// The packed object.
+    Payload(Vec<u8>),
+    /// Authentic, but not marked as a packed object: an empty map by
+    /// convention.
+    Empty,
+}
+
+/// Seals and opens messages with one key.
+#[derive(Clone)]
+pub struct Crypticle {
+    aes_key: Secret<[u8; AES_KEY_BYTES]>,
+    hmac_key: PKey<Private>,
+}
+
+impl Crypticle {
+    /// Prepares the use of `key`.
+    pub fn new(key: &SymmetricKey) -> Self {
+        // The text was checked when the key was made.
+        let bytes = Secret::new(STANDARD.decode(key.expose()).unwrap_or_default());
+        let mut aes_key = [0; AES_KEY_BYTES];
+        let mut hmac_key = Secret::new([0; HMAC_KEY_BYTES]);
+        for (to, from) in aes_key
+            .iter_mut()
+            .chain(hmac_key.expose_mut())
+            .zip(bytes.expose())
+        {
+            *to = *from;
+        }
+        let this = Self {
+            aes_key: Secret::new(aes_key),
+            hmac_key: must(PKey::hmac(hmac_key.expose())),
+        };
+        aes_key.zeroize();
+        this
+    }
+
+    /// Seals a packed object, with the request's nonce if this is a reply.
+    pub fn seal(&self, payload: &[u8], nonce: Option<&[u8]>) -> Vec<u8> {
+        self.seal_with_iv(payload, nonce, random_bytes())
+    }
+
+    fn seal_with_iv(&self, payload: &[u8], nonce: Option<&[u8]>, iv: [u8; BLOCK_BYTES]) -> Vec<u8> {
+        must(self.try_seal(payload, nonce, iv))
+    }
+
+    fn try_seal(
+        &self,
+        payload: &[u8],
+        nonce: Option<&[u8]>,
+        iv: [u8; BLOCK_BYTES],
+    ) -> Result<Vec<u8>, ErrorStack> {
+        let nonce = nonce.unwrap_or_default();
+        let plain_bytes = PREFIX.len() + nonce.len() + payload.len();
+        let sealed_bytes = (plain_bytes / BLOCK_BYTES + 1) * BLOCK_BYTES;
+        // One spare block: the library wants room for what it might hold back.
+        let mut message = vec![0; BLOCK_BYTES + sealed_bytes + BLOCK_BYTES.max(HMAC_BYTES)];
+        message[..BLOCK_BYTES].copy_from_slice(&iv);
+
+        let mut context = CipherCtx::new()?;
+        context.encrypt_init(
+            Some(Cipher::aes_192_cbc()),
+            Some(self.aes_key.expose()),
+            Some(&iv),
+        )?;
+        let mut end = BLOCK_BYTES;
+        for part in [PREFIX, nonce, payload] {
+            end += context.cipher_update(part, Some(&mut message[end..]))?;
+        }
+        end += context.cipher_final(&mut message[end..])?;
+        message.truncate(end);
+        let hmac = self.hmac(&message)?;
+        message.extend_from_slice(&hmac);
+        Ok(message)
+    }
+
+    /// Opens a sealed message; with `expect_nonce` it must be the reply to the
+    /// request that had that nonce.
+    ///
+    /// # Errors
+    /// When it is not authentic, or not that reply.
+    pub fn open(&self, message: &[u8], expect_nonce: Option<&[u8]>) -> Result<Opened, OpenError> {
+        let sealed = self.authentic(message).ok_or(OpenError::NotAuthentic)?;
+        let mut plain = self.decrypt(sealed).ok_or(OpenError::NotAuthentic)?;
+        // Salt looks at the last byte only, and so does every peer.
+        let padding = plain.last().map_or(0, |byte| usize::from(*byte));
+        let end = match padding {
+            0 => 0,
+            padding => plain.len().saturating_sub(padding),
+        };
+        plain.truncate(end);
+        let Some(rest) = plain.strip_prefix(PREFIX) else {
+            return Ok(Opened::Empty);
+        };
+        let mut skip = PREFIX.len();
+        if let Some(nonce) = expect_nonce {
+            let found = rest.get(..NONCE_BYTES).ok_or(OpenError::WrongNonce)?;
+            if !constant_time_eq(found, nonce) {
+                return Err(OpenError::WrongNonce);
+            }
+            skip += NONCE_BYTES;
+        }
+        plain.drain(..skip);
+        Ok(Opened::Payload(plain))
+    }
+
+    /// IV and ciphertext of a message whose HMAC is right.
+    fn authentic<'a>(&self, message: &'a [u8]) -> Option<&'a [u8]> {
+        let (sealed, found) = message.split_last_chunk::<HMAC_BYTES>()?;
+        let expected = must(self.hmac(sealed));
+        (sealed.len() >= BLOCK_BYTES && constant_time_eq(&expected, found)).then_some(sealed)
+    }
+
+    fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (iv, ciphertext) = sealed.split_first_chunk::<BLOCK_BYTES>()?;
+        if ciphertext.len() % BLOCK_BYTES != 0 {
+            return None;
+        }
+        let attempt = || -> Result<Vec<u8>, ErrorStack> {
+            let mut context = CipherCtx::new()?;
+            context.decrypt_init(
+                Some(Cipher::aes_192_cbc()),
+                Some(self.aes_key.expose()),
+                Some(iv),
+            )?;
+            context.set_padding(false);
+            let mut plain = vec![0; ciphertext.len() + BLOCK_BYTES];
+            let mut end = context.cipher_update(ciphertext, Some(&mut plain))?;
+            end += context.cipher_final(&mut plain[end..])?;
+            plain.truncate(end);
+            Ok(plain)
+        };
+        attempt().ok()
+    }
+
+    fn hmac(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
+        let mut out = [0; HMAC_BYTES];
+        let mut signer = Signer::new(MessageDigest::sha256(), &self.hmac_key)?;
+        signer.sign_oneshot(&mut out, bytes)?;
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::GzDecoder;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn with_the_same_iv_a_message_is_equal_byte_for_byte() {
+        let gz = include_bytes!("../tests/vectors/crypticle.json.gz");
+        let mut text = String::new();
+        GzDecoder::new(&gz[..]).read_to_string(&mut text).unwrap();
+        let vectors: Value = serde_json::from_str(&text).unwrap();
+        let cases = vectors["cases"].as_array().unwrap();
+        assert!(!cases.is_empty());
+        for case in cases {
+            let bytes = |field: &str| STANDARD.decode(case[field].as_str().unwrap()).unwrap();
+            let key = &vectors["keys"][case["key"].as_str().unwrap()]["key_string"];
+            let crypticle = Crypticle::new(&SymmetricKey::parse(key.as_str().unwrap()).unwrap());
+            let sealed = bytes("encrypted");
+            let iv = *sealed.first_chunk().unwrap();
+            let nonce = case["nonce"].as_str().map(str::as_bytes);
+            assert_eq!(
+                crypticle.seal_with_iv(&bytes("msgpack"), nonce, iv),
+                sealed,
+                "{}",
+                case["name"]
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_byte_alone_is_the_padding() {
+        let crypticle = Crypticle::new(&SymmetricKey::generate());
+        // A plaintext of whole blocks made without the library's padding: its
+        // last byte says how much to drop, even all of it.
+        for (last, expected) in [
+            (1, Opened::Payload(b"payload".to_vec())),
+            (8, Opened::Payload(Vec::new())),
+            (0, Opened::Empty),
+            (255, Opened::Empty),
+        ] {
+            let mut plain = *b"pickle::payload?";
+            plain[15] = last;
+            let iv = [7; BLOCK_BYTES];
+            let mut context = CipherCtx::new().unwrap();
+            context
+                .encrypt_init(
+                    Some(Cipher::aes_192_cbc()),
+                    Some(crypticle.aes_key.expose()),
+                    Some(&iv),
+                )
+                .unwrap();
+            context.set_padding(false);
+            let mut message = iv.to_vec();
+            context.cipher_update_vec(&plain, &mut message).unwrap();
+            let hmac = crypticle.hmac(&message).unwrap();
+            message.extend_from_slice(&hmac);
+            assert_eq!(crypticle.open(&message, None), Ok(expected), "{last}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Files that hold secrets: never readable by others, not even for a moment,
+//! and never half written.
+//!
+//! Invariant: the bytes go into a new file beside the old one that has its
+//! final mode before it has any content; a rename puts it in place.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{
+    DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown,
+};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::hash::hex;
+use crate::random::random_bytes;
+
+/// Mode of a private key: nobody writes it by accident.
+pub const MODE_KEY: u32 = 0o400;
+/// Mode of a secret that is rewritten now and then.
+pub const MODE_SECRET: u32 = 0o600;
+/// Mode of a directory with secrets.
+pub const MODE_DIR: u32 = 0o700;
+/// The other mode of a directory with secrets that an admin may have chosen.
+const MODE_DIR_GROUP: u32 = 0o750;
+
+/// What could not be done with which file; the cause is the system's error.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The file could not be read.
+    #[error("could not read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The file is larger than any of its kind.
+    #[error("{} has more than {bytes_max} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most it may have.
+        bytes_max: u64,
+    },
+    /// The file could not be written.
+    #[error("could not write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The file could not be removed.
+    #[error("could not remove {}", path.display())]
+    Remove {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The directory could not be made.
+    #[error("could not make the directory {}", path.display())]
+    MakeDir {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The directory could not be listed.
+    #[error("could not list the directory {}", path.display())]
+    List {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The mode of a directory is too open and could not be changed.
+    #[error("{} has mode {mode:04o} and could not be set to {wanted:04o}", path.display())]
+    Mode {
+        /// The directory.
+        path: PathBuf,
+        /// The mode found.
+        mode: u32,
+        /// The mode it should have.
+        wanted: u32,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    /// The file or directory it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Read { path, .. }
+            | Self::TooLarge { path, .. }
+            | Self::Write { path, .. }
+            | Self::Remove { path, .. }
+            | Self::MakeDir { path, .. }
+            | Self::List { path, .. }
+            | Self::Mode { path, .. } => path,
+        }
+    }
+
+    /// The kind of the system's error, if there was one.
+    pub fn kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::TooLarge { .. } => None,
+            Self::Read { source, .. }
+            | Self::Write { source, .. }
+            | Self::Remove { source, .. }
+            | Self::MakeDir { source, .. }
+            | Self::List { source, .. }
+            | Self::Mode { source, .. } => Some(source.kind()),
+        }
+    }
+}
+
+/// How a file is put in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// Its mode, whatever the umask.
+    pub mode: u32,
+    /// The user it is given to, if that is not this process' own.
+    pub owner: Option<u32>,
+    /// Whether it must survive a power cut right after.
+    pub durable: bool,
+}
+
+impl WriteOptions {
+    /// A durable file of this process' own user.
+    pub fn new(mode: u32) -> Self {
+        Self {
+            mode,
+            owner: None,
+            durable: true,
+        }
+    }
+
+    /// The same, given to another user.
+    #[must_use]
+    pub fn owned_by(mut self, owner: Option<u32>) -> Self {
+        self.owner = owner;
+        self
+    }
+}
+
+/// Puts a file with this mode in place of `path`, at once and for good.
+///
+/// # Errors
+/// When the directory is missing, read-only or full.
+pub fn create_private(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), FileError> {
+    write_atomic(path, WriteOptions::new(mode), bytes)
+}
+
+/// Puts a file in place of `path`: readers see the old content or the new.
+///
+/// # Errors
+/// When the directory is missing, read-only or full.
+pub fn write_atomic(path: &Path, options: WriteOptions, bytes: &[u8]) -> Result<(), FileError> {
+    let temp = temp_beside(path);
+    fill(&temp, options, bytes)
+        .and_then(|()| fs::rename(&temp, path))
+        .and_then(|()| match (options.durable, path.parent()) {
+            (true, Some(dir)) => sync_dir(dir),
+            _ => Ok(()),
+        })
+        .map_err(|source| {
+            let _ = fs::remove_file(&temp);
+            FileError::Write {
+                path: path.to_owned(),
+                source,
+            }
+        })
+}
+
+/// Makes the directory with mode 0700, and its parents as the umask says. An
+/// existing one is set to 0700 unless it is 0750, which an admin may choose.
+///
+/// # Errors
+/// When it cannot be made, or its mode is too open and cannot be changed.
+pub fn ensure_private_dir(path: &Path, owner: Option<u32>) -> Result<(), FileError> {
+    let make = || -> io::Result<()> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        match DirBuilder::new().mode(MODE_DIR).create(path) {
+            Ok(()) => match owner {
+                Some(_) => chown(path, owner, None),
+                None => Ok(()),
+            },
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    make().map_err(|source| FileError::MakeDir {
+        path: path.to_owned(),
+        source,
+    })?;
+    restrict_dir(path)
+}
+
+/// Reads a whole file of at most `bytes_max` bytes.
+///
+/// # Errors
+/// When it is missing, unreadable or larger.
+pub fn read_limited(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?
+            .take(bytes_max.saturating_add(1))
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|source| FileError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(FileError::TooLarge {
+            path: path.to_owned(),
+            bytes_max,
+        });
+    }
+    Ok(bytes)
+}
+
+/// A name for a new file in the same directory. It starts with a dot, which
+/// hides it from every listing, and its length does not depend on the file's.
+pub fn temp_beside(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".tmp{}", hex(&random_bytes::<12>())))
+}
+
+fn fill(temp: &Path, options: WriteOptions, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(options.mode)
+        .open(temp)?;
+    // The umask may have taken bits away.
+    if file.metadata()?.mode() & 0o7777 != options.mode {
+        file.set_permissions(Permissions::from_mode(options.mode))?;
+    }
+    if options.owner.is_some() {
+        fchown(&file, options.owner, None)?;
+    }
+    file.write_all(bytes)?;
+    if options.durable {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    let dir = if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    };
+    match File::open(dir)?.sync_all() {
+        // Some network and FUSE file systems cannot do this to a directory.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}
+
+fn restrict_dir(path: &Path) -> Result<(), FileError> {
+    let mode_of = |path: &Path| fs::metadata(path).map(|meta| meta.mode() & 0o7777);
+    let mode = mode_of(path).map_err(|source| FileError::List {
+        path: path.to_owned(),
+        source,
+    })?;
+    if mode == MODE_DIR || mode == MODE_DIR_GROUP {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(MODE_DIR)).map_err(|source| FileError::Mode {
+        path: path.to_owned(),
+        mode,
+        wanted: MODE_DIR,
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_with_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        create_private(&path, MODE_KEY, b"one").unwrap();
+        create_private(&path, MODE_SECRET, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(mode(&path), MODE_SECRET);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_longest_file_name_can_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n".repeat(255));
+        create_private(&path, MODE_SECRET, b"x").unwrap();
+        assert_eq!(read_limited(&path, 1).unwrap(), b"x");
+        assert!(matches!(
+            read_limited(&path, 0),
+            Err(FileError::TooLarge { bytes_max: 0, .. })
+        ));
+    }
+
+    #[test]
+    fn a_missing_directory_is_an_error_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("missing/key");
+        let error = create_private(&path, MODE_KEY, b"x").unwrap_err();
+        assert_eq!(error.kind(), Some(io::ErrorKind::NotFound));
+        assert_eq!(
+            error.to_string(),
+            format!("could not write {}", path.display())
+        );
+    }
+
+    #[test]
+    fn a_failed_rename_leaves_no_temporary_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        create_private(&path, MODE_KEY, b"x").unwrap_err();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_is_made_private_unless_it_is_0750() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/pki");
+        ensure_private_dir(&path, None).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        for (before, after) in [(0o755, 0o700), (0o750, 0o750), (0o777, 0o700)] {
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            ensure_private_dir(&path, None).unwrap();
+            assert_eq!(mode(&path), after);
+        }
+    }
+
+    #[test]
+    fn a_file_in_the_way_of_a_directory_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, "x").unwrap();
+        assert!(matches!(
+            ensure_private_dir(&path, None),
+            Err(FileError::MakeDir { .. })
+        ));
+    }
+}

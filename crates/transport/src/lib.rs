@@ -1,1 +1,16 @@
 //! Sockets: ZeroMQ towards the fleet, stream sockets for the local event bus.
+//!
+//! Every socket is owned by one task; the rest of a program holds bounded
+//! queues to it. Invariant: no type of a socket library is visible outside
+//! this crate, so the library can be replaced behind it.
+
+pub mod counters;
+pub mod endpoint;
+pub mod error;
+pub mod limits;
+mod socket_file;
+pub mod zeromq;
+
+pub use counters::Counters;
+pub use endpoint::Endpoint;
+pub use error::{BindError, SocketError};

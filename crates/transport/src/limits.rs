@@ -1,0 +1,59 @@
+//! Every bound of this crate, with what happens when it is reached.
+
+use std::time::Duration;
+
+/// Largest message that is taken from or given to a ZeroMQ peer. A peer that
+/// sends a larger one is disconnected by its own connection's reader.
+pub const MESSAGE_BYTES_MAX: usize = 100 * 1024 * 1024;
+
+/// Requests that wait between a router and the program. When full, the router
+/// stops reading: the peers' messages wait in their sockets.
+pub const ROUTER_REQUESTS_MAX: usize = 1024;
+
+/// Bytes of the requests that wait between a router and the program; same
+/// behaviour as for their number. One request may exceed it on its own.
+pub const ROUTER_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Replies that wait for a router's task. When full, `send` waits; the task
+/// never waits for a peer, so that wait is short.
+pub const ROUTER_REPLIES_MAX: usize = 1024;
+
+/// Messages a router keeps per peer and direction. A peer that asks without
+/// waiting for answers is read no further (incoming) and loses the answers
+/// above it (outgoing).
+pub const ROUTER_PEER_MESSAGES_MAX: i32 = 1000;
+
+/// Publications that wait for the publisher's task. When full, `publish`
+/// waits; the task never waits for a subscriber, so that wait is short.
+pub const PUBLICATIONS_MAX: usize = 1024;
+
+/// Publications kept per slow subscriber (`pub_hwm`); later ones are lost for
+/// that subscriber.
+pub const PUBLISHER_PEER_MESSAGES_MAX: i32 = 1000;
+
+/// Messages that wait between a subscriber or puller and the program. When
+/// full, the socket is read no further and its own queue fills up, then the
+/// publisher's queue for this peer.
+pub const SUBSCRIBER_MESSAGES_MAX: usize = 256;
+
+/// Requests that wait for a free lane of a requester. When full, a request is
+/// refused with `RequestError::Busy`.
+pub const REQUESTS_WAITING_MAX: usize = 4096;
+
+/// Connections a requester opens to one master, each with one request on the
+/// way. When all are busy, requests wait for one.
+pub const REQUEST_LANES_MAX: usize = 4;
+
+/// How long an idle lane above the first stays connected.
+pub const REQUEST_LANE_IDLE_MAX: Duration = Duration::from_secs(10);
+
+/// Messages moved in one direction before the other one gets its turn.
+pub const BATCH_MESSAGES_MAX: usize = 64;
+
+/// How often a socket is looked at without having been signalled. ZeroMQ's
+/// file descriptor is edge triggered; the pump never lets an edge pass, so
+/// this only bounds the damage should that ever be wrong.
+pub const SAFETY_POLL: Duration = Duration::from_millis(250);
+
+/// How long unsent replies and publications keep a closed socket alive.
+pub const LINGER: Duration = Duration::from_millis(500);

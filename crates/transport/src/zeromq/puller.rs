@@ -1,0 +1,143 @@
+//! A bound PULL: the master's `publish_pull.ipc`, into which local programs
+//! may push publish loads.
+
+use std::sync::Arc;
+
+use tmq::pull::{Pull, pull};
+use tokio::sync::mpsc;
+use tracing::error;
+
+use super::bind::bind;
+use super::context::context;
+use super::options::{Common, KeepAlive};
+use super::pump::{self, Frames};
+use crate::counters::Count;
+use crate::socket_file::SocketFile;
+use crate::{BindError, Counters, Endpoint, SocketError, limits};
+
+/// How a puller is bound.
+#[derive(Clone, Debug)]
+pub struct PullerOptions {
+    /// Messages that may wait for the program; then the senders' wait in
+    /// their sockets.
+    pub messages_max: usize,
+    /// Largest message.
+    pub message_bytes_max: usize,
+    /// Mode of the socket files of `ipc` endpoints.
+    pub ipc_mode: u32,
+}
+
+impl Default for PullerOptions {
+    fn default() -> Self {
+        Self {
+            messages_max: limits::SUBSCRIBER_MESSAGES_MAX,
+            message_bytes_max: limits::MESSAGE_BYTES_MAX,
+            ipc_mode: 0o600,
+        }
+    }
+}
+
+/// A bound socket that only takes messages in. Dropping it closes it.
+#[derive(Debug)]
+pub struct Puller {
+    messages: mpsc::Receiver<Vec<u8>>,
+    counters: Arc<Counters>,
+    endpoints: Vec<Endpoint>,
+}
+
+impl Puller {
+    /// Binds all `endpoints` and starts the task that owns the socket.
+    ///
+    /// # Errors
+    /// When one of them cannot be bound; none is then.
+    pub fn bind(endpoints: &[Endpoint], options: PullerOptions) -> Result<Self, BindError> {
+        let builder = Common {
+            ipv6: endpoints.iter().any(Endpoint::is_ipv6),
+            keep_alive: KeepAlive::PEER,
+            linger: std::time::Duration::ZERO,
+            message_bytes_max: options.message_bytes_max,
+        }
+        .set(pull(&context()));
+        let bound = bind(builder, endpoints, options.ipc_mode)?;
+        let (sender, messages) = mpsc::channel(options.messages_max.max(1));
+        let counters = Arc::new(Counters::default());
+        let owner = Owner {
+            socket: bound.socket,
+            _files: bound.files,
+            messages: sender,
+            counters: Arc::clone(&counters),
+        };
+        tokio::spawn(owner.run());
+        Ok(Self {
+            messages,
+            counters,
+            endpoints: bound.endpoints,
+        })
+    }
+
+    /// The next message of one frame; `None` only when the socket has failed.
+    pub async fn recv(&mut self) -> Option<Vec<u8>> {
+        self.messages.recv().await
+    }
+
+    /// The bound endpoints, with the ports that were taken.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+}
+
+struct Owner {
+    socket: Pull,
+    _files: Vec<SocketFile>,
+    messages: mpsc::Sender<Vec<u8>>,
+    counters: Arc<Counters>,
+}
+
+impl Owner {
+    async fn run(mut self) {
+        if let Err(error) = self.serve().await {
+            error!(%error, "the pull socket failed");
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), SocketError> {
+        let mut safety = pump::safety_poll();
+        loop {
+            tokio::select! {
+                frames = next(&self.messages, &mut self.socket) => match frames? {
+                    Some(frames) => self.take(&frames),
+                    None => return Ok(()),
+                },
+                () = self.messages.closed() => return Ok(()),
+                _ = safety.tick() => {}
+            }
+        }
+    }
+
+    fn take(&self, frames: &Frames) {
+        match &frames[..] {
+            [message] => {
+                self.counters.add(Count::received);
+                // There is room, or the program is gone.
+                let _ = self.messages.try_send(message.to_vec());
+            }
+            _ => self.counters.add(Count::malformed),
+        }
+    }
+}
+
+/// The next message, once the program has room for it.
+async fn next(
+    messages: &mpsc::Sender<Vec<u8>>,
+    socket: &mut Pull,
+) -> Result<Option<Frames>, SocketError> {
+    if messages.reserve().await.is_err() {
+        return Ok(None);
+    }
+    pump::receive(socket).await.map(Some)
+}

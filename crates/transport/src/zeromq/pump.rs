@@ -1,0 +1,142 @@
+//! The only code that touches a library socket's readiness.
+//!
+//! `ZMQ_FD` becomes readable once when something *may* have changed, and every
+//! operation on the socket, in either direction, may take that signal in. A
+//! task may therefore sleep only after it has asked for the socket's events and
+//! found nothing to do, with its waker registered before that question.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
+use tmq::{AsZmqSocket, Message, Multipart};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use zmq::PollEvents;
+
+use crate::SocketError;
+use crate::limits::SAFETY_POLL;
+
+/// A message's frames.
+pub(super) type Frames = Vec<Message>;
+
+/// Why a wait ended.
+pub(super) enum Wake {
+    /// This message came.
+    Message(Frames),
+    /// The condition on the socket's events holds.
+    Events,
+}
+
+/// Sends without waiting. Returns whether the socket took the message; what it
+/// does not take now is gone, so ask `is_writable` first where that matters.
+pub(super) fn send(socket: &impl AsZmqSocket, frames: Frames) -> Result<bool, SocketError> {
+    let socket = socket.get_socket();
+    let last = frames.len().saturating_sub(1);
+    for (index, frame) in frames.into_iter().enumerate() {
+        let more = if index < last { zmq::SNDMORE } else { 0 };
+        match socket.send(frame, zmq::DONTWAIT | more) {
+            Ok(()) => {}
+            // Only the first frame of a message is ever refused.
+            Err(zmq::Error::EAGAIN) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Takes a message that is already here.
+pub(super) fn try_receive(socket: &impl AsZmqSocket) -> Result<Option<Frames>, SocketError> {
+    let socket = socket.get_socket();
+    let mut frames = Frames::new();
+    loop {
+        let mut frame = Message::new();
+        match socket.recv(&mut frame, zmq::DONTWAIT) {
+            Ok(()) => {
+                let more = frame.get_more();
+                frames.push(frame);
+                if !more {
+                    return Ok(Some(frames));
+                }
+            }
+            Err(zmq::Error::EAGAIN) => return Ok(None),
+            Err(zmq::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Lets the library act on what its I/O thread has told the socket, and says
+/// whether a message can be sent now.
+pub(super) fn is_writable(socket: &impl AsZmqSocket) -> Result<bool, SocketError> {
+    Ok(events(socket)?.contains(zmq::POLLOUT))
+}
+
+/// Waits for a message.
+pub(super) async fn receive<S>(socket: &mut S) -> Result<Frames, SocketError>
+where
+    S: AsZmqSocket + Stream<Item = tmq::Result<Multipart>> + Unpin,
+{
+    loop {
+        if let Wake::Message(frames) = wait(socket, |_| false).await? {
+            return Ok(frames);
+        }
+    }
+}
+
+/// Waits for a message or for `condition` to hold for the socket's events.
+/// Nothing is lost when this future is dropped.
+pub(super) async fn wait<S>(
+    socket: &mut S,
+    condition: impl Fn(PollEvents) -> bool,
+) -> Result<Wake, SocketError>
+where
+    S: AsZmqSocket + Stream<Item = tmq::Result<Multipart>> + Unpin,
+{
+    poll_fn(|cx| poll_wait(socket, cx, &condition)).await
+}
+
+fn poll_wait<S>(
+    socket: &mut S,
+    cx: &mut Context<'_>,
+    condition: &impl Fn(PollEvents) -> bool,
+) -> Poll<Result<Wake, SocketError>>
+where
+    S: AsZmqSocket + Stream<Item = tmq::Result<Multipart>> + Unpin,
+{
+    loop {
+        match Pin::new(&mut *socket).poll_next(cx) {
+            Poll::Ready(Some(Ok(frames))) => {
+                return Poll::Ready(Ok(Wake::Message(frames.0.into())));
+            }
+            Poll::Ready(Some(Err(tmq::TmqError::Zmq(zmq::Error::EINTR)))) => continue,
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error.into())),
+            Poll::Ready(None) | Poll::Pending => {}
+        }
+        // The waker is registered; what comes after this question wakes us.
+        let events = events(socket)?;
+        if events.contains(zmq::POLLIN) {
+            continue;
+        }
+        if condition(events) {
+            return Poll::Ready(Ok(Wake::Events));
+        }
+        return Poll::Pending;
+    }
+}
+
+fn events(socket: &impl AsZmqSocket) -> Result<PollEvents, SocketError> {
+    loop {
+        match socket.get_socket().get_events() {
+            Err(zmq::Error::EINTR) => {}
+            other => return other.map_err(SocketError::from),
+        }
+    }
+}
+
+/// The timer of the safety poll.
+pub(super) fn safety_poll() -> Interval {
+    let mut timer = interval(SAFETY_POLL);
+    timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    timer
+}

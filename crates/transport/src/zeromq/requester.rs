@@ -1,0 +1,307 @@
+//! Requests to one master.
+//!
+//! A requester has lanes: connections with one request on the way each, since
+//! a reply carries nothing that says which request it answers. The first lane
+//! stays connected, more are opened while it is busy. Invariant: a request that
+//! was given up takes its connection with it, so no reply can ever be taken for
+//! the answer to a later request.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::options::KeepAlive;
+use super::requester_lane::Lane;
+use crate::{Counters, Endpoint, SocketError, limits};
+
+/// How a requester connects.
+#[derive(Clone, Debug)]
+pub struct RequesterOptions {
+    /// Connections at most, each with one request on the way.
+    pub lanes_max: usize,
+    /// First pause before a lost connection is tried again.
+    pub reconnect: Duration,
+    /// Longest pause before a lost connection is tried again. A new request
+    /// never waits for it: it starts a new connection.
+    pub reconnect_max: Duration,
+    /// Largest request and reply.
+    pub message_bytes_max: usize,
+    /// Whether IPv6 addresses of a name come first.
+    pub ipv6: bool,
+    /// TCP keep-alive.
+    pub keep_alive: KeepAlive,
+    /// Address and port to connect from.
+    pub source: Option<SocketAddr>,
+}
+
+impl Default for RequesterOptions {
+    fn default() -> Self {
+        Self {
+            lanes_max: limits::REQUEST_LANES_MAX,
+            reconnect: Duration::from_millis(100),
+            reconnect_max: Duration::from_secs(5),
+            message_bytes_max: limits::MESSAGE_BYTES_MAX,
+            ipv6: false,
+            keep_alive: KeepAlive::PEER,
+            source: None,
+        }
+    }
+}
+
+/// Why a request has no reply.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// The master was connected and did not answer in time.
+    #[error("no answer from {endpoint} within {} ms", .waited.as_millis())]
+    NoAnswer {
+        /// Whom we asked.
+        endpoint: Endpoint,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// There was no connection to the master in that time.
+    #[error("no connection to {endpoint} within {} ms", .waited.as_millis())]
+    NotConnected {
+        /// Whom we wanted to ask.
+        endpoint: Endpoint,
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The connection was lost after the request was sent. Whether the master
+    /// has acted on it is unknown.
+    #[error("the connection to {endpoint} was lost before it answered")]
+    Disconnected {
+        /// Whom we asked.
+        endpoint: Endpoint,
+    },
+    /// The name of the master has no address.
+    #[error("could not resolve the name of {endpoint}: {why}")]
+    Unresolved {
+        /// Whom we wanted to ask.
+        endpoint: Endpoint,
+        /// What the resolver said.
+        why: String,
+    },
+    /// The request is larger than a peer would take.
+    #[error("a request of {bytes} bytes is larger than the limit of {max}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// Too many requests wait already.
+    #[error("too many requests wait for {endpoint}")]
+    Busy {
+        /// Whom they wait for.
+        endpoint: Endpoint,
+    },
+    /// The socket library refused.
+    #[error("could not send a request to {endpoint}")]
+    Socket {
+        /// Whom we wanted to ask.
+        endpoint: Endpoint,
+        /// Why.
+        source: SocketError,
+    },
+    /// The task of the requester is gone: the runtime shuts down.
+    #[error("the requester is closed")]
+    Closed,
+}
+
+/// A handle to ask one master. Clones share the connections; they close when
+/// the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Requester(Arc<Owner>);
+
+#[derive(Debug)]
+struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl Requester {
+    /// Makes a requester; it connects with the first request.
+    pub fn connect(endpoint: Endpoint, options: RequesterOptions) -> Self {
+        Self(Arc::new(Owner(Arc::new(Shared {
+            endpoint,
+            options,
+            counters: Arc::new(Counters::default()),
+            state: Mutex::new(State::default()),
+        }))))
+    }
+
+    /// Sends `payload` and waits for the reply, at most for `timeout`, which
+    /// includes waiting for a connection. Dropping the future gives the
+    /// request up.
+    ///
+    /// # Errors
+    /// See `RequestError`; the next request is not affected by any of them.
+    pub async fn request(
+        &self,
+        payload: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, RequestError> {
+        let shared = &self.0.0;
+        let max = shared.options.message_bytes_max;
+        if payload.len() > max {
+            return Err(RequestError::TooLarge {
+                bytes: payload.len(),
+                max,
+            });
+        }
+        let (reply, wait) = oneshot::channel();
+        let now = Instant::now();
+        shared.submit(Request {
+            payload,
+            since: now,
+            // A timeout beyond the clock's range is none.
+            deadline: now.checked_add(timeout),
+            reply,
+        })?;
+        wait.await.unwrap_or(Err(RequestError::Closed))
+    }
+
+    /// Whom this asks.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.0.0.endpoint
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.0.0.counters)
+    }
+}
+
+/// A request on its way through a lane.
+pub(super) struct Request {
+    pub(super) payload: Vec<u8>,
+    pub(super) since: Instant,
+    pub(super) deadline: Option<Instant>,
+    pub(super) reply: oneshot::Sender<Result<Vec<u8>, RequestError>>,
+}
+
+/// What the handles and the lanes share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) endpoint: Endpoint,
+    pub(super) options: RequesterOptions,
+    pub(super) counters: Arc<Counters>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Requests that wait because all lanes are busy.
+    waiting: VecDeque<Request>,
+    /// Idle lanes with their numbers, the one used last at the end.
+    idle: Vec<(u64, oneshot::Sender<Request>)>,
+    lanes: usize,
+    next_lane: u64,
+    closed: bool,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State")
+            .field("waiting", &self.waiting.len())
+            .field("idle", &self.idle.len())
+            .field("lanes", &self.lanes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a lane does next.
+pub(super) enum Turn {
+    /// Serve this request.
+    Serve(Request),
+    /// Wait for a request.
+    Idle(oneshot::Receiver<Request>),
+    /// End.
+    Close,
+}
+
+impl Shared {
+    /// Gives a request to an idle lane, a new lane, or the queue.
+    fn submit(self: &Arc<Self>, request: Request) -> Result<(), RequestError> {
+        let mut request = request;
+        let mut state = self.lock();
+        // The lane used last is the one whose connection is surely alive.
+        while let Some((_, lane)) = state.idle.pop() {
+            match lane.send(request) {
+                Ok(()) => return Ok(()),
+                Err(back) => request = back,
+            }
+        }
+        if state.lanes < self.options.lanes_max.max(1) {
+            state.lanes += 1;
+            let number = state.next_lane;
+            state.next_lane += 1;
+            drop(state);
+            tokio::spawn(Lane::new(Arc::clone(self), number).run(request));
+            Ok(())
+        } else if state.waiting.len() < limits::REQUESTS_WAITING_MAX {
+            state.waiting.push_back(request);
+            Ok(())
+        } else {
+            Err(RequestError::Busy {
+                endpoint: self.endpoint.clone(),
+            })
+        }
+    }
+
+    /// What lane `number` does after a request.
+    pub(super) fn next_turn(&self, number: u64) -> Turn {
+        let mut state = self.lock();
+        if state.closed {
+            return Turn::Close;
+        }
+        // A caller that has given up needs no lane.
+        while let Some(request) = state.waiting.pop_front() {
+            if !request.reply.is_closed() {
+                return Turn::Serve(request);
+            }
+        }
+        let (lane, wait) = oneshot::channel();
+        state.idle.push((number, lane));
+        Turn::Idle(wait)
+    }
+
+    /// Lets lane `number` end because it was idle, unless it is the only one
+    /// or has just been given a request.
+    pub(super) fn may_retire(&self, number: u64) -> bool {
+        let mut state = self.lock();
+        let Some(index) = state.idle.iter().position(|(idle, _)| *idle == number) else {
+            return false;
+        };
+        let retires = state.lanes > 1;
+        if retires {
+            state.idle.remove(index);
+        }
+        retires
+    }
+
+    /// Counts a lane out.
+    pub(super) fn lane_ended(&self) {
+        self.lock().lanes -= 1;
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.idle.clear();
+        state.waiting.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,305 @@
+//! A minion's subscription to one master: a SUB that says when its connection
+//! comes and goes.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tmq::pair::{Pair, pair};
+use tmq::subscribe::{Subscribe, subscribe};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::{debug, error, warn};
+
+use super::context::context;
+use super::options::{Common, KeepAlive, connect_address, millis};
+use super::pump::{self, Frames};
+use crate::counters::Count;
+use crate::{Counters, Endpoint, SocketError, limits};
+
+/// How a subscriber connects.
+#[derive(Clone, Debug)]
+pub struct SubscribeOptions {
+    /// The socket's name: the minion's id. Empty for none.
+    pub identity: Vec<u8>,
+    /// Prefixes of the messages that are wanted; empty for all messages.
+    pub topics: Vec<Vec<u8>>,
+    /// First pause before a lost connection is tried again (Salt: a random
+    /// time between `recon_default` and `recon_default + recon_max`).
+    pub reconnect: Duration,
+    /// Longest pause before a lost connection is tried again (`recon_max`).
+    pub reconnect_max: Duration,
+    /// Messages that may wait for the program.
+    pub messages_max: usize,
+    /// Largest message.
+    pub message_bytes_max: usize,
+    /// Whether IPv6 addresses of a name come first.
+    pub ipv6: bool,
+    /// TCP keep-alive.
+    pub keep_alive: KeepAlive,
+    /// Address and port to connect from.
+    pub source: Option<SocketAddr>,
+}
+
+impl Default for SubscribeOptions {
+    fn default() -> Self {
+        Self {
+            identity: Vec::new(),
+            topics: Vec::new(),
+            reconnect: Duration::from_millis(100),
+            reconnect_max: Duration::from_secs(10),
+            messages_max: limits::SUBSCRIBER_MESSAGES_MAX,
+            message_bytes_max: limits::MESSAGE_BYTES_MAX,
+            ipv6: false,
+            keep_alive: KeepAlive::PEER,
+            source: None,
+        }
+    }
+}
+
+/// What a subscription brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SubscriberEvent {
+    /// A message of one frame, or of a topic and a frame.
+    Message(Vec<Vec<u8>>),
+    /// The connection is there and its handshake done.
+    Connected,
+    /// The connection is gone; it is tried again.
+    Disconnected,
+}
+
+/// A subscription. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Subscriber {
+    events: mpsc::Receiver<SubscriberEvent>,
+    counters: Arc<Counters>,
+    endpoint: Endpoint,
+}
+
+impl Subscriber {
+    /// Starts the task that connects and stays connected.
+    pub fn connect(endpoint: Endpoint, options: SubscribeOptions) -> Self {
+        let (sender, events) = mpsc::channel(options.messages_max.max(1));
+        let counters = Arc::new(Counters::default());
+        let owner = Owner {
+            endpoint: endpoint.clone(),
+            options,
+            events: sender,
+            counters: Arc::clone(&counters),
+            links: VecDeque::new(),
+        };
+        tokio::spawn(owner.run());
+        Self {
+            events,
+            counters,
+            endpoint,
+        }
+    }
+
+    /// The next event; `None` only when the socket has failed. Nothing is lost
+    /// when the future is dropped.
+    pub async fn recv(&mut self) -> Option<SubscriberEvent> {
+        self.events.recv().await
+    }
+
+    /// Where this is connected to.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+}
+
+struct Owner {
+    endpoint: Endpoint,
+    options: SubscribeOptions,
+    events: mpsc::Sender<SubscriberEvent>,
+    counters: Arc<Counters>,
+    /// Changes of the connection the program has not been told yet.
+    links: VecDeque<SubscriberEvent>,
+}
+
+impl Owner {
+    async fn run(mut self) {
+        let resolved = loop {
+            match self.endpoint.resolve(self.options.ipv6).await {
+                Ok(resolved) => break resolved,
+                Err(error) => {
+                    debug!(endpoint = %self.endpoint, %error, "could not resolve the name");
+                    tokio::select! {
+                        () = sleep(self.options.reconnect_max) => {}
+                        () = self.events.closed() => return,
+                    }
+                }
+            }
+        };
+        if let Err(error) = self.serve(&resolved).await {
+            error!(endpoint = %self.endpoint, %error, "the subscription failed");
+        }
+    }
+
+    async fn serve(&mut self, resolved: &Endpoint) -> Result<(), SocketError> {
+        let (mut socket, mut monitor) = self.open(resolved)?;
+        let mut safety = pump::safety_poll();
+        loop {
+            tokio::select! {
+                // What happened to the connection comes before what came over
+                // the next one.
+                biased;
+                frames = pump::receive(&mut monitor) => {
+                    self.link_changed(&frames?);
+                    while let Some(frames) = pump::try_receive(&monitor)? {
+                        self.link_changed(&frames);
+                    }
+                }
+                () = self.events.closed() => return Ok(()),
+                () = room(&self.events), if !self.links.is_empty() => {
+                    if let Some(event) = self.links.pop_front() {
+                        let _ = self.events.try_send(event);
+                    }
+                }
+                frames = next(&self.events, &mut socket), if self.links.is_empty() => {
+                    self.take_batch(frames?, &socket)?;
+                }
+                _ = safety.tick() => {}
+            }
+        }
+    }
+
+    fn take_batch(&mut self, first: Frames, socket: &Subscribe) -> Result<(), SocketError> {
+        let mut frames = Some(first);
+        let mut left = limits::BATCH_MESSAGES_MAX;
+        while let Some(taken) = frames {
+            match self.check(&taken) {
+                Some(event) => {
+                    if self.events.try_send(event).is_err() {
+                        return Ok(());
+                    }
+                }
+                None => self.counters.add(Count::malformed),
+            }
+            left -= 1;
+            frames = if left > 0 && self.events.capacity() > 0 {
+                pump::try_receive(socket)?
+            } else {
+                None
+            };
+        }
+        Ok(())
+    }
+
+    fn check(&self, frames: &Frames) -> Option<SubscriberEvent> {
+        if !(1..=2).contains(&frames.len()) {
+            return None;
+        }
+        self.counters.add(Count::received);
+        let frames = frames.iter().map(|frame| frame.to_vec()).collect();
+        Some(SubscriberEvent::Message(frames))
+    }
+
+    /// Notes a change; of changes the program has not read, the last counts.
+    fn link_changed(&mut self, frames: &Frames) {
+        let Some(event) = frames.first().and_then(|frame| Link::read(frame)) else {
+            return;
+        };
+        debug!(endpoint = %self.endpoint, ?event, "subscription");
+        let event = match event {
+            Link::Up => SubscriberEvent::Connected,
+            Link::Down => {
+                self.counters.add(Count::closed);
+                SubscriberEvent::Disconnected
+            }
+            Link::Refused => {
+                warn!(endpoint = %self.endpoint, "the peer does not speak ZeroMQ's protocol");
+                return;
+            }
+        };
+        if self.links.len() == LINKS_MAX {
+            self.links.pop_front();
+            self.links.pop_front();
+        }
+        self.links.push_back(event);
+    }
+
+    fn open(&self, resolved: &Endpoint) -> Result<(Subscribe, Pair), SocketError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let options = &self.options;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let monitored = format!("inproc://subscriber-{number}");
+        let context = context();
+        let mut builder = Common {
+            ipv6: resolved.is_ipv6(),
+            keep_alive: options.keep_alive,
+            linger: Duration::ZERO,
+            message_bytes_max: options.message_bytes_max,
+        }
+        .set(subscribe(&context))
+        .set_reconnect_ivl(millis(options.reconnect))
+        .set_reconnect_ivl_max(millis(options.reconnect_max))
+        .monitor(&monitored, Link::EVENTS);
+        if !options.identity.is_empty() {
+            builder = builder.set_identity(&options.identity);
+        }
+        let monitor = pair(&context).set_linger(0).connect(&monitored)?;
+        let socket = builder.connect(&connect_address(resolved, options.source))?;
+        let (first, rest) = match options.topics.split_first() {
+            Some((first, rest)) => (first.as_slice(), rest),
+            None => (&[][..], &[][..]),
+        };
+        let mut socket = socket.subscribe(first)?;
+        for topic in rest {
+            socket.subscribe(topic)?;
+        }
+        Ok((socket, monitor))
+    }
+}
+
+/// Changes of the connection that are kept for a program that does not read.
+const LINKS_MAX: usize = 8;
+
+/// Waits until the program has room for an event. Only the owner sends, so the
+/// room stays there after the permit is gone.
+async fn room(events: &mpsc::Sender<SubscriberEvent>) {
+    // An error is the program's end, which the caller's `closed` sees.
+    let _ = events.reserve().await;
+}
+
+/// The next message, once the program has room for it.
+async fn next(
+    events: &mpsc::Sender<SubscriberEvent>,
+    socket: &mut Subscribe,
+) -> Result<Frames, SocketError> {
+    room(events).await;
+    pump::receive(socket).await
+}
+
+/// What a socket monitor tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Up,
+    Down,
+    Refused,
+}
+
+impl Link {
+    const HANDSHAKE_SUCCEEDED: u16 = 0x1000;
+    const HANDSHAKE_FAILED_PROTOCOL: u16 = 0x2000;
+    const DISCONNECTED: u16 = 0x0200;
+    const EVENTS: i32 = 0x1000 | 0x2000 | 0x0200;
+
+    /// Reads the first frame of a monitor's message: a number and a value.
+    fn read(frame: &[u8]) -> Option<Self> {
+        let number = frame.first_chunk::<2>()?;
+        match u16::from_ne_bytes(*number) {
+            Self::HANDSHAKE_SUCCEEDED => Some(Self::Up),
+            Self::DISCONNECTED => Some(Self::Down),
+            Self::HANDSHAKE_FAILED_PROTOCOL => Some(Self::Refused),
+            _ => None,
+        }
+    }
+}

@@ -1,1 +1,71 @@
-//! The real binaries on loopback, and real Salt as their peer.
+//! The proof: the real binaries on loopback, and real Salt as their peer.
+//!
+//! A test lays a [`Fleet`] (one temporary directory), starts masters and
+//! minions of any [`Kind`] in it, and runs the programs of any kind against
+//! them:
+//!
+//! ```no_run
+//! # fn main() -> anyhow::Result<()> {
+//! use halite_integration_tests::{Fleet, Kind};
+//!
+//! let fleet = Fleet::new("example")?;
+//! let master = fleet.master("m1", Kind::Ours).start()?;
+//! let minion = fleet.minion("web1", Kind::Salt3008).of(&master).start()?;
+//! master.accept(minion.id())?;
+//! assert_eq!(master.salt(&["*", "test.ping", "--out=txt"])?.ok()?.stdout, "web1: True\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Invariant: whatever a fleet started is dead, with all its children, when
+//! the fleet is dropped, also when the test panics; and nothing else is ever
+//! signalled.
+
+mod event_log;
+mod fleet;
+mod kind;
+mod master;
+mod memory;
+mod minion;
+mod net;
+mod output;
+mod process;
+pub mod scenarios;
+mod settings;
+mod wait;
+pub mod wire;
+
+pub use event_log::{Event, EventLog};
+pub use fleet::Fleet;
+pub use kind::{Kind, Program, Programs};
+pub use master::{KeyState, Master, MasterPlan, Tools};
+pub use memory::pss_kib;
+pub use minion::{Minion, MinionPlan};
+pub use net::Address;
+pub use output::Output;
+pub use process::{Daemon, Recipe, family, run};
+pub use settings::Settings;
+pub use wait::{SHORT, START, until};
+
+/// Makes one test for each release of real Salt out of a function that takes
+/// a [`Kind`]; 3007 belongs to the long form of the suite.
+#[macro_export]
+macro_rules! for_each_salt {
+    ($($(#[$meta:meta])* fn $name:ident($salt:ident) $body:expr;)*) => {
+        $($(#[$meta])* fn $name($salt: $crate::Kind) -> ::anyhow::Result<()> { $body })*
+
+        mod salt_3008 {
+            $(#[test] fn $name() -> ::anyhow::Result<()> { super::$name($crate::Kind::Salt3008) })*
+        }
+
+        mod salt_3006 {
+            $(#[test] fn $name() -> ::anyhow::Result<()> { super::$name($crate::Kind::Salt3006) })*
+        }
+
+        mod salt_3007 {
+            $(#[test]
+            #[ignore = "the long form: cargo xtask test --long"]
+            fn $name() -> ::anyhow::Result<()> { super::$name($crate::Kind::Salt3007) })*
+        }
+    };
+}

@@ -1,0 +1,88 @@
+//! What a program that ran to its end has said.
+//!
+//! Invariant: an error about an output shows the command, the exit code and
+//! both streams, so that a failed test can be understood from its text.
+
+use std::fmt;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value};
+
+/// The end of one run of one program.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The command as one would type it.
+    pub command: String,
+    /// The exit code; -1 if a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Output {
+    /// This output if the exit code is 0.
+    pub fn ok(self) -> Result<Self> {
+        self.exit(0)
+    }
+
+    /// This output if the exit code is `code`.
+    pub fn exit(self, code: i32) -> Result<Self> {
+        if self.code != code {
+            bail!("expected exit code {code} of {self}");
+        }
+        Ok(self)
+    }
+
+    /// The documents of a stream of JSON values on standard output.
+    pub fn documents(&self) -> Result<Vec<Value>> {
+        serde_json::Deserializer::from_str(&self.stdout)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .with_context(|| format!("expected JSON from {self}"))
+    }
+
+    /// The one JSON document on standard output.
+    pub fn json(&self) -> Result<Value> {
+        match self.documents()?.as_slice() {
+            [value] => Ok(value.clone()),
+            others => bail!(
+                "expected one JSON document, found {} in {self}",
+                others.len()
+            ),
+        }
+    }
+
+    /// What each minion returned: the keys of all JSON documents together.
+    pub fn by_minion(&self) -> Result<Map<String, Value>> {
+        let mut all = Map::new();
+        for document in self.documents()? {
+            let Value::Object(map) = document else {
+                bail!("expected maps of minions in {self}");
+            };
+            all.extend(map);
+        }
+        Ok(all)
+    }
+
+    /// What `minion` returned.
+    pub fn of(&self, minion: &str) -> Result<Value> {
+        self.by_minion()?
+            .remove(minion)
+            .with_context(|| format!("nothing of {minion} in {self}"))
+    }
+
+    /// The lines of standard output.
+    pub fn lines(&self) -> Vec<&str> {
+        self.stdout.lines().collect()
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "`{}` (exit code {})", self.command, self.code)?;
+        writeln!(out, "--- stdout\n{}", self.stdout.trim_end())?;
+        write!(out, "--- stderr\n{}", self.stderr.trim_end())
+    }
+}

@@ -1,0 +1,68 @@
+//! The calls that Rust cannot check: `fork`, and what runs between `fork` and
+//! `exec`. Nothing else of the project is unsafe.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{ForkResult, Gid, Uid, setgid, setgroups, setuid};
+
+/// Splits the process in two.
+///
+/// # Errors
+/// When the process has more than one thread, or the system cannot fork.
+pub(crate) fn fork_single_threaded() -> io::Result<ForkResult> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(io::Error::other(format!(
+            "the process has {threads} threads already"
+        )));
+    }
+    // SAFETY: only the forking thread lives on in the child, so a lock that
+    // another thread holds would stay locked for ever. The check above makes
+    // sure that there is no other thread; nothing can start one in between,
+    // since this is the only thread there is.
+    unsafe { nix::unistd::fork() }.map_err(io::Error::from)
+}
+
+/// Ends the process without running what was set up to run at its end: that
+/// belongs to the other half of a fork.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: the call takes no pointers and does not return.
+    unsafe { nix::libc::_exit(code) }
+}
+
+/// Who and what a child becomes before it runs its program.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Become {
+    /// All groups, and then the user and group ids.
+    pub(crate) identity: Option<(Vec<Gid>, Gid, Uid)>,
+    /// The mask of new files' modes.
+    pub(crate) umask: Option<Mode>,
+}
+
+/// Has the child of `command` become `who` before it runs its program.
+pub(crate) fn before_exec(command: &mut Command, who: Become) {
+    let change = move || {
+        if let Some((groups, gid, uid)) = &who.identity {
+            setgroups(groups)?;
+            setgid(*gid)?;
+            setuid(*uid)?;
+        }
+        if let Some(mask) = who.umask {
+            umask(mask);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs in the child after `fork`, where only
+    // async-signal-safe work is allowed. It makes four system calls and
+    // converts their error numbers; it allocates nothing, takes no lock and
+    // reads no file: groups and ids were looked up before the fork, and the
+    // memory they lie in is not freed there, since the child either runs
+    // another program or exits at once.
+    unsafe {
+        command.pre_exec(change);
+    }
+}

@@ -7,6 +7,7 @@
 pub mod counters;
 pub mod endpoint;
 pub mod error;
+pub mod ipc;
 pub mod limits;
 mod socket_file;
 pub mod zeromq;

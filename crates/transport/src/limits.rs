@@ -57,3 +57,24 @@ pub const SAFETY_POLL: Duration = Duration::from_millis(250);
 
 /// How long unsent replies and publications keep a closed socket alive.
 pub const LINGER: Duration = Duration::from_millis(500);
+
+/// Events that wait for one subscriber of the event bus. A connected
+/// subscriber above it is disconnected; one of this process loses the oldest.
+pub const BUS_EVENTS_MAX: usize = 65_536;
+
+/// Bytes of the events that wait for one subscriber; same behaviour. An event
+/// is held once, however many subscribers wait for it.
+pub const BUS_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Connected subscribers, and as many senders, of an event bus. Further ones
+/// wait in the listener's backlog.
+pub const BUS_CONNECTIONS_MAX: usize = 1024;
+
+/// Small events that are written to a subscriber in one go, in bytes.
+pub const BUS_WRITE_BYTES: usize = 64 * 1024;
+
+/// Bytes read from a local socket at once.
+pub const BUS_READ_BYTES: usize = 16 * 1024;
+
+/// Pause after a connection could not be accepted, for lack of descriptors.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

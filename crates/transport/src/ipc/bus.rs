@@ -1,0 +1,244 @@
+//! The bus itself: who subscribes, and firing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::bus_connection::{Side, accept};
+use super::frame::{self, BusEvent, Framing};
+use super::queue::{LocalEvents, Overflow, Pushed, Queue};
+use super::stream::Listener;
+use crate::counters::Count;
+use crate::socket_file::SocketFile;
+use crate::{BindError, Counters, Endpoint, limits};
+
+/// How an event bus is bound.
+#[derive(Clone, Debug)]
+pub struct BusOptions {
+    /// How events are framed for connected subscribers.
+    pub framing: Framing,
+    /// Mode of the socket file to subscribe at.
+    pub publish_mode: u32,
+    /// Mode of the socket file to send events to.
+    pub pull_mode: u32,
+    /// Events that may wait for one subscriber.
+    pub events_max: usize,
+    /// Bytes of the events that may wait for one subscriber.
+    pub bytes_max: usize,
+    /// Connected subscribers, and connected senders, at most.
+    pub connections_max: usize,
+    /// How long subscribers may take to read what is queued when the bus
+    /// closes.
+    pub linger: Duration,
+}
+
+impl BusOptions {
+    /// A master's bus: its group may subscribe.
+    pub fn master(framing: Framing) -> Self {
+        Self {
+            publish_mode: 0o660,
+            ..Self::minion(framing)
+        }
+    }
+
+    /// A minion's bus: only its user may subscribe.
+    pub fn minion(framing: Framing) -> Self {
+        Self {
+            framing,
+            publish_mode: 0o600,
+            pull_mode: 0o600,
+            events_max: limits::BUS_EVENTS_MAX,
+            bytes_max: limits::BUS_BYTES_MAX,
+            connections_max: limits::BUS_CONNECTIONS_MAX,
+            linger: limits::LINGER,
+        }
+    }
+}
+
+/// A handle to the bus of this process. Clones share it; it closes and removes
+/// its socket files when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct EventBus(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    hub: Arc<Hub>,
+    endpoints: Vec<Endpoint>,
+    _files: Vec<SocketFile>,
+    /// Its tasks end when this is dropped.
+    shutdown: Option<watch::Sender<()>>,
+    /// Receives nothing, and ends when the last connection has.
+    finished: Option<mpsc::Receiver<()>>,
+}
+
+impl EventBus {
+    /// Listens at `publish` for subscribers and at `pull` for events, each a
+    /// unix socket or loopback TCP.
+    ///
+    /// # Errors
+    /// When one of them cannot be bound; none is then.
+    pub fn bind(
+        publish: &Endpoint,
+        pull: &Endpoint,
+        options: BusOptions,
+    ) -> Result<Self, BindError> {
+        let publish = Listener::bind(publish, options.publish_mode)?;
+        let pull = Listener::bind(pull, options.pull_mode)?;
+        let hub = Arc::new(Hub::new(options));
+        let (shutdown, ends) = watch::channel(());
+        let (running, finished) = mpsc::channel(1);
+        let mut endpoints = Vec::new();
+        let mut files = Vec::new();
+        for ((listener, file, endpoint), side) in
+            [(publish, Side::Subscribers), (pull, Side::Senders)]
+        {
+            endpoints.push(endpoint);
+            files.extend(file);
+            let hub = Arc::clone(&hub);
+            tokio::spawn(accept(listener, side, hub, ends.clone(), running.clone()));
+        }
+        Ok(Self(Arc::new(Shared {
+            hub,
+            endpoints,
+            _files: files,
+            shutdown: Some(shutdown),
+            finished: Some(finished),
+        })))
+    }
+
+    /// A bus without sockets, for this process only.
+    pub fn in_process(options: BusOptions) -> Self {
+        Self(Arc::new(Shared {
+            hub: Arc::new(Hub::new(options)),
+            endpoints: Vec::new(),
+            _files: Vec::new(),
+            shutdown: None,
+            finished: None,
+        }))
+    }
+
+    /// Gives a packed event to every subscriber. Never waits. An event without
+    /// a tag is dropped, as it would be by every reader.
+    pub fn fire(&self, event: &[u8]) {
+        self.0.hub.fire(event);
+    }
+
+    /// Subscribes this process to all events fired from now on.
+    pub fn subscribe(&self) -> LocalEvents {
+        self.subscribe_to(Vec::new())
+    }
+
+    /// Subscribes this process to the events whose tag begins with one of
+    /// `prefixes`; to all, if there is none.
+    pub fn subscribe_to(&self, prefixes: Vec<String>) -> LocalEvents {
+        LocalEvents(self.0.hub.subscribe(Overflow::DropOldest, prefixes))
+    }
+
+    /// Where to subscribe and where to send events, in this order.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.0.endpoints
+    }
+
+    /// What happened so far: events taken from senders and fired, malformed
+    /// ones, ones lost to subscribers, subscribers given up.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.0.hub.counters)
+    }
+
+    /// Closes the bus if this is the last handle, and waits until connected
+    /// subscribers have read what is queued, for `linger` at most.
+    pub async fn close(self) {
+        if let Some(mut shared) = Arc::into_inner(self.0) {
+            let finished = shared.finished.take();
+            let linger = shared.hub.options.linger;
+            drop(shared);
+            if let Some(mut finished) = finished {
+                let _ = timeout(linger, finished.recv()).await;
+            }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.shutdown = None;
+        self.hub.close();
+    }
+}
+
+/// What handles and connections share.
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub(super) options: BusOptions,
+    pub(super) counters: Arc<Counters>,
+    queues: Mutex<Vec<Arc<Queue>>>,
+}
+
+impl Hub {
+    fn new(options: BusOptions) -> Self {
+        Self {
+            options,
+            counters: Arc::default(),
+            queues: Mutex::default(),
+        }
+    }
+
+    pub(super) fn fire(&self, event: &[u8]) {
+        if frame::tag(event).is_none() {
+            self.counters.add(Count::malformed);
+            return;
+        }
+        self.counters.add(Count::received);
+        // Locked while it is given out, so that all see the same order.
+        let mut queues = self.lock();
+        if queues.is_empty() {
+            return;
+        }
+        let event = BusEvent::new(event, self.options.framing);
+        queues.retain(|queue| match queue.push(&event) {
+            Pushed::Fine => {
+                self.counters.add(Count::sent);
+                true
+            }
+            Pushed::Lost => {
+                self.counters.add(Count::dropped);
+                true
+            }
+            Pushed::Cut => {
+                warn!("gave up a subscriber of the event bus that does not read");
+                self.counters.add(Count::closed);
+                false
+            }
+            Pushed::Gone => false,
+        });
+    }
+
+    pub(super) fn subscribe(&self, overflow: Overflow, prefixes: Vec<String>) -> Arc<Queue> {
+        let queue = Arc::new(Queue::new(
+            self.options.events_max,
+            self.options.bytes_max,
+            overflow,
+            prefixes,
+        ));
+        self.lock().push(Arc::clone(&queue));
+        queue
+    }
+
+    pub(super) fn unsubscribe(&self, queue: &Arc<Queue>) {
+        queue.abandon();
+        self.lock().retain(|other| !Arc::ptr_eq(other, queue));
+    }
+
+    fn close(&self) {
+        for queue in self.lock().drain(..) {
+            queue.close();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,157 @@
+//! Connections to the bus: subscribers are written to, senders are read.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::sleep;
+use tracing::{debug, warn};
+
+use super::bus::Hub;
+use super::frame::FrameReader;
+use super::queue::{Overflow, Queue};
+use super::stream::{Listener, Reader, Writer};
+use crate::counters::Count;
+use crate::limits;
+
+/// Who connects to a listener.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Subscribers,
+    Senders,
+}
+
+/// Accepts connections until the bus ends; each holds a clone of `running`.
+pub(super) async fn accept(
+    listener: Listener,
+    side: Side,
+    hub: Arc<Hub>,
+    mut ends: watch::Receiver<()>,
+    running: mpsc::Sender<()>,
+) {
+    let slots = Arc::new(Semaphore::new(hub.options.connections_max.max(1)));
+    loop {
+        let next = async {
+            // Never closed, so there is always a permit some day.
+            let slot = Arc::clone(&slots).acquire_owned().await.ok();
+            (slot, listener.accept().await)
+        };
+        let (slot, accepted) = tokio::select! {
+            next = next => next,
+            _ = ends.changed() => return,
+        };
+        let (reader, writer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                warn!(%error, "could not accept a connection to the event bus");
+                sleep(limits::ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let hub = Arc::clone(&hub);
+        let ends = ends.clone();
+        let running = running.clone();
+        match side {
+            Side::Subscribers => {
+                // Before anything else runs: a program that has connected
+                // misses nothing of what it causes next.
+                let queue = hub.subscribe(Overflow::Close, Vec::new());
+                tokio::spawn(async move {
+                    serve_subscriber(reader, writer, &hub, queue, ends).await;
+                    drop((slot, running));
+                });
+            }
+            Side::Senders => {
+                tokio::spawn(async move {
+                    serve_sender(reader, &hub, ends).await;
+                    drop((slot, running));
+                });
+            }
+        }
+    }
+}
+
+async fn serve_subscriber(
+    mut reader: Reader,
+    mut writer: Writer,
+    hub: &Hub,
+    queue: Arc<Queue>,
+    mut ends: watch::Receiver<()>,
+) {
+    tokio::select! {
+        result = write_events(&mut writer, &queue) => {
+            if let Err(error) = result {
+                debug!(%error, "a subscriber of the event bus is gone");
+            }
+        }
+        () = until_closed(&mut reader) => {}
+        () = queue.cut() => {}
+        () = async {
+            let _ = ends.changed().await;
+            sleep(hub.options.linger).await;
+        } => {}
+    }
+    hub.unsubscribe(&queue);
+}
+
+/// Writes events until there are no more, small ones together.
+async fn write_events(writer: &mut Writer, queue: &Queue) -> io::Result<()> {
+    let mut together = Vec::new();
+    while let Some(first) = queue.next().await {
+        let mut next = Some(first);
+        while let Some(event) = next {
+            if event.frame().len() >= limits::BUS_WRITE_BYTES {
+                writer.write_all(&together).await?;
+                together.clear();
+                writer.write_all(event.frame()).await?;
+            } else {
+                together.extend_from_slice(event.frame());
+            }
+            if together.len() >= limits::BUS_WRITE_BYTES {
+                break;
+            }
+            next = queue.try_next();
+        }
+        writer.write_all(&together).await?;
+        together.clear();
+    }
+    writer.shutdown().await
+}
+
+/// Reads what a subscriber has no business to send, until it hangs up.
+async fn until_closed(reader: &mut Reader) {
+    let mut buffer = [0; 64];
+    while matches!(reader.read(&mut buffer).await, Ok(bytes) if bytes > 0) {}
+}
+
+async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<()>) {
+    let mut frames = FrameReader::new();
+    loop {
+        let read = tokio::select! {
+            // What is already here comes before the end.
+            biased;
+            read = reader.read_buf(frames.space(limits::BUS_READ_BYTES)) => read,
+            _ = ends.changed() => return,
+        };
+        match read {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) => {
+                debug!(%error, "a sender of the event bus is gone");
+                return;
+            }
+        }
+        loop {
+            match frames.next() {
+                Ok(Some(event)) => hub.fire(&event),
+                Ok(None) => break,
+                Err(error) => {
+                    warn!(%error, "closed a connection to the event bus that sends no events");
+                    hub.counters.add(Count::malformed);
+                    return;
+                }
+            }
+        }
+    }
+}

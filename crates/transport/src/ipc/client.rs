@@ -1,0 +1,148 @@
+//! The other ends of the bus: what command line programs use.
+
+use std::io;
+
+use thiserror::Error;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::frame::{self, BusEvent, FrameError, FrameReader, Framing};
+use super::stream::{self, Reader, Writer};
+use crate::{Endpoint, limits};
+
+/// Why a bus could not be reached.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// Nobody listens there.
+    #[error("nothing listens at {endpoint}")]
+    NotRunning {
+        /// Where.
+        endpoint: Endpoint,
+    },
+    /// The user may not connect.
+    #[error("no permission to connect to {endpoint}")]
+    Denied {
+        /// Where.
+        endpoint: Endpoint,
+    },
+    /// Anything else.
+    #[error("could not connect to {endpoint}")]
+    Other {
+        /// Where.
+        endpoint: Endpoint,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Why no more events can be read.
+#[derive(Debug, Error)]
+pub enum ReceiveError {
+    /// The connection broke.
+    #[error("could not read from the event bus")]
+    Read(#[source] io::Error),
+    /// What comes is not a bus's.
+    #[error("the event bus sent something else")]
+    Frame(#[source] FrameError),
+}
+
+async fn connect(endpoint: &Endpoint) -> Result<(Reader, Writer), ConnectError> {
+    stream::connect(endpoint).await.map_err(|source| {
+        let endpoint = endpoint.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+                ConnectError::NotRunning { endpoint }
+            }
+            io::ErrorKind::PermissionDenied => ConnectError::Denied { endpoint },
+            _ => ConnectError::Other { endpoint, source },
+        }
+    })
+}
+
+/// A subscription to the bus of another process, of any release.
+pub struct EventSubscriber {
+    reader: Reader,
+    frames: FrameReader,
+    /// Kept: a bus takes a half-closed connection for a closed one.
+    _writer: Writer,
+}
+
+impl EventSubscriber {
+    /// Subscribes to all events.
+    ///
+    /// # Errors
+    /// When the bus cannot be reached.
+    pub async fn connect(endpoint: &Endpoint) -> Result<Self, ConnectError> {
+        let (reader, writer) = connect(endpoint).await?;
+        Ok(Self {
+            reader,
+            frames: FrameReader::new(),
+            _writer: writer,
+        })
+    }
+
+    /// The next event; `None` when the bus has closed. Nothing is lost when
+    /// the future is dropped.
+    ///
+    /// # Errors
+    /// When the connection breaks or carries something else than events.
+    pub async fn next(&mut self) -> Result<Option<BusEvent>, ReceiveError> {
+        loop {
+            while let Some(event) = self.frames.next().map_err(ReceiveError::Frame)? {
+                // Readers of all releases skip an event without a tag.
+                if frame::tag(&event).is_some() {
+                    return Ok(Some(BusEvent::new(&event, Framing::Bare)));
+                }
+            }
+            let space = self.frames.space(limits::BUS_READ_BYTES);
+            let read = self.reader.read_buf(space).await;
+            if read.map_err(ReceiveError::Read)? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Sends events to the bus of another process.
+pub struct EventPusher {
+    writer: Writer,
+    endpoint: Endpoint,
+    _reader: Reader,
+}
+
+impl EventPusher {
+    /// Connects to send events.
+    ///
+    /// # Errors
+    /// When the bus cannot be reached.
+    pub async fn connect(endpoint: &Endpoint) -> Result<Self, ConnectError> {
+        let (reader, writer) = connect(endpoint).await?;
+        Ok(Self {
+            writer,
+            endpoint: endpoint.clone(),
+            _reader: reader,
+        })
+    }
+
+    /// Sends a packed event.
+    ///
+    /// # Errors
+    /// When the bus has closed the connection; connect again then.
+    pub async fn push(&mut self, event: &[u8]) -> Result<(), ConnectError> {
+        let mut out = Vec::new();
+        frame::write_frame(&mut out, event, Framing::Prefixed);
+        self.writer
+            .write_all(&out)
+            .await
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                    ConnectError::NotRunning {
+                        endpoint: self.endpoint.clone(),
+                    }
+                }
+                _ => ConnectError::Other {
+                    endpoint: self.endpoint.clone(),
+                    source,
+                },
+            })
+    }
+}

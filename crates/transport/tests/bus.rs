@@ -1,0 +1,238 @@
+//! The local event bus, with programs connected to it.
+
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use halite_transport::ipc::{
+    BusEvent, BusOptions, ConnectError, EventBus, EventPusher, EventSubscriber, Framing,
+};
+use halite_transport::{BindError, Endpoint};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+const SOON: Duration = Duration::from_secs(20);
+
+struct Bus {
+    bus: EventBus,
+    dir: TempDir,
+    publish: Endpoint,
+    pull: Endpoint,
+}
+
+fn bus_with(options: BusOptions) -> Bus {
+    let dir = tempfile::tempdir().unwrap();
+    let publish = Endpoint::ipc(dir.path().join("master_event_pub.ipc"));
+    let pull = Endpoint::ipc(dir.path().join("master_event_pull.ipc"));
+    Bus {
+        bus: EventBus::bind(&publish, &pull, options).unwrap(),
+        dir,
+        publish,
+        pull,
+    }
+}
+
+fn bus(framing: Framing) -> Bus {
+    bus_with(BusOptions::master(framing))
+}
+
+fn event(tag: &str, data: &[u8]) -> Vec<u8> {
+    [tag.as_bytes(), b"\n\n", data].concat()
+}
+
+async fn next(subscriber: &mut EventSubscriber) -> Option<BusEvent> {
+    timeout(SOON, subscriber.next()).await.unwrap().unwrap()
+}
+
+/// Waits until the bus has accepted a subscriber: it sees what is fired.
+async fn subscribe(bus: &Bus) -> EventSubscriber {
+    let mut subscriber = EventSubscriber::connect(&bus.publish).await.unwrap();
+    loop {
+        bus.bus.fire(&event("probe", b"\x80"));
+        let got = timeout(Duration::from_millis(20), subscriber.next()).await;
+        if let Ok(got) = got {
+            assert_eq!(got.unwrap().unwrap().tag(), "probe");
+            break;
+        }
+    }
+    bus.bus.fire(&event("start", b"\x80"));
+    while next(&mut subscriber).await.unwrap().tag() != "start" {}
+    subscriber
+}
+
+#[tokio::test]
+async fn what_one_program_sends_all_others_get_in_order() {
+    for framing in [Framing::Prefixed, Framing::Bare] {
+        let bus = bus(framing);
+        let mut first = subscribe(&bus).await;
+        let mut second = subscribe(&bus).await;
+        let mut local = bus.bus.subscribe_to(vec!["t/".to_owned()]);
+        let mut pusher = EventPusher::connect(&bus.pull).await.unwrap();
+        for number in 0..1000u32 {
+            let packed = event(&format!("t/{number}"), &number.to_be_bytes());
+            pusher.push(&packed).await.unwrap();
+        }
+        for number in 0..1000u32 {
+            let tag = format!("t/{number}");
+            let got = timeout(SOON, local.recv()).await.unwrap().unwrap();
+            assert_eq!((got.tag(), got.data()), (&*tag, &number.to_be_bytes()[..]));
+            assert_eq!(next(&mut second).await.unwrap().tag(), tag);
+        }
+        for number in 0..1000u32 {
+            loop {
+                let got = next(&mut first).await.unwrap();
+                if got.tag().starts_with("t/") {
+                    assert_eq!(got.tag(), format!("t/{number}"));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn large_events_pass_whole() {
+    let bus = bus(Framing::Bare);
+    let mut subscriber = subscribe(&bus).await;
+    let mut pusher = EventPusher::connect(&bus.pull).await.unwrap();
+    let large = event("large", &vec![0x42; 3_000_000]);
+    pusher.push(&large).await.unwrap();
+    pusher.push(&event("small", b"\x80")).await.unwrap();
+    assert_eq!(next(&mut subscriber).await.unwrap().bytes(), large);
+    assert_eq!(next(&mut subscriber).await.unwrap().tag(), "small");
+}
+
+#[tokio::test]
+async fn sockets_have_their_modes_and_are_removed() {
+    let bus = bus(Framing::Bare);
+    let mode =
+        |endpoint: &Endpoint| std::fs::metadata(endpoint.path().unwrap()).unwrap().mode() & 0o777;
+    assert_eq!(mode(&bus.publish), 0o660);
+    assert_eq!(mode(&bus.pull), 0o600);
+    drop(bus.bus);
+    assert_eq!(std::fs::read_dir(bus.dir.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_second_bus_is_refused_and_a_dead_one_replaced() {
+    let bus = bus(Framing::Bare);
+    let options = BusOptions::master(Framing::Bare);
+    let error = EventBus::bind(&bus.publish, &bus.pull, options.clone()).unwrap_err();
+    assert!(matches!(error, BindError::InUse { .. }), "{error}");
+    // As a killed process leaves it.
+    let stale = Endpoint::ipc(bus.dir.path().join("stale.ipc"));
+    drop(std::os::unix::net::UnixListener::bind(stale.path().unwrap()).unwrap());
+    let other = Endpoint::ipc(bus.dir.path().join("other.ipc"));
+    EventBus::bind(&stale, &other, options).unwrap();
+}
+
+#[tokio::test]
+async fn the_last_events_are_read_before_the_bus_ends() {
+    let Bus {
+        bus,
+        dir: _dir,
+        publish,
+        pull,
+    } = bus(Framing::Bare);
+    let shared = Bus {
+        bus: bus.clone(),
+        dir: tempfile::tempdir().unwrap(),
+        publish: publish.clone(),
+        pull,
+    };
+    let mut subscriber = subscribe(&shared).await;
+    drop(shared);
+    for number in 0..100 {
+        bus.fire(&event(&format!("last/{number}"), b"\x80"));
+    }
+    bus.close().await;
+    for number in 0..100 {
+        let got = next(&mut subscriber).await.unwrap();
+        assert_eq!(got.tag(), format!("last/{number}"));
+    }
+    assert!(next(&mut subscriber).await.is_none());
+    let error = EventSubscriber::connect(&publish).await.err().unwrap();
+    assert!(matches!(error, ConnectError::NotRunning { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_subscriber_that_does_not_read_is_given_up_alone() {
+    let bus = bus_with(BusOptions {
+        events_max: 100,
+        ..BusOptions::master(Framing::Bare)
+    });
+    let mut good = subscribe(&bus).await;
+    let mut bad = UnixStream::connect(bus.publish.path().unwrap())
+        .await
+        .unwrap();
+    // Its first byte shows that it is subscribed; after that it reads nothing.
+    let mut byte = [0];
+    loop {
+        bus.bus.fire(&event("probe", b"\x80"));
+        let read = timeout(Duration::from_millis(20), bad.read_exact(&mut byte)).await;
+        if read.is_ok() {
+            break;
+        }
+    }
+    let counters = bus.bus.counters();
+    let load = vec![0x42; 10_000];
+    let mut number = 0;
+    while counters.closed() == 0 {
+        bus.bus.fire(&event(&format!("n/{number}"), &load));
+        loop {
+            let got = next(&mut good).await.unwrap();
+            if got.tag().starts_with("n/") {
+                assert_eq!(got.tag(), format!("n/{number}"));
+                break;
+            }
+        }
+        number += 1;
+        assert!(number < 10_000, "the slow subscriber is never given up");
+    }
+    // It gets what was on its way, and then the end.
+    let mut rest = Vec::new();
+    let end = timeout(SOON, bad.read_to_end(&mut rest)).await.unwrap();
+    end.unwrap();
+    bus.bus.fire(&event("after", b"\x80"));
+    assert_eq!(next(&mut good).await.unwrap().tag(), "after");
+}
+
+#[tokio::test]
+async fn a_sender_of_nonsense_is_closed_and_others_are_served() {
+    let bus = bus(Framing::Bare);
+    let mut local = bus.bus.subscribe();
+    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\xff\xff", b"\x82\xc1\xc1"] {
+        let mut stream = UnixStream::connect(bus.pull.path().unwrap()).await.unwrap();
+        stream.write_all(nonsense).await.unwrap();
+        let mut rest = Vec::new();
+        let end = timeout(SOON, stream.read_to_end(&mut rest)).await.unwrap();
+        assert!(end.is_err() || rest.is_empty());
+    }
+    assert_eq!(bus.bus.counters().malformed(), 3);
+    let mut pusher = EventPusher::connect(&bus.pull).await.unwrap();
+    let untagged = b"an event without an end of its tag";
+    pusher.push(untagged).await.unwrap();
+    pusher.push(&event("fine", b"\x80")).await.unwrap();
+    let got = timeout(SOON, local.recv()).await.unwrap().unwrap();
+    assert_eq!(got.tag(), "fine");
+    assert_eq!(bus.bus.counters().malformed(), 4);
+}
+
+#[tokio::test]
+async fn a_bus_works_over_loopback_tcp_and_without_sockets() {
+    let any = Endpoint::tcp("127.0.0.1", 0);
+    let bus = EventBus::bind(&any, &any, BusOptions::minion(Framing::Prefixed)).unwrap();
+    let mut local = bus.subscribe();
+    let mut pusher = EventPusher::connect(&bus.endpoints()[1]).await.unwrap();
+    pusher.push(&event("over/tcp", b"\x80")).await.unwrap();
+    let got = timeout(SOON, local.recv()).await.unwrap().unwrap();
+    assert_eq!(got.tag(), "over/tcp");
+
+    let bus = EventBus::in_process(BusOptions::minion(Framing::Bare));
+    let mut local = bus.subscribe();
+    bus.fire(&event("inside", b"\x80"));
+    assert_eq!(local.recv().await.unwrap().tag(), "inside");
+    bus.close().await;
+    assert!(local.recv().await.is_none());
+}

@@ -345,6 +345,11 @@ impl Tools<'_> {
         run(&self.recipe(Program::Key, args)?, TOOL_DEADLINE)
     }
 
+    /// Runs `salt-run`.
+    pub fn runner(self, args: &[&str]) -> Result<Output> {
+        run(&self.recipe(Program::Run, args)?, TOOL_DEADLINE)
+    }
+
     /// How to run a program with the master's configuration.
     pub fn recipe(self, program: Program, args: &[&str]) -> Result<Recipe> {
         let path = self.master.programs.path(self.kind, program)?;

@@ -6,4 +6,6 @@
 //! `halite-crypto`, which has its own vectors of real Salt.)
 
 pub mod msgpack;
+#[cfg(feature = "wire")]
+pub mod stand_in;
 pub mod zmtp;

@@ -23,9 +23,9 @@ pub enum Item {
     /// Text or bytes.
     Bytes(Vec<u8>),
     /// A list.
-    List(Vec<Item>),
+    List(Vec<Self>),
     /// A map in the order of the wire.
-    Map(Vec<(Item, Item)>),
+    Map(Vec<(Self, Self)>),
 }
 
 impl From<&str> for Item {
@@ -167,27 +167,16 @@ impl Item {
 
 fn pack_int(number: i128, out: &mut Vec<u8>) {
     let bytes = number.to_be_bytes();
-    match number {
-        0..=0x7f => out.push(bytes[15]),
-        -32..=-1 => out.push(bytes[15]),
-        0..=0xff => out.extend([0xcc, bytes[15]]),
-        0..=0xffff => {
-            out.push(0xcd);
-            out.extend(&bytes[14..]);
-        }
-        0..=0xffff_ffff => {
-            out.push(0xce);
-            out.extend(&bytes[12..]);
-        }
-        0.. => {
-            out.push(0xcf);
-            out.extend(&bytes[8..]);
-        }
-        _ => {
-            out.push(0xd3);
-            out.extend(&bytes[8..]);
-        }
-    }
+    let (code, width) = match number {
+        -32..=0x7f => (None, 1),
+        0x80..=0xff => (Some(0xcc), 1),
+        0x100..=0xffff => (Some(0xcd), 2),
+        0x1_0000..=0xffff_ffff => (Some(0xce), 4),
+        0x1_0000_0000.. => (Some(0xcf), 8),
+        _ => (Some(0xd3), 8),
+    };
+    out.extend(code);
+    out.extend(&bytes[bytes.len() - width..]);
 }
 
 /// A length: in the first byte if it is small, else in two or four bytes.
@@ -237,8 +226,9 @@ impl<'a> Reader<'a> {
             0xde => self.sized(2, depth, Self::map),
             0xdf => self.sized(4, depth, Self::map),
             0xca => Ok(self
-                .number(4)
-                .map(|bits| Item::Float(f32::from_bits(bits as u32).into()))),
+                .take(4)
+                .and_then(|bytes| bytes.first_chunk())
+                .map(|bytes| Item::Float(f32::from_be_bytes(*bytes).into()))),
             0xcb => Ok(self.number(8).map(|bits| Item::Float(f64::from_bits(bits)))),
             0xcc => Ok(self.number(1).map(|number| Item::Int(number.into()))),
             0xcd => Ok(self.number(2).map(|number| Item::Int(number.into()))),

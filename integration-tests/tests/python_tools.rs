@@ -1,0 +1,197 @@
+//! Real Salt's own programs and its Python interface against our running
+//! master, and our programs against a master of real Salt.
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{
+    Daemon, Fleet, Kind, Master, Minion, Output, Program, START, for_each_salt, until,
+};
+use serde_json::{Value, json};
+
+/// Our master with two minions of ours.
+struct Ours {
+    fleet: Fleet,
+    master: Master,
+    _minions: [Minion; 2],
+}
+
+impl Ours {
+    fn start() -> Result<Self> {
+        let fleet = Fleet::new("tools")?;
+        let master = fleet.master("m1", Kind::Ours).start()?;
+        let minions = [
+            fleet.minion("web1", Kind::Ours).of(&master).start()?,
+            fleet.minion("web2", Kind::Ours).of(&master).start()?,
+        ];
+        for minion in &minions {
+            master.accept(minion.id())?;
+        }
+        Ok(Self {
+            fleet,
+            master,
+            _minions: minions,
+        })
+    }
+}
+
+/// The ids of each state that `salt-key -L` lists.
+fn keys(output: Output) -> Result<Value> {
+    output.ok()?.json()
+}
+
+const LOCAL_CLIENT: &str = r#"
+import json, sys
+import salt.client
+local = salt.client.LocalClient(sys.argv[1])
+found = {}
+found["cmd"] = local.cmd("*", "test.ping", timeout=20)
+found["full"] = local.cmd("web1", "cmd.run", ["echo hi; exit 3"], full_return=True, timeout=20)
+found["list"] = local.cmd(["web2"], "test.arg", [1, "two"], tgt_type="list", kwarg={"three": 3}, timeout=20)
+found["iter"] = sorted(sorted(part) for part in local.cmd_iter("*", "test.ping", timeout=20))
+found["nobody"] = local.cmd("nobody", "test.ping", timeout=20)
+job = local.run_job("*", "test.echo", ["kept"], timeout=20)
+found["expected"] = sorted(job["minions"])
+found["returns"] = local.get_returns(job["jid"], job["minions"], timeout=20)
+found["cached"] = local.get_cache_returns(job["jid"])
+print(json.dumps(found))
+"#;
+
+for_each_salt! {
+    fn salt_of_python_commands_our_master(tool) {
+        let ours = Ours::start()?;
+        let tools = ours.master.tools(tool);
+        tools.check_ping(&["web1", "web2"])?;
+        let text = tools.salt(&["web1", "test.ping"])?.ok()?;
+        assert_eq!(text.stdout, "web1:\n    True\n");
+        let failed = tools.salt(&["web1", "cmd.run", "echo hi; exit 7"])?.exit(1)?;
+        assert_eq!(failed.stdout, "web1:\n    hi\n");
+        let listed = tools.salt(&["-L", "web1,web2", "grains.get", "id", "--out=json"])?.ok()?;
+        assert_eq!(Value::Object(listed.by_minion()?), json!({ "web1": "web1", "web2": "web2" }));
+        let nobody = tools.salt(&["nobody", "test.ping"])?.exit(2)?;
+        ensure!(nobody.stdout.contains("No minions matched the target."), "unexpected {nobody}");
+        // A job that takes longer than the timeout is asked after, not given up.
+        let slow = tools.salt(&["-t", "1", "web1", "test.sleep", "4", "--out=json"])?.ok()?;
+        assert_eq!(slow.of("web1")?, json!(true));
+        Ok(())
+    };
+
+    fn salt_run_of_python_finds_our_jobs(tool) {
+        let ours = Ours::start()?;
+        let tools = ours.master.tools(tool);
+        let started = ours.master.salt(&["--async", "*", "test.echo", "kept"])?.ok()?;
+        let jid = started.stdout.trim().rsplit(' ').next().unwrap_or_default().to_owned();
+        let found = until("both minions to return", START, || {
+            let found = tools.runner(&["jobs.lookup_jid", &jid, "--out=json"])?.ok()?.json()?;
+            Ok(found.as_object().is_some_and(|found| found.len() == 2).then_some(found))
+        })?;
+        assert_eq!(found, json!({ "web1": "kept", "web2": "kept" }));
+        let job = tools.runner(&["jobs.list_job", &jid, "--out=json"])?.ok()?.json()?;
+        assert_eq!(job["Function"], "test.echo");
+        assert_eq!(job["Target"], "*");
+        assert_eq!(job["Arguments"], json!(["kept"]));
+        assert_eq!(job["Minions"], json!(["web1", "web2"]));
+        assert_eq!(job["Result"]["web1"]["return"], "kept");
+        let up = tools.runner(&["manage.up", "--out=json"])?.ok()?.json()?;
+        assert_eq!(up, json!(["web1", "web2"]));
+        Ok(())
+    };
+
+    fn salt_key_of_python_decides_for_our_master(tool) {
+        let fleet = Fleet::new("keys")?;
+        let master = fleet.master("m1", Kind::Ours).start()?;
+        let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+        let tools = master.tools(tool);
+        master.wait_key("web1", halite_integration_tests::KeyState::Pending)?;
+        let listed = keys(tools.key(&["-L", "--out=json"])?)?;
+        assert_eq!(listed["minions_pre"], json!(["web1"]));
+        tools.key(&["-y", "-a", "web1"])?.ok()?;
+        master.wait_minion("web1")?;
+        master.check_ping(&["web1"])?;
+
+        let theirs = tools.key(&["-p", "web1", "--out=json"])?.ok()?.json()?;
+        let ours = master.key(&["-p", "web1", "--out=json"])?.ok()?.json()?;
+        assert_eq!(theirs, ours);
+
+        let mark = master.events()?.mark();
+        tools.key(&["-y", "-d", "web1"])?.ok()?;
+        master.salt(&["web1", "test.ping"])?.exit(2)?;
+        master.events()?.wait_after(mark, "the rotation of the publish key", START, |event| event.tag == "key")?;
+        let called = minion.call(&["-t", "2", "test.ping"])?;
+        ensure!(called.code != 0, "a deleted minion was served: {called}");
+        Ok(())
+    };
+
+    fn salt_run_of_python_shows_our_events(tool) {
+        let ours = Ours::start()?;
+        let recipe = ours.master.tools(tool).recipe(Program::Run, &["state.event", "salt/job/*/ret/web2"])?;
+        let mut shown = Daemon::new(recipe, ours.fleet.path().join("events"));
+        shown.start()?;
+        let line = until("an event to be shown", START, || {
+            shown.check_runs()?;
+            ours.master.check_ping(&["web1", "web2"])?;
+            Ok(shown.said().lines().find(|line| line.starts_with("salt/job/")).map(str::to_owned))
+        })?;
+        let (tag, data) = line.split_once('\t').with_context(|| format!("no tab in {line}"))?;
+        let data: Value = serde_json::from_str(data)?;
+        ensure!(tag.ends_with("/ret/web2") && data["fun"] == "test.ping" && data["return"] == true, "unexpected {line}");
+        Ok(())
+    };
+
+    fn local_client_of_python_works_with_our_master(tool) {
+        let ours = Ours::start()?;
+        let output = ours.master.tools(tool).python(LOCAL_CLIENT)?.ok()?;
+        let last = output.stdout.lines().last().context("no output")?;
+        let found: Value = serde_json::from_str(last).with_context(|| output.to_string())?;
+        let both = json!({ "web1": true, "web2": true });
+        assert_eq!(found["cmd"], both);
+        assert_eq!(found["full"]["web1"]["ret"], "hi");
+        assert_eq!(found["full"]["web1"]["retcode"], 3);
+        assert_eq!(found["list"]["web2"]["args"], json!([1, "two"]));
+        assert_eq!(found["list"]["web2"]["kwargs"]["three"], 3);
+        assert_eq!(found["iter"], json!([["web1"], ["web2"]]));
+        assert_eq!(found["nobody"], json!({}));
+        assert_eq!(found["expected"], json!(["web1", "web2"]));
+        assert_eq!(found["returns"], json!({ "web1": "kept", "web2": "kept" }));
+        assert_eq!(found["cached"]["web1"]["ret"], "kept");
+        Ok(())
+    };
+
+    fn our_salt_commands_a_python_master(theirs) {
+        let fleet = Fleet::new("theirs")?;
+        let master = fleet.master("m1", theirs).start()?;
+        let _minion = fleet.minion("web1", theirs).of(&master).start()?;
+        master.accept("web1")?;
+        let tools = master.tools(Kind::Ours);
+        tools.check_ping(&["web1"])?;
+        let failed = tools.salt(&["web1", "cmd.run", "echo hi; exit 7"])?.exit(1)?;
+        assert_eq!(failed.stdout, "web1:\n    hi\n");
+        ensure!(failed.stderr.contains("ERROR: Minions returned with non-zero exit code"), "unexpected {failed}");
+        tools.salt(&["nobody", "test.ping"])?.exit(2)?;
+        let slow = tools.salt(&["-t", "1", "web1", "test.sleep", "4", "--out=json"])?.ok()?;
+        assert_eq!(slow.of("web1")?, json!(true));
+        let started = tools.salt(&["--async", "web1", "test.ping"])?.ok()?;
+        ensure!(started.stdout.starts_with("Executed command with job ID: "), "unexpected {started}");
+        Ok(())
+    };
+
+    fn our_salt_key_decides_for_a_python_master(theirs) {
+        let fleet = Fleet::new("keys")?;
+        let master = fleet.master("m1", theirs).start()?;
+        let _minion = fleet.minion("web1", theirs).of(&master).start()?;
+        let tools = master.tools(Kind::Ours);
+        master.wait_key("web1", halite_integration_tests::KeyState::Pending)?;
+        let ours = keys(tools.key(&["-L", "--out=json"])?)?;
+        assert_eq!(ours, keys(master.key(&["-L", "--out=json"])?)?);
+        assert_eq!(ours["minions_pre"], json!(["web1"]));
+        tools.key(&["-y", "-a", "web1"])?.ok()?;
+        master.wait_minion("web1")?;
+        master.check_ping(&["web1"])?;
+        let ours = keys(tools.key(&["-L", "--out=json"])?)?;
+        assert_eq!(ours, keys(master.key(&["-L", "--out=json"])?)?);
+
+        let mark = master.events()?.mark();
+        tools.key(&["-y", "-d", "web1"])?.ok()?;
+        master.salt(&["web1", "test.ping"])?.exit(2)?;
+        master.events()?.wait_after(mark, "the rotation of the publish key", START, |event| event.tag == "key")?;
+        Ok(())
+    };
+}

@@ -6,4 +6,7 @@ pub mod backoff;
 pub mod jobs;
 pub mod link;
 pub mod ports;
+pub mod private_reply;
+pub mod publication;
 pub mod rotation;
+pub mod sign_in;

@@ -1,0 +1,248 @@
+//! Sealed requests to one master: sign in if need be, ask, check that the
+//! reply answers this request, and sign in again when the master says so.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use halite_crypto::{Opened, random_bytes};
+use halite_proto::envelope::{Reply, RequestEnvelope};
+use halite_proto::{Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
+use halite_transport::zeromq::{RequestError, Requester};
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, timeout_at};
+
+use crate::core::private_reply::{self, PrivateReplyError};
+use crate::core::sign_in::{Credentials, Identity};
+use crate::link_task::LinkInput;
+
+/// What a link has to offer while it is signed in.
+#[derive(Clone)]
+pub struct Session {
+    /// Which sign-in this is from; larger is later.
+    pub number: u64,
+    /// The way to the master.
+    pub requester: Requester,
+    /// The keys.
+    pub credentials: Arc<Credentials>,
+}
+
+/// How long to wait for an answer, and how often to ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For one try (`request_channel_timeout`).
+    pub timeout: Duration,
+    /// Tries (`request_channel_tries`).
+    pub tries: u32,
+}
+
+/// Why a request has no result.
+#[derive(Debug, Error)]
+pub enum ChannelError {
+    /// The link was not signed in in time.
+    #[error("not signed in to the master")]
+    NotSignedIn,
+    /// The transport has no answer.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The request cannot be packed.
+    #[error("the request cannot be packed")]
+    Pack(#[source] PackError),
+    /// The reply cannot be unpacked.
+    #[error("the master's reply cannot be read")]
+    Unpack(#[source] UnpackError),
+    /// The master refused the request, even after a new sign-in.
+    #[error("the master refused the request: {0}")]
+    Refused(Refusal),
+    /// The reply is not sealed, or not for this request.
+    #[error("the master's reply is not authentic")]
+    NotAuthentic,
+    /// The private reply (pillar) is not to be believed.
+    #[error("the master's private reply cannot be used")]
+    Private(#[source] PrivateReplyError),
+}
+
+/// The way to one master. Clones share the link.
+#[derive(Clone)]
+pub struct Channel {
+    identity: Arc<Identity>,
+    session: watch::Receiver<Option<Session>>,
+    link: mpsc::Sender<LinkInput>,
+    enc_algo: &'static str,
+    sig_algo: &'static str,
+}
+
+/// How one exchange ended.
+enum Exchange {
+    Done(Value),
+    /// The keys are not (or no longer) those of the master.
+    StaleKeys(ChannelError),
+}
+
+impl Channel {
+    /// A channel over a link's sessions; `link` is told of refused keys.
+    pub fn new(
+        identity: Arc<Identity>,
+        session: watch::Receiver<Option<Session>>,
+        link: mpsc::Sender<LinkInput>,
+        enc_algo: &'static str,
+        sig_algo: &'static str,
+    ) -> Self {
+        Self { identity, session, link, enc_algo, sig_algo }
+    }
+
+    /// Whether the link is signed in now.
+    pub fn is_signed_in(&self) -> bool {
+        self.session.borrow().is_some()
+    }
+
+    /// Sends a command (`cmd` and its fields) and returns the master's result.
+    ///
+    /// # Errors
+    /// When no authentic answer came within `patience`.
+    pub async fn request(&self, load: Map, patience: Patience) -> Result<Value, ChannelError> {
+        self.ask(load, patience, Self::open_sealed).await
+    }
+
+    /// Sends a command whose answer only this minion's private key opens.
+    ///
+    /// # Errors
+    /// When no authentic answer came within `patience`.
+    pub async fn request_private(
+        &self,
+        load: Map,
+        patience: Patience,
+    ) -> Result<Value, ChannelError> {
+        self.ask(load, patience, Self::open_private).await
+    }
+
+    /// Sends a clear `ping`; true if the master answered anything at all.
+    pub async fn ping(&self, timeout: Duration) -> bool {
+        let Some(session) = self.session.borrow().clone() else {
+            return false;
+        };
+        let ping = RequestEnvelope::clear(Map::from([("cmd", "ping")]));
+        match ping.encode() {
+            Ok(packed) => session.requester.request(packed, timeout).await.is_ok(),
+            Err(_) => false,
+        }
+    }
+
+    async fn ask(
+        &self,
+        load: Map,
+        patience: Patience,
+        open: fn(&Self, &Session, &Nonce, Vec<u8>) -> Result<Exchange, ChannelError>,
+    ) -> Result<Value, ChannelError> {
+        let mut last = ChannelError::NotSignedIn;
+        let mut renewed = false;
+        let mut newer_than = 0;
+        let mut tries = patience.tries.max(1);
+        while tries > 0 {
+            tries -= 1;
+            let deadline = Instant::now() + patience.timeout;
+            let Some(session) = self.session_after(newer_than, deadline).await else {
+                return Err(last);
+            };
+            match self.exchange(&session, &load, deadline, open).await {
+                Ok(Exchange::Done(value)) => return Ok(value),
+                Ok(Exchange::StaleKeys(error)) if renewed => return Err(error),
+                Ok(Exchange::StaleKeys(error)) => {
+                    // A new sign-in is not the fault of this request.
+                    renewed = true;
+                    tries += 1;
+                    newer_than = session.number;
+                    last = error;
+                    let _ = self.link.send(LinkInput::Refused { session: session.number }).await;
+                }
+                Err(error @ ChannelError::Request(_)) => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    async fn exchange(
+        &self,
+        session: &Session,
+        load: &Map,
+        deadline: Instant,
+        open: fn(&Self, &Session, &Nonce, Vec<u8>) -> Result<Exchange, ChannelError>,
+    ) -> Result<Exchange, ChannelError> {
+        let nonce = Nonce::from_random(random_bytes());
+        let mut load = load.clone();
+        load.insert("nonce", &nonce);
+        load.insert("ts", unix_seconds());
+        load.insert("tok", Value::Bytes(self.identity.request_token.clone()));
+        load.insert("id", &self.identity.id);
+        let packed = msgpack::pack_map(&load, msgpack::Packing::Wire).map_err(ChannelError::Pack)?;
+        let sealed = session.credentials.session.seal(&packed, None);
+        let id = self.identity.id.clone();
+        let envelope = RequestEnvelope::aes(sealed, id, self.enc_algo, self.sig_algo);
+        let envelope = envelope.encode().map_err(ChannelError::Pack)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let reply = session.requester.request(envelope, left).await?;
+        open(self, session, &nonce, reply)
+    }
+
+    fn open_sealed(
+        &self,
+        session: &Session,
+        nonce: &Nonce,
+        reply: Vec<u8>,
+    ) -> Result<Exchange, ChannelError> {
+        let sealed = match Reply::decode(&reply).map_err(ChannelError::Unpack)? {
+            Reply::Sealed(sealed) => sealed,
+            Reply::Refused(refusal) => return refused(refusal),
+            Reply::Clear(_) => return Err(ChannelError::NotAuthentic),
+        };
+        match session.credentials.session.open(&sealed, Some(nonce.as_str().as_bytes())) {
+            Ok(Opened::Payload(packed)) => {
+                msgpack::unpack_wire(&packed).map(Exchange::Done).map_err(ChannelError::Unpack)
+            }
+            Ok(Opened::Empty) => Ok(Exchange::Done(Value::Map(Map::new()))),
+            Err(_) => Ok(Exchange::StaleKeys(ChannelError::NotAuthentic)),
+        }
+    }
+
+    fn open_private(
+        &self,
+        session: &Session,
+        nonce: &Nonce,
+        reply: Vec<u8>,
+    ) -> Result<Exchange, ChannelError> {
+        if let Ok(Reply::Refused(refusal)) = Reply::decode(&reply) {
+            return refused(refusal);
+        }
+        let master = &session.credentials.master_key;
+        match private_reply::open(&self.identity.key, master, self.enc_algo, self.sig_algo, nonce, &reply) {
+            Ok(map) => Ok(Exchange::Done(Value::Map(map))),
+            Err(error @ (PrivateReplyError::NotPrivate | PrivateReplyError::Signature)) => {
+                Ok(Exchange::StaleKeys(ChannelError::Private(error)))
+            }
+            Err(error) => Err(ChannelError::Private(error)),
+        }
+    }
+
+    /// A session later than the numbered one.
+    async fn session_after(&self, number: u64, deadline: Instant) -> Option<Session> {
+        let mut sessions = self.session.clone();
+        let later = sessions.wait_for(|s| s.as_ref().is_some_and(|s| s.number > number));
+        timeout_at(deadline, later).await.ok()?.ok()?.clone()
+    }
+}
+
+/// `bad load` asks for a new sign-in; every other refusal is final.
+fn refused(refusal: Refusal) -> Result<Exchange, ChannelError> {
+    match refusal {
+        Refusal::BadLoad | Refusal::BadFrame => {
+            Ok(Exchange::StaleKeys(ChannelError::Refused(refusal)))
+        }
+        other => Err(ChannelError::Refused(other)),
+    }
+}
+
+/// Seconds since 1970, as requests carry them.
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

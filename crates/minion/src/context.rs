@@ -1,0 +1,221 @@
+//! The minion as the functions of a job see it. Functions run on job threads,
+//! so every call here may block.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh};
+use halite_proto::{Jid, Map, Value};
+use halite_transport::zeromq::RequestError;
+use tokio::task::JoinSet;
+use tracing::debug;
+
+use crate::channel::ChannelError;
+use crate::core::sign_in::chain;
+use crate::limits::FIRST_PILLAR_WAIT;
+use crate::pillar;
+use crate::state::{LocalEvent, Master, Minion};
+
+/// How long `status.ping_master` waits.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The minion, in a job of one of its masters.
+pub struct JobContext {
+    minion: Arc<Minion>,
+    master: Option<usize>,
+}
+
+impl JobContext {
+    /// The context of a job that `master` published, or of one that no master
+    /// did (schedules, `mine.update`).
+    pub fn new(minion: Arc<Minion>, master: Option<usize>) -> Self {
+        Self { minion, master }
+    }
+
+    /// The masters a request of this job may go to, best first.
+    fn order(&self) -> Vec<usize> {
+        match self.master {
+            Some(master) => vec![master],
+            None => self.minion.turn(),
+        }
+    }
+
+    /// Asks one master after the other until one answers.
+    fn ask<T>(
+        &self,
+        mut once: impl FnMut(&Master) -> Result<T, ChannelError>,
+    ) -> Result<T, ContextError> {
+        let mut last = ContextError::NoMaster;
+        for master in self.order().into_iter().filter_map(|m| self.minion.masters.get(m)) {
+            match once(master) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    debug!(master = master.name, "request failed: {}", chain(&error));
+                    last = context_error(error);
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// Asks every master that is signed in, all at the same time.
+    fn ask_every(&self, load: &Map) -> Result<Value, ContextError> {
+        let minion = &self.minion;
+        let mut asked = JoinSet::new();
+        for master in minion.masters.iter().filter(|master| master.channel.is_signed_in()) {
+            let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
+            asked.spawn_on(async move { channel.request(load, patience).await }, &minion.runtime);
+        }
+        let mut answer = Err(ContextError::NoMaster);
+        while let Some(done) = minion.runtime.block_on(asked.join_next()) {
+            match done {
+                Ok(Ok(value)) => answer = Ok(value),
+                Ok(Err(error)) => {
+                    debug!("a request failed: {}", chain(&error));
+                    answer = answer.or_else(|_| Err(context_error(error)));
+                }
+                Err(error) => debug!(%error, "a request was cut off"),
+            }
+        }
+        answer
+    }
+
+    /// The master whose pillar this job sees: its own, else the first that is
+    /// ready.
+    fn pillar_master(&self) -> Option<&Master> {
+        let masters = &self.minion.masters;
+        match self.master {
+            Some(master) => masters.get(master),
+            None => masters.iter().find(|master| master.is_ready()).or_else(|| masters.first()),
+        }
+    }
+}
+
+impl MinionContext for JobContext {
+    fn opts(&self) -> &Map {
+        &self.minion.opts
+    }
+
+    fn grains(&self) -> Arc<Map> {
+        self.minion.grains()
+    }
+
+    fn pillar(&self) -> Arc<Map> {
+        let Some(master) = self.pillar_master() else {
+            return Arc::default();
+        };
+        let mut pillars = master.pillar.subscribe();
+        self.minion.runtime.block_on(async move {
+            let first = pillars.wait_for(Option::is_some);
+            match tokio::time::timeout(FIRST_PILLAR_WAIT, first).await {
+                Ok(Ok(pillar)) => pillar.clone().unwrap_or_default(),
+                _ => Arc::default(),
+            }
+        })
+    }
+
+    fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
+        let minion = &self.minion;
+        let load = pillar::request(&minion.id, &minion.grains(), &minion.opts, request);
+        let reply = self.ask(|master| {
+            let asked = master.channel.request_private(load.clone(), minion.patience);
+            minion.runtime.block_on(asked)
+        })?;
+        match reply {
+            Value::Map(pillar) => Ok(pillar),
+            _ => Err(ContextError::Refused { why: "the pillar is no map".to_owned() }),
+        }
+    }
+
+    fn request(&self, load: Map) -> Result<Value, ContextError> {
+        let minion = &self.minion;
+        self.ask(|master| {
+            minion.runtime.block_on(master.channel.request(load.clone(), minion.patience))
+        })
+    }
+
+    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
+        self.ask_every(&load)
+    }
+
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        let Some(bus) = &self.minion.local_events else {
+            return Ok(false);
+        };
+        let event = LocalEvent { tag: tag.to_owned(), data };
+        bus.blocking_send(event)
+            .map(|()| true)
+            .map_err(|_| ContextError::Other("the local event bus is closed".to_owned()))
+    }
+
+    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
+        self.ask_every(&event_request(&self.minion, tag, data)).map(|_| true)
+    }
+
+    fn running(&self) -> Vec<Map> {
+        let own_pid = i64::from(std::process::id());
+        let mut running: Vec<Map> =
+            self.minion.jobs().all_running().map(|(_, job)| job.load.clone()).collect();
+        let of_others = self.minion.proc.running().into_iter();
+        running.extend(
+            of_others.filter(|load| load.get("pid").and_then(Value::as_i64) != Some(own_pid)),
+        );
+        running
+    }
+
+    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
+        let Ok(jid) = Jid::parse(jid) else {
+            return Ok(None);
+        };
+        let cancel = self.minion.jobs().running(&jid).map(|job| job.cancel.clone());
+        Ok(cancel.map(|cancel| {
+            cancel.signal(signal);
+            i64::from(std::process::id())
+        }))
+    }
+
+    fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
+        match what {
+            Refresh::Grains | Refresh::Pillar { .. } => {
+                self.minion.refresh_grains();
+                pillar::refresh_all(&self.minion, wait.map(Duration::from_secs))
+            }
+            // Built in: there is nothing to load again.
+            Refresh::Modules | Refresh::Beacons | Refresh::Matchers => Ok(true),
+        }
+    }
+
+    fn master_connected(&self, master: Option<&str>) -> bool {
+        let mut masters = self.minion.masters.iter();
+        masters.any(|known| master.is_none_or(|name| known.name == name) && known.is_ready())
+    }
+
+    fn ping_master(&self, master: &str) -> bool {
+        let known = self.minion.masters.iter().find(|known| known.name == master);
+        known.is_some_and(|known| {
+            self.minion.runtime.block_on(known.channel.ping(PING_TIMEOUT))
+        })
+    }
+}
+
+/// The request that puts an event on a master's bus.
+pub fn event_request(minion: &Minion, tag: &str, data: Value) -> Map {
+    Map::from([
+        ("id", Value::from(&minion.id)),
+        ("cmd", "_minion_event".into()),
+        ("pretag", Value::Nil),
+        ("data", data),
+        ("tag", tag.into()),
+    ])
+}
+
+/// What a function is told of a failed request.
+pub fn context_error(error: ChannelError) -> ContextError {
+    match error {
+        ChannelError::NotSignedIn => ContextError::NoMaster,
+        ChannelError::Request(RequestError::NoAnswer { waited, .. }) => {
+            ContextError::TimedOut { seconds: waited.as_secs() }
+        }
+        error => ContextError::Refused { why: chain(&error) },
+    }
+}

@@ -1,0 +1,105 @@
+//! From a frame that anybody could have sent to a job that may run.
+//!
+//! A publication comes in as bytes. Only [`Verified`] has the fields that the
+//! executor needs, and the only way to one leads through the master's key:
+//! the type keeps unverified jobs from ever being run.
+
+use halite_crypto::{Crypticle, Opened, PublicKey, SerialGate, SigAlgo};
+use halite_proto::fields::MessageError;
+use halite_proto::publish::{Publication, PublishLoad};
+use halite_proto::{UnpackError, Value, msgpack};
+use thiserror::Error;
+
+/// A publication that the master has made, and that is new.
+#[derive(Debug)]
+pub struct Verified(PublishLoad);
+
+impl Verified {
+    /// What to run.
+    pub fn load(&self) -> &PublishLoad {
+        &self.0
+    }
+
+    /// The load by itself, for the executor.
+    pub fn into_load(self) -> PublishLoad {
+        self.0
+    }
+}
+
+/// Why a publication is not run.
+#[derive(Debug, Error)]
+pub enum PublicationError {
+    /// The frame is no publication.
+    #[error("not a publication")]
+    Frame(#[source] MessageError),
+    /// It is not signed, and `sign_pub_messages` demands it.
+    #[error("the publication is not signed")]
+    Unsigned,
+    /// Its signature is not this master's.
+    #[error("the publication's signature is not the master's")]
+    Signature,
+    /// It does not open with the publish key: the key was rotated, or the
+    /// publication is not from this master.
+    #[error("the publication does not open with the publish key")]
+    NotAuthentic,
+    /// What it holds cannot be read.
+    #[error("the publication's content cannot be read")]
+    Content(#[source] UnpackError),
+    /// What it holds is not a job.
+    #[error("the publication is not a job")]
+    NotAJob(#[source] MessageError),
+    /// It was seen before.
+    #[error("the publication repeats an earlier one")]
+    Replayed,
+}
+
+/// Opens the publications of one master, one after the other.
+pub struct Opener {
+    publish: Crypticle,
+    master: PublicKey,
+    signature_required: bool,
+    serials: SerialGate,
+}
+
+impl Opener {
+    /// An opener for a new publish key; serials start again with it.
+    pub fn new(publish: Crypticle, master: PublicKey, signature_required: bool) -> Self {
+        Self { publish, master, signature_required, serials: SerialGate::new() }
+    }
+
+    /// Takes one payload from the wire.
+    ///
+    /// # Errors
+    /// When it is not an authentic, new job of this master. A signature that
+    /// is there must be right, whether one is required or not.
+    pub fn open(&mut self, payload: &[u8]) -> Result<Verified, PublicationError> {
+        let publication = Publication::decode(payload).map_err(PublicationError::Frame)?;
+        match &publication.sig {
+            Some(sig) => {
+                let algorithm = publication
+                    .sig_algo
+                    .as_deref()
+                    .and_then(|name| SigAlgo::parse(name).ok())
+                    .ok_or(PublicationError::Signature)?;
+                if !self.master.verify(algorithm, &publication.load, sig) {
+                    return Err(PublicationError::Signature);
+                }
+            }
+            None if self.signature_required => return Err(PublicationError::Unsigned),
+            None => {}
+        }
+        let packed = match self.publish.open(&publication.load, None) {
+            Ok(Opened::Payload(packed)) => packed,
+            Ok(Opened::Empty) | Err(_) => return Err(PublicationError::NotAuthentic),
+        };
+        let value = msgpack::unpack_wire(&packed).map_err(PublicationError::Content)?;
+        let Value::Map(map) = value else {
+            return Err(PublicationError::NotAuthentic);
+        };
+        let load = PublishLoad::from_map(map).map_err(PublicationError::NotAJob)?;
+        if !self.serials.admit(load.serial) {
+            return Err(PublicationError::Replayed);
+        }
+        Ok(Verified(load))
+    }
+}

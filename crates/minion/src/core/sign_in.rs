@@ -1,0 +1,370 @@
+//! Signing in to one master: what is asked, and whether the answer may be
+//! believed.
+//!
+//! The order of the checks is that of Salt's minions (3006 to 3008,
+//! `salt.crypt.AsyncAuth`); nothing of an answer is used before all of them
+//! have passed.
+
+use halite_crypto::{
+    Crypticle, EncAlgo, HashType, KeyError, PrivateKey, PublicKey, SigAlgo, SymmetricKey,
+    clean_key, constant_time_eq, fingerprint_path, master_sign,
+};
+use halite_proto::auth::{AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest};
+use halite_proto::fields::MessageError;
+use halite_proto::{Map, MinionId, Nonce};
+use thiserror::Error;
+
+use super::link::SignInFailure;
+
+/// Who this minion is.
+#[derive(Clone)]
+pub struct Identity {
+    /// Its id.
+    pub id: MinionId,
+    /// Its private key.
+    pub key: PrivateKey,
+    /// Its public key as masters store it.
+    pub public_pem: String,
+    /// The proof of the private key that goes with every request.
+    pub request_token: Vec<u8>,
+}
+
+impl Identity {
+    /// The identity behind an id and a key.
+    ///
+    /// # Errors
+    /// When the key cannot be used to sign.
+    pub fn new(id: MinionId, key: PrivateKey) -> Result<Self, KeyError> {
+        let public_pem = key.public()?.clean_pem()?;
+        let request_token = key.request_token()?;
+        Ok(Self { id, key, public_pem, request_token })
+    }
+}
+
+/// Which master keys this minion trusts, and how it wants to talk.
+#[derive(Clone)]
+pub struct Trust {
+    /// The master key from an earlier contact, clean PEM.
+    pub known: Option<String>,
+    /// The key that master keys have to be signed with
+    /// (`verify_master_pubkey_sign`).
+    pub signing_key: Option<PublicKey>,
+    /// Check that signature even when the master's key has not changed.
+    pub always_verify_signature: bool,
+    /// `master_finger`: the fingerprint the master's key must have.
+    pub finger: Option<String>,
+    /// The hash of that fingerprint.
+    pub hash_type: HashType,
+    /// `open_mode`: take any master key.
+    pub open_mode: bool,
+    /// `encryption_algorithm`.
+    pub enc_algo: EncAlgo,
+    /// `signing_algorithm`.
+    pub sig_algo: SigAlgo,
+}
+
+/// What a sign-in yields.
+#[derive(Clone)]
+pub struct Credentials {
+    /// Opens publications.
+    pub publish: Crypticle,
+    /// Seals requests and opens their replies.
+    pub session: Crypticle,
+    /// Where the master publishes.
+    pub publish_port: u16,
+    /// The master's key.
+    pub master_key: PublicKey,
+    /// The master's key as received, to be stored if it is not the known one.
+    pub master_pem: String,
+    /// What the reply held beyond Salt's own fields.
+    pub extra: Map,
+}
+
+/// Why a sign-in yields nothing.
+#[derive(Debug, Error)]
+pub enum SignInError {
+    /// The master holds the key until an administrator accepts it.
+    #[error("the key waits for acceptance on the master")]
+    Pending,
+    /// The key is rejected or denied.
+    #[error("the master has rejected this minion's key")]
+    Rejected,
+    /// The master has as many minions as `max_minions` lets it.
+    #[error("the master is full")]
+    Full,
+    /// The master does not know an algorithm.
+    #[error("the master does not know the {option} of this minion")]
+    Algorithm {
+        /// The option that names it.
+        option: &'static str,
+    },
+    /// The reply is no reply to a sign-in.
+    #[error("the reply to the sign-in cannot be read")]
+    Reply(#[source] MessageError),
+    /// The master did not handle the request.
+    #[error("the master did not handle the sign-in: {0}")]
+    NotHandled(String),
+    /// The reply answers another request.
+    #[error("invalid nonce in the sign-in reply")]
+    Nonce,
+    /// The signature over the reply is not the trusted master's.
+    #[error("invalid signature on the sign-in reply")]
+    Signature,
+    /// The master has another key than the one known.
+    #[error(
+        "invalid master key: the master key has changed, the salt master could have been \
+         subverted; verify its public key, and if it is right remove {remedy} and restart"
+    )]
+    MasterKeyChanged {
+        /// The file that holds the known key.
+        remedy: &'static str,
+    },
+    /// The master could not read the token of this minion.
+    #[error("invalid master key: the master does not return this minion's token")]
+    Token,
+    /// The options of master and minion about signed keys disagree.
+    #[error("{0}")]
+    SigningConfig(&'static str),
+    /// The signature over the master's key is wrong.
+    #[error("the signature of the master's public key does not match the signing key")]
+    PubSig,
+    /// The master's key does not have the configured fingerprint.
+    #[error("the master's key has fingerprint {found}, master_finger demands {wanted}")]
+    Finger {
+        /// What it has.
+        found: String,
+        /// What it should have.
+        wanted: String,
+    },
+    /// A key in the reply cannot be used.
+    #[error("{what} of the sign-in reply cannot be used")]
+    Key {
+        /// Which key.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: KeyError,
+    },
+    /// A symmetric key in the reply is none.
+    #[error("{0} of the sign-in reply is not a key")]
+    Symmetric(&'static str),
+}
+
+impl SignInError {
+    /// What the link makes of it.
+    pub fn failure(&self) -> SignInFailure {
+        match self {
+            Self::Pending => SignInFailure::Pending,
+            Self::Rejected => SignInFailure::Rejected,
+            Self::Full => SignInFailure::Full,
+            other => SignInFailure::Mistrusted(chain(other)),
+        }
+    }
+}
+
+/// One try to sign in.
+pub struct Attempt {
+    nonce: Nonce,
+    token: Option<SymmetricKey>,
+    enc_algo: EncAlgo,
+    sig_algo: SigAlgo,
+}
+
+impl Attempt {
+    /// Prepares a try and what is to be sent. `capabilities` are fields that
+    /// Salt's masters ignore.
+    ///
+    /// # Errors
+    /// When the known master key cannot be used.
+    pub fn new(
+        identity: &Identity,
+        trust: &Trust,
+        nonce: Nonce,
+        autosign_grains: Option<Map>,
+        extra: Map,
+    ) -> Result<(Self, AuthRequest), SignInError> {
+        let mut attempt =
+            Self { nonce, token: None, enc_algo: trust.enc_algo, sig_algo: trust.sig_algo };
+        let mut sealed_token = None;
+        if let Some(known) = &trust.known {
+            let master = PublicKey::from_pem(known)
+                .map_err(|source| SignInError::Key { what: "the known master key", source })?;
+            let token = SymmetricKey::generate();
+            let sealed = master
+                .encrypt(trust.enc_algo, token.expose().as_bytes())
+                .map_err(|source| SignInError::Key { what: "the known master key", source })?;
+            sealed_token = Some(sealed);
+            attempt.token = Some(token);
+        }
+        let request = AuthRequest {
+            id: identity.id.clone(),
+            nonce: Some(attempt.nonce.clone()),
+            enc_algo: trust.enc_algo.name().to_owned(),
+            sig_algo: trust.sig_algo.name().to_owned(),
+            autosign_grains,
+            token: sealed_token,
+            public_key: identity.public_pem.clone(),
+            extra,
+        };
+        Ok((attempt, request))
+    }
+
+    /// Decides about the reply. `trust` is what is trusted now: another link
+    /// may have met a master since the request was made.
+    ///
+    /// # Errors
+    /// When the master refused, or its reply is not to be believed.
+    pub fn conclude(
+        self,
+        identity: &Identity,
+        trust: &Trust,
+        reply: &[u8],
+    ) -> Result<Credentials, SignInError> {
+        let signed = match AuthAnswer::decode(reply).map_err(SignInError::Reply)? {
+            AuthAnswer::Signed(signed) => signed,
+            AuthAnswer::BadEncAlgo => {
+                return Err(SignInError::Algorithm { option: "encryption_algorithm" });
+            }
+            AuthAnswer::BadSigAlgo => {
+                return Err(SignInError::Algorithm { option: "signing_algorithm" });
+            }
+            // An unsigned decision is a downgrade: version 3 masters sign all.
+            AuthAnswer::Unsigned(_) => return Err(SignInError::Signature),
+            AuthAnswer::Refused(refusal) => {
+                return Err(SignInError::NotHandled(refusal.to_string()));
+            }
+        };
+        let decision = AuthReply::decode(&signed.load).map_err(SignInError::Reply)?;
+        let signer = match (&decision, &trust.known) {
+            (AuthReply::Accepted(grant), _) => Some(self.check_master(trust, grant)?),
+            (AuthReply::Refused(..), Some(known)) if !trust.open_mode => {
+                Some(PublicKey::from_pem(known).map_err(|source| SignInError::Key {
+                    what: "the known master key",
+                    source,
+                })?)
+            }
+            // The first contact of a minion that is not accepted yet: there
+            // is no key to check against, and nothing is taken from the reply.
+            (AuthReply::Refused(..), _) => None,
+        };
+        if let Some(signer) = &signer
+            && !signer.verify(self.sig_algo, &signed.load, &signed.sig)
+        {
+            return Err(SignInError::Signature);
+        }
+        let nonce = match &decision {
+            AuthReply::Accepted(grant) => grant.nonce.as_ref(),
+            AuthReply::Refused(_, nonce) => nonce.as_ref(),
+        };
+        if nonce != Some(&self.nonce) {
+            return Err(SignInError::Nonce);
+        }
+        match (decision, signer) {
+            (AuthReply::Refused(AuthRefusal::Rejected, _), _) => Err(SignInError::Rejected),
+            (AuthReply::Refused(AuthRefusal::Pending, _), _) => Err(SignInError::Pending),
+            (AuthReply::Refused(AuthRefusal::Full, _), _) => Err(SignInError::Full),
+            (AuthReply::Accepted(_), None) => Err(SignInError::Signature),
+            (AuthReply::Accepted(grant), Some(master)) => {
+                self.unlock(identity, trust, *grant, master)
+            }
+        }
+    }
+
+    /// Whether the key in the reply is one this minion trusts.
+    fn check_master(&self, trust: &Trust, grant: &AuthGrant) -> Result<PublicKey, SignInError> {
+        let offered = clean_key(&grant.public_key);
+        let same = trust.known.as_deref().map(|known| clean_key(known) == offered);
+        match (&trust.signing_key, &grant.pub_sig) {
+            (Some(_), None) => {
+                return Err(SignInError::SigningConfig(
+                    "verify_master_pubkey_sign is set, but the master does not sign its key",
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(SignInError::SigningConfig(
+                    "the master signs its public key, but verify_master_pubkey_sign is not set",
+                ));
+            }
+            (Some(signing_key), Some(pub_sig)) => {
+                let settled = same == Some(true) && !trust.always_verify_signature;
+                let good = || {
+                    master_sign::verify_master_key(
+                        signing_key,
+                        self.sig_algo,
+                        &grant.public_key,
+                        pub_sig.as_bytes(),
+                    )
+                };
+                if !settled && !good() {
+                    return Err(SignInError::PubSig);
+                }
+            }
+            (None, None) => {
+                if same == Some(false) && !trust.open_mode {
+                    return Err(SignInError::MasterKeyChanged { remedy: "minion_master.pub" });
+                }
+            }
+        }
+        if let Some(wanted) = &trust.finger {
+            let found = fingerprint_path(grant.public_key.as_bytes(), trust.hash_type);
+            if !found.eq_ignore_ascii_case(wanted.trim()) {
+                return Err(SignInError::Finger { found, wanted: wanted.clone() });
+            }
+        }
+        PublicKey::from_pem(&grant.public_key)
+            .map_err(|source| SignInError::Key { what: "the master key", source })
+    }
+
+    fn unlock(
+        self,
+        identity: &Identity,
+        trust: &Trust,
+        grant: AuthGrant,
+        master: PublicKey,
+    ) -> Result<Credentials, SignInError> {
+        let decrypt = |what, sealed: &[u8]| {
+            let plain = identity
+                .key
+                .decrypt(self.enc_algo, sealed)
+                .map_err(|source| SignInError::Key { what, source })?;
+            std::str::from_utf8(plain.expose())
+                .ok()
+                .and_then(|text| SymmetricKey::parse(text).ok())
+                .ok_or(SignInError::Symmetric(what))
+        };
+        let known = trust.known.as_deref().map(clean_key);
+        let met_before = known.as_deref() == Some(clean_key(&grant.public_key).as_str());
+        if let (Some(token), true) = (&self.token, met_before) {
+            let returned = grant.token.as_deref().ok_or(SignInError::Token)?;
+            let returned = decrypt("the token", returned).map_err(|_| SignInError::Token)?;
+            if !constant_time_eq(returned.expose().as_bytes(), token.expose().as_bytes()) {
+                return Err(SignInError::Token);
+            }
+        }
+        let publish = decrypt("the publish key", &grant.aes)?;
+        let session = decrypt("the session key", &grant.session)?;
+        if !master.verify_publish_key(publish.expose(), &grant.sig) {
+            return Err(SignInError::Signature);
+        }
+        Ok(Credentials {
+            publish: Crypticle::new(&publish),
+            session: Crypticle::new(&session),
+            publish_port: grant.publish_port,
+            master_key: master,
+            master_pem: grant.public_key,
+            extra: grant.extra,
+        })
+    }
+}
+
+/// An error with its causes, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

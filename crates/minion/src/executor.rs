@@ -1,0 +1,196 @@
+//! Runs jobs: each on a thread of its own, so that one that hangs or panics
+//! takes nothing with it, with a bound on how many run at once.
+
+use std::sync::Arc;
+
+use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
+use halite_proto::publish::{FunSpec, PublishLoad};
+use halite_proto::returns::{JobReturn, ReturnJid, Several};
+use halite_proto::{Jid, Map, Value};
+use tokio::sync::Semaphore;
+use tracing::{Instrument, debug, error, info, info_span};
+
+use crate::context::JobContext;
+use crate::core::publication::Verified;
+use crate::limits::JOBS_WAITING_MAX;
+use crate::returns;
+use crate::state::{Minion, RunningJob};
+
+/// Functions that look after jobs: they run at once even when every place is
+/// taken, or nobody could find out why.
+const BESIDE_THE_LIMIT: &[&str] = &[
+    "saltutil.find_job",
+    "saltutil.is_running",
+    "saltutil.kill_all_jobs",
+    "saltutil.kill_job",
+    "saltutil.running",
+    "saltutil.signal_job",
+    "saltutil.term_all_jobs",
+    "saltutil.term_job",
+];
+
+/// Where jobs wait for their turn.
+pub struct Executor {
+    minion: Arc<Minion>,
+    places: Semaphore,
+    waiting: Semaphore,
+    send_returns: bool,
+    functions_ordered: bool,
+}
+
+impl Executor {
+    /// An executor with `places` jobs at once.
+    pub fn new(minion: Arc<Minion>, places: usize) -> Arc<Self> {
+        let flag = |name: &str, default| minion.opts.get(name).map_or(default, Value::is_true);
+        Arc::new(Self {
+            places: Semaphore::new(places),
+            waiting: Semaphore::new(JOBS_WAITING_MAX),
+            send_returns: flag("pub_ret", true),
+            functions_ordered: flag("multifunc_ordered", false),
+            minion,
+        })
+    }
+
+    /// Takes a claimed job of the numbered master; returns at once.
+    pub fn submit(self: &Arc<Self>, master: usize, job: Verified) {
+        let this = Arc::clone(self);
+        let span = info_span!("job", jid = %job.load().jid, fun = job.load().fun.to_text());
+        tokio::spawn(async move { this.run(master, job).await }.instrument(span));
+    }
+
+    async fn run(self: Arc<Self>, master: usize, job: Verified) {
+        let load = job.into_load();
+        let jid = load.jid.clone();
+        info!("executing");
+        let cancel = Cancel::default();
+        let proc_load = Minion::proc_load(&load.to_map());
+        let running = RunningJob { load: proc_load.clone(), cancel: cancel.clone() };
+        self.minion.jobs().start(jid.clone(), running);
+        let result = self.run_in_turn(master, load, proc_load, cancel).await;
+        self.minion.jobs().finish(&jid);
+        if self.send_returns {
+            returns::deliver(&self.minion, master, result).await;
+        }
+        self.minion.job_ended.notify_waiters();
+    }
+
+    async fn run_in_turn(
+        &self,
+        master: usize,
+        load: PublishLoad,
+        proc_load: Map,
+        cancel: Cancel,
+    ) -> JobReturn {
+        let urgent = load.fun.one().is_some_and(|fun| BESIDE_THE_LIMIT.contains(&fun));
+        let _place = if urgent {
+            None
+        } else {
+            let Ok(_waits) = self.waiting.try_acquire() else {
+                return refused(&load, "ERROR: too many jobs wait on this minion");
+            };
+            // The semaphore is never closed.
+            self.places.acquire().await.ok()
+        };
+        let context = JobContext::new(Arc::clone(&self.minion), Some(master));
+        let minion = Arc::clone(&self.minion);
+        let ordered = self.functions_ordered;
+        let for_panic = empty_return(&load, Value::Nil, 1);
+        let ran = tokio::task::spawn_blocking(move || {
+            let _proc_file = minion.proc.enter(&load.jid, &proc_load);
+            let job = Job { load: load.to_map(), cancel };
+            run_load(&context, &load, &job, ordered)
+        });
+        ran.await.unwrap_or_else(|cause| {
+            error!(%cause, "the job's thread died");
+            let ret = "The minion function caused an exception: its thread died".into();
+            JobReturn { ret, out: Some("nested".to_owned()), ..for_panic }
+        })
+    }
+}
+
+/// Runs what a publication asks for and builds its return.
+fn run_load(
+    context: &dyn MinionContext,
+    load: &PublishLoad,
+    job: &Job,
+    ordered: bool,
+) -> JobReturn {
+    let started = std::time::Instant::now();
+    let mut result = match &load.fun {
+        FunSpec::One(fun) => {
+            let outcome = run_function(context, fun, &load.arg, job);
+            let mut result = empty_return(load, outcome.ret, outcome.retcode);
+            result.success = outcome.success;
+            result.out = outcome.out.map(str::to_owned);
+            result
+        }
+        FunSpec::Many(funs) => run_many(context, funs, load, job, ordered),
+    };
+    result.user.clone_from(&load.user);
+    result.master_id.clone_from(&load.master_id);
+    result.metadata = load.metadata.clone().filter(|metadata| metadata.as_map().is_some());
+    debug!(elapsed = ?started.elapsed(), retcode = result.retcode, "done");
+    result
+}
+
+/// Several functions in one job, one after the other, each with its arguments.
+fn run_many(
+    context: &dyn MinionContext,
+    funs: &[String],
+    load: &PublishLoad,
+    job: &Job,
+    ordered: bool,
+) -> JobReturn {
+    let run = |(at, fun): (usize, &String)| {
+        let args = match load.arg.get(at) {
+            Some(Value::List(args)) => args.clone(),
+            Some(single) => vec![single.clone()],
+            None => Vec::new(),
+        };
+        run_function(context, fun, &args, job)
+    };
+    let outcomes: Vec<Outcome> = funs.iter().enumerate().map(run).collect();
+    let collect = |value: fn(&Outcome) -> Value| -> Value {
+        if ordered {
+            Value::List(outcomes.iter().map(value).collect())
+        } else {
+            let values = outcomes.iter().map(value);
+            Value::Map(funs.iter().map(String::as_str).zip(values).collect())
+        }
+    };
+    let worst = outcomes.iter().map(|outcome| outcome.retcode).max().unwrap_or(0);
+    let mut result = empty_return(load, collect(|outcome| outcome.ret.clone()), worst);
+    result.several = Some(Several {
+        retcodes: collect(|outcome| outcome.retcode.into()),
+        successes: collect(|outcome| outcome.success.into()),
+    });
+    result
+}
+
+fn empty_return(load: &PublishLoad, ret: Value, retcode: i64) -> JobReturn {
+    let jid = ReturnJid::Jid(load.jid.clone());
+    let mut result = JobReturn::new(jid, load.fun.clone(), load.arg.clone(), ret, retcode);
+    result.user.clone_from(&load.user);
+    result
+}
+
+fn refused(load: &PublishLoad, why: &str) -> JobReturn {
+    let mut result = empty_return(load, why.into(), 1);
+    result.out = Some("nested".to_owned());
+    result
+}
+
+/// Runs a function of the minion's own accord (`mine.update`); nothing is
+/// returned to anyone.
+pub async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str) {
+    let context = JobContext::new(Arc::clone(minion), None);
+    let load = Map::from([("fun", Value::from(fun)), ("jid", Value::from(&jid))]);
+    let ran = tokio::task::spawn_blocking(move || {
+        run_function(&context, fun, &[], &Job::published(load))
+    });
+    match ran.await {
+        Ok(outcome) if outcome.success => debug!(fun, "done"),
+        Ok(outcome) => debug!(fun, ret = ?outcome.ret, "failed"),
+        Err(cause) => error!(fun, %cause, "its thread died"),
+    }
+}

@@ -1,0 +1,34 @@
+//! The bounds of everything that could grow, and what happens there.
+
+use std::time::Duration;
+
+/// Jobs that run at the same time when `process_count_max` sets no bound. More
+/// wait in order; functions that look after jobs (`saltutil.find_job` ...) run
+/// beside them.
+pub const JOBS_RUNNING_MAX: usize = 64;
+
+/// Jobs that wait for a place. More are answered at once with an error return,
+/// so that nobody waits for them.
+pub const JOBS_WAITING_MAX: usize = 10_000;
+
+/// Publications of one link that wait for new credentials because they did not
+/// open with the present ones. The oldest is dropped.
+pub const PUBLICATIONS_HELD_MAX: usize = 64;
+
+/// Messages to a link's task that may wait. Senders wait.
+pub const LINK_INPUTS_MAX: usize = 64;
+
+/// How long a job waits for the first pillar of the master that sent it.
+pub const FIRST_PILLAR_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a request waits for its link to be signed in (again).
+pub const SIGNED_IN_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the minion waits for its jobs and links when it is told to stop.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Events that job threads may have on their way to the local bus.
+pub const LOCAL_EVENTS_MAX: usize = 256;
+
+/// Threads that run jobs and blocking work, at most.
+pub const THREADS_MAX: usize = JOBS_RUNNING_MAX * 2;

@@ -1,0 +1,409 @@
+//! The shell around one [`Link`]: performs what the machine asks for and tells
+//! it what happened. One task per master; no other task is ever waited for.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use halite_crypto::random_bytes;
+use halite_proto::envelope::RequestEnvelope;
+use halite_proto::{Map, MasterUri, Nonce};
+use halite_transport::Endpoint;
+use halite_transport::zeromq::{
+    RequestError, Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+};
+use tokio::sync::{mpsc, watch};
+use tracing::{debug, error, info, warn};
+
+use crate::channel::Session;
+use crate::core::link::{Input, Link, LinkTiming, Notice, Output, Phase, SignInFailure};
+use crate::core::publication::{Opener, PublicationError, Verified};
+use crate::core::sign_in::{Attempt, Credentials, Identity, SignInError, chain};
+use crate::limits::PUBLICATIONS_HELD_MAX;
+use crate::trust_store::TrustStore;
+
+/// What a link's task can be told.
+pub enum LinkInput {
+    /// The keys of this session were refused.
+    Refused {
+        /// [`Session::number`].
+        session: u64,
+    },
+    /// The name was looked up.
+    Resolved(Result<IpAddr, String>),
+    /// A sign-in came to its end.
+    SignedIn(Result<(Box<Credentials>, Requester), Failed>),
+    /// Close the link and end the task.
+    Stop,
+}
+
+/// Why a sign-in failed, for the machine and for people.
+pub struct Failed {
+    failure: SignInFailure,
+    detail: String,
+}
+
+/// What a link's task tells the minion.
+pub enum LinkOutput {
+    /// A job from this master.
+    Job(Verified),
+    /// Commands can arrive now.
+    Ready {
+        /// For the first time since the minion started.
+        first: bool,
+    },
+    /// Commands cannot arrive any more.
+    Lost,
+    /// The master has rejected this minion's key.
+    Rejected,
+}
+
+/// Everything fixed about a link.
+#[derive(Clone)]
+pub struct LinkSettings {
+    /// The master, as configured.
+    pub uri: MasterUri,
+    /// How the link behaves over time.
+    pub timing: LinkTiming,
+    /// How long one sign-in may take (`auth_timeout`).
+    pub auth_timeout: Duration,
+    /// Whether unsigned publications are discarded (`sign_pub_messages`).
+    pub signature_required: bool,
+    /// `publish_port` of this minion's configuration, if it overrides the
+    /// master's.
+    pub publish_port: Option<u16>,
+    /// How subscriptions connect.
+    pub subscribe: SubscribeOptions,
+    /// How requests connect.
+    pub request: RequesterOptions,
+    /// Whether only IPv6 addresses are wanted (true), only IPv4 (false), any.
+    pub ipv6: Option<bool>,
+    /// Grains that may let a master accept the key (`autosign_grains`).
+    pub autosign_grains: Option<Map>,
+}
+
+/// What a running link shares with the rest of the minion.
+pub struct LinkTask {
+    settings: LinkSettings,
+    identity: Arc<Identity>,
+    trust: Arc<TrustStore>,
+    inputs: mpsc::Receiver<LinkInput>,
+    own_inputs: mpsc::Sender<LinkInput>,
+    outputs: mpsc::Sender<LinkOutput>,
+    session: watch::Sender<Option<Session>>,
+    phase: watch::Sender<Phase>,
+    link: Link,
+    subscriber: Option<Subscriber>,
+    opener: Option<Opener>,
+    requester: Option<Requester>,
+    held: VecDeque<Vec<u8>>,
+}
+
+impl LinkTask {
+    /// A link that starts when [`Self::run`] is called.
+    #[expect(clippy::too_many_arguments, reason = "each end of each queue, once")]
+    pub fn new(
+        settings: LinkSettings,
+        identity: Arc<Identity>,
+        trust: Arc<TrustStore>,
+        inputs: (mpsc::Sender<LinkInput>, mpsc::Receiver<LinkInput>),
+        outputs: mpsc::Sender<LinkOutput>,
+        session: watch::Sender<Option<Session>>,
+        phase: watch::Sender<Phase>,
+        seed: u64,
+    ) -> Self {
+        let link = Link::new(settings.timing.clone(), seed);
+        Self {
+            settings,
+            identity,
+            trust,
+            inputs: inputs.1,
+            own_inputs: inputs.0,
+            outputs,
+            session,
+            phase,
+            link,
+            subscriber: None,
+            opener: None,
+            requester: None,
+            held: VecDeque::new(),
+        }
+    }
+
+    /// Keeps the link up until it is told to stop.
+    pub async fn run(mut self) {
+        self.link.handle(Instant::now(), Input::Start);
+        loop {
+            while let Some(output) = self.link.poll() {
+                self.perform(output).await;
+            }
+            self.phase.send_if_modified(|phase| {
+                std::mem::replace(phase, self.link.phase()) != self.link.phase()
+            });
+            let timeout = self.link.next_timeout();
+            tokio::select! {
+                input = self.inputs.recv() => match input {
+                    Some(LinkInput::Stop) | None => break,
+                    Some(input) => self.take(input).await,
+                },
+                event = next_event(&mut self.subscriber) => self.feed(event).await,
+                () = sleep_until(timeout) => self.link.handle_timeout(Instant::now()),
+            }
+        }
+        self.session.send_replace(None);
+    }
+
+    async fn perform(&mut self, output: Output) {
+        match output {
+            Output::Resolve => self.resolve(),
+            Output::SignIn { address } => self.sign_in(address),
+            Output::Subscribe { address, port } => {
+                let port = self.settings.publish_port.unwrap_or(port);
+                let endpoint = Endpoint::tcp(&address.to_string(), port);
+                debug!(%endpoint, "subscribing");
+                let mut options = self.settings.subscribe.clone();
+                options.ipv6 = address.is_ipv6();
+                self.subscriber = Some(Subscriber::connect(endpoint, options));
+            }
+            Output::Unsubscribe => self.subscriber = None,
+            Output::Ready { first } => {
+                info!("connected, minion is ready to receive requests");
+                self.tell(LinkOutput::Ready { first }).await;
+            }
+            Output::Lost => {
+                warn!("connection lost");
+                self.tell(LinkOutput::Lost).await;
+            }
+            Output::RefusedForGood => self.tell(LinkOutput::Rejected).await,
+            Output::Say(notice) => say(&notice),
+        }
+    }
+
+    async fn take(&mut self, input: LinkInput) {
+        let now = Instant::now();
+        match input {
+            LinkInput::Refused { session } => {
+                self.link.handle(now, Input::Refused { credentials: session });
+            }
+            LinkInput::Resolved(Ok(address)) => self.link.handle(now, Input::Resolved(address)),
+            LinkInput::Resolved(Err(why)) => self.link.handle(now, Input::NotResolved(why)),
+            LinkInput::SignedIn(Ok((credentials, requester))) => {
+                self.signed_in(now, *credentials, requester).await;
+            }
+            LinkInput::SignedIn(Err(failed)) => {
+                debug!(detail = failed.detail, "sign-in failed");
+                self.requester = None;
+                self.link.handle(now, Input::SignInFailed(failed.failure));
+            }
+            LinkInput::Stop => {}
+        }
+    }
+
+    async fn signed_in(&mut self, now: Instant, credentials: Credentials, requester: Requester) {
+        let publish_port = credentials.publish_port;
+        self.opener = Some(Opener::new(
+            credentials.publish.clone(),
+            credentials.master_key.clone(),
+            self.settings.signature_required,
+        ));
+        self.link.handle(now, Input::SignedIn { publish_port });
+        self.requester = Some(requester.clone());
+        self.session.send_replace(Some(Session {
+            number: self.link.credentials(),
+            requester,
+            credentials: Arc::new(credentials),
+        }));
+        for payload in std::mem::take(&mut self.held) {
+            self.publication(payload, false).await;
+        }
+    }
+
+    async fn feed(&mut self, event: Option<SubscriberEvent>) {
+        let now = Instant::now();
+        match event {
+            Some(SubscriberEvent::Connected) => self.link.handle(now, Input::Connected),
+            Some(SubscriberEvent::Disconnected) => self.link.handle(now, Input::Disconnected),
+            Some(SubscriberEvent::Message(mut frames)) => match frames.pop() {
+                Some(payload) => self.publication(payload, true).await,
+                None => debug!("an empty publication was dropped"),
+            },
+            None => {
+                self.subscriber = None;
+                self.link.handle(now, Input::Disconnected);
+            }
+        }
+    }
+
+    /// Opens one publication. One that does not open may be under a key that
+    /// the master has just rotated: `hold` keeps it for after a new sign-in.
+    async fn publication(&mut self, payload: Vec<u8>, hold: bool) {
+        let Some(opener) = &mut self.opener else {
+            return;
+        };
+        match opener.open(&payload) {
+            Ok(job) => self.tell(LinkOutput::Job(job)).await,
+            Err(PublicationError::NotAuthentic) if hold => {
+                debug!("a publication does not open, signing in again");
+                if self.held.len() >= PUBLICATIONS_HELD_MAX {
+                    self.held.pop_front();
+                }
+                self.held.push_back(payload);
+                let credentials = self.link.credentials();
+                self.link.handle(Instant::now(), Input::Refused { credentials });
+            }
+            Err(error @ PublicationError::Replayed) => debug!("{error}"),
+            Err(error) => warn!("a publication was discarded: {}", chain(&error)),
+        }
+    }
+
+    fn resolve(&self) {
+        let inputs = self.own_inputs.clone();
+        let host = self.settings.uri.host().to_owned();
+        let port = self.settings.uri.port();
+        let ipv6 = self.settings.ipv6;
+        if let Ok(address) = host.parse::<IpAddr>() {
+            tokio::spawn(async move {
+                let _ = inputs.send(LinkInput::Resolved(Ok(address))).await;
+            });
+            return;
+        }
+        tokio::spawn(async move {
+            let resolved = match tokio::net::lookup_host((host.as_str(), port)).await {
+                Ok(mut addresses) => addresses
+                    .find(|address| ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6))
+                    .map(|address| address.ip())
+                    .ok_or_else(|| "no address of the wanted kind".to_owned()),
+                Err(error) => Err(error.to_string()),
+            };
+            let _ = inputs.send(LinkInput::Resolved(resolved)).await;
+        });
+    }
+
+    fn sign_in(&mut self, address: IpAddr) {
+        let endpoint = Endpoint::tcp(&address.to_string(), self.settings.uri.port());
+        // A kept connection saves a handshake; one to another address is none.
+        let requester = match self.requester.take() {
+            Some(requester) if *requester.endpoint() == endpoint => requester,
+            _ => {
+                let mut options = self.settings.request.clone();
+                options.ipv6 = address.is_ipv6();
+                Requester::connect(endpoint, options)
+            }
+        };
+        let inputs = self.own_inputs.clone();
+        let identity = Arc::clone(&self.identity);
+        let trust = Arc::clone(&self.trust);
+        let autosign = self.settings.autosign_grains.clone();
+        let timeout = self.settings.auth_timeout;
+        tokio::spawn(async move {
+            let result = sign_in(&requester, identity, trust, autosign, timeout).await;
+            let result = result.map(|credentials| (Box::new(credentials), requester));
+            let _ = inputs.send(LinkInput::SignedIn(result)).await;
+        });
+    }
+
+    async fn tell(&self, output: LinkOutput) {
+        // The minion outlives its links; if it is gone, so is the reason.
+        let _ = self.outputs.send(output).await;
+    }
+}
+
+/// One sign-in from the request to the checked reply. RSA work is done off the
+/// async thread.
+pub async fn sign_in(
+    requester: &Requester,
+    identity: Arc<Identity>,
+    trust: Arc<TrustStore>,
+    autosign_grains: Option<Map>,
+    timeout: Duration,
+) -> Result<Credentials, Failed> {
+    let prepared = {
+        let (identity, trust) = (Arc::clone(&identity), Arc::clone(&trust));
+        blocking(move || {
+            let nonce = Nonce::from_random(random_bytes());
+            Attempt::new(&identity, &trust.trust(), nonce, autosign_grains, Map::new())
+        })
+        .await?
+    };
+    let (attempt, request) = prepared.map_err(Failed::from)?;
+    let envelope = RequestEnvelope::clear(request.to_map());
+    let packed = envelope.encode().map_err(|error| Failed::mistrusted(&error))?;
+    let reply = requester.request(packed, timeout).await?;
+    let concluded = blocking(move || {
+        trust.conclude(
+            |trust| {
+                let credentials = attempt.conclude(&identity, trust, &reply)?;
+                let pem = credentials.master_pem.clone();
+                Ok((credentials, pem))
+            },
+            |error| error!("the master's key cannot be stored: {}", chain(&error)),
+        )
+    })
+    .await?;
+    concluded.map_err(|error: SignInError| Failed::from(error))
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failed> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Failed::mistrusted(&error))
+}
+
+impl Failed {
+    /// What the machine makes of it.
+    pub fn failure(&self) -> &SignInFailure {
+        &self.failure
+    }
+
+    /// What to tell a person.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    fn mistrusted(error: &dyn std::error::Error) -> Self {
+        let detail = chain(error);
+        Self { failure: SignInFailure::Mistrusted(detail.clone()), detail }
+    }
+}
+
+impl From<SignInError> for Failed {
+    fn from(error: SignInError) -> Self {
+        Self { failure: error.failure(), detail: chain(&error) }
+    }
+}
+
+impl From<RequestError> for Failed {
+    fn from(error: RequestError) -> Self {
+        Self { failure: SignInFailure::NoAnswer, detail: chain(&error) }
+    }
+}
+
+fn say(notice: &Notice) {
+    match notice {
+        Notice::Pending => warn!(
+            "The Salt Master has cached the public key for this node, this salt minion will wait \
+             until the key is accepted"
+        ),
+        Notice::Rejected => error!(
+            "The Salt Master has rejected this minion's public key; delete it there with \
+             salt-key -d and accept it again"
+        ),
+        Notice::Full => warn!("the master is full (max_minions), trying again later"),
+        Notice::NotResolved(why) => warn!("the master's name cannot be resolved: {why}"),
+        Notice::NoAnswer => warn!("the master does not answer, trying again"),
+        Notice::Mistrusted(why) => error!("sign-in failed: {why}"),
+    }
+}
+
+async fn next_event(subscriber: &mut Option<Subscriber>) -> Option<SubscriberEvent> {
+    match subscriber {
+        Some(subscriber) => subscriber.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

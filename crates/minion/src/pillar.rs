@@ -1,0 +1,83 @@
+//! Asking for the pillar: how it is requested, and kept for each master.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_modules::{ContextError, PillarRequest};
+use halite_proto::{Map, MinionId, Value};
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use crate::context::context_error;
+use crate::core::sign_in::chain;
+use crate::state::Minion;
+
+/// The `_pillar` request, fields in Salt's order.
+pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest) -> Map {
+    let env = |given: &Option<String>, option: &str| match given {
+        Some(env) => Value::from(env.as_str()),
+        None => opts.get(option).cloned().unwrap_or_default(),
+    };
+    let mut load = Map::with_capacity(8);
+    load.insert("id", id);
+    load.insert("grains", grains.clone());
+    load.insert("saltenv", env(&request.saltenv, "saltenv"));
+    load.insert("pillarenv", env(&request.pillarenv, "pillarenv"));
+    load.insert("pillar_override", request.overrides.clone().unwrap_or_default());
+    load.insert("extra_minion_data", Map::new());
+    load.insert("ver", "2");
+    load.insert("cmd", "_pillar");
+    load
+}
+
+/// Fetches the pillar of one master and keeps it.
+///
+/// # Errors
+/// When the master gives none; the old pillar stays.
+pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError> {
+    let master = minion.masters.get(master).ok_or(ContextError::NoMaster)?;
+    let load = request(&minion.id, &minion.grains(), &minion.opts, &PillarRequest::default());
+    match master.channel.request_private(load, minion.patience).await {
+        Ok(Value::Map(pillar)) => {
+            debug!(master = master.name, keys = pillar.len(), "pillar received");
+            master.pillar.send_replace(Some(Arc::new(pillar)));
+            Ok(())
+        }
+        Ok(_) => {
+            warn!(master = master.name, "the pillar is not a map, keeping the one there was");
+            Err(ContextError::Refused { why: "the pillar is no map".to_owned() })
+        }
+        Err(error) => {
+            warn!(master = master.name, "no pillar from the master: {}", chain(&error));
+            Err(context_error(error))
+        }
+    }
+}
+
+/// Fetches the pillar of every master that is signed in, all at the same time,
+/// and waits at most for `wait`, or not at all. For job threads.
+///
+/// # Errors
+/// When no master gave one.
+pub fn refresh_all(minion: &Arc<Minion>, wait: Option<Duration>) -> Result<bool, ContextError> {
+    let mut asked = JoinSet::new();
+    for index in 0..minion.masters.len() {
+        let minion_too = Arc::clone(minion);
+        let signed_in = minion.masters.get(index).is_some_and(|m| m.channel.is_signed_in());
+        if signed_in {
+            asked.spawn_on(async move { refresh(&minion_too, index).await }, &minion.runtime);
+        }
+    }
+    let Some(wait) = wait else {
+        // Nobody waits for it: let it go on by itself.
+        asked.detach_all();
+        return Ok(true);
+    };
+    minion.runtime.block_on(async {
+        match tokio::time::timeout(wait, asked.join_all()).await {
+            Ok(results) if results.iter().any(Result::is_ok) => Ok(true),
+            Ok(_) => Err(ContextError::NoMaster),
+            Err(_) => Ok(false),
+        }
+    })
+}

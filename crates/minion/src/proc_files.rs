@@ -1,0 +1,161 @@
+//! The `proc` directory: one file per running job, which is how Salt's tools
+//! on the same machine (and a later start of this minion) see what runs.
+//!
+//! Salt 3008.5: `<cachedir>/proc/<jid>`, a map of the publication with `pid`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use halite_crypto::files::{self, WriteOptions};
+use halite_proto::{Jid, Map, Value, msgpack};
+use tracing::{debug, warn};
+
+/// Largest proc file that is read.
+const PROC_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+const MODE: u32 = 0o600;
+
+/// The directory of proc files.
+#[derive(Clone, Debug)]
+pub struct ProcDir {
+    path: PathBuf,
+}
+
+impl ProcDir {
+    /// Opens `<cachedir>/proc` and removes what an earlier run of this minion
+    /// left behind: none of those jobs runs any more.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn open(cachedir: &Path) -> Result<Self, files::FileError> {
+        let path = cachedir.join("proc");
+        files::ensure_private_dir(&path, None)?;
+        let this = Self { path };
+        for (path, load) in this.all() {
+            let pid = load.get("pid").and_then(Value::as_i64);
+            if !pid.is_some_and(is_other_salt) {
+                remove(&path);
+            }
+        }
+        Ok(this)
+    }
+
+    /// Writes a job's file; it is removed when the guard is dropped.
+    pub fn enter(&self, jid: &Jid, load: &Map) -> Option<ProcFile> {
+        let path = self.path.join(jid.as_str());
+        let bytes = match msgpack::pack_wire(&Value::Map(load.clone())) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                warn!(%jid, %error, "no proc file for this job");
+                return None;
+            }
+        };
+        let options = WriteOptions { mode: MODE, owner: None, durable: false };
+        match files::write_atomic(&path, options, &bytes) {
+            Ok(()) => Some(ProcFile { path }),
+            Err(error) => {
+                warn!(%jid, %error, "no proc file for this job");
+                None
+            }
+        }
+    }
+
+    /// What runs by the files, jobs of other Salt programs on this machine
+    /// included.
+    pub fn running(&self) -> Vec<Map> {
+        let own = i64::from(std::process::id());
+        self.all()
+            .into_iter()
+            .filter_map(|(_, load)| {
+                let pid = load.get("pid").and_then(Value::as_i64)?;
+                (pid == own || is_other_salt(pid)).then_some(load)
+            })
+            .collect()
+    }
+
+    fn all(&self) -> Vec<(PathBuf, Map)> {
+        let Ok(entries) = fs::read_dir(&self.path) else {
+            return Vec::new();
+        };
+        entries
+            .filter_map(Result::ok)
+            .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            .filter_map(|entry| {
+                let path = entry.path();
+                let bytes = files::read_limited(&path, PROC_FILE_BYTES_MAX).ok()?;
+                match msgpack::unpack_wire(&bytes) {
+                    Ok(Value::Map(load)) => Some((path, load)),
+                    _ => {
+                        debug!(path = %path.display(), "not a proc file, removed");
+                        remove(&path);
+                        None
+                    }
+                }
+            })
+            .collect()
+    }
+}
+
+/// The file of one running job.
+#[derive(Debug)]
+pub struct ProcFile {
+    path: PathBuf,
+}
+
+impl Drop for ProcFile {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Whether another process with this id lives and is a Salt program, by the
+/// rule Salt has: its command line names salt.
+fn is_other_salt(pid: i64) -> bool {
+    if pid == i64::from(std::process::id()) {
+        return false;
+    }
+    let cmdline = Path::new("/proc").join(pid.to_string()).join("cmdline");
+    fs::read(cmdline).is_ok_and(|line| line.windows(4).any(|word| word == b"salt"))
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        warn!(path = %path.display(), %error, "a proc file cannot be removed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_job_is_seen_until_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = ProcDir::open(dir.path()).unwrap();
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let load = Map::from([
+            ("pid", Value::from(std::process::id())),
+            ("fun", Value::from("test.sleep")),
+        ]);
+        let file = proc.enter(&jid, &load).unwrap();
+        assert_eq!(proc.running(), [load]);
+        drop(file);
+        assert_eq!(proc.running(), []);
+    }
+
+    #[test]
+    fn what_an_earlier_run_left_is_cleared_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let stale = dir.path().join("proc");
+        fs::create_dir(&stale).unwrap();
+        let load = Map::from([("pid", Value::from(std::process::id()))]);
+        let bytes = msgpack::pack_wire(&Value::Map(load)).unwrap();
+        fs::write(stale.join("20261120141841939742"), bytes).unwrap();
+        fs::write(stale.join("20261120141841939743"), b"\xc1 rubbish").unwrap();
+        ProcDir::open(dir.path()).unwrap();
+        assert_eq!(fs::read_dir(&stale).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,131 @@
+//! What exists once per minion, and once per master, while it runs.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use halite_modules::Cancel;
+use halite_proto::{Map, MinionId, Value};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::channel::{Channel, Patience};
+use crate::core::jobs::Jobs;
+use crate::core::link::Phase;
+use crate::core::rotation::Rotation;
+use crate::proc_files::ProcDir;
+
+/// A job that runs.
+#[derive(Debug)]
+pub struct RunningJob {
+    /// What its proc file holds.
+    pub load: Map,
+    /// How to end it.
+    pub cancel: Cancel,
+}
+
+/// One master, as the rest of the minion sees it.
+pub struct Master {
+    /// Its entry in the `master:` list.
+    pub name: String,
+    /// The way to ask it.
+    pub channel: Channel,
+    /// Where its link stands.
+    pub phase: watch::Receiver<Phase>,
+    /// The pillar it compiled for this minion; none before the first.
+    pub pillar: watch::Sender<Option<Arc<Map>>>,
+}
+
+impl Master {
+    /// Whether its link is ready.
+    pub fn is_ready(&self) -> bool {
+        *self.phase.borrow() == Phase::Ready
+    }
+}
+
+/// An event for the minion's own bus.
+#[derive(Debug)]
+pub struct LocalEvent {
+    /// Its tag.
+    pub tag: String,
+    /// Its data.
+    pub data: Map,
+}
+
+/// The minion.
+pub struct Minion {
+    /// Its id.
+    pub id: MinionId,
+    /// The merged options.
+    pub opts: Map,
+    /// `cachedir`.
+    pub cachedir: PathBuf,
+    /// Its grains; replaced as a whole when they are refreshed.
+    pub grains: RwLock<Arc<Map>>,
+    /// How to collect them again.
+    pub collect_grains: Box<dyn Fn() -> Map + Send + Sync>,
+    /// Its masters, in the order of the `master:` list.
+    pub masters: Vec<Master>,
+    /// Whose turn it is for requests that any master can answer.
+    pub rotation: Mutex<Rotation>,
+    /// One registry of jobs for all masters.
+    pub jobs: Mutex<Jobs<RunningJob>>,
+    /// Told whenever a job ends.
+    pub job_ended: Notify,
+    /// The proc files.
+    pub proc: ProcDir,
+    /// How long requests wait.
+    pub patience: Patience,
+    /// The way to the local event bus, if there is one.
+    pub local_events: Option<mpsc::Sender<LocalEvent>>,
+    /// The async thread, for job threads that make requests.
+    pub runtime: Handle,
+}
+
+impl Minion {
+    /// The grains of now.
+    pub fn grains(&self) -> Arc<Map> {
+        let grains = self.grains.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&grains)
+    }
+
+    /// Collects the grains again. Takes milliseconds: not for async threads.
+    pub fn refresh_grains(&self) {
+        let grains = Arc::new((self.collect_grains)());
+        *self.grains.write().unwrap_or_else(PoisonError::into_inner) = grains;
+    }
+
+    /// The registry of jobs.
+    pub fn jobs(&self) -> MutexGuard<'_, Jobs<RunningJob>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The masters to ask, best first, for a request that any can answer. With
+    /// no link ready those come that are at least signed in.
+    pub fn turn(&self) -> Vec<usize> {
+        let is = |test: fn(&Master) -> bool| {
+            move |index: usize| self.masters.get(index).is_some_and(test)
+        };
+        let mut rotation = self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
+        let ready: Vec<usize> = rotation.turn(self.masters.len(), is(Master::is_ready)).collect();
+        if ready.is_empty() {
+            let signed_in = is(|master| master.channel.is_signed_in());
+            return rotation.turn(self.masters.len(), signed_in).collect();
+        }
+        ready
+    }
+
+    /// What a proc file of a job holds: the publication and who runs it.
+    pub fn proc_load(load: &Map) -> Map {
+        let mut proc = Map::with_capacity(load.len() + 1);
+        proc.insert("pid", std::process::id());
+        proc.extend(load.clone());
+        proc
+    }
+
+    /// An option that counts seconds.
+    pub fn opt_seconds(&self, name: &str, default: f64) -> Duration {
+        let seconds = self.opts.get(name).and_then(Value::as_f64).unwrap_or(default);
+        Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    }
+}

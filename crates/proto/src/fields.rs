@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 use crate::ids::IdError;
-use crate::msgpack::{PackError, UnpackError};
+use crate::msgpack::UnpackError;
 use crate::{Map, Value};
 
 /// Why a message is not what it should be.
@@ -72,15 +72,10 @@ pub enum MessageError {
         #[source]
         source: IdError,
     },
-    /// The message cannot be packed.
-    #[error("{message} cannot be packed")]
-    Unpackable {
-        /// The kind of message.
-        message: &'static str,
-        /// What is in the way.
-        #[source]
-        source: PackError,
-    },
+}
+
+pub(crate) fn unreadable(message: &'static str, source: UnpackError) -> MessageError {
+    MessageError::Unreadable { message, source }
 }
 
 /// The fields of one message.

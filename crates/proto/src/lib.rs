@@ -6,11 +6,23 @@
 //! Invariant: a typed message or id that exists is well formed; what came from
 //! the network is checked while it is decoded, never later.
 
+pub mod auth;
+pub mod envelope;
+pub mod event;
+mod fields;
 pub mod ids;
 pub mod limits;
 pub mod msgpack;
+pub mod pillar;
+pub mod publish;
+pub mod refusal;
+pub mod returns;
+pub mod stream;
 pub mod time;
 pub mod value;
 
+pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};
+pub use msgpack::{PackError, UnpackError};
+pub use refusal::Refusal;
 pub use value::{Map, Value};

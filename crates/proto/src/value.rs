@@ -29,7 +29,7 @@ pub enum Value {
     /// Bytes that are not text, or that their sender marked as bytes.
     Bytes(Vec<u8>),
     /// A list; tuples and sets of a peer arrive as lists.
-    List(Vec<Value>),
+    List(Vec<Self>),
     /// An ordered map.
     Map(Map),
     /// A msgpack extension: its code and data. 78 is a date and time.

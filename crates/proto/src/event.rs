@@ -1,0 +1,257 @@
+//! Events of the local bus.
+//!
+//! Mirrors section 8 of the protocol (`salt.utils.event` of 3006 to 3008): an
+//! event is its tag, a blank line and packed data.
+//!
+//! Invariant: a [`Tag`] has no blank line and does not end with a line break,
+//! so the first blank line of an event is the one behind its tag.
+
+use crate::fields::MessageError;
+use crate::msgpack::{Packing, Writer, packed_len, unpack_modern};
+use crate::{IdError, Map, PackError, Tag, Value, time};
+
+/// Between the tag and the data.
+const TAG_END: &[u8] = b"\n\n";
+
+/// The first part of every tag that Salt itself makes.
+pub const TAG_BASE: &str = "salt";
+
+/// Salt's default of `max_event_size`, in bytes.
+pub const EVENT_SIZE_MAX_DEFAULT: usize = 1_048_576;
+
+/// What stands in the place of a value that was too large.
+pub const VALUE_TRIMMED: &str = "VALUE_TRIMMED";
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub tag: Tag,
+    /// The details, with `_stamp` among them once it was fired.
+    pub data: Map,
+}
+
+const EVENT: &str = "the event";
+
+impl Event {
+    /// An event that is not stamped yet.
+    pub fn new(tag: Tag, data: Map) -> Self {
+        Self { tag, data }
+    }
+
+    /// Says when it happened. An older stamp is replaced in its place.
+    pub fn stamp(&mut self, unix_micros: u64, offset: bool) {
+        self.data.insert("_stamp", time::stamp(unix_micros, offset));
+    }
+
+    /// The bytes of the event.
+    ///
+    /// # Errors
+    /// When the data is nested too deeply or holds something too long.
+    pub fn pack(&self) -> Result<Vec<u8>, PackError> {
+        pack(&self.tag, &self.data)
+    }
+
+    /// The bytes of the event, trimmed if they are more than `size_max`.
+    ///
+    /// # Errors
+    /// When the data is nested too deeply or holds something too long.
+    pub fn pack_trimmed(&self, size_max: usize) -> Result<Vec<u8>, PackError> {
+        let packed = self.pack()?;
+        if packed.len() <= size_max {
+            return Ok(packed);
+        }
+        let mut data = self.data.clone();
+        trim(&mut data, size_max);
+        pack(&self.tag, &data)
+    }
+
+    /// Reads an event.
+    ///
+    /// # Errors
+    /// When there is no tag, or its data is no map.
+    pub fn unpack(bytes: &[u8]) -> Result<Self, MessageError> {
+        let (tag, data) = split(bytes)?;
+        let value = unpack_modern(data).map_err(|source| MessageError::Unreadable {
+            message: EVENT,
+            source,
+        })?;
+        match value {
+            Value::Map(data) => Ok(Self { tag, data }),
+            other => Err(MessageError::WrongKind {
+                message: EVENT,
+                expected: "dict",
+                found: other.type_name(),
+            }),
+        }
+    }
+}
+
+/// The tag and the packed data of an event, which is enough to forward it.
+///
+/// # Errors
+/// When there is no tag.
+pub fn split(bytes: &[u8]) -> Result<(Tag, &[u8]), MessageError> {
+    let bad = |why| MessageError::BadValue {
+        message: EVENT,
+        field: "tag",
+        why,
+    };
+    let at = bytes
+        .windows(TAG_END.len())
+        .position(|window| window == TAG_END)
+        .ok_or_else(|| bad("is not followed by a blank line"))?;
+    let (tag, rest) = bytes.split_at(at);
+    let tag = std::str::from_utf8(tag).map_err(|_| bad("is not UTF-8"))?;
+    let tag = Tag::parse(tag).map_err(|source| MessageError::BadName {
+        message: EVENT,
+        field: "tag",
+        source,
+    })?;
+    Ok((tag, rest.get(TAG_END.len()..).unwrap_or_default()))
+}
+
+/// The bytes of an event.
+///
+/// # Errors
+/// When the data is nested too deeply or holds something too long.
+pub fn pack(tag: &Tag, data: &Map) -> Result<Vec<u8>, PackError> {
+    const ROOM_BYTES: usize = 256;
+    let mut out = Vec::with_capacity(tag.as_str().len() + TAG_END.len() + ROOM_BYTES);
+    out.extend_from_slice(tag.as_str().as_bytes());
+    out.extend_from_slice(TAG_END);
+    let mut writer = Writer::append_to(Packing::Modern, out);
+    writer.map(data)?;
+    Ok(writer.into_bytes())
+}
+
+/// A tag of parts: the base, a prefix and suffixes; empty parts are dropped.
+///
+/// # Errors
+/// When nothing is left, or a part has what no tag may have.
+pub fn tagify<'a>(
+    suffixes: impl IntoIterator<Item = &'a str>,
+    prefix: &'a str,
+) -> Result<Tag, IdError> {
+    let mut tag = TAG_BASE.to_owned();
+    for part in std::iter::once(prefix).chain(suffixes) {
+        if !part.is_empty() {
+            tag.push('/');
+            tag.push_str(part);
+        }
+    }
+    Tag::parse(tag)
+}
+
+/// Replaces the largest values by [`VALUE_TRIMMED`] until the packed data is at
+/// most `size_max` bytes: first those that take more than half of it, then those
+/// beyond 40 %, and so on. Lists are one value; maps are looked into.
+pub fn trim(data: &mut Map, size_max: usize) {
+    const PERCENT_FIRST: usize = 50;
+    const PERCENT_STEP: usize = 10;
+    let mut percent = PERCENT_FIRST;
+    while map_packed_len(data) > size_max && percent > 0 {
+        trim_beyond(
+            data,
+            size_max / 100 * percent + size_max % 100 * percent / 100,
+        );
+        percent -= PERCENT_STEP;
+    }
+}
+
+fn trim_beyond(data: &mut Map, value_size_max: usize) {
+    for (_, value) in data.iter_mut() {
+        match value {
+            Value::Map(inner) => trim_beyond(inner, value_size_max),
+            value if python_size(value) > value_size_max => *value = VALUE_TRIMMED.into(),
+            _ => {}
+        }
+    }
+}
+
+/// What Python says a value takes in memory, without what is inside a list.
+fn python_size(value: &Value) -> usize {
+    match value {
+        Value::Nil => 16,
+        Value::Bool(_) | Value::Int(_) => 28,
+        Value::Float(_) => 24,
+        Value::Str(text) if text.is_ascii() => 49 + text.len(),
+        Value::Str(text) => {
+            let widest = text.chars().max().unwrap_or_default();
+            let width = match u32::from(widest) {
+                0..=0xff => 1,
+                0x100..=0xffff => 2,
+                _ => 4,
+            };
+            74 + text.chars().count() * width
+        }
+        Value::Bytes(bytes) => 33 + bytes.len(),
+        Value::List(items) => 56 + items.len() * 8,
+        Value::Map(map) => 64 + map.len() * 100,
+        Value::Ext(..) => 48,
+    }
+}
+
+fn map_packed_len(map: &Map) -> usize {
+    map.iter()
+        .map(|(key, value)| packed_len(key, Packing::Modern) + packed_len(value, Packing::Modern))
+        .sum::<usize>()
+        + 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_ends_at_the_first_blank_line() {
+        let event = Event::new(
+            Tag::parse("new\nline tag").unwrap(),
+            [("text", "a\n\nb")].into(),
+        );
+        assert_eq!(Event::unpack(&event.pack().unwrap()), Ok(event));
+    }
+
+    #[test]
+    fn what_is_no_event_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"tag",
+            b"\n\n\x80",
+            b"t\n\n",
+            b"t\n\n\x01",
+            b"\xff\n\n\x80",
+        ] {
+            assert!(Event::unpack(bytes).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_replaces_an_older_one() {
+        let mut event = Event::new(
+            Tag::parse("t").unwrap(),
+            [("_stamp", "old"), ("a", "b")].into(),
+        );
+        event.stamp(0, true);
+        let keys: Vec<_> = event.data.keys().filter_map(Value::as_str).collect();
+        assert_eq!(keys, ["_stamp", "a"]);
+        assert_eq!(
+            event.data.get("_stamp"),
+            Some(&"1970-01-01T00:00:00+00:00".into())
+        );
+    }
+
+    #[test]
+    fn many_middling_values_are_trimmed_in_steps() {
+        let mut data: Map = (0..10).map(|n| (n, "x".repeat(250))).collect();
+        trim(&mut data, 1000);
+        assert!(map_packed_len(&data) <= 1000);
+    }
+
+    #[test]
+    fn what_cannot_be_made_small_ends() {
+        let mut data: Map = (0..1000).map(|n| (n, n)).collect();
+        trim(&mut data, 10);
+        assert_eq!(data.len(), 1000);
+    }
+}

@@ -1,0 +1,363 @@
+//! Frames on streams: the local event bus, and the tcp transport.
+//!
+//! Mirrors sections 3.3 and 8.2 of the protocol. Every frame is a packed map of
+//! `head` and `body`. The event bus puts a length of four bytes in front where
+//! events are pushed, and on the publishing side of 3006; everything else is a
+//! bare stream.
+//!
+//! Invariant: a reader buffers at most one frame of the limit and what arrived
+//! with it, and looks at each byte once to find a frame's end.
+
+use thiserror::Error;
+
+use crate::limits::{EVENT_BYTES_MAX, Limits};
+use crate::msgpack::{Packing, Reading, Scanner, UnpackError, Writer, unpack_with};
+use crate::{Map, PackError, Value};
+
+/// Bytes of the length in front of a frame.
+const LENGTH_BYTES: usize = 4;
+
+/// Why a stream cannot be read on. The connection is of no more use then.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// A frame is longer than the limit, or says so.
+    #[error("a frame has more than {max} bytes")]
+    TooLarge {
+        /// The limit.
+        max: usize,
+    },
+    /// A frame is no msgpack.
+    #[error("a frame is unreadable")]
+    Unreadable(#[source] UnpackError),
+    /// A frame is no map with a `body`.
+    #[error("a frame is not a map with a `body`")]
+    NoBody,
+    /// The body of an event's frame is not bytes.
+    #[error("the body of an event's frame is a {0}")]
+    BodyType(&'static str),
+}
+
+/// A frame of the tcp transport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The message id that answers give back; empty in publications.
+    pub head: Map,
+    /// The message: of a request an envelope, of a publication its packed
+    /// payload (3006: the payload itself).
+    pub body: Value,
+}
+
+impl Frame {
+    /// A request or its answer.
+    pub fn message(mid: &str, body: Value) -> Self {
+        Self {
+            head: Map::from([("mid", mid)]),
+            body,
+        }
+    }
+
+    /// A publication, or what a subscriber says of itself.
+    pub fn publication(body: Value) -> Self {
+        Self {
+            head: Map::new(),
+            body,
+        }
+    }
+
+    /// The message id, if there is one.
+    pub fn mid(&self) -> Option<&str> {
+        self.head.get("mid").and_then(Value::as_str)
+    }
+
+    /// The packed frame.
+    ///
+    /// # Errors
+    /// When the body is nested too deeply or holds something too long.
+    pub fn encode(&self) -> Result<Vec<u8>, PackError> {
+        const OVERHEAD_BYTES: usize = 80;
+        let body = crate::msgpack::packed_len(&self.body, Packing::Modern);
+        let mut writer = Writer::with_capacity(Packing::Modern, body + OVERHEAD_BYTES);
+        writer.begin_map(2)?;
+        writer.str("head")?;
+        writer.map(&self.head)?;
+        writer.str("body")?;
+        writer.value(&self.body)?;
+        Ok(writer.into_bytes())
+    }
+
+    /// Reads one frame.
+    ///
+    /// # Errors
+    /// When the bytes are no frame.
+    pub fn decode(packed: &[u8]) -> Result<Self, FrameError> {
+        let value = unpack_with(packed, Reading::Modern, &Limits::MESSAGE)
+            .map_err(FrameError::Unreadable)?;
+        let Value::Map(mut map) = value else {
+            return Err(FrameError::NoBody);
+        };
+        let body = map.remove("body").ok_or(FrameError::NoBody)?;
+        let head = match map.remove("head") {
+            Some(Value::Map(head)) => head,
+            // Salt looks at the head of requests only.
+            _ => Map::new(),
+        };
+        Ok(Self { head, body })
+    }
+}
+
+/// A frame of a packed payload, as masters publish over tcp: the bytes are
+/// copied once.
+///
+/// # Errors
+/// When the payload is longer than the format can hold.
+pub fn frame_publication(payload: &[u8]) -> Result<Vec<u8>, PackError> {
+    frame_bare(payload)
+}
+
+/// An event as it is pushed onto the bus, and published by 3006: the length, then
+/// the frame.
+///
+/// # Errors
+/// When the event is longer than the format can hold.
+pub fn frame_push(event: &[u8]) -> Result<Vec<u8>, PackError> {
+    let mut out = Vec::with_capacity(LENGTH_BYTES + event.len() + FRAME_OVERHEAD_BYTES);
+    out.extend_from_slice(&[0; LENGTH_BYTES]);
+    let mut framed = frame_after(out, event)?;
+    let len = framed.len() - LENGTH_BYTES;
+    let len = u32::try_from(len).map_err(|_| PackError::TooLong { kind: "frame", len })?;
+    if let Some(prefix) = framed.first_chunk_mut() {
+        *prefix = len.to_be_bytes();
+    }
+    Ok(framed)
+}
+
+/// An event as 3007 and 3008 publish it on the bus: the bare frame.
+///
+/// # Errors
+/// When the event is longer than the format can hold.
+pub fn frame_bare(event: &[u8]) -> Result<Vec<u8>, PackError> {
+    let out = Vec::with_capacity(event.len() + FRAME_OVERHEAD_BYTES);
+    frame_after(out, event)
+}
+
+const FRAME_OVERHEAD_BYTES: usize = 17;
+
+fn frame_after(out: Vec<u8>, body: &[u8]) -> Result<Vec<u8>, PackError> {
+    let mut writer = Writer::append_to(Packing::Modern, out);
+    writer.begin_map(2)?;
+    writer.str("head")?;
+    writer.begin_map(0)?;
+    writer.str("body")?;
+    writer.bytes(body)?;
+    Ok(writer.into_bytes())
+}
+
+/// How frames follow each other on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Each has its length in front.
+    Prefixed,
+    /// They follow each other.
+    Bare,
+}
+
+/// Cuts a stream into frames.
+#[derive(Debug)]
+pub struct FrameReader {
+    /// `None` until the first byte tells.
+    framing: Option<Framing>,
+    buffer: Vec<u8>,
+    /// Bytes at the beginning of the buffer that were given out.
+    done: usize,
+    scanner: Scanner,
+    bytes_max: usize,
+}
+
+impl FrameReader {
+    /// A reader of a stream whose framing shows in its first byte: a frame
+    /// begins with a map's marker, a length with a small number.
+    pub fn detecting() -> Self {
+        Self::with_framing(None, EVENT_BYTES_MAX)
+    }
+
+    /// A reader of a stream of known framing.
+    pub fn new(framing: Framing) -> Self {
+        Self::with_framing(Some(framing), EVENT_BYTES_MAX)
+    }
+
+    /// A reader that refuses frames beyond `bytes_max`.
+    pub fn with_limit(framing: Framing, bytes_max: usize) -> Self {
+        Self::with_framing(Some(framing), bytes_max)
+    }
+
+    /// The framing, once it is known.
+    pub fn framing(&self) -> Option<Framing> {
+        self.framing
+    }
+
+    /// Takes in what arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.done > 0 {
+            self.buffer.drain(..self.done);
+            self.done = 0;
+        }
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BYTES_MAX {
+            self.buffer = Vec::new();
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, packed, without its length. To be called until it
+    /// gives `None`.
+    ///
+    /// # Errors
+    /// When the stream cannot be read on.
+    pub fn next_packed(&mut self) -> Result<Option<&[u8]>, FrameError> {
+        let rest = self.buffer.get(self.done..).unwrap_or_default();
+        let Some(&first) = rest.first() else {
+            return Ok(None);
+        };
+        let framing = *self.framing.get_or_insert(match first {
+            0x80..=0x8f | 0xde | 0xdf => Framing::Bare,
+            _ => Framing::Prefixed,
+        });
+        let end = match framing {
+            Framing::Prefixed => prefixed_end(rest, self.bytes_max)?,
+            Framing::Bare => self.scanner.scan(rest).map_err(|error| match error {
+                UnpackError::TooLarge { max } => FrameError::TooLarge { max },
+                error => FrameError::Unreadable(error),
+            })?,
+        };
+        let Some(end) = end else {
+            return Ok(None);
+        };
+        let start = match framing {
+            Framing::Prefixed => self.done + LENGTH_BYTES,
+            Framing::Bare => self.done,
+        };
+        self.done += end;
+        Ok(self.buffer.get(start..self.done))
+    }
+
+    /// The next frame of the tcp transport.
+    ///
+    /// # Errors
+    /// When the stream cannot be read on.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+        self.next_packed()?.map(Frame::decode).transpose()
+    }
+
+    /// The next event, packed: the body of the next frame.
+    ///
+    /// # Errors
+    /// When the stream cannot be read on.
+    pub fn next_event(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
+        let Some(frame) = self.next_frame()? else {
+            return Ok(None);
+        };
+        match frame.body {
+            Value::Bytes(event) => Ok(Some(event)),
+            Value::Str(event) => Ok(Some(event.into_bytes())),
+            other => Err(FrameError::BodyType(other.type_name())),
+        }
+    }
+
+    /// Bytes that wait for the rest of their frame.
+    pub fn buffered(&self) -> usize {
+        self.buffer.len() - self.done
+    }
+
+    fn with_framing(framing: Option<Framing>, bytes_max: usize) -> Self {
+        let limits = Limits {
+            bytes_max,
+            ..Limits::MESSAGE
+        };
+        Self {
+            framing,
+            buffer: Vec::new(),
+            done: 0,
+            scanner: Scanner::new(limits),
+            bytes_max,
+        }
+    }
+}
+
+/// Most bytes that an empty buffer keeps for the next frames.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+fn prefixed_end(bytes: &[u8], bytes_max: usize) -> Result<Option<usize>, FrameError> {
+    let Some(prefix) = bytes.first_chunk() else {
+        return Ok(None);
+    };
+    let len = usize::try_from(u32::from_be_bytes(*prefix)).unwrap_or(usize::MAX);
+    if len > bytes_max {
+        return Err(FrameError::TooLarge { max: bytes_max });
+    }
+    let end = LENGTH_BYTES + len;
+    Ok((bytes.len() >= end).then_some(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(reader: &mut FrameReader) -> Vec<Vec<u8>> {
+        let mut events = Vec::new();
+        while let Some(event) = reader.next_event().unwrap() {
+            events.push(event);
+        }
+        events
+    }
+
+    #[test]
+    fn both_framings_are_told_apart_and_read_in_any_pieces() {
+        let sent = [vec![1; 3], vec![2; 70_000], vec![]];
+        for (framing, frame) in [
+            (Framing::Prefixed, frame_push as fn(&[u8]) -> _),
+            (Framing::Bare, frame_bare),
+        ] {
+            let stream: Vec<u8> = sent
+                .iter()
+                .flat_map(|event| frame(event).unwrap())
+                .collect();
+            for piece in [1, 7, 4096, stream.len()] {
+                let mut reader = FrameReader::detecting();
+                let mut got = Vec::new();
+                for bytes in stream.chunks(piece) {
+                    reader.push(bytes);
+                    got.extend(events(&mut reader));
+                }
+                assert_eq!(got, sent, "{framing:?} in pieces of {piece}");
+                assert_eq!(reader.framing(), Some(framing));
+                assert_eq!(reader.buffered(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_beyond_the_limit_is_refused_before_it_arrives() {
+        let large = frame_push(&[0; 200]).unwrap();
+        let mut reader = FrameReader::with_limit(Framing::Prefixed, 100);
+        reader.push(&large[..4]);
+        assert_eq!(reader.next_packed(), Err(FrameError::TooLarge { max: 100 }));
+        let large = frame_bare(&[0; 200]).unwrap();
+        let mut reader = FrameReader::with_limit(Framing::Bare, 100);
+        reader.push(&large[..16]);
+        assert_eq!(reader.next_packed(), Err(FrameError::TooLarge { max: 100 }));
+    }
+
+    #[test]
+    fn a_frame_without_a_body_is_refused() {
+        let mut reader = FrameReader::new(Framing::Bare);
+        reader.push(&[0x81, 0xa4, b'h', b'e', b'a', b'd', 0x80]);
+        assert_eq!(reader.next_frame(), Err(FrameError::NoBody));
+    }
+
+    #[test]
+    fn requests_keep_their_message_id() {
+        let frame = Frame::message("m1", Map::from([("enc", "clear")]).into());
+        let decoded = Frame::decode(&frame.encode().unwrap()).unwrap();
+        assert_eq!(decoded.mid(), Some("m1"));
+        assert_eq!(decoded, frame);
+    }
+}

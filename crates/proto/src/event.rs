@@ -8,7 +8,10 @@
 
 use crate::fields::MessageError;
 use crate::msgpack::{Packing, Writer, packed_len, unpack_modern};
-use crate::{IdError, Map, PackError, Tag, Value, time};
+use crate::{IdError, Map, PackError, Tag, Value};
+
+pub use crate::stream::{FrameReader, Framing, frame_bare, frame_push};
+pub use crate::time::stamp;
 
 /// Between the tag and the data.
 const TAG_END: &[u8] = b"\n\n";
@@ -41,7 +44,7 @@ impl Event {
 
     /// Says when it happened. An older stamp is replaced in its place.
     pub fn stamp(&mut self, unix_micros: u64, offset: bool) {
-        self.data.insert("_stamp", time::stamp(unix_micros, offset));
+        self.data.insert("_stamp", stamp(unix_micros, offset));
     }
 
     /// The bytes of the event.

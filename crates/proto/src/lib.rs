@@ -7,6 +7,7 @@
 //! the network is checked while it is decoded, never later.
 
 pub mod auth;
+pub mod clear;
 pub mod envelope;
 pub mod event;
 mod fields;
@@ -16,6 +17,7 @@ pub mod msgpack;
 pub mod pillar;
 pub mod publish;
 pub mod refusal;
+pub mod request;
 pub mod returns;
 pub mod stream;
 pub mod time;

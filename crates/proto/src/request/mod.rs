@@ -1,0 +1,136 @@
+//! What minions ask a master for, sealed with their session key.
+//!
+//! Mirrors sections 5.4, 6 and 7 of the protocol.
+//!
+//! Invariant: the commands are a closed set. A master matches on
+//! [`MinionRequest`]; nothing is ever dispatched by a name from the network.
+
+mod command;
+mod events;
+mod files;
+mod meta;
+mod mine;
+mod others;
+mod peer;
+mod syndic;
+
+pub use command::MinionRequest;
+pub use events::{EventBody, FiredEvent, MinionEvent};
+pub use files::{FileList, FilePath, FileRecv, ServeFile};
+pub use meta::{RequestMeta, RequestSignature, signed_bytes};
+pub use mine::{MineDelete, MineGet, MineStore};
+pub use others::{MasterOpts, MasterTops, PillarRequest, RegisterResources, RevokeAuth};
+pub use peer::{MinionRunner, PeerPublish, PubRet};
+pub use syndic::{SyndicJob, SyndicReturn};
+
+use thiserror::Error;
+
+use crate::envelope::{EnvelopeError, checked_load};
+use crate::fields::MessageError;
+use crate::msgpack::{Packing, pack_map};
+use crate::{Map, MinionId, PackError, Refusal, Value};
+
+/// An opened request: who sent it, and what for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The fields that every request has.
+    pub meta: RequestMeta,
+    /// The command.
+    pub command: MinionRequest,
+    /// Fields that neither has a use for.
+    pub extra: Map,
+}
+
+/// Why an opened request is not handled.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// What was sealed is no load; the sender is told in the clear.
+    #[error("the opened request is no load")]
+    Load(#[source] EnvelopeError),
+    /// It says that it comes from another minion than the envelope.
+    #[error("the load is from {found:?}, its envelope from {expected}")]
+    OtherMinion {
+        /// The minion whose key opened it.
+        expected: MinionId,
+        /// The id within.
+        found: String,
+    },
+    /// A field of the command is not what it should be; answered like a
+    /// handler that failed.
+    #[error("the request cannot be handled")]
+    Field(#[from] MessageError),
+}
+
+impl RequestError {
+    /// What the sender is told in the clear; `None` where the answer is a
+    /// sealed empty text.
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Load(error) => Some(error.refusal()),
+            Self::OtherMinion { .. } => Some(Refusal::BadLoad),
+            Self::Field(_) => None,
+        }
+    }
+}
+
+impl Request {
+    /// A request with nothing but its command.
+    pub fn new(meta: RequestMeta, command: MinionRequest) -> Self {
+        Self {
+            meta,
+            command,
+            extra: Map::new(),
+        }
+    }
+
+    /// Checks what came out of an envelope and takes it apart. `envelope_id` is
+    /// the minion whose key opened it.
+    ///
+    /// # Errors
+    /// When it is no load, of another minion, or a field has a wrong type.
+    pub fn open(opened: Value, envelope_id: &MinionId) -> Result<Self, RequestError> {
+        const SHOWN_ID_CHARS_MAX: usize = 255;
+        let load = checked_load(opened).map_err(RequestError::Load)?;
+        match load.get("id").and_then(Value::as_str) {
+            Some(id) if id == envelope_id.as_str() => Ok(Self::from_map(load)?),
+            found => Err(RequestError::OtherMinion {
+                expected: envelope_id.clone(),
+                found: found
+                    .unwrap_or_default()
+                    .chars()
+                    .take(SHOWN_ID_CHARS_MAX)
+                    .collect(),
+            }),
+        }
+    }
+
+    /// Takes a load apart.
+    ///
+    /// # Errors
+    /// When a field is missing, of a wrong type or not a valid name.
+    pub fn from_map(load: Map) -> Result<Self, MessageError> {
+        let (meta, load) = RequestMeta::split(load)?;
+        let (command, extra) = MinionRequest::split(load)?;
+        Ok(Self {
+            meta,
+            command,
+            extra,
+        })
+    }
+
+    /// The load, in Salt's order.
+    pub fn to_map(&self) -> Map {
+        let mut map = self.command.to_map(&self.meta.id);
+        map.extend(self.extra.clone());
+        self.meta.append_to(&mut map);
+        map
+    }
+
+    /// The bytes to seal.
+    ///
+    /// # Errors
+    /// When a value is nested too deeply or holds something too long.
+    pub fn encode(&self) -> Result<Vec<u8>, PackError> {
+        pack_map(&self.to_map(), Packing::Wire)
+    }
+}

@@ -1,0 +1,88 @@
+//! What can go wrong in a pki directory.
+
+use std::path::PathBuf;
+
+use halite_crypto::KeyError;
+use halite_crypto::files::FileError;
+use thiserror::Error;
+
+/// Why something was not done to a pki directory. The text is one line, with
+/// the path; the cause is the source.
+#[derive(Debug, Error)]
+pub enum KeyStoreError {
+    /// A file or directory could not be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The pki directory itself is not there.
+    #[error("the key directory {} does not exist", path.display())]
+    NoDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file that should hold a key does not, or its passphrase is wrong.
+    #[error("could not read the key in {}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: KeyError,
+    },
+    /// A key pair could not be made or written as text.
+    #[error("could not make the key pair {}", path.display())]
+    Generate {
+        /// The private key's file.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: KeyError,
+    },
+    /// A file that should hold text holds something else.
+    #[error("{} is not a text file", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A key file that should be there is not.
+    #[error("there is no key {}", path.display())]
+    NoKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A new key would replace one that exists.
+    #[error("the key {} exists already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The id begins with a dot: such files are hidden from every listing.
+    #[error("the id {id:?} begins with a dot and cannot have a key")]
+    HiddenId {
+        /// The id.
+        id: String,
+    },
+    /// The name of a key pair is not a file name.
+    #[error("{name:?} cannot be the name of a key file")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The master is told to send a stored signature that is not there.
+    #[error(
+        "master_use_pubkey_signature is set and {} does not exist; make it with `salt-key --gen-signature`",
+        path.display()
+    )]
+    NoSignature {
+        /// The signature's file.
+        path: PathBuf,
+    },
+    /// A signature could not be made.
+    #[error("could not sign {}", path.display())]
+    Sign {
+        /// The file that was to be signed.
+        path: PathBuf,
+        /// The reason.
+        #[source]
+        source: KeyError,
+    },
+}

@@ -1,0 +1,16 @@
+//! The named limits of this crate.
+
+/// Most bytes of a key file that is read; a larger one is an error.
+pub const KEY_FILE_BYTES_MAX: u64 = halite_crypto::limits::PEM_BYTES_MAX as u64;
+
+/// Most bytes of `autosign_file`, `autoreject_file` or a grain's list; a
+/// larger one is ignored with a warning.
+pub const LIST_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// Most patterns of one list that need a regular expression; the ones beyond
+/// are ignored with a warning, so that a sign-in stays cheap.
+pub const LIST_REGEXES_MAX: usize = 2000;
+
+/// Most ids whose token is remembered as checked. At the limit all are
+/// forgotten, which costs one signature check each.
+pub const TOKENS_REMEMBERED_MAX: usize = 100_000;

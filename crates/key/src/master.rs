@@ -1,0 +1,263 @@
+//! The master's own key pair, in the layouts of 3006 and of 3008.
+//!
+//! 3006 keeps it as `master.pem` and `master.pub`. 3008 keeps it as
+//! `<master id>.pem` and `.pub` and leaves absolute symbolic links under the
+//! old names. Both are read, the second is written.
+
+use std::fs;
+use std::os::unix::fs::{lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use halite_crypto::files::{
+    FileError, MODE_KEY, WriteOptions, read_limited, temp_beside, write_atomic,
+};
+use halite_crypto::{KeyError, PrivateKey, Secret, SigAlgo, clean_key};
+
+use crate::error::KeyStoreError;
+use crate::generate::{close_private, key_path, read_private, write_pair};
+use crate::limits::KEY_FILE_BYTES_MAX;
+use crate::signing::{MasterSigning, Signer};
+use crate::store::{KeyStore, Links, read_key_text};
+
+/// Name of the pair in the layout of 3006 and 3007.
+const OLD_NAME: &str = "master";
+
+/// What the configuration says about the master's keys.
+pub struct MasterKeyOptions<'a> {
+    /// The option `id`, with the `_master` that a default id ends in.
+    pub id: &'a str,
+    /// The passphrase (`key_pass`).
+    pub passphrase: Option<&'a Secret<String>>,
+    /// Bits of a new key (`keysize`).
+    pub bits: u32,
+    /// How the public key is signed for minions (`master_sign_pubkey`).
+    pub signing: MasterSigning<'a>,
+}
+
+/// The master's keys, loaded.
+#[derive(Debug, Clone)]
+pub struct MasterKeys {
+    private: PrivateKey,
+    public_pem: String,
+    signer: Option<Signer>,
+}
+
+impl MasterKeys {
+    /// Loads the master's keys, making those that are missing, and brings
+    /// their files into the layout of 3008 where that is possible.
+    ///
+    /// # Errors
+    /// When a key cannot be read or made; a passphrase that does not fit is
+    /// never a reason to make a new key.
+    pub fn load_or_generate(
+        store: &KeyStore,
+        options: &MasterKeyOptions<'_>,
+    ) -> Result<Self, KeyStoreError> {
+        let files = PairFiles::new(store, options.id)?;
+        let private = files.load_or_generate(options)?;
+        let public_pem = files.publish(&private)?;
+        let signer = Signer::load(store, options.id, options.bits, &options.signing)?;
+        Ok(Self {
+            private,
+            public_pem,
+            signer,
+        })
+    }
+
+    /// The private key.
+    pub fn private(&self) -> &PrivateKey {
+        &self.private
+    }
+
+    /// The public key as it is sent.
+    pub fn public_pem(&self) -> &str {
+        &self.public_pem
+    }
+
+    /// The signature over the public key that sign-in replies carry, if they
+    /// do (`pub_sig`).
+    ///
+    /// # Errors
+    /// When the signing key cannot sign.
+    pub fn pub_sig(&self, algorithm: SigAlgo) -> Result<Option<String>, KeyError> {
+        match &self.signer {
+            None => Ok(None),
+            Some(signer) => signer.pub_sig(algorithm, &self.public_pem).map(Some),
+        }
+    }
+}
+
+/// The master id of an option `id`: without the `_master` of a default one.
+pub fn master_id(id: &str) -> &str {
+    match id.strip_suffix("_master") {
+        Some("") | None => id,
+        Some(name) => name,
+    }
+}
+
+/// The two files of a pair.
+#[derive(PartialEq, Eq)]
+struct Pair {
+    private: PathBuf,
+    public: PathBuf,
+}
+
+impl Pair {
+    fn named(dir: &Path, name: &str) -> Result<Self, KeyStoreError> {
+        Ok(Self {
+            private: key_path(dir, name, "pem")?,
+            public: key_path(dir, name, "pub")?,
+        })
+    }
+}
+
+/// Where the pair lies under either name.
+struct PairFiles<'a> {
+    store: &'a KeyStore,
+    new: Pair,
+    old: Pair,
+}
+
+impl<'a> PairFiles<'a> {
+    fn new(store: &'a KeyStore, id: &str) -> Result<Self, KeyStoreError> {
+        Ok(Self {
+            store,
+            new: Pair::named(store.dir(), master_id(id))?,
+            old: Pair::named(store.dir(), OLD_NAME)?,
+        })
+    }
+
+    fn load_or_generate(
+        &self,
+        options: &MasterKeyOptions<'_>,
+    ) -> Result<PrivateKey, KeyStoreError> {
+        if self.new.private.exists() {
+            close_private(&self.new.private)?;
+            let private = read_private(&self.new.private, options.passphrase)?;
+            self.warn_of_ignored(&private, options.passphrase);
+            return Ok(private);
+        }
+        if self.old.private.exists() {
+            close_private(&self.old.private)?;
+            let private = read_private(&self.old.private, options.passphrase)?;
+            // A link of the admin's own making stays what it is.
+            if !is_link(&self.old.private)
+                && let Err(error) = self.adopt()
+            {
+                tracing::warn!(%error, "the master key stays in {}", self.old.private.display());
+            }
+            return Ok(private);
+        }
+        self.generate(options)
+    }
+
+    fn generate(&self, options: &MasterKeyOptions<'_>) -> Result<PrivateKey, KeyStoreError> {
+        let Pair { private, public } = &self.new;
+        tracing::info!(path = %private.display(), "generating the master key");
+        let key = PrivateKey::generate(options.bits).map_err(|source| KeyStoreError::Generate {
+            path: private.clone(),
+            source,
+        })?;
+        let owner = self.store.owner();
+        write_pair(&key, private, public, owner, options.passphrase)?;
+        self.link_old_names()?;
+        Ok(key)
+    }
+
+    /// Makes sure that the public file is there and is this key's, and gives
+    /// its text.
+    fn publish(&self, private: &PrivateKey) -> Result<String, KeyStoreError> {
+        let pair = if self.new.private.exists() {
+            &self.new
+        } else {
+            &self.old
+        };
+        let text = private
+            .public()
+            .and_then(|key| key.to_pem())
+            .map_err(|source| KeyStoreError::Generate {
+                path: pair.private.clone(),
+                source,
+            })?;
+        let clean = clean_key(&text);
+        match read_key_text(&pair.public, Links::Followed)? {
+            Some(found) if clean_key(&found) == clean => return Ok(clean),
+            Some(_) => tracing::warn!(
+                "{} is not the public key of {}, it is written anew",
+                pair.public.display(),
+                pair.private.display()
+            ),
+            None => {}
+        }
+        let options = WriteOptions::new(MODE_KEY).owned_by(self.store.owner());
+        write_atomic(&pair.public, options, text.as_bytes())?;
+        Ok(clean)
+    }
+
+    /// Brings `master.pem` and `master.pub` under the new name. The private
+    /// key comes last: where it is, the new name counts.
+    fn adopt(&self) -> Result<(), KeyStoreError> {
+        let options = WriteOptions::new(MODE_KEY).owned_by(self.store.owner());
+        for (old, new) in [
+            (&self.old.public, &self.new.public),
+            (&self.old.private, &self.new.private),
+        ] {
+            if old.exists() && !new.exists() {
+                let bytes = Secret::new(read_limited(old, KEY_FILE_BYTES_MAX)?);
+                write_atomic(new, options, bytes.expose())?;
+            }
+        }
+        self.link_old_names()
+    }
+
+    /// Puts links under the old names.
+    fn link_old_names(&self) -> Result<(), KeyStoreError> {
+        if self.new == self.old {
+            return Ok(());
+        }
+        replace_by_link(&self.old.public, &self.new.public, self.store.owner())?;
+        replace_by_link(&self.old.private, &self.new.private, self.store.owner())
+    }
+
+    /// An admin who copies `master.pem` to a second master that has made its
+    /// own key already would wonder why nothing happens.
+    fn warn_of_ignored(&self, used: &PrivateKey, passphrase: Option<&Secret<String>>) {
+        let (old, new) = (&self.old.private, &self.new.private);
+        if new == old || is_link(old) || !old.exists() {
+            return;
+        }
+        let is_same = read_private(old, passphrase)
+            .is_ok_and(|other| matches!((other.public(), used.public()), (Ok(a), Ok(b)) if a == b));
+        if !is_same {
+            tracing::warn!(
+                "{} is another key and is not used because {} exists; remove one of them",
+                old.display(),
+                new.display()
+            );
+        }
+    }
+}
+
+/// Puts an absolute symbolic link to `target` in place of `path`.
+fn replace_by_link(path: &Path, target: &Path, owner: Option<u32>) -> Result<(), KeyStoreError> {
+    let temp = temp_beside(path);
+    std::path::absolute(target)
+        .and_then(|target| symlink(target, &temp))
+        .and_then(|()| match owner {
+            Some(_) => lchown(&temp, owner, None),
+            None => Ok(()),
+        })
+        .and_then(|()| fs::rename(&temp, path))
+        .map_err(|source| {
+            let _ = fs::remove_file(&temp);
+            FileError::Write {
+                path: path.to_owned(),
+                source,
+            }
+        })?;
+    Ok(())
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
+}

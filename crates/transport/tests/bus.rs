@@ -1,5 +1,7 @@
 //! The local event bus, with programs connected to it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
+
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
@@ -202,7 +204,11 @@ async fn a_subscriber_that_does_not_read_is_given_up_alone() {
 async fn a_sender_of_nonsense_is_closed_and_others_are_served() {
     let bus = bus(Framing::Bare);
     let mut local = bus.bus.subscribe();
-    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\xff\xff", b"\x82\xc1\xc1"] {
+    for nonsense in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"\xff\xff\xff\xff",
+        b"\x82\xc1\xc1",
+    ] {
         let mut stream = UnixStream::connect(bus.pull.path().unwrap()).await.unwrap();
         stream.write_all(nonsense).await.unwrap();
         let mut rest = Vec::new();

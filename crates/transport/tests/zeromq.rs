@@ -1,5 +1,7 @@
 //! The ZeroMQ roles against each other, over TCP and unix sockets.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
+
 use std::time::{Duration, Instant};
 
 use halite_transport::zeromq::{
@@ -457,4 +459,23 @@ async fn queued_replies_are_sent_before_a_router_closes() {
     replies.send(incoming.peer, b"last".to_vec()).await.unwrap();
     router.close().await;
     assert_eq!(asked.await.unwrap().unwrap(), b"last");
+}
+
+/// A report nobody takes would stop the library's only I/O thread.
+#[tokio::test]
+async fn subscribers_that_go_away_stop_nobody_else() {
+    for _ in 0..20 {
+        let publisher = Publisher::bind(&[loopback()], PublisherOptions::default()).unwrap();
+        let endpoint = publisher.endpoints()[0].clone();
+        let mut subscribers: Vec<_> = (0..5)
+            .map(|_| Subscriber::connect(endpoint.clone(), SubscribeOptions::default()))
+            .collect();
+        for subscriber in &mut subscribers {
+            wait_for(subscriber, SubscriberEvent::Connected).await;
+        }
+        drop((subscribers, publisher));
+        let requester = Requester::connect(echo_router(), RequesterOptions::default());
+        let answer = requester.request(b"alive".to_vec(), SOON).await.unwrap();
+        assert_eq!(answer, b"alive");
+    }
 }

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use halite_proto::stream::Framing;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::bus_connection::{Side, accept};
-use super::frame::{self, BusEvent, Framing};
+use super::bus_event::BusEvent;
 use super::queue::{LocalEvents, Overflow, Pushed, Queue};
 use super::stream::Listener;
 use crate::counters::Count;
@@ -187,17 +188,13 @@ impl Hub {
     }
 
     pub(super) fn fire(&self, event: &[u8]) {
-        if frame::tag(event).is_none() {
+        let Some(event) = BusEvent::new(event, self.options.framing) else {
             self.counters.add(Count::malformed);
             return;
-        }
+        };
         self.counters.add(Count::received);
         // Locked while it is given out, so that all see the same order.
         let mut queues = self.lock();
-        if queues.is_empty() {
-            return;
-        }
-        let event = BusEvent::new(event, self.options.framing);
         queues.retain(|queue| match queue.push(&event) {
             Pushed::Fine => {
                 self.counters.add(Count::sent);

@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use halite_proto::stream::FrameReader;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::bus::Hub;
-use super::frame::FrameReader;
 use super::queue::{Overflow, Queue};
 use super::stream::{Listener, Reader, Writer};
 use crate::counters::Count;
@@ -65,7 +65,8 @@ pub(super) async fn accept(
             Side::Senders => {
                 tokio::spawn(async move {
                     serve_sender(reader, &hub, ends).await;
-                    drop((slot, running));
+                    // Until here, or the sender would see the end of a stream.
+                    drop((writer, slot, running));
                 });
             }
         }
@@ -126,24 +127,26 @@ async fn until_closed(reader: &mut Reader) {
 }
 
 async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<()>) {
-    let mut frames = FrameReader::new();
+    let mut frames = FrameReader::detecting();
+    let mut buffer = Vec::with_capacity(limits::BUS_READ_BYTES);
     loop {
+        buffer.clear();
         let read = tokio::select! {
             // What is already here comes before the end.
             biased;
-            read = reader.read_buf(frames.space(limits::BUS_READ_BYTES)) => read,
+            read = reader.read_buf(&mut buffer) => read,
             _ = ends.changed() => return,
         };
         match read {
             Ok(0) => return,
-            Ok(_) => {}
+            Ok(_) => frames.push(&buffer),
             Err(error) => {
                 debug!(%error, "a sender of the event bus is gone");
                 return;
             }
         }
         loop {
-            match frames.next() {
+            match frames.next_event() {
                 Ok(Some(event)) => hub.fire(&event),
                 Ok(None) => break,
                 Err(error) => {

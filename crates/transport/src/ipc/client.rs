@@ -2,10 +2,12 @@
 
 use std::io;
 
+use halite_proto::PackError;
+use halite_proto::stream::{FrameError, FrameReader, Framing, frame_push};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::frame::{self, BusEvent, FrameError, FrameReader, Framing};
+use super::bus_event::BusEvent;
 use super::stream::{self, Reader, Writer};
 use crate::{Endpoint, limits};
 
@@ -45,6 +47,22 @@ pub enum ReceiveError {
     Frame(#[source] FrameError),
 }
 
+/// Why an event was not sent.
+#[derive(Debug, Error)]
+pub enum PushError {
+    /// No frame can hold it.
+    #[error("the event is too large")]
+    TooLarge(#[source] PackError),
+    /// The connection broke.
+    #[error("could not send an event to {endpoint}")]
+    Write {
+        /// Where.
+        endpoint: Endpoint,
+        /// Why.
+        source: io::Error,
+    },
+}
+
 async fn connect(endpoint: &Endpoint) -> Result<(Reader, Writer), ConnectError> {
     stream::connect(endpoint).await.map_err(|source| {
         let endpoint = endpoint.clone();
@@ -62,6 +80,7 @@ async fn connect(endpoint: &Endpoint) -> Result<(Reader, Writer), ConnectError> 
 pub struct EventSubscriber {
     reader: Reader,
     frames: FrameReader,
+    buffer: Vec<u8>,
     /// Kept: a bus takes a half-closed connection for a closed one.
     _writer: Writer,
 }
@@ -75,7 +94,8 @@ impl EventSubscriber {
         let (reader, writer) = connect(endpoint).await?;
         Ok(Self {
             reader,
-            frames: FrameReader::new(),
+            frames: FrameReader::detecting(),
+            buffer: Vec::with_capacity(limits::BUS_READ_BYTES),
             _writer: writer,
         })
     }
@@ -87,17 +107,18 @@ impl EventSubscriber {
     /// When the connection breaks or carries something else than events.
     pub async fn next(&mut self) -> Result<Option<BusEvent>, ReceiveError> {
         loop {
-            while let Some(event) = self.frames.next().map_err(ReceiveError::Frame)? {
+            while let Some(event) = self.frames.next_event().map_err(ReceiveError::Frame)? {
                 // Readers of all releases skip an event without a tag.
-                if frame::tag(&event).is_some() {
-                    return Ok(Some(BusEvent::new(&event, Framing::Bare)));
+                if let Some(event) = BusEvent::new(&event, Framing::Bare) {
+                    return Ok(Some(event));
                 }
             }
-            let space = self.frames.space(limits::BUS_READ_BYTES);
-            let read = self.reader.read_buf(space).await;
+            self.buffer.clear();
+            let read = self.reader.read_buf(&mut self.buffer).await;
             if read.map_err(ReceiveError::Read)? == 0 {
                 return Ok(None);
             }
+            self.frames.push(&self.buffer);
         }
     }
 }
@@ -126,23 +147,16 @@ impl EventPusher {
     /// Sends a packed event.
     ///
     /// # Errors
-    /// When the bus has closed the connection; connect again then.
-    pub async fn push(&mut self, event: &[u8]) -> Result<(), ConnectError> {
-        let mut out = Vec::new();
-        frame::write_frame(&mut out, event, Framing::Prefixed);
+    /// When the event is too large, or the bus has closed the connection;
+    /// connect again then.
+    pub async fn push(&mut self, event: &[u8]) -> Result<(), PushError> {
+        let frame = frame_push(event).map_err(PushError::TooLarge)?;
         self.writer
-            .write_all(&out)
+            .write_all(&frame)
             .await
-            .map_err(|source| match source.kind() {
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                    ConnectError::NotRunning {
-                        endpoint: self.endpoint.clone(),
-                    }
-                }
-                _ => ConnectError::Other {
-                    endpoint: self.endpoint.clone(),
-                    source,
-                },
+            .map_err(|source| PushError::Write {
+                endpoint: self.endpoint.clone(),
+                source,
             })
     }
 }

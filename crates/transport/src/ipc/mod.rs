@@ -6,12 +6,13 @@
 
 mod bus;
 mod bus_connection;
+mod bus_event;
 mod client;
-mod frame;
 mod queue;
 mod stream;
 
 pub use bus::{BusOptions, EventBus};
-pub use client::{ConnectError, EventPusher, EventSubscriber, ReceiveError};
-pub use frame::{BusEvent, FrameError, Framing};
+pub use bus_event::BusEvent;
+pub use client::{ConnectError, EventPusher, EventSubscriber, PushError, ReceiveError};
+pub use halite_proto::stream::Framing;
 pub use queue::LocalEvents;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::frame::BusEvent;
+use super::bus_event::BusEvent;
 
 /// What happens to an event that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,11 +219,12 @@ impl Drop for LocalEvents {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::Framing;
+    use halite_proto::stream::Framing;
+
     use super::*;
 
     fn event(tag: &str) -> BusEvent {
-        BusEvent::new(format!("{tag}\n\n\u{0}").as_bytes(), Framing::Bare)
+        BusEvent::new(format!("{tag}\n\n\u{0}").as_bytes(), Framing::Bare).unwrap()
     }
 
     fn queue(events_max: usize, bytes_max: usize, overflow: Overflow) -> Queue {

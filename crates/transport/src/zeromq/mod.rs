@@ -9,6 +9,7 @@
 
 mod bind;
 mod context;
+mod monitor;
 mod options;
 mod publisher;
 mod puller;

@@ -192,7 +192,7 @@ impl Owner {
                     let Some(frames) = frames else { return Ok(()) };
                     // Takes in the subscriptions that have arrived: the socket
                     // reads them only when it is used.
-                    pump::is_writable(&self.socket)?;
+                    pump::attend(&self.socket)?;
                     self.send(frames)?;
                     for _ in 1..limits::BATCH_MESSAGES_MAX {
                         let Ok(frames) = self.publications.try_recv() else { break };
@@ -200,7 +200,7 @@ impl Owner {
                     }
                 }
                 _ = safety.tick() => {
-                    pump::is_writable(&self.socket)?;
+                    pump::attend(&self.socket)?;
                 }
             }
         }

@@ -20,16 +20,9 @@ use crate::limits::SAFETY_POLL;
 /// A message's frames.
 pub(super) type Frames = Vec<Message>;
 
-/// Why a wait ended.
-pub(super) enum Wake {
-    /// This message came.
-    Message(Frames),
-    /// The condition on the socket's events holds.
-    Events,
-}
-
-/// Sends without waiting. Returns whether the socket took the message; what it
-/// does not take now is gone, so ask `is_writable` first where that matters.
+/// Sends without waiting. Returns whether the socket took the message; one it
+/// does not take is gone. (A ROUTER and a PUB take everything, a DEALER of a
+/// requester holds one message at a time.)
 pub(super) fn send(socket: &impl AsZmqSocket, frames: Frames) -> Result<bool, SocketError> {
     let socket = socket.get_socket();
     let last = frames.len().saturating_sub(1);
@@ -66,62 +59,35 @@ pub(super) fn try_receive(socket: &impl AsZmqSocket) -> Result<Option<Frames>, S
     }
 }
 
-/// Lets the library act on what its I/O thread has told the socket, and says
-/// whether a message can be sent now.
-pub(super) fn is_writable(socket: &impl AsZmqSocket) -> Result<bool, SocketError> {
-    Ok(events(socket)?.contains(zmq::POLLOUT))
+/// Lets the library act on what its I/O thread has told the socket. A socket
+/// that only sends hears of its peers here.
+pub(super) fn attend(socket: &impl AsZmqSocket) -> Result<(), SocketError> {
+    events(socket).map(|_| ())
 }
 
-/// Waits for a message.
+/// Waits for a message. Nothing is lost when this future is dropped.
 pub(super) async fn receive<S>(socket: &mut S) -> Result<Frames, SocketError>
 where
     S: AsZmqSocket + Stream<Item = tmq::Result<Multipart>> + Unpin,
 {
-    loop {
-        if let Wake::Message(frames) = wait(socket, |_| false).await? {
-            return Ok(frames);
-        }
-    }
+    poll_fn(|cx| poll_receive(socket, cx)).await
 }
 
-/// Waits for a message or for `condition` to hold for the socket's events.
-/// Nothing is lost when this future is dropped.
-pub(super) async fn wait<S>(
-    socket: &mut S,
-    condition: impl Fn(PollEvents) -> bool,
-) -> Result<Wake, SocketError>
-where
-    S: AsZmqSocket + Stream<Item = tmq::Result<Multipart>> + Unpin,
-{
-    poll_fn(|cx| poll_wait(socket, cx, &condition)).await
-}
-
-fn poll_wait<S>(
-    socket: &mut S,
-    cx: &mut Context<'_>,
-    condition: &impl Fn(PollEvents) -> bool,
-) -> Poll<Result<Wake, SocketError>>
+fn poll_receive<S>(socket: &mut S, cx: &mut Context<'_>) -> Poll<Result<Frames, SocketError>>
 where
     S: AsZmqSocket + Stream<Item = tmq::Result<Multipart>> + Unpin,
 {
     loop {
         match Pin::new(&mut *socket).poll_next(cx) {
-            Poll::Ready(Some(Ok(frames))) => {
-                return Poll::Ready(Ok(Wake::Message(frames.0.into())));
-            }
+            Poll::Ready(Some(Ok(frames))) => return Poll::Ready(Ok(frames.0.into())),
             Poll::Ready(Some(Err(tmq::TmqError::Zmq(zmq::Error::EINTR)))) => continue,
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error.into())),
             Poll::Ready(None) | Poll::Pending => {}
         }
         // The waker is registered; what comes after this question wakes us.
-        let events = events(socket)?;
-        if events.contains(zmq::POLLIN) {
-            continue;
+        if !events(socket)?.contains(zmq::POLLIN) {
+            return Poll::Pending;
         }
-        if condition(events) {
-            return Poll::Ready(Ok(Wake::Events));
-        }
-        return Poll::Pending;
     }
 }
 

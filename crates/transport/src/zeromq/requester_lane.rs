@@ -1,25 +1,32 @@
 //! One connection of a requester, with one request on the way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tmq::Message;
-use tmq::dealer::Dealer;
+use tmq::dealer::{Dealer, dealer};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, trace};
 
 use super::context::context;
+use super::monitor::{Link, Monitored};
 use super::options::{Common, connect_address, millis};
-use super::pump::{self, Wake};
+use super::pump::{self, Frames};
 use super::requester::{Request, RequestError, Shared, Turn};
 use crate::counters::Count;
-use crate::{SocketError, limits};
+use crate::{Counters, SocketError, limits};
 
 /// Owns a DEALER that speaks like a REQ.
 pub(super) struct Lane {
     shared: Arc<Shared>,
     number: u64,
-    socket: Option<Dealer>,
+    connection: Option<Connection>,
+}
+
+struct Connection {
+    monitored: Monitored<Dealer>,
+    up: bool,
 }
 
 /// Why an exchange ended without a reply.
@@ -40,7 +47,7 @@ impl Lane {
         Self {
             shared,
             number,
-            socket: None,
+            connection: None,
         }
     }
 
@@ -122,7 +129,7 @@ impl Lane {
 
     /// Closes the connection: what may still come over it has no reader.
     fn hang_up(&mut self) {
-        if self.socket.take().is_some() {
+        if self.connection.take().is_some() {
             self.shared.counters.add(Count::closed);
         }
     }
@@ -132,81 +139,87 @@ impl Lane {
         payload: Vec<u8>,
         connected: &mut bool,
     ) -> Result<Vec<u8>, Broken> {
-        // A connection that is down would be tried again only after a pause.
-        let alive = match &self.socket {
-            Some(socket) => pump::is_writable(socket)?,
+        let usable = match &mut self.connection {
+            Some(connection) => connection.is_usable()?,
             None => false,
         };
-        if !alive {
+        if !usable {
             self.hang_up();
-            self.open().await?;
+            self.connection = Some(Self::open(&self.shared).await?);
         }
-        let Some(socket) = &mut self.socket else {
+        let Some(Connection { monitored, up }) = &mut self.connection else {
             return Err(Broken::Disconnected);
         };
-        let mut safety = pump::safety_poll();
-        while !pump::is_writable(socket)? {
-            tokio::select! {
-                wake = pump::wait(socket, |events| events.contains(zmq::POLLOUT)) => {
-                    if let Wake::Message(_) = wake? {
-                        self.shared.counters.add(Count::malformed);
-                    }
-                }
-                _ = safety.tick() => {}
-            }
-        }
-        *connected = true;
+        *connected = *up;
+        // A new connection sends it as soon as it is there.
         let frames = vec![Message::new(), Message::from(payload)];
-        if !pump::send(socket, frames)? {
+        if !pump::send(&monitored.socket, frames)? {
             return Err(Broken::Disconnected);
         }
         self.shared.counters.add(Count::sent);
+        let mut safety = pump::safety_poll();
         loop {
-            let wake = tokio::select! {
-                wake = pump::wait(socket, |events| !events.contains(zmq::POLLOUT)) => wake?,
-                _ = safety.tick() => continue,
-            };
-            match wake {
-                Wake::Events => return Err(Broken::Disconnected),
-                Wake::Message(frames) => match &frames[..] {
-                    [delimiter, payload] if delimiter.is_empty() => {
-                        self.shared.counters.add(Count::received);
-                        return Ok(payload.to_vec());
+            let reply = tokio::select! {
+                biased;
+                frames = pump::receive(&mut monitored.socket) => Some(frames?),
+                link = monitored.reports.next() => match link? {
+                    Link::Up => {
+                        *up = true;
+                        *connected = true;
+                        None
                     }
-                    _ => {
-                        debug!(frames = frames.len(), "dropped a reply of a wrong shape");
-                        self.shared.counters.add(Count::malformed);
-                    }
+                    // A reply may have come just before the end.
+                    Link::Down if *up => match pump::try_receive(&monitored.socket)? {
+                        Some(frames) => Some(frames),
+                        None => return Err(Broken::Disconnected),
+                    },
+                    // The request has not left yet; the library tries again.
+                    Link::Down | Link::Refused => None,
                 },
+                _ = safety.tick() => None,
+            };
+            if let Some(payload) = reply.and_then(|frames| check(&frames, &self.shared.counters)) {
+                return Ok(payload);
             }
         }
     }
 
     /// Starts a connection.
-    async fn open(&mut self) -> Result<(), Broken> {
-        let options = &self.shared.options;
-        let endpoint = &self.shared.endpoint;
+    async fn open(shared: &Shared) -> Result<Connection, Broken> {
+        let options = &shared.options;
+        let endpoint = &shared.endpoint;
         let resolved = endpoint
             .resolve(options.ipv6)
             .await
             .map_err(Broken::Resolve)?;
-        trace!(%endpoint, lane = self.number, "connecting");
-        let socket = Common {
+        trace!(%endpoint, "connecting");
+        let builder = Common {
             ipv6: resolved.is_ipv6(),
             keep_alive: options.keep_alive,
-            linger: std::time::Duration::ZERO,
+            linger: Duration::ZERO,
             message_bytes_max: options.message_bytes_max,
         }
-        .set(tmq::dealer(&context()))
-        // Without a connection there is no queue: so the socket is writable
-        // exactly while it is connected.
-        .set_immediate(true)
+        .set(dealer(&context()))
         .set_reconnect_ivl(millis(options.reconnect))
-        .set_reconnect_ivl_max(millis(options.reconnect_max))
-        .connect(&connect_address(&resolved, options.source))
-        .map_err(|error| Broken::Socket(error.into()))?;
-        self.socket = Some(socket);
-        Ok(())
+        .set_reconnect_ivl_max(millis(options.reconnect_max));
+        let address = connect_address(&resolved, options.source);
+        let monitored = Monitored::connect(builder, |builder| builder.connect(&address))?;
+        Ok(Connection {
+            monitored,
+            up: false,
+        })
+    }
+}
+
+impl Connection {
+    /// Whether a request can be sent here: not where the connection is lost,
+    /// which would be tried again only after a pause, and not where something
+    /// waits that answers nothing.
+    fn is_usable(&mut self) -> Result<bool, SocketError> {
+        while let Some(link) = self.monitored.reports.try_next()? {
+            self.up = link == Link::Up;
+        }
+        Ok(self.up && pump::try_receive(&self.monitored.socket)?.is_none())
     }
 }
 
@@ -220,5 +233,19 @@ async fn expired(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
+    }
+}
+
+fn check(frames: &Frames, counters: &Counters) -> Option<Vec<u8>> {
+    match &frames[..] {
+        [delimiter, payload] if delimiter.is_empty() => {
+            counters.add(Count::received);
+            Some(payload.to_vec())
+        }
+        _ => {
+            debug!(frames = frames.len(), "dropped a reply of a wrong shape");
+            counters.add(Count::malformed);
+            None
+        }
     }
 }

@@ -4,16 +4,15 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tmq::pair::{Pair, pair};
 use tmq::subscribe::{Subscribe, subscribe};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
 
 use super::context::context;
+use super::monitor::{Link, Monitored};
 use super::options::{Common, KeepAlive, connect_address, millis};
 use super::pump::{self, Frames};
 use crate::counters::Count;
@@ -144,27 +143,25 @@ impl Owner {
     }
 
     async fn serve(&mut self, resolved: &Endpoint) -> Result<(), SocketError> {
-        let (mut socket, mut monitor) = self.open(resolved)?;
+        let mut connection = self.open(resolved)?;
+        let Monitored {
+            socket, reports, ..
+        } = &mut connection;
         let mut safety = pump::safety_poll();
         loop {
             tokio::select! {
                 // What happened to the connection comes before what came over
                 // the next one.
                 biased;
-                frames = pump::receive(&mut monitor) => {
-                    self.link_changed(&frames?);
-                    while let Some(frames) = pump::try_receive(&monitor)? {
-                        self.link_changed(&frames);
-                    }
-                }
+                link = reports.next() => self.link_changed(link?),
                 () = self.events.closed() => return Ok(()),
                 () = room(&self.events), if !self.links.is_empty() => {
                     if let Some(event) = self.links.pop_front() {
                         let _ = self.events.try_send(event);
                     }
                 }
-                frames = next(&self.events, &mut socket), if self.links.is_empty() => {
-                    self.take_batch(frames?, &socket)?;
+                frames = next(&self.events, socket), if self.links.is_empty() => {
+                    self.take_batch(frames?, socket)?;
                 }
                 _ = safety.tick() => {}
             }
@@ -202,13 +199,10 @@ impl Owner {
         Some(SubscriberEvent::Message(frames))
     }
 
-    /// Notes a change; of changes the program has not read, the last counts.
-    fn link_changed(&mut self, frames: &Frames) {
-        let Some(event) = frames.first().and_then(|frame| Link::read(frame)) else {
-            return;
-        };
-        debug!(endpoint = %self.endpoint, ?event, "subscription");
-        let event = match event {
+    /// Notes a change; of many the program has not read, the last ones count.
+    fn link_changed(&mut self, link: Link) {
+        debug!(endpoint = %self.endpoint, ?link, "subscription");
+        let event = match link {
             Link::Up => SubscriberEvent::Connected,
             Link::Down => {
                 self.counters.add(Count::closed);
@@ -226,36 +220,32 @@ impl Owner {
         self.links.push_back(event);
     }
 
-    fn open(&self, resolved: &Endpoint) -> Result<(Subscribe, Pair), SocketError> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+    fn open(&self, resolved: &Endpoint) -> Result<Monitored<Subscribe>, SocketError> {
         let options = &self.options;
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let monitored = format!("inproc://subscriber-{number}");
-        let context = context();
         let mut builder = Common {
             ipv6: resolved.is_ipv6(),
             keep_alive: options.keep_alive,
             linger: Duration::ZERO,
             message_bytes_max: options.message_bytes_max,
         }
-        .set(subscribe(&context))
+        .set(subscribe(&context()))
         .set_reconnect_ivl(millis(options.reconnect))
-        .set_reconnect_ivl_max(millis(options.reconnect_max))
-        .monitor(&monitored, Link::EVENTS);
+        .set_reconnect_ivl_max(millis(options.reconnect_max));
         if !options.identity.is_empty() {
             builder = builder.set_identity(&options.identity);
         }
-        let monitor = pair(&context).set_linger(0).connect(&monitored)?;
-        let socket = builder.connect(&connect_address(resolved, options.source))?;
-        let (first, rest) = match options.topics.split_first() {
-            Some((first, rest)) => (first.as_slice(), rest),
-            None => (&[][..], &[][..]),
-        };
-        let mut socket = socket.subscribe(first)?;
-        for topic in rest {
-            socket.subscribe(topic)?;
-        }
-        Ok((socket, monitor))
+        let address = connect_address(resolved, options.source);
+        Monitored::connect(builder, |builder| {
+            let (first, rest) = match options.topics.split_first() {
+                Some((first, rest)) => (first.as_slice(), rest),
+                None => (&[][..], &[][..]),
+            };
+            let mut socket = builder.connect(&address)?.subscribe(first)?;
+            for topic in rest {
+                socket.subscribe(topic)?;
+            }
+            Ok(socket)
+        })
     }
 }
 
@@ -276,30 +266,4 @@ async fn next(
 ) -> Result<Frames, SocketError> {
     room(events).await;
     pump::receive(socket).await
-}
-
-/// What a socket monitor tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Link {
-    Up,
-    Down,
-    Refused,
-}
-
-impl Link {
-    const HANDSHAKE_SUCCEEDED: u16 = 0x1000;
-    const HANDSHAKE_FAILED_PROTOCOL: u16 = 0x2000;
-    const DISCONNECTED: u16 = 0x0200;
-    const EVENTS: i32 = 0x1000 | 0x2000 | 0x0200;
-
-    /// Reads the first frame of a monitor's message: a number and a value.
-    fn read(frame: &[u8]) -> Option<Self> {
-        let number = frame.first_chunk::<2>()?;
-        match u16::from_ne_bytes(*number) {
-            Self::HANDSHAKE_SUCCEEDED => Some(Self::Up),
-            Self::DISCONNECTED => Some(Self::Down),
-            Self::HANDSHAKE_FAILED_PROTOCOL => Some(Self::Refused),
-            _ => None,
-        }
-    }
 }

@@ -1,0 +1,99 @@
+//! An event on its way through the bus: framed once, shared by all who get it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use halite_proto::MessageError;
+use halite_proto::event::{Event, split};
+use halite_proto::stream::{Framing, frame_bare, frame_push};
+
+/// A packed event, `tag "\n\n" data`, that has a tag. Clones share the bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BusEvent {
+    frame: Arc<[u8]>,
+    /// Where the event starts in the frame, of which it is the end.
+    start: usize,
+    tag_len: usize,
+}
+
+impl BusEvent {
+    /// Frames a packed event; `None` if it has no tag that any reader would
+    /// take.
+    pub(super) fn new(event: &[u8], framing: Framing) -> Option<Self> {
+        let (tag, _) = split(event).ok()?;
+        let frame = match framing {
+            Framing::Prefixed => frame_push(event),
+            Framing::Bare => frame_bare(event),
+        };
+        let frame = frame.ok()?;
+        Some(Self {
+            start: frame.len() - event.len(),
+            tag_len: tag.as_str().len(),
+            frame: frame.into(),
+        })
+    }
+
+    /// The packed event.
+    pub fn bytes(&self) -> &[u8] {
+        self.frame.get(self.start..).unwrap_or_default()
+    }
+
+    /// The tag.
+    pub fn tag(&self) -> &str {
+        let tag = self.bytes().get(..self.tag_len).unwrap_or_default();
+        std::str::from_utf8(tag).unwrap_or_default()
+    }
+
+    /// The packed data behind the tag.
+    pub fn data(&self) -> &[u8] {
+        const BLANK_LINE_BYTES: usize = 2;
+        let data = self.tag_len + BLANK_LINE_BYTES;
+        self.bytes().get(data..).unwrap_or_default()
+    }
+
+    /// The tag and the data as values.
+    ///
+    /// # Errors
+    /// When the data is not a packed map.
+    pub fn unpack(&self) -> Result<Event, MessageError> {
+        Event::unpack(self.bytes())
+    }
+
+    pub(super) fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
+impl fmt::Debug for BusEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "BusEvent({:?}, {} bytes)",
+            self.tag(),
+            self.bytes().len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_knows_its_parts_in_both_framings() {
+        for framing in [Framing::Prefixed, Framing::Bare] {
+            let event = BusEvent::new(b"salt/auth\n\n\x80", framing).unwrap();
+            assert_eq!(event.tag(), "salt/auth");
+            assert_eq!(event.data(), b"\x80");
+            assert_eq!(event.bytes(), b"salt/auth\n\n\x80");
+            assert!(event.unpack().unwrap().data.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_has_no_tag_is_no_event() {
+        for bytes in [&b"no end"[..], b"\n\n\x80", b"\xff\n\n\x80", b""] {
+            assert!(BusEvent::new(bytes, Framing::Bare).is_none(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Hears from the library when a connection comes and goes.
+//!
+//! The library reports through a socket pair, from its I/O thread, and *waits*
+//! there while nobody can take a report: one forgotten monitor stops every
+//! connection of the process. Invariant: reports are switched off before their
+//! receiver goes away, and the receiver's queue has no end.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tmq::pair::{Pair, pair};
+use tmq::{AsZmqSocket, FromZmqSocket, SocketBuilder};
+
+use super::context::context;
+use super::pump::{self, Frames};
+use crate::SocketError;
+
+/// A change of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// Connected, and the handshake is done.
+    Up,
+    /// The connection is gone.
+    Down,
+    /// What answered speaks another protocol.
+    Refused,
+}
+
+impl Link {
+    // From libzmq's zmq.h.
+    const DISCONNECTED: u16 = 0x0200;
+    const HANDSHAKE_SUCCEEDED: u16 = 0x1000;
+    const HANDSHAKE_FAILED_PROTOCOL: u16 = 0x2000;
+    const EVENTS: i32 = 0x0200 | 0x1000 | 0x2000;
+
+    /// Reads a report's first frame: a number and a value.
+    fn read(frames: &Frames) -> Option<Self> {
+        let number = frames.first()?.first_chunk::<2>()?;
+        match u16::from_ne_bytes(*number) {
+            Self::HANDSHAKE_SUCCEEDED => Some(Self::Up),
+            Self::DISCONNECTED => Some(Self::Down),
+            Self::HANDSHAKE_FAILED_PROTOCOL => Some(Self::Refused),
+            _ => None,
+        }
+    }
+}
+
+/// A socket and the reports about its connections.
+pub(super) struct Monitored<S: AsZmqSocket> {
+    pub(super) socket: S,
+    pub(super) reports: Reports,
+    name: String,
+}
+
+/// The receiver of the reports.
+pub(super) struct Reports(Pair);
+
+impl<S: AsZmqSocket> Monitored<S> {
+    /// Switches reports on, lets `connect` finish the socket, and keeps both.
+    pub(super) fn connect<T: FromZmqSocket<T>>(
+        builder: SocketBuilder<T>,
+        connect: impl FnOnce(SocketBuilder<T>) -> tmq::Result<S>,
+    ) -> Result<Self, SocketError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("inproc://monitor-{number}");
+        let builder = builder.monitor(&name, Link::EVENTS);
+        let reports = pair(&context())
+            .set_linger(0)
+            .set_rcvhwm(0)
+            .connect(&name)?;
+        // On an error the socket has had no connection to report about.
+        let socket = connect(builder)?;
+        Ok(Self {
+            socket,
+            reports: Reports(reports),
+            name,
+        })
+    }
+}
+
+impl<S: AsZmqSocket> Drop for Monitored<S> {
+    fn drop(&mut self) {
+        // The library's bindings cannot say "no monitor"; this replaces it by
+        // one that wants no reports. Should that fail, it is off as well.
+        let nowhere = format!("{}-off", self.name);
+        let _ = self.socket.get_socket().monitor(&nowhere, 0);
+    }
+}
+
+impl Reports {
+    /// The next change. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Result<Link, SocketError> {
+        loop {
+            let frames = pump::receive(&mut self.0).await?;
+            if let Some(link) = Link::read(&frames) {
+                return Ok(link);
+            }
+        }
+    }
+
+    /// The next change, if one was reported already.
+    pub(super) fn try_next(&mut self) -> Result<Option<Link>, SocketError> {
+        while let Some(frames) = pump::try_receive(&self.0)? {
+            if let Some(link) = Link::read(&frames) {
+                return Ok(Some(link));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -20,9 +20,11 @@ pub mod refusal;
 pub mod request;
 pub mod returns;
 pub mod stream;
+pub mod subscriber;
 pub mod time;
 pub mod value;
 
+pub use envelope::ENVELOPE_VERSION;
 pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};
 pub use msgpack::{PackError, UnpackError};

@@ -131,6 +131,7 @@ impl MinionRequest {
             }
             Self::Unknown { cmd, fields } => {
                 map.put_some("cmd", cmd.as_deref());
+                map.put("id", id);
                 map.extend(fields.clone());
             }
         }

@@ -88,7 +88,13 @@ impl Channel {
         enc_algo: &'static str,
         sig_algo: &'static str,
     ) -> Self {
-        Self { identity, session, link, enc_algo, sig_algo }
+        Self {
+            identity,
+            session,
+            link,
+            enc_algo,
+            sig_algo,
+        }
     }
 
     /// Whether the link is signed in now.
@@ -153,7 +159,12 @@ impl Channel {
                     tries += 1;
                     newer_than = session.number;
                     last = error;
-                    let _ = self.link.send(LinkInput::Refused { session: session.number }).await;
+                    let _ = self
+                        .link
+                        .send(LinkInput::Refused {
+                            session: session.number,
+                        })
+                        .await;
                 }
                 Err(error @ ChannelError::Request(_)) => last = error,
                 Err(error) => return Err(error),
@@ -175,7 +186,8 @@ impl Channel {
         load.insert("ts", unix_seconds());
         load.insert("tok", Value::Bytes(self.identity.request_token.clone()));
         load.insert("id", &self.identity.id);
-        let packed = msgpack::pack_map(&load, msgpack::Packing::Wire).map_err(ChannelError::Pack)?;
+        let packed =
+            msgpack::pack_map(&load, msgpack::Packing::Wire).map_err(ChannelError::Pack)?;
         let sealed = session.credentials.session.seal(&packed, None);
         let id = self.identity.id.clone();
         let envelope = RequestEnvelope::aes(sealed, id, self.enc_algo, self.sig_algo);
@@ -196,10 +208,14 @@ impl Channel {
             Reply::Refused(refusal) => return refused(refusal),
             Reply::Clear(_) => return Err(ChannelError::NotAuthentic),
         };
-        match session.credentials.session.open(&sealed, Some(nonce.as_str().as_bytes())) {
-            Ok(Opened::Payload(packed)) => {
-                msgpack::unpack_wire(&packed).map(Exchange::Done).map_err(ChannelError::Unpack)
-            }
+        match session
+            .credentials
+            .session
+            .open(&sealed, Some(nonce.as_str().as_bytes()))
+        {
+            Ok(Opened::Payload(packed)) => msgpack::unpack_wire(&packed)
+                .map(Exchange::Done)
+                .map_err(ChannelError::Unpack),
             Ok(Opened::Empty) => Ok(Exchange::Done(Value::Map(Map::new()))),
             Err(_) => Ok(Exchange::StaleKeys(ChannelError::NotAuthentic)),
         }
@@ -215,7 +231,14 @@ impl Channel {
             return refused(refusal);
         }
         let master = &session.credentials.master_key;
-        match private_reply::open(&self.identity.key, master, self.enc_algo, self.sig_algo, nonce, &reply) {
+        match private_reply::open(
+            &self.identity.key,
+            master,
+            self.enc_algo,
+            self.sig_algo,
+            nonce,
+            &reply,
+        ) {
             Ok(map) => Ok(Exchange::Done(Value::Map(map))),
             Err(error @ (PrivateReplyError::NotPrivate | PrivateReplyError::Signature)) => {
                 Ok(Exchange::StaleKeys(ChannelError::Private(error)))
@@ -244,5 +267,7 @@ fn refused(refusal: Refusal) -> Result<Exchange, ChannelError> {
 
 /// Seconds since 1970, as requests carry them.
 fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }

@@ -14,29 +14,47 @@ use crate::channel::ChannelError;
 use crate::core::sign_in::chain;
 use crate::limits::FIRST_PILLAR_WAIT;
 use crate::pillar;
-use crate::state::{LocalEvent, Master, Minion};
+use crate::state::{Master, Minion};
 
 /// How long `status.ping_master` waits.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The minion, in a job of one of its masters.
+/// Which masters the requests of a job go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// The one that published the job; another has other files and pillar.
+    Bound(usize),
+    /// This one while it answers, else any live one (`salt-call`).
+    Prefer(usize),
+    /// Any live one in turn (what the minion does of its own accord).
+    Any,
+}
+
+/// The minion, as one job sees it.
 pub struct JobContext {
     minion: Arc<Minion>,
-    master: Option<usize>,
+    route: Route,
 }
 
 impl JobContext {
-    /// The context of a job that `master` published, or of one that no master
-    /// did (schedules, `mine.update`).
-    pub fn new(minion: Arc<Minion>, master: Option<usize>) -> Self {
-        Self { minion, master }
+    /// The context of a job.
+    pub fn new(minion: Arc<Minion>, route: Route) -> Self {
+        Self { minion, route }
     }
 
     /// The masters a request of this job may go to, best first.
     fn order(&self) -> Vec<usize> {
-        match self.master {
-            Some(master) => vec![master],
-            None => self.minion.turn(),
+        match self.route {
+            Route::Bound(master) => vec![master],
+            Route::Prefer(first) => {
+                let others = self
+                    .minion
+                    .turn()
+                    .into_iter()
+                    .filter(|&other| other != first);
+                std::iter::once(first).chain(others).collect()
+            }
+            Route::Any => self.minion.turn(),
         }
     }
 
@@ -46,7 +64,11 @@ impl JobContext {
         mut once: impl FnMut(&Master) -> Result<T, ChannelError>,
     ) -> Result<T, ContextError> {
         let mut last = ContextError::NoMaster;
-        for master in self.order().into_iter().filter_map(|m| self.minion.masters.get(m)) {
+        for master in self
+            .order()
+            .into_iter()
+            .filter_map(|m| self.minion.masters.get(m))
+        {
             match once(master) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
@@ -62,9 +84,16 @@ impl JobContext {
     fn ask_every(&self, load: &Map) -> Result<Value, ContextError> {
         let minion = &self.minion;
         let mut asked = JoinSet::new();
-        for master in minion.masters.iter().filter(|master| master.channel.is_signed_in()) {
+        for master in minion
+            .masters
+            .iter()
+            .filter(|master| master.channel.is_signed_in())
+        {
             let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
-            asked.spawn_on(async move { channel.request(load, patience).await }, &minion.runtime);
+            asked.spawn_on(
+                async move { channel.request(load, patience).await },
+                &minion.runtime,
+            );
         }
         let mut answer = Err(ContextError::NoMaster);
         while let Some(done) = minion.runtime.block_on(asked.join_next()) {
@@ -72,7 +101,7 @@ impl JobContext {
                 Ok(Ok(value)) => answer = Ok(value),
                 Ok(Err(error)) => {
                     debug!("a request failed: {}", chain(&error));
-                    answer = answer.or_else(|_| Err(context_error(error)));
+                    answer = answer.map_err(|_| context_error(error));
                 }
                 Err(error) => debug!(%error, "a request was cut off"),
             }
@@ -84,9 +113,12 @@ impl JobContext {
     /// ready.
     fn pillar_master(&self) -> Option<&Master> {
         let masters = &self.minion.masters;
-        match self.master {
-            Some(master) => masters.get(master),
-            None => masters.iter().find(|master| master.is_ready()).or_else(|| masters.first()),
+        match self.route {
+            Route::Bound(master) | Route::Prefer(master) => masters.get(master),
+            Route::Any => masters
+                .iter()
+                .find(|master| master.is_ready())
+                .or_else(|| masters.first()),
         }
     }
 }
@@ -118,19 +150,25 @@ impl MinionContext for JobContext {
         let minion = &self.minion;
         let load = pillar::request(&minion.id, &minion.grains(), &minion.opts, request);
         let reply = self.ask(|master| {
-            let asked = master.channel.request_private(load.clone(), minion.patience);
+            let asked = master
+                .channel
+                .request_private(load.clone(), minion.patience);
             minion.runtime.block_on(asked)
         })?;
         match reply {
             Value::Map(pillar) => Ok(pillar),
-            _ => Err(ContextError::Refused { why: "the pillar is no map".to_owned() }),
+            _ => Err(ContextError::Refused {
+                why: "the pillar is no map".to_owned(),
+            }),
         }
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
         let minion = &self.minion;
         self.ask(|master| {
-            minion.runtime.block_on(master.channel.request(load.clone(), minion.patience))
+            minion
+                .runtime
+                .block_on(master.channel.request(load.clone(), minion.patience))
         })
     }
 
@@ -139,23 +177,25 @@ impl MinionContext for JobContext {
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        let Some(bus) = &self.minion.local_events else {
-            return Ok(false);
-        };
-        let event = LocalEvent { tag: tag.to_owned(), data };
-        bus.blocking_send(event)
+        self.minion
+            .fire_local(tag, data)
             .map(|()| true)
-            .map_err(|_| ContextError::Other("the local event bus is closed".to_owned()))
+            .map_err(ContextError::Other)
     }
 
     fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.ask_every(&event_request(&self.minion, tag, data)).map(|_| true)
+        self.ask_every(&event_request(&self.minion, tag, data))
+            .map(|_| true)
     }
 
     fn running(&self) -> Vec<Map> {
         let own_pid = i64::from(std::process::id());
-        let mut running: Vec<Map> =
-            self.minion.jobs().all_running().map(|(_, job)| job.load.clone()).collect();
+        let mut running: Vec<Map> = self
+            .minion
+            .jobs()
+            .all_running()
+            .map(|(_, job)| job.load.clone())
+            .collect();
         let of_others = self.minion.proc.running().into_iter();
         running.extend(
             of_others.filter(|load| load.get("pid").and_then(Value::as_i64) != Some(own_pid)),
@@ -167,7 +207,11 @@ impl MinionContext for JobContext {
         let Ok(jid) = Jid::parse(jid) else {
             return Ok(None);
         };
-        let cancel = self.minion.jobs().running(&jid).map(|job| job.cancel.clone());
+        let cancel = self
+            .minion
+            .jobs()
+            .running(&jid)
+            .map(|job| job.cancel.clone());
         Ok(cancel.map(|cancel| {
             cancel.signal(signal);
             i64::from(std::process::id())
@@ -191,9 +235,15 @@ impl MinionContext for JobContext {
     }
 
     fn ping_master(&self, master: &str) -> bool {
-        let known = self.minion.masters.iter().find(|known| known.name == master);
+        let known = self
+            .minion
+            .masters
+            .iter()
+            .find(|known| known.name == master);
         known.is_some_and(|known| {
-            self.minion.runtime.block_on(known.channel.ping(PING_TIMEOUT))
+            self.minion
+                .runtime
+                .block_on(known.channel.ping(PING_TIMEOUT))
         })
     }
 }
@@ -213,9 +263,9 @@ pub fn event_request(minion: &Minion, tag: &str, data: Value) -> Map {
 pub fn context_error(error: ChannelError) -> ContextError {
     match error {
         ChannelError::NotSignedIn => ContextError::NoMaster,
-        ChannelError::Request(RequestError::NoAnswer { waited, .. }) => {
-            ContextError::TimedOut { seconds: waited.as_secs() }
-        }
+        ChannelError::Request(RequestError::NoAnswer { waited, .. }) => ContextError::TimedOut {
+            seconds: waited.as_secs(),
+        },
         error => ContextError::Refused { why: chain(&error) },
     }
 }

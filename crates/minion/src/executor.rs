@@ -2,6 +2,7 @@
 //! takes nothing with it, with a bound on how many run at once.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
@@ -10,7 +11,7 @@ use halite_proto::{Jid, Map, Value};
 use tokio::sync::Semaphore;
 use tracing::{Instrument, debug, error, info, info_span};
 
-use crate::context::JobContext;
+use crate::context::{JobContext, Route};
 use crate::core::publication::Verified;
 use crate::limits::JOBS_WAITING_MAX;
 use crate::returns;
@@ -62,15 +63,20 @@ impl Executor {
         let load = job.into_load();
         let jid = load.jid.clone();
         info!("executing");
+        self.minion.outstanding.fetch_add(1, Ordering::Relaxed);
         let cancel = Cancel::default();
         let proc_load = Minion::proc_load(&load.to_map());
-        let running = RunningJob { load: proc_load.clone(), cancel: cancel.clone() };
+        let running = RunningJob {
+            load: proc_load.clone(),
+            cancel: cancel.clone(),
+        };
         self.minion.jobs().start(jid.clone(), running);
         let result = self.run_in_turn(master, load, proc_load, cancel).await;
         self.minion.jobs().finish(&jid);
         if self.send_returns {
             returns::deliver(&self.minion, master, result).await;
         }
+        self.minion.outstanding.fetch_sub(1, Ordering::Relaxed);
         self.minion.job_ended.notify_waiters();
     }
 
@@ -81,7 +87,10 @@ impl Executor {
         proc_load: Map,
         cancel: Cancel,
     ) -> JobReturn {
-        let urgent = load.fun.one().is_some_and(|fun| BESIDE_THE_LIMIT.contains(&fun));
+        let urgent = load
+            .fun
+            .one()
+            .is_some_and(|fun| BESIDE_THE_LIMIT.contains(&fun));
         let _place = if urgent {
             None
         } else {
@@ -91,19 +100,26 @@ impl Executor {
             // The semaphore is never closed.
             self.places.acquire().await.ok()
         };
-        let context = JobContext::new(Arc::clone(&self.minion), Some(master));
+        let context = JobContext::new(Arc::clone(&self.minion), Route::Bound(master));
         let minion = Arc::clone(&self.minion);
         let ordered = self.functions_ordered;
         let for_panic = empty_return(&load, Value::Nil, 1);
         let ran = tokio::task::spawn_blocking(move || {
             let _proc_file = minion.proc.enter(&load.jid, &proc_load);
-            let job = Job { load: load.to_map(), cancel };
+            let job = Job {
+                load: load.to_map(),
+                cancel,
+            };
             run_load(&context, &load, &job, ordered)
         });
         ran.await.unwrap_or_else(|cause| {
             error!(%cause, "the job's thread died");
             let ret = "The minion function caused an exception: its thread died".into();
-            JobReturn { ret, out: Some("nested".to_owned()), ..for_panic }
+            JobReturn {
+                ret,
+                out: Some("nested".to_owned()),
+                ..for_panic
+            }
         })
     }
 }
@@ -128,7 +144,10 @@ fn run_load(
     };
     result.user.clone_from(&load.user);
     result.master_id.clone_from(&load.master_id);
-    result.metadata = load.metadata.clone().filter(|metadata| metadata.as_map().is_some());
+    result.metadata = load
+        .metadata
+        .clone()
+        .filter(|metadata| metadata.as_map().is_some());
     debug!(elapsed = ?started.elapsed(), retcode = result.retcode, "done");
     result
 }
@@ -158,7 +177,11 @@ fn run_many(
             Value::Map(funs.iter().map(String::as_str).zip(values).collect())
         }
     };
-    let worst = outcomes.iter().map(|outcome| outcome.retcode).max().unwrap_or(0);
+    let worst = outcomes
+        .iter()
+        .map(|outcome| outcome.retcode)
+        .max()
+        .unwrap_or(0);
     let mut result = empty_return(load, collect(|outcome| outcome.ret.clone()), worst);
     result.several = Some(Several {
         retcodes: collect(|outcome| outcome.retcode.into()),
@@ -183,7 +206,7 @@ fn refused(load: &PublishLoad, why: &str) -> JobReturn {
 /// Runs a function of the minion's own accord (`mine.update`); nothing is
 /// returned to anyone.
 pub async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str) {
-    let context = JobContext::new(Arc::clone(minion), None);
+    let context = JobContext::new(Arc::clone(minion), Route::Any);
     let load = Map::from([("fun", Value::from(fun)), ("jid", Value::from(&jid))]);
     let ran = tokio::task::spawn_blocking(move || {
         run_function(&context, fun, &[], &Job::published(load))

@@ -4,9 +4,18 @@
 //! another, and a job reaches the executor only as a
 //! [`core::publication::Verified`].
 
+pub mod call;
 pub mod channel;
+pub mod context;
 pub mod core;
+pub mod daemon;
+pub mod executor;
+pub mod fleet;
+pub mod greeting;
 pub mod limits;
 pub mod link_task;
+pub mod pillar;
 pub mod proc_files;
+pub mod returns;
+pub mod state;
 pub mod trust_store;

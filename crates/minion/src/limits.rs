@@ -27,8 +27,5 @@ pub const SIGNED_IN_WAIT: Duration = Duration::from_secs(30);
 /// How long the minion waits for its jobs and links when it is told to stop.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Events that job threads may have on their way to the local bus.
-pub const LOCAL_EVENTS_MAX: usize = 256;
-
 /// Threads that run jobs and blocking work, at most.
 pub const THREADS_MAX: usize = JOBS_RUNNING_MAX * 2;

@@ -57,6 +57,8 @@ pub enum LinkOutput {
     Lost,
     /// The master has rejected this minion's key.
     Rejected,
+    /// The link cannot get on; said once per reason.
+    Stuck(Notice),
 }
 
 /// Everything fixed about a link.
@@ -168,7 +170,7 @@ impl LinkTask {
             }
             Output::Unsubscribe => self.subscriber = None,
             Output::Ready { first } => {
-                info!("connected, minion is ready to receive requests");
+                info!("Minion is ready to receive requests!");
                 self.tell(LinkOutput::Ready { first }).await;
             }
             Output::Lost => {
@@ -176,7 +178,10 @@ impl LinkTask {
                 self.tell(LinkOutput::Lost).await;
             }
             Output::RefusedForGood => self.tell(LinkOutput::Rejected).await,
-            Output::Say(notice) => say(&notice),
+            Output::Say(notice) => {
+                say(&notice);
+                self.tell(LinkOutput::Stuck(notice)).await;
+            }
         }
     }
 
@@ -184,7 +189,12 @@ impl LinkTask {
         let now = Instant::now();
         match input {
             LinkInput::Refused { session } => {
-                self.link.handle(now, Input::Refused { credentials: session });
+                self.link.handle(
+                    now,
+                    Input::Refused {
+                        credentials: session,
+                    },
+                );
             }
             LinkInput::Resolved(Ok(address)) => self.link.handle(now, Input::Resolved(address)),
             LinkInput::Resolved(Err(why)) => self.link.handle(now, Input::NotResolved(why)),
@@ -250,7 +260,8 @@ impl LinkTask {
                 }
                 self.held.push_back(payload);
                 let credentials = self.link.credentials();
-                self.link.handle(Instant::now(), Input::Refused { credentials });
+                self.link
+                    .handle(Instant::now(), Input::Refused { credentials });
             }
             Err(error @ PublicationError::Replayed) => debug!("{error}"),
             Err(error) => warn!("a publication was discarded: {}", chain(&error)),
@@ -322,13 +333,21 @@ pub async fn sign_in(
         let (identity, trust) = (Arc::clone(&identity), Arc::clone(&trust));
         blocking(move || {
             let nonce = Nonce::from_random(random_bytes());
-            Attempt::new(&identity, &trust.trust(), nonce, autosign_grains, Map::new())
+            Attempt::new(
+                &identity,
+                &trust.trust(),
+                nonce,
+                autosign_grains,
+                Map::new(),
+            )
         })
         .await?
     };
     let (attempt, request) = prepared.map_err(Failed::from)?;
     let envelope = RequestEnvelope::clear(request.to_map());
-    let packed = envelope.encode().map_err(|error| Failed::mistrusted(&error))?;
+    let packed = envelope
+        .encode()
+        .map_err(|error| Failed::mistrusted(&error))?;
     let reply = requester.request(packed, timeout).await?;
     let concluded = blocking(move || {
         trust.conclude(
@@ -344,8 +363,12 @@ pub async fn sign_in(
     concluded.map_err(|error: SignInError| Failed::from(error))
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failed> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Failed::mistrusted(&error))
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failed> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Failed::mistrusted(&error))
 }
 
 impl Failed {
@@ -361,19 +384,28 @@ impl Failed {
 
     fn mistrusted(error: &dyn std::error::Error) -> Self {
         let detail = chain(error);
-        Self { failure: SignInFailure::Mistrusted(detail.clone()), detail }
+        Self {
+            failure: SignInFailure::Mistrusted(detail.clone()),
+            detail,
+        }
     }
 }
 
 impl From<SignInError> for Failed {
     fn from(error: SignInError) -> Self {
-        Self { failure: error.failure(), detail: chain(&error) }
+        Self {
+            failure: error.failure(),
+            detail: chain(&error),
+        }
     }
 }
 
 impl From<RequestError> for Failed {
     fn from(error: RequestError) -> Self {
-        Self { failure: SignInFailure::NoAnswer, detail: chain(&error) }
+        Self {
+            failure: SignInFailure::NoAnswer,
+            detail: chain(&error),
+        }
     }
 }
 

@@ -23,7 +23,10 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
     load.insert("grains", grains.clone());
     load.insert("saltenv", env(&request.saltenv, "saltenv"));
     load.insert("pillarenv", env(&request.pillarenv, "pillarenv"));
-    load.insert("pillar_override", request.overrides.clone().unwrap_or_default());
+    load.insert(
+        "pillar_override",
+        request.overrides.clone().unwrap_or_default(),
+    );
     load.insert("extra_minion_data", Map::new());
     load.insert("ver", "2");
     load.insert("cmd", "_pillar");
@@ -36,7 +39,12 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
 /// When the master gives none; the old pillar stays.
 pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError> {
     let master = minion.masters.get(master).ok_or(ContextError::NoMaster)?;
-    let load = request(&minion.id, &minion.grains(), &minion.opts, &PillarRequest::default());
+    let load = request(
+        &minion.id,
+        &minion.grains(),
+        &minion.opts,
+        &PillarRequest::default(),
+    );
     match master.channel.request_private(load, minion.patience).await {
         Ok(Value::Map(pillar)) => {
             debug!(master = master.name, keys = pillar.len(), "pillar received");
@@ -44,11 +52,20 @@ pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError>
             Ok(())
         }
         Ok(_) => {
-            warn!(master = master.name, "the pillar is not a map, keeping the one there was");
-            Err(ContextError::Refused { why: "the pillar is no map".to_owned() })
+            warn!(
+                master = master.name,
+                "the pillar is not a map, keeping the one there was"
+            );
+            Err(ContextError::Refused {
+                why: "the pillar is no map".to_owned(),
+            })
         }
         Err(error) => {
-            warn!(master = master.name, "no pillar from the master: {}", chain(&error));
+            warn!(
+                master = master.name,
+                "no pillar from the master: {}",
+                chain(&error)
+            );
             Err(context_error(error))
         }
     }
@@ -63,9 +80,15 @@ pub fn refresh_all(minion: &Arc<Minion>, wait: Option<Duration>) -> Result<bool,
     let mut asked = JoinSet::new();
     for index in 0..minion.masters.len() {
         let minion_too = Arc::clone(minion);
-        let signed_in = minion.masters.get(index).is_some_and(|m| m.channel.is_signed_in());
+        let signed_in = minion
+            .masters
+            .get(index)
+            .is_some_and(|m| m.channel.is_signed_in());
         if signed_in {
-            asked.spawn_on(async move { refresh(&minion_too, index).await }, &minion.runtime);
+            asked.spawn_on(
+                async move { refresh(&minion_too, index).await },
+                &minion.runtime,
+            );
         }
     }
     let Some(wait) = wait else {

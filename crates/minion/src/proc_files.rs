@@ -51,7 +51,11 @@ impl ProcDir {
                 return None;
             }
         };
-        let options = WriteOptions { mode: MODE, owner: None, durable: false };
+        let options = WriteOptions {
+            mode: MODE,
+            owner: None,
+            durable: false,
+        };
         match files::write_atomic(&path, options, &bytes) {
             Ok(()) => Some(ProcFile { path }),
             Err(error) => {

@@ -19,7 +19,12 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// be given up.
 pub async fn deliver(minion: &Minion, master: usize, result: JobReturn) {
     let load = request(&minion.id, &result);
-    let tries = minion.opts.get("return_retry_tries").and_then(Value::as_i64).unwrap_or(3).max(1);
+    let tries = minion
+        .opts
+        .get("return_retry_tries")
+        .and_then(Value::as_i64)
+        .unwrap_or(3)
+        .max(1);
     let first = minion.opt_seconds("return_retry_timer", 5.0);
     let last = minion.opt_seconds("return_retry_timer_max", 10.0);
     let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
@@ -33,7 +38,11 @@ pub async fn deliver(minion: &Minion, master: usize, result: JobReturn) {
         let others = minion.turn().into_iter().filter(|&other| other != master);
         for other in others.filter_map(|other| minion.masters.get(other)) {
             if deliver_to(minion, other, &load).await {
-                warn!(asked = asked.name, master = other.name, "return given to another master");
+                warn!(
+                    asked = asked.name,
+                    master = other.name,
+                    "return given to another master"
+                );
                 return;
             }
         }
@@ -43,7 +52,10 @@ pub async fn deliver(minion: &Minion, master: usize, result: JobReturn) {
             tokio::time::sleep(pause.max(PAUSE_MIN)).await;
         }
     }
-    error!(jid = result.jid.as_str(), "no master took the return, it is lost");
+    error!(
+        jid = result.jid.as_str(),
+        "no master took the return, it is lost"
+    );
 }
 
 async fn deliver_to(minion: &Minion, master: &Master, load: &Map) -> bool {
@@ -55,12 +67,19 @@ async fn deliver_to(minion: &Minion, master: &Master, load: &Map) -> bool {
             true
         }
         Ok(Value::Str(text)) if text.is_empty() => {
-            warn!(master = master.name, "the master failed to store the return");
+            warn!(
+                master = master.name,
+                "the master failed to store the return"
+            );
             true
         }
         Ok(_) => true,
         Err(error) => {
-            warn!(master = master.name, "return not delivered: {}", chain(&error));
+            warn!(
+                master = master.name,
+                "return not delivered: {}",
+                chain(&error)
+            );
             false
         }
     }

@@ -1,13 +1,16 @@
 //! What exists once per minion, and once per master, while it runs.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_modules::Cancel;
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
+use halite_proto::{Map, MinionId, Tag, Value};
+use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 
 use crate::channel::{Channel, Patience};
 use crate::core::jobs::Jobs;
@@ -43,15 +46,6 @@ impl Master {
     }
 }
 
-/// An event for the minion's own bus.
-#[derive(Debug)]
-pub struct LocalEvent {
-    /// Its tag.
-    pub tag: String,
-    /// Its data.
-    pub data: Map,
-}
-
 /// The minion.
 pub struct Minion {
     /// Its id.
@@ -70,14 +64,16 @@ pub struct Minion {
     pub rotation: Mutex<Rotation>,
     /// One registry of jobs for all masters.
     pub jobs: Mutex<Jobs<RunningJob>>,
-    /// Told whenever a job ends.
+    /// Jobs that run, or whose return is still on its way.
+    pub outstanding: AtomicUsize,
+    /// Told whenever one of them is through.
     pub job_ended: Notify,
     /// The proc files.
     pub proc: ProcDir,
     /// How long requests wait.
     pub patience: Patience,
-    /// The way to the local event bus, if there is one.
-    pub local_events: Option<mpsc::Sender<LocalEvent>>,
+    /// The minion's own event bus.
+    pub bus: EventBus,
     /// The async thread, for job threads that make requests.
     pub runtime: Handle,
 }
@@ -107,7 +103,9 @@ impl Minion {
             move |index: usize| self.masters.get(index).is_some_and(test)
         };
         let mut rotation = self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
-        let ready: Vec<usize> = rotation.turn(self.masters.len(), is(Master::is_ready)).collect();
+        let ready: Vec<usize> = rotation
+            .turn(self.masters.len(), is(Master::is_ready))
+            .collect();
         if ready.is_empty() {
             let signed_in = is(|master| master.channel.is_signed_in());
             return rotation.turn(self.masters.len(), signed_in).collect();
@@ -123,9 +121,34 @@ impl Minion {
         proc
     }
 
+    /// Puts an event on the minion's own bus.
+    ///
+    /// # Errors
+    /// When the tag is none or the data cannot be packed; the text says why.
+    pub fn fire_local(&self, tag: &str, data: Map) -> Result<(), String> {
+        let tag = Tag::parse(tag).map_err(|error| error.to_string())?;
+        let mut event = Event::new(tag, data);
+        event.stamp(unix_micros(), true);
+        let packed = event.pack_trimmed(EVENT_SIZE_MAX_DEFAULT);
+        self.bus.fire(&packed.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
     /// An option that counts seconds.
     pub fn opt_seconds(&self, name: &str, default: f64) -> Duration {
-        let seconds = self.opts.get(name).and_then(Value::as_f64).unwrap_or(default);
+        let seconds = self
+            .opts
+            .get(name)
+            .and_then(Value::as_f64)
+            .unwrap_or(default);
         Duration::try_from_secs_f64(seconds).unwrap_or_default()
     }
+}
+
+/// Microseconds since 1970.
+pub fn unix_micros() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

@@ -28,7 +28,10 @@ impl TrustStore {
             Err(error) if error.kind() == Some(std::io::ErrorKind::NotFound) => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { path, trust: Mutex::new(trust) })
+        Ok(Self {
+            path,
+            trust: Mutex::new(trust),
+        })
     }
 
     /// What is trusted now.

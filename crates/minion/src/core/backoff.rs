@@ -16,7 +16,12 @@ pub struct Backoff {
 impl Backoff {
     /// Pauses that start at `first` and double up to `max`.
     pub fn new(first: Duration, max: Duration, seed: u64) -> Self {
-        Self { first, max: max.max(first), next: first, chance: Chance(seed) }
+        Self {
+            first,
+            max: max.max(first),
+            next: first,
+            chance: Chance(seed),
+        }
     }
 
     /// Forgets the growth: the last try succeeded.
@@ -74,7 +79,10 @@ mod tests {
         let mut whole = first;
         for _ in 0..20 {
             let pause = backoff.pause();
-            assert!(pause >= whole / 2 && pause <= whole, "{pause:?} of {whole:?}");
+            assert!(
+                pause >= whole / 2 && pause <= whole,
+                "{pause:?} of {whole:?}"
+            );
             whole = (whole * 2).min(max);
         }
         backoff.reset();

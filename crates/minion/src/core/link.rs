@@ -51,6 +51,8 @@ pub struct LinkTiming {
     pub retry_max: Duration,
     /// Whether a rejected key is tried again.
     pub rejected_retry: bool,
+    /// Whether the link wants publications; `salt-call` only asks.
+    pub subscribes: bool,
 }
 
 impl Default for LinkTiming {
@@ -60,6 +62,7 @@ impl Default for LinkTiming {
             acceptance_wait_time_max: Duration::ZERO,
             retry_max: Duration::from_secs(10),
             rejected_retry: false,
+            subscribes: true,
         }
     }
 }
@@ -345,12 +348,15 @@ impl Link {
         self.acceptance = self.timing.acceptance_wait_time;
         let moved = self.publish_port != publish_port;
         self.publish_port = publish_port;
-        if self.feed == Feed::Connected && !moved {
+        if !self.timing.subscribes || (self.feed == Feed::Connected && !moved) {
             self.check_ready();
         } else if let Some(address) = self.address {
             self.feed = Feed::Connecting;
             self.deadline = Some(now + SUBSCRIBE_TIMEOUT);
-            self.outputs.push_back(Output::Subscribe { address, port: publish_port });
+            self.outputs.push_back(Output::Subscribe {
+                address,
+                port: publish_port,
+            });
         }
     }
 
@@ -405,7 +411,9 @@ impl Link {
 
     fn refused(&mut self, now: Instant, credentials: u64) {
         let stale = credentials != self.credentials;
-        let young = self.signed_at.is_some_and(|at| now.duration_since(at) < RENEW_INTERVAL_MIN);
+        let young = self
+            .signed_at
+            .is_some_and(|at| now.duration_since(at) < RENEW_INTERVAL_MIN);
         if self.step == Step::Signed && !stale && !young {
             self.sign_in();
         }
@@ -419,7 +427,8 @@ impl Link {
     }
 
     fn check_ready(&mut self) {
-        if self.step == Step::Signed && self.feed == Feed::Connected {
+        let fed = self.feed == Feed::Connected || !self.timing.subscribes;
+        if self.step == Step::Signed && fed {
             self.deadline = None;
             if !self.announced {
                 self.announced = true;
@@ -474,7 +483,13 @@ mod tests {
         link.handle(now, Input::Resolved(ADDRESS));
         assert_eq!(outputs(&mut link), [Output::SignIn { address: ADDRESS }]);
         link.handle(now, Input::SignedIn { publish_port: PORT });
-        assert_eq!(outputs(&mut link), [Output::Subscribe { address: ADDRESS, port: PORT }]);
+        assert_eq!(
+            outputs(&mut link),
+            [Output::Subscribe {
+                address: ADDRESS,
+                port: PORT
+            }]
+        );
         assert_eq!(link.phase(), Phase::Subscribing);
         link.handle(now, Input::Connected);
         assert_eq!(outputs(&mut link), [Output::Ready { first: true }]);
@@ -496,7 +511,10 @@ mod tests {
         for _ in 0..4 {
             link.handle(now, Input::Resolved(ADDRESS));
             link.handle(now, Input::SignInFailed(SignInFailure::Pending));
-            notices += outputs(&mut link).iter().filter(|o| matches!(o, Output::Say(_))).count();
+            notices += outputs(&mut link)
+                .iter()
+                .filter(|o| matches!(o, Output::Say(_)))
+                .count();
             let until = link.next_timeout().unwrap();
             pauses.push((until - now).as_secs());
             now = until;
@@ -511,11 +529,17 @@ mod tests {
         let now = Instant::now();
         let mut link = ready_link(now);
         link.handle(now, Input::Disconnected);
-        assert_eq!(outputs(&mut link), [Output::Lost, Output::Unsubscribe, Output::Resolve]);
+        assert_eq!(
+            outputs(&mut link),
+            [Output::Lost, Output::Unsubscribe, Output::Resolve]
+        );
         link.handle(now, Input::Resolved(ADDRESS));
         link.handle(now, Input::SignedIn { publish_port: PORT });
         link.handle(now, Input::Connected);
-        assert_eq!(outputs(&mut link).last(), Some(&Output::Ready { first: false }));
+        assert_eq!(
+            outputs(&mut link).last(),
+            Some(&Output::Ready { first: false })
+        );
     }
 
     #[test]
@@ -531,8 +555,30 @@ mod tests {
         assert!(link.is_ready());
         link.handle(later, Input::SignedIn { publish_port: PORT });
         assert_eq!(outputs(&mut link), []);
-        link.handle(later + RENEW_INTERVAL_MIN, Input::Refused { credentials: 1 });
+        link.handle(
+            later + RENEW_INTERVAL_MIN,
+            Input::Refused { credentials: 1 },
+        );
         assert_eq!(outputs(&mut link), [], "those were replaced already");
+    }
+
+    #[test]
+    fn a_link_that_only_asks_is_ready_once_signed_in() {
+        let now = Instant::now();
+        let timing = LinkTiming {
+            subscribes: false,
+            ..LinkTiming::default()
+        };
+        let mut link = Link::new(timing, 1);
+        link.handle(now, Input::Start);
+        link.handle(now, Input::Resolved(ADDRESS));
+        link.handle(now, Input::SignedIn { publish_port: PORT });
+        let all = outputs(&mut link);
+        assert_eq!(all.last(), Some(&Output::Ready { first: true }));
+        assert!(
+            !all.iter()
+                .any(|output| matches!(output, Output::Subscribe { .. }))
+        );
     }
 
     #[test]
@@ -541,9 +587,20 @@ mod tests {
         let mut link = ready_link(now);
         let later = now + RENEW_INTERVAL_MIN;
         link.handle(later, Input::Refused { credentials: 1 });
-        link.handle(later, Input::SignedIn { publish_port: PORT + 1 });
+        link.handle(
+            later,
+            Input::SignedIn {
+                publish_port: PORT + 1,
+            },
+        );
         let all = outputs(&mut link);
-        assert_eq!(all.last(), Some(&Output::Subscribe { address: ADDRESS, port: PORT + 1 }));
+        assert_eq!(
+            all.last(),
+            Some(&Output::Subscribe {
+                address: ADDRESS,
+                port: PORT + 1
+            })
+        );
     }
 
     #[test]
@@ -583,7 +640,9 @@ mod tests {
                     5 if signing_in => Input::SignInFailed(SignInFailure::Mistrusted("x".into())),
                     6 => Input::Connected,
                     7 => Input::Disconnected,
-                    8 => Input::Refused { credentials: link.credentials() },
+                    8 => Input::Refused {
+                        credentials: link.credentials(),
+                    },
                     _ => {
                         link.handle_timeout(now);
                         continue;

@@ -5,6 +5,7 @@
 pub mod backoff;
 pub mod jobs;
 pub mod link;
+pub mod meant;
 pub mod ports;
 pub mod private_reply;
 pub mod publication;

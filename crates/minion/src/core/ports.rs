@@ -94,7 +94,9 @@ pub fn allocate(
     pull: &PortSetting,
 ) -> Result<Vec<BusPorts>, PortError> {
     if matches!(publish, PortSetting::Base(_)) != matches!(pull, PortSetting::Base(_)) {
-        return Err(PortError::Mixed { suggestion: suggest(masters.len()) });
+        return Err(PortError::Mixed {
+            suggestion: suggest(masters.len()),
+        });
     }
     let publish = expand(PUB, publish, masters)?;
     let pull = expand(PULL, pull, masters)?;
@@ -105,7 +107,12 @@ pub fn allocate(
             let owner = format!("{option} of {master}");
             if let Some(first) = taken.insert(port, owner.clone()) {
                 let suggestion = suggest(masters.len());
-                return Err(PortError::Overlap { port, first, second: owner, suggestion });
+                return Err(PortError::Overlap {
+                    port,
+                    first,
+                    second: owner,
+                    suggestion,
+                });
             }
         }
         ports.push(BusPorts { publish, pull });
@@ -122,9 +129,11 @@ fn expand(
     masters: &[String],
 ) -> Result<Vec<u16>, PortError> {
     let ports: Vec<i64> = match setting {
-        PortSetting::Base(base) => {
-            (0..).step_by(2).take(masters.len()).map(|step: i64| base.saturating_add(step)).collect()
-        }
+        PortSetting::Base(base) => (0..)
+            .step_by(2)
+            .take(masters.len())
+            .map(|step: i64| base.saturating_add(step))
+            .collect(),
         PortSetting::List(list) if list.len() == masters.len() => list.clone(),
         PortSetting::List(list) => {
             return Err(PortError::Length {
@@ -142,7 +151,11 @@ fn expand(
             u16::try_from(port)
                 .ok()
                 .filter(|&port| port != 0)
-                .ok_or_else(|| PortError::Range { option, port, master: master.clone() })
+                .ok_or_else(|| PortError::Range {
+                    option,
+                    port,
+                    master: master.clone(),
+                })
         })
         .collect()
 }
@@ -152,9 +165,18 @@ fn suggest(masters: usize) -> Option<String> {
     let last = u16::try_from(masters.checked_mul(2)?).ok()?;
     TCP_PULL_PORT.checked_add(last)?;
     let list = |first: u16| {
-        (first..).step_by(2).take(masters).map(|p| p.to_string()).collect::<Vec<_>>().join(", ")
+        (first..)
+            .step_by(2)
+            .take(masters)
+            .map(|p| p.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    Some(format!("{PUB}: [{}], {PULL}: [{}]", list(TCP_PUB_PORT), list(TCP_PULL_PORT)))
+    Some(format!(
+        "{PUB}: [{}], {PULL}: [{}]",
+        list(TCP_PUB_PORT),
+        list(TCP_PULL_PORT)
+    ))
 }
 
 #[cfg(test)]
@@ -175,8 +197,19 @@ mod tests {
 
     #[test]
     fn lists_are_taken_in_order() {
-        let ports = allocate(&masters(2), &List(vec![5000, 6000]), &List(vec![5001, 6001])).unwrap();
-        assert_eq!(ports[1], BusPorts { publish: 6000, pull: 6001 });
+        let ports = allocate(
+            &masters(2),
+            &List(vec![5000, 6000]),
+            &List(vec![5001, 6001]),
+        )
+        .unwrap();
+        assert_eq!(
+            ports[1],
+            BusPorts {
+                publish: 6000,
+                pull: 6001
+            }
+        );
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! Salt 3006 to 3008: a fresh key under the minion's public key, and under
 //! that key the signed content, which repeats the key and the request's nonce.
 
-use halite_crypto::{Crypticle, EncAlgo, KeyError, Opened, PrivateKey, PublicKey, SigAlgo, SymmetricKey};
-use halite_proto::fields::MessageError;
+use halite_crypto::{
+    Crypticle, EncAlgo, KeyError, Opened, PrivateKey, PublicKey, SigAlgo, SymmetricKey,
+};
+
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
-use halite_proto::{Map, Nonce};
+use halite_proto::{Map, MessageError, Nonce};
 use thiserror::Error;
 
 /// Why a private reply is not used.
@@ -55,7 +57,9 @@ pub fn open(
     };
     let enc_algo = EncAlgo::parse(enc_algo).map_err(|_| PrivateReplyError::NotAuthentic)?;
     let sig_algo = SigAlgo::parse(sig_algo).map_err(|_| PrivateReplyError::NotAuthentic)?;
-    let plain = key.decrypt(enc_algo, &reply.key).map_err(PrivateReplyError::Key)?;
+    let plain = key
+        .decrypt(enc_algo, &reply.key)
+        .map_err(PrivateReplyError::Key)?;
     let once = std::str::from_utf8(plain.expose())
         .ok()
         .and_then(|text| SymmetricKey::parse(text).ok())

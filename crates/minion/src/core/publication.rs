@@ -5,14 +5,14 @@
 //! the type keeps unverified jobs from ever being run.
 
 use halite_crypto::{Crypticle, Opened, PublicKey, SerialGate, SigAlgo};
-use halite_proto::fields::MessageError;
+
 use halite_proto::publish::{Publication, PublishLoad};
-use halite_proto::{UnpackError, Value, msgpack};
+use halite_proto::{MessageError, UnpackError, Value, msgpack};
 use thiserror::Error;
 
 /// A publication that the master has made, and that is new.
 #[derive(Debug)]
-pub struct Verified(PublishLoad);
+pub struct Verified(Box<PublishLoad>);
 
 impl Verified {
     /// What to run.
@@ -22,7 +22,7 @@ impl Verified {
 
     /// The load by itself, for the executor.
     pub fn into_load(self) -> PublishLoad {
-        self.0
+        *self.0
     }
 }
 
@@ -64,7 +64,12 @@ pub struct Opener {
 impl Opener {
     /// An opener for a new publish key; serials start again with it.
     pub fn new(publish: Crypticle, master: PublicKey, signature_required: bool) -> Self {
-        Self { publish, master, signature_required, serials: SerialGate::new() }
+        Self {
+            publish,
+            master,
+            signature_required,
+            serials: SerialGate::new(),
+        }
     }
 
     /// Takes one payload from the wire.
@@ -100,6 +105,6 @@ impl Opener {
         if !self.serials.admit(load.serial) {
             return Err(PublicationError::Replayed);
         }
-        Ok(Verified(load))
+        Ok(Verified(Box::new(load)))
     }
 }

@@ -22,15 +22,21 @@ impl Rotation {
     /// the last turn left off.
     pub fn turn(&mut self, masters: usize, alive: impl Fn(usize) -> bool) -> Turn {
         if masters == 0 {
-            return Turn { order: Vec::new().into_iter() };
+            return Turn {
+                order: Vec::new().into_iter(),
+            };
         }
         let start = self.next % masters;
-        let order: Vec<usize> =
-            (0..masters).map(|step| (start + step) % masters).filter(|&m| alive(m)).collect();
+        let order: Vec<usize> = (0..masters)
+            .map(|step| (start + step) % masters)
+            .filter(|&m| alive(m))
+            .collect();
         if let Some(&first) = order.first() {
             self.next = first + 1;
         }
-        Turn { order: order.into_iter() }
+        Turn {
+            order: order.into_iter(),
+        }
     }
 }
 
@@ -56,8 +62,9 @@ mod tests {
     fn first_choices_are_fair_within_one_over_any_window() {
         for masters in [1, 2, 3, 20] {
             let mut rotation = Rotation::new();
-            let firsts: Vec<usize> =
-                (0..200).filter_map(|_| rotation.turn(masters, |_| true).next()).collect();
+            let firsts: Vec<usize> = (0..200)
+                .filter_map(|_| rotation.turn(masters, |_| true).next())
+                .collect();
             for window in firsts.windows(masters * 3) {
                 for master in 0..masters {
                     let times = window.iter().filter(|&&first| first == master).count();

@@ -10,8 +10,8 @@ use halite_crypto::{
     clean_key, constant_time_eq, fingerprint_path, master_sign,
 };
 use halite_proto::auth::{AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest};
-use halite_proto::fields::MessageError;
-use halite_proto::{Map, MinionId, Nonce};
+
+use halite_proto::{Map, MessageError, MinionId, Nonce};
 use thiserror::Error;
 
 use super::link::SignInFailure;
@@ -37,7 +37,12 @@ impl Identity {
     pub fn new(id: MinionId, key: PrivateKey) -> Result<Self, KeyError> {
         let public_pem = key.public()?.clean_pem()?;
         let request_token = key.request_token()?;
-        Ok(Self { id, key, public_pem, request_token })
+        Ok(Self {
+            id,
+            key,
+            public_pem,
+            request_token,
+        })
     }
 }
 
@@ -183,16 +188,25 @@ impl Attempt {
         autosign_grains: Option<Map>,
         extra: Map,
     ) -> Result<(Self, AuthRequest), SignInError> {
-        let mut attempt =
-            Self { nonce, token: None, enc_algo: trust.enc_algo, sig_algo: trust.sig_algo };
+        let mut attempt = Self {
+            nonce,
+            token: None,
+            enc_algo: trust.enc_algo,
+            sig_algo: trust.sig_algo,
+        };
         let mut sealed_token = None;
         if let Some(known) = &trust.known {
-            let master = PublicKey::from_pem(known)
-                .map_err(|source| SignInError::Key { what: "the known master key", source })?;
+            let master = PublicKey::from_pem(known).map_err(|source| SignInError::Key {
+                what: "the known master key",
+                source,
+            })?;
             let token = SymmetricKey::generate();
             let sealed = master
                 .encrypt(trust.enc_algo, token.expose().as_bytes())
-                .map_err(|source| SignInError::Key { what: "the known master key", source })?;
+                .map_err(|source| SignInError::Key {
+                    what: "the known master key",
+                    source,
+                })?;
             sealed_token = Some(sealed);
             attempt.token = Some(token);
         }
@@ -223,10 +237,14 @@ impl Attempt {
         let signed = match AuthAnswer::decode(reply).map_err(SignInError::Reply)? {
             AuthAnswer::Signed(signed) => signed,
             AuthAnswer::BadEncAlgo => {
-                return Err(SignInError::Algorithm { option: "encryption_algorithm" });
+                return Err(SignInError::Algorithm {
+                    option: "encryption_algorithm",
+                });
             }
             AuthAnswer::BadSigAlgo => {
-                return Err(SignInError::Algorithm { option: "signing_algorithm" });
+                return Err(SignInError::Algorithm {
+                    option: "signing_algorithm",
+                });
             }
             // An unsigned decision is a downgrade: version 3 masters sign all.
             AuthAnswer::Unsigned(_) => return Err(SignInError::Signature),
@@ -237,12 +255,12 @@ impl Attempt {
         let decision = AuthReply::decode(&signed.load).map_err(SignInError::Reply)?;
         let signer = match (&decision, &trust.known) {
             (AuthReply::Accepted(grant), _) => Some(self.check_master(trust, grant)?),
-            (AuthReply::Refused(..), Some(known)) if !trust.open_mode => {
-                Some(PublicKey::from_pem(known).map_err(|source| SignInError::Key {
+            (AuthReply::Refused(..), Some(known)) if !trust.open_mode => Some(
+                PublicKey::from_pem(known).map_err(|source| SignInError::Key {
                     what: "the known master key",
                     source,
-                })?)
-            }
+                })?,
+            ),
             // The first contact of a minion that is not accepted yet: there
             // is no key to check against, and nothing is taken from the reply.
             (AuthReply::Refused(..), _) => None,
@@ -273,7 +291,10 @@ impl Attempt {
     /// Whether the key in the reply is one this minion trusts.
     fn check_master(&self, trust: &Trust, grant: &AuthGrant) -> Result<PublicKey, SignInError> {
         let offered = clean_key(&grant.public_key);
-        let same = trust.known.as_deref().map(|known| clean_key(known) == offered);
+        let same = trust
+            .known
+            .as_deref()
+            .map(|known| clean_key(known) == offered);
         match (&trust.signing_key, &grant.pub_sig) {
             (Some(_), None) => {
                 return Err(SignInError::SigningConfig(
@@ -301,18 +322,25 @@ impl Attempt {
             }
             (None, None) => {
                 if same == Some(false) && !trust.open_mode {
-                    return Err(SignInError::MasterKeyChanged { remedy: "minion_master.pub" });
+                    return Err(SignInError::MasterKeyChanged {
+                        remedy: "minion_master.pub",
+                    });
                 }
             }
         }
         if let Some(wanted) = &trust.finger {
             let found = fingerprint_path(grant.public_key.as_bytes(), trust.hash_type);
             if !found.eq_ignore_ascii_case(wanted.trim()) {
-                return Err(SignInError::Finger { found, wanted: wanted.clone() });
+                return Err(SignInError::Finger {
+                    found,
+                    wanted: wanted.clone(),
+                });
             }
         }
-        PublicKey::from_pem(&grant.public_key)
-            .map_err(|source| SignInError::Key { what: "the master key", source })
+        PublicKey::from_pem(&grant.public_key).map_err(|source| SignInError::Key {
+            what: "the master key",
+            source,
+        })
     }
 
     fn unlock(

@@ -1,0 +1,187 @@
+//! `salt-call`: one function, run here and now, with whatever master answers
+//! first.
+//!
+//! All masters are tried at the same time and the first that lets this minion
+//! in is used, so a dead or hanging master costs nothing. The others stay at
+//! hand in case that one goes away in the middle.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_modules::{Job, MinionContext, Outcome, run_function};
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, Map, Value};
+use thiserror::Error;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use crate::context::{JobContext, Route};
+use crate::core::link::Notice;
+use crate::core::sign_in::chain;
+use crate::fleet::Fleet;
+use crate::link_task::LinkOutput;
+use crate::pillar;
+use crate::returns;
+use crate::state::Minion;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The job id it runs under.
+    pub jid: Jid,
+    /// The function.
+    pub fun: String,
+    /// Its arguments, keywords as a map marked `__kwarg__`.
+    pub args: Vec<Value>,
+    /// `--set-metadata`: data that goes along with the return.
+    pub metadata: Option<Map>,
+    /// Whether the master is told of the result.
+    pub send_return: bool,
+    /// How long to try to sign in.
+    pub sign_in_timeout: Duration,
+}
+
+/// Why nothing was run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CallError {
+    /// The key waits for acceptance on the only master there is, or on all.
+    #[error("the minion's key is not accepted")]
+    NotAccepted,
+    /// No master let this minion in; the text says what each of them did.
+    #[error("{0}")]
+    NoMaster(String),
+    /// The thread of the function died.
+    #[error("the function's thread died")]
+    ThreadDied,
+}
+
+/// Runs a function with the help of the first master that answers.
+///
+/// # Errors
+/// When no master lets this minion in.
+pub async fn remote(
+    minion: Arc<Minion>,
+    mut fleet: Fleet,
+    request: Request,
+) -> Result<Outcome, CallError> {
+    let first = first_ready(&minion, &mut fleet, request.sign_in_timeout).await;
+    let master = match first {
+        Ok(master) => master,
+        Err(error) => {
+            fleet.stop().await;
+            return Err(error);
+        }
+    };
+    let with_pillar = Arc::clone(&minion);
+    let refreshed =
+        tokio::spawn(async move { pillar::refresh(&with_pillar, master).await.is_ok() });
+    let context = JobContext::new(Arc::clone(&minion), Route::Prefer(master));
+    let outcome = run(context, &request).await?;
+    if request.send_return {
+        send_return(&minion, master, &request, &outcome).await;
+    }
+    // The pillar request also carries this minion's grains to the master.
+    let _ = refreshed.await;
+    fleet.stop().await;
+    Ok(outcome)
+}
+
+/// Runs a function on a context of its own: `salt-call --local`.
+///
+/// # Errors
+/// When the function's thread died.
+pub async fn run(
+    context: impl MinionContext + 'static,
+    request: &Request,
+) -> Result<Outcome, CallError> {
+    let (fun, args) = (request.fun.clone(), request.args.clone());
+    let load = Map::from([
+        ("jid", Value::from(&request.jid)),
+        ("fun", fun.as_str().into()),
+        ("arg", args.clone().into()),
+    ]);
+    let ran = tokio::task::spawn_blocking(move || {
+        run_function(&context, &fun, &args, &Job::published(load))
+    });
+    ran.await.map_err(|_| CallError::ThreadDied)
+}
+
+async fn first_ready(
+    minion: &Minion,
+    fleet: &mut Fleet,
+    patience: Duration,
+) -> Result<usize, CallError> {
+    let mut stuck: Vec<Option<Notice>> = vec![None; minion.masters.len()];
+    let first = async {
+        while let Some((master, output)) = fleet.next().await {
+            match output {
+                LinkOutput::Ready { .. } => return Some(master),
+                LinkOutput::Stuck(notice) => {
+                    if let Some(known) = stuck.get_mut(master) {
+                        *known = Some(notice);
+                    }
+                    // A master that is away may come back in time; one that
+                    // has decided will not think again in a few seconds.
+                    let away = |notice: &Option<Notice>| {
+                        matches!(
+                            notice,
+                            None | Some(Notice::NoAnswer | Notice::NotResolved(_))
+                        )
+                    };
+                    if !stuck.iter().any(away) {
+                        return None;
+                    }
+                }
+                LinkOutput::Job(_) | LinkOutput::Lost | LinkOutput::Rejected => {}
+            }
+        }
+        None
+    };
+    match timeout(patience, first).await {
+        Ok(Some(master)) => Ok(master),
+        Ok(None) | Err(_) => Err(reason(minion, &stuck)),
+    }
+}
+
+fn reason(minion: &Minion, stuck: &[Option<Notice>]) -> CallError {
+    if !stuck.is_empty() && stuck.iter().all(|notice| *notice == Some(Notice::Pending)) {
+        return CallError::NotAccepted;
+    }
+    let what = |notice: &Option<Notice>| match notice {
+        None | Some(Notice::NoAnswer) => "does not answer".to_owned(),
+        Some(Notice::Pending) => "has not accepted this minion's key".to_owned(),
+        Some(Notice::Rejected) => "has rejected this minion's key".to_owned(),
+        Some(Notice::Full) => "is full".to_owned(),
+        Some(Notice::NotResolved(why)) => format!("cannot be resolved: {why}"),
+        Some(Notice::Mistrusted(why)) => why.clone(),
+    };
+    let each: Vec<String> = minion
+        .masters
+        .iter()
+        .zip(stuck)
+        .map(|(master, notice)| format!("master {} {}", master.name, what(notice)))
+        .collect();
+    CallError::NoMaster(each.join("; "))
+}
+
+/// Tells the master, which allocates a job id of its own for it.
+async fn send_return(minion: &Minion, master: usize, request: &Request, outcome: &Outcome) {
+    let mut result = JobReturn::new(
+        ReturnJid::Req,
+        request.fun.as_str().into(),
+        request.args.clone(),
+        outcome.ret.clone(),
+        outcome.retcode,
+    );
+    result.success = outcome.success;
+    result.out = outcome.out.map(str::to_owned);
+    result.metadata = request.metadata.clone().map(Value::Map);
+    let Some(master) = minion.masters.get(master) else {
+        return;
+    };
+    let load = returns::request(&minion.id, &result);
+    match master.channel.request(load, minion.patience).await {
+        Ok(_) => debug!("return stored by the master"),
+        Err(error) => warn!("the master did not take the return: {}", chain(&error)),
+    }
+}

@@ -1,0 +1,195 @@
+//! The minion as a daemon: links up, jobs in, returns out, until told to stop.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use halite_proto::time::JidClock;
+use halite_proto::{Map, Value};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tracing::{debug, error, info, warn};
+
+use crate::context::event_request;
+use crate::core::meant::is_meant;
+use crate::core::publication::Verified;
+use crate::core::sign_in::chain;
+use crate::executor::{self, Executor};
+use crate::fleet::Fleet;
+use crate::greeting;
+use crate::limits::{DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
+use crate::link_task::LinkOutput;
+use crate::state::{Minion, unix_micros};
+
+/// Why the minion ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to.
+    Stopped,
+    /// Every master has rejected its key.
+    Rejected,
+}
+
+/// First mine update after the start, as Salt has it.
+const MINE_FIRST: Duration = Duration::from_secs(1);
+
+/// Runs until `stop` resolves or no master wants this minion.
+pub async fn run(
+    minion: Arc<Minion>,
+    mut fleet: Fleet,
+    rejected_retry: bool,
+    stop: impl Future<Output = ()>,
+) -> Ended {
+    let executor = Executor::new(Arc::clone(&minion), job_places(&minion.opts));
+    let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
+    let mut rejected_by = HashSet::new();
+    tokio::pin!(stop);
+    let ended = loop {
+        let (master, output) = tokio::select! {
+            () = &mut stop => break Ended::Stopped,
+            output = fleet.next() => match output {
+                Some(output) => output,
+                None => break Ended::Stopped,
+            },
+        };
+        match output {
+            LinkOutput::Job(job) => take(&minion, &executor, master, job),
+            LinkOutput::Ready { first } => {
+                rejected_by.remove(&master);
+                tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
+            }
+            LinkOutput::Lost => {
+                let name = minion
+                    .masters
+                    .get(master)
+                    .map(|master| master.name.as_str());
+                let data = Map::from([("master", Value::from(name))]);
+                if let Err(error) = minion.fire_local("__master_disconnected", data) {
+                    debug!(error, "no local event");
+                }
+            }
+            LinkOutput::Rejected => {
+                rejected_by.insert(master);
+                // Salt ends here at once; with several masters one of them
+                // must not take the minion away from the others.
+                if !rejected_retry && rejected_by.len() == minion.masters.len() {
+                    error!("every master has rejected this minion's key");
+                    break Ended::Rejected;
+                }
+            }
+            LinkOutput::Stuck(_) => {}
+        }
+    };
+    own_work.abort();
+    drain(&minion).await;
+    fleet.stop().await;
+    ended
+}
+
+/// Hands a publication on if it is meant for this minion and new.
+fn take(minion: &Minion, executor: &Arc<Executor>, master: usize, job: Verified) {
+    let load = job.load();
+    match is_meant(&load.tgt, &load.tgt_type, minion.id.as_str()) {
+        Ok(true) if minion.jobs().claim(&load.jid) => executor.submit(master, job),
+        Ok(true) => debug!(jid = %load.jid, "this job was taken already"),
+        Ok(false) => debug!(jid = %load.jid, "not for this minion"),
+        Err(error) => warn!(jid = %load.jid, "a job was dropped: {}", chain(&error)),
+    }
+}
+
+/// `process_count_max`, within our own bound.
+fn job_places(opts: &Map) -> usize {
+    let configured = opts
+        .get("process_count_max")
+        .and_then(Value::as_i64)
+        .unwrap_or(-1);
+    usize::try_from(configured)
+        .ok()
+        .filter(|&count| count > 0)
+        .unwrap_or(JOBS_RUNNING_MAX)
+}
+
+/// What the minion does of its own accord: the mine, and its sign of life.
+async fn own_work(minion: Arc<Minion>) {
+    tokio::join!(update_mine(&minion), say_alive(&minion));
+}
+
+async fn update_mine(minion: &Arc<Minion>) {
+    let enabled = minion.opts.get("mine_enabled").is_none_or(Value::is_true);
+    let minutes = minion
+        .opts
+        .get("mine_interval")
+        .and_then(Value::as_i64)
+        .unwrap_or(60);
+    let Some(period) = minutes_to_duration(minutes).filter(|_| enabled) else {
+        return;
+    };
+    let mut jids = JidClock::new();
+    let mut ticks = interval_at(Instant::now() + MINE_FIRST, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        executor::run_own(minion, jids.next(unix_micros()), "mine.update").await;
+    }
+}
+
+/// `ping_interval`: an event to every master, which keeps connections through
+/// firewalls alive and tells a master that this minion is there.
+async fn say_alive(minion: &Arc<Minion>) {
+    let minutes = minion
+        .opts
+        .get("ping_interval")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    let Some(period) = minutes_to_duration(minutes) else {
+        return;
+    };
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for master in 0..minion.masters.len() {
+            let minion = Arc::clone(minion);
+            tokio::spawn(async move {
+                let Some(master) = minion.masters.get(master) else {
+                    return;
+                };
+                let ping = event_request(&minion, "minion_ping", "ping".into());
+                if let Err(error) = master.channel.request(ping, minion.patience).await {
+                    warn!(
+                        master = master.name,
+                        "the master does not answer a ping: {error}"
+                    );
+                }
+            });
+        }
+    }
+}
+
+fn minutes_to_duration(minutes: i64) -> Option<Duration> {
+    let minutes = u64::try_from(minutes).ok().filter(|&minutes| minutes > 0)?;
+    minutes.checked_mul(60).map(Duration::from_secs)
+}
+
+/// Lets running jobs come to their end and their returns go out.
+async fn drain(minion: &Minion) {
+    let ended = async {
+        loop {
+            let next = minion.job_ended.notified();
+            let outstanding = minion.outstanding.load(Ordering::Relaxed);
+            if outstanding == 0 {
+                return;
+            }
+            info!(outstanding, "waiting for jobs and their returns");
+            next.await;
+        }
+    };
+    if timeout(DRAIN_TIMEOUT, ended).await.is_err() {
+        let jobs = minion.jobs();
+        for (jid, job) in jobs.all_running() {
+            warn!(%jid, "ended with the minion");
+            job.cancel.signal(nix::libc::SIGTERM);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A minion's judgement of sign-in replies: a master made of the same
+//! primitives answers rightly, and then wrongly in every way there is.
+
+use std::sync::LazyLock;
+
+use halite_crypto::{
+    Crypticle, EncAlgo, HashType, PrivateKey, PublicKey, SigAlgo, SymmetricKey, fingerprint_path,
+    master_sign,
+};
+use halite_minion::core::link::SignInFailure;
+use halite_minion::core::publication::{Opener, PublicationError};
+use halite_minion::core::sign_in::{Attempt, Credentials, Identity, SignInError, Trust};
+use halite_proto::auth::{AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply};
+use halite_proto::publish::{Publication, PublishLoad};
+use halite_proto::{Jid, Map, MinionId, Nonce};
+
+static MINION: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate(2048).unwrap());
+static MASTER: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate(2048).unwrap());
+static OTHER: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate(2048).unwrap());
+
+const ENC: EncAlgo = EncAlgo::OaepSha1;
+const SIG: SigAlgo = SigAlgo::Pkcs1v15Sha1;
+
+fn identity() -> Identity {
+    Identity::new(MinionId::parse("web1").unwrap(), MINION.clone()).unwrap()
+}
+
+fn trust() -> Trust {
+    Trust {
+        known: None,
+        signing_key: None,
+        always_verify_signature: false,
+        finger: None,
+        hash_type: HashType::Sha256,
+        open_mode: false,
+        enc_algo: ENC,
+        sig_algo: SIG,
+    }
+}
+
+fn pem(key: &PrivateKey) -> String {
+    key.public().unwrap().clean_pem().unwrap()
+}
+
+fn knows(key: &PrivateKey) -> Trust {
+    Trust {
+        known: Some(pem(key)),
+        ..trust()
+    }
+}
+
+/// What a master with `key` grants for a request.
+fn grant(key: &PrivateKey, request: &AuthRequest) -> AuthGrant {
+    let minion = PublicKey::from_pem(&request.public_key).unwrap();
+    let (publish, session) = (SymmetricKey::generate(), SymmetricKey::generate());
+    let seal = |text: &str| minion.encrypt(ENC, text.as_bytes()).unwrap();
+    AuthGrant {
+        public_key: pem(key),
+        publish_port: 4505,
+        pub_sig: None,
+        token: request
+            .token
+            .as_ref()
+            .and_then(|token| key.decrypt(ENC, token).ok())
+            .map(|token| minion.encrypt(ENC, token.expose()).unwrap()),
+        aes: seal(publish.expose()),
+        session: seal(session.expose()),
+        sig: key.sign_publish_key(publish.expose()).unwrap(),
+        nonce: request.nonce.clone(),
+        extra: Map::new(),
+    }
+}
+
+fn signed(key: &PrivateKey, reply: &AuthReply) -> Vec<u8> {
+    let load = reply.encode().unwrap();
+    let sig = key.sign(SIG, &load).unwrap();
+    SignedAuthReply { load, sig }.encode().unwrap()
+}
+
+/// One sign-in of a minion with `trust` at a master with `key`, whose grant
+/// `change` may spoil.
+fn sign_in(
+    trust: &Trust,
+    key: &PrivateKey,
+    change: impl FnOnce(&mut AuthGrant),
+) -> Result<Credentials, SignInError> {
+    let identity = identity();
+    let nonce = Nonce::from_random([7; 16]);
+    let (attempt, request) = Attempt::new(&identity, trust, nonce, None, Map::new()).unwrap();
+    let mut grant = grant(key, &request);
+    change(&mut grant);
+    let reply = signed(key, &AuthReply::Accepted(Box::new(grant)));
+    attempt.conclude(&identity, trust, &reply)
+}
+
+fn refusal(trust: &Trust, key: &PrivateKey, refusal: AuthRefusal) -> SignInError {
+    let identity = identity();
+    let nonce = Nonce::from_random([7; 16]);
+    let (attempt, request) = Attempt::new(&identity, trust, nonce, None, Map::new()).unwrap();
+    let reply = signed(key, &AuthReply::Refused(refusal, request.nonce));
+    attempt.conclude(&identity, trust, &reply).err().unwrap()
+}
+
+#[track_caller]
+fn assert_error(result: Result<Credentials, SignInError>, expected: fn(&SignInError) -> bool) {
+    let error = result.err().expect("the reply was believed");
+    assert!(expected(&error), "{error:?}");
+}
+
+#[test]
+fn first_contact_trusts_and_later_contact_checks() {
+    let credentials = sign_in(&trust(), &MASTER, |_| {}).unwrap();
+    assert_eq!(credentials.master_pem, pem(&MASTER));
+    assert_eq!(credentials.publish_port, 4505);
+    sign_in(&knows(&MASTER), &MASTER, |_| {}).unwrap();
+}
+
+#[test]
+fn another_master_key_is_refused_unless_open_mode() {
+    let result = sign_in(&knows(&OTHER), &MASTER, |_| {});
+    assert_error(result, |error| {
+        matches!(error, SignInError::MasterKeyChanged { .. })
+    });
+    let open = Trust {
+        open_mode: true,
+        ..knows(&OTHER)
+    };
+    sign_in(&open, &MASTER, |_| {}).unwrap();
+}
+
+#[test]
+fn a_known_master_has_to_return_the_token() {
+    let result = sign_in(&knows(&MASTER), &MASTER, |grant| grant.token = None);
+    assert_error(result, |error| matches!(error, SignInError::Token));
+    let result = sign_in(&knows(&MASTER), &MASTER, |grant| {
+        let other = SymmetricKey::generate();
+        let minion = MINION.public().unwrap();
+        grant.token = Some(minion.encrypt(ENC, other.expose().as_bytes()).unwrap());
+    });
+    assert_error(result, |error| matches!(error, SignInError::Token));
+}
+
+#[test]
+fn replies_to_other_requests_are_refused() {
+    let result = sign_in(&trust(), &MASTER, |grant| {
+        grant.nonce = Some(Nonce::from_random([8; 16]));
+    });
+    assert_error(result, |error| matches!(error, SignInError::Nonce));
+    let result = sign_in(&trust(), &MASTER, |grant| grant.nonce = None);
+    assert_error(result, |error| matches!(error, SignInError::Nonce));
+}
+
+#[test]
+fn keys_that_the_master_did_not_vouch_for_are_refused() {
+    let result = sign_in(&trust(), &MASTER, |grant| {
+        grant.sig = MASTER.sign_publish_key("another key").unwrap();
+    });
+    assert_error(result, |error| matches!(error, SignInError::Signature));
+    let result = sign_in(&trust(), &MASTER, |grant| grant.session = grant.sig.clone());
+    assert_error(result, |error| {
+        matches!(error, SignInError::Key { .. } | SignInError::Symmetric(_))
+    });
+}
+
+#[test]
+fn a_reply_signed_by_somebody_else_is_refused() {
+    let identity = identity();
+    let trust = knows(&MASTER);
+    let nonce = Nonce::from_random([7; 16]);
+    let (attempt, request) = Attempt::new(&identity, &trust, nonce, None, Map::new()).unwrap();
+    let reply = AuthReply::Accepted(Box::new(grant(&MASTER, &request)));
+    let result = attempt.conclude(&identity, &trust, &signed(&OTHER, &reply));
+    assert_error(result, |error| matches!(error, SignInError::Signature));
+}
+
+#[test]
+fn refusals_are_told_apart_and_must_be_signed_by_a_known_master() {
+    let known = knows(&MASTER);
+    for (from_master, failure) in [
+        (AuthRefusal::Pending, SignInFailure::Pending),
+        (AuthRefusal::Rejected, SignInFailure::Rejected),
+        (AuthRefusal::Full, SignInFailure::Full),
+    ] {
+        assert_eq!(refusal(&known, &MASTER, from_master).failure(), failure);
+        assert_eq!(refusal(&trust(), &MASTER, from_master).failure(), failure);
+        let forged = refusal(&known, &OTHER, from_master);
+        assert!(matches!(forged, SignInError::Signature), "{forged:?}");
+    }
+}
+
+#[test]
+fn an_unsigned_reply_is_a_downgrade() {
+    let identity = identity();
+    let nonce = Nonce::from_random([7; 16]);
+    let (attempt, request) = Attempt::new(&identity, &trust(), nonce, None, Map::new()).unwrap();
+    let inner = grant(&MASTER, &request).to_map();
+    let packed = halite_proto::msgpack::pack_wire(&inner.into()).unwrap();
+    let result = attempt.conclude(&identity, &trust(), &packed);
+    assert_error(result, |error| matches!(error, SignInError::Signature));
+}
+
+#[test]
+fn the_fingerprint_is_compared_before_anything_is_trusted() {
+    let finger = fingerprint_path(pem(&MASTER).as_bytes(), HashType::Sha256);
+    let right = Trust {
+        finger: Some(finger.to_uppercase()),
+        ..trust()
+    };
+    sign_in(&right, &MASTER, |_| {}).unwrap();
+    assert_error(sign_in(&right, &OTHER, |_| {}), |error| {
+        matches!(error, SignInError::Finger { .. })
+    });
+}
+
+#[test]
+fn a_signed_master_key_replaces_the_known_one() {
+    let signing = OTHER.public().unwrap();
+    let trust = Trust {
+        signing_key: Some(signing),
+        ..knows(&OTHER)
+    };
+    let sign = |grant: &mut AuthGrant| {
+        let text = master_sign::sign_master_key(&OTHER, SIG, &grant.public_key).unwrap();
+        grant.pub_sig = Some(text);
+    };
+    sign_in(&trust, &MASTER, sign).unwrap();
+    let result = sign_in(&trust, &MASTER, |_| {});
+    assert_error(result, |error| {
+        matches!(error, SignInError::SigningConfig(_))
+    });
+    let result = sign_in(&trust, &MASTER, |grant| {
+        let text = master_sign::sign_master_key(&MASTER, SIG, &grant.public_key).unwrap();
+        grant.pub_sig = Some(text);
+    });
+    assert_error(result, |error| matches!(error, SignInError::PubSig));
+    assert_error(sign_in(&knows(&MASTER), &MASTER, sign), |error| {
+        matches!(error, SignInError::SigningConfig(_))
+    });
+}
+
+#[test]
+fn garbage_is_an_error() {
+    for garbage in [
+        &b""[..],
+        b"\xc1",
+        b"\x80",
+        b"\xa8bad load",
+        b"\x93\x01\x02\x03",
+    ] {
+        let identity = identity();
+        let nonce = Nonce::from_random([7; 16]);
+        let (attempt, _) = Attempt::new(&identity, &trust(), nonce, None, Map::new()).unwrap();
+        assert!(attempt.conclude(&identity, &trust(), garbage).is_err());
+    }
+}
+
+fn publication(key: &PrivateKey, crypticle: &Crypticle, serial: u64) -> Publication {
+    let jid = Jid::parse("20261120141841939742").unwrap();
+    let mut load = PublishLoad::new("test.ping".into(), Vec::new(), "*".into(), "glob", jid);
+    load.serial = Some(serial);
+    let load = crypticle.seal(&load.encode().unwrap(), None);
+    let sig = key.sign(SIG, &load).unwrap();
+    Publication {
+        load,
+        sig_algo: Some(SIG.name().to_owned()),
+        sig: Some(sig),
+    }
+}
+
+#[test]
+fn only_authentic_new_publications_become_jobs() {
+    let crypticle = Crypticle::new(&SymmetricKey::generate());
+    let master = MASTER.public().unwrap();
+    let mut opener = Opener::new(crypticle.clone(), master, false);
+    let mut open = |publication: &Publication| opener.open(&publication.encode().unwrap());
+    let good = publication(&MASTER, &crypticle, 5);
+    assert_eq!(open(&good).unwrap().load().fun.one(), Some("test.ping"));
+    assert!(matches!(open(&good), Err(PublicationError::Replayed)));
+    let late = publication(&MASTER, &crypticle, 4);
+    assert!(matches!(open(&late), Err(PublicationError::Replayed)));
+    let forged = publication(&OTHER, &crypticle, 6);
+    assert!(matches!(open(&forged), Err(PublicationError::Signature)));
+    let other_key = Crypticle::new(&SymmetricKey::generate());
+    let stale = publication(&MASTER, &other_key, 7);
+    assert!(matches!(open(&stale), Err(PublicationError::NotAuthentic)));
+    let unsigned = Publication {
+        sig: None,
+        sig_algo: None,
+        ..publication(&MASTER, &crypticle, 8)
+    };
+    assert!(open(&unsigned).is_ok());
+    let master = MASTER.public().unwrap();
+    let mut strict = Opener::new(crypticle, master, true);
+    let result = strict.open(&unsigned.encode().unwrap());
+    assert!(matches!(result, Err(PublicationError::Unsigned)));
+    assert!(matches!(
+        strict.open(b"\xc1"),
+        Err(PublicationError::Frame(_))
+    ));
+}

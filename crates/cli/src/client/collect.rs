@@ -1,0 +1,307 @@
+//! Gathering the returns of one job: who is expected, who has returned, who is
+//! asked whether it still works, and when to stop waiting.
+//!
+//! A machine without clock and sockets; the times are those of Salt's
+//! `get_iter_returns` (`salt/client/__init__.py`, 3008.5). Invariant: after
+//! [`Output::Done`] every minion that was expected has been reported exactly
+//! once, as returned or as missing.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use halite_proto::{Jid, Map, Value};
+
+/// How long to wait for whom.
+#[derive(Clone, Debug)]
+pub struct CollectOptions {
+    /// The job.
+    pub jid: Jid,
+    /// The minions that the master expects to return.
+    pub minions: Vec<String>,
+    /// Ids that were asked for and are not known to the master.
+    pub missing: Vec<String>,
+    /// How long to wait for a sign of life of each minion.
+    pub timeout: Duration,
+    /// How long to wait for answers about who is still working.
+    pub gather_job_timeout: Duration,
+    /// Masters below this one may name more minions, within this time.
+    pub syndic_wait: Option<Duration>,
+}
+
+/// What a minion returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// Who returned: the minion, or one of its resources.
+    pub id: String,
+    /// What.
+    pub value: Value,
+    /// The outputter it asks for.
+    pub out: Option<String>,
+    /// The return code: a number, or a map from function to number.
+    pub retcode: Value,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Show this.
+    Return(Return),
+    /// Ask these minions whether they work on the job, and report with
+    /// [`Collector::asked`]. Only those with accepted keys can be asked.
+    Ask(Vec<String>),
+    /// Show that this minion did not return.
+    Missing(String),
+    /// The master refused after all.
+    Refused,
+    /// There is nothing more to wait for.
+    Done,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Collector {
+    jid: Jid,
+    timeout: Duration,
+    gather_job_timeout: Duration,
+    syndic_wait: Option<Duration>,
+    expected: BTreeSet<String>,
+    unknown: BTreeSet<String>,
+    found: BTreeSet<String>,
+    /// Until when each minion has time.
+    deadlines: BTreeMap<String, Instant>,
+    /// When to ask next, or to stop asking.
+    window_ends: Instant,
+    /// Until when masters below may name minions.
+    syndics_until: Option<Instant>,
+    /// Someone may be working: true at first, so that everyone is asked once.
+    working: bool,
+    /// The question is on its way.
+    asking: bool,
+    /// The job that asks.
+    question: Option<Jid>,
+    outputs: VecDeque<Output>,
+    finished: bool,
+}
+
+impl Collector {
+    /// Begins waiting.
+    pub fn new(now: Instant, options: CollectOptions) -> Self {
+        let mut collector = Self {
+            jid: options.jid,
+            timeout: options.timeout,
+            gather_job_timeout: options.gather_job_timeout,
+            syndic_wait: options.syndic_wait,
+            expected: options.minions.into_iter().collect(),
+            unknown: options.missing.into_iter().collect(),
+            found: BTreeSet::new(),
+            deadlines: BTreeMap::new(),
+            window_ends: now + options.timeout,
+            syndics_until: options.syndic_wait.map(|wait| now + wait),
+            working: true,
+            asking: false,
+            question: None,
+            outputs: VecDeque::new(),
+            finished: false,
+        };
+        collector.start_deadlines(now);
+        collector
+    }
+
+    /// The beginning that the tags of interesting events have.
+    pub fn tag_prefix(jid: &Jid) -> String {
+        format!("salt/job/{jid}")
+    }
+
+    /// Whether an event with this tag may matter.
+    pub fn wants(&self, tag: &str) -> bool {
+        tag.starts_with(&Self::tag_prefix(&self.jid))
+            || (self.syndic_wait.is_some() && is_syndic_tag(tag, &self.jid))
+            || self
+                .question
+                .as_ref()
+                .is_some_and(|question| tag.starts_with(&Self::tag_prefix(question)))
+    }
+
+    /// Takes an event from the bus; others than this job's are ignored.
+    pub fn event(&mut self, now: Instant, tag: &str, data: &Map) {
+        if self.finished {
+            return;
+        }
+        if let Some(rest) = tag.strip_prefix(&Self::tag_prefix(&self.jid)) {
+            self.job_event(rest, data);
+        } else if self.syndic_wait.is_some() && is_syndic_tag(tag, &self.jid) {
+            self.names(data);
+        } else if let Some(question) = &self.question
+            && tag.starts_with(&Self::tag_prefix(question))
+        {
+            self.answer(now, data);
+        }
+        self.start_deadlines(now);
+    }
+
+    /// The question was published as the job `question`, or could not be.
+    pub fn asked(&mut self, now: Instant, question: Option<Jid>) {
+        self.asking = false;
+        self.working = false;
+        self.question = question;
+        self.window_ends = now + self.gather_job_timeout;
+        if let Some(wait) = self.syndic_wait {
+            self.window_ends += wait;
+        }
+    }
+
+    /// What to do now.
+    pub fn poll(&mut self, now: Instant) -> Option<Output> {
+        if let Some(output) = self.outputs.pop_front() {
+            return Some(output);
+        }
+        if self.finished {
+            return None;
+        }
+        if self.is_complete(now) {
+            self.finish();
+        } else if !self.asking && now >= self.window_ends {
+            if self.working {
+                self.asking = true;
+                return Some(Output::Ask(self.pending().map(str::to_owned).collect()));
+            }
+            if self
+                .pending()
+                .all(|id| self.deadlines.get(id).is_none_or(|end| now >= *end))
+            {
+                self.finish();
+            }
+        }
+        self.outputs.pop_front()
+    }
+
+    /// When to poll again if nothing happens before; never while a question is
+    /// on its way.
+    pub fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        if self.finished || self.asking {
+            return None;
+        }
+        if now < self.window_ends {
+            let syndics = self
+                .syndics_until
+                .filter(|until| now < *until && self.all_found());
+            return Some(syndics.map_or(self.window_ends, |until| until.min(self.window_ends)));
+        }
+        self.pending()
+            .filter_map(|id| self.deadlines.get(id))
+            .copied()
+            .max()
+    }
+
+    fn job_event(&mut self, rest: &str, data: &Map) {
+        if data.contains_key("error") {
+            self.outputs.push_back(Output::Refused);
+            return;
+        }
+        if data.contains_key("minions") {
+            self.names(data);
+            return;
+        }
+        let is_return = rest.starts_with("/ret/");
+        let (true, Some(value)) = (is_return, data.get("return")) else {
+            return;
+        };
+        let resource = data.get("resource_id").filter(|id| id.is_true());
+        let Some(id) = resource.or_else(|| data.get("id")).and_then(Value::as_str) else {
+            return;
+        };
+        if !self.found.insert(id.to_owned()) {
+            tracing::debug!(id, jid = %self.jid, "this return was here before");
+            return;
+        }
+        self.outputs.push_back(Output::Return(Return {
+            id: id.to_owned(),
+            value: value.clone(),
+            out: data.get("out").and_then(Value::as_str).map(str::to_owned),
+            retcode: data.get("retcode").cloned().unwrap_or(Value::Int(0)),
+        }));
+    }
+
+    /// More minions are expected, more are not known.
+    fn names(&mut self, data: &Map) {
+        self.expected.extend(texts(data.get("minions")));
+        self.unknown.extend(texts(data.get("missing")));
+    }
+
+    /// A minion's answer to the question whether it works on the job.
+    fn answer(&mut self, now: Instant, data: &Map) {
+        if data.contains_key("minions") {
+            self.expected.extend(texts(data.get("minions")));
+            return;
+        }
+        let (Some(id), Some(answer)) = (data.get("id").and_then(Value::as_str), data.get("return"))
+        else {
+            return;
+        };
+        if data
+            .get("retcode")
+            .and_then(Value::as_int)
+            .is_some_and(|code| code > 0)
+        {
+            tracing::error!(id, "this minion cannot say whether it works on the job");
+            self.expected.remove(id);
+            return;
+        }
+        let running = match answer {
+            Value::Map(map) => map.get("return").unwrap_or(answer).is_true(),
+            _ => false,
+        };
+        if running {
+            self.expected.insert(id.to_owned());
+            self.deadlines.insert(id.to_owned(), now + self.timeout);
+            self.working = true;
+        }
+    }
+
+    fn start_deadlines(&mut self, now: Instant) {
+        for id in self.expected.difference(&self.found) {
+            if !self.deadlines.contains_key(id) {
+                self.deadlines.insert(id.clone(), now + self.timeout);
+            }
+        }
+    }
+
+    fn pending(&self) -> impl Iterator<Item = &str> {
+        self.expected.difference(&self.found).map(String::as_str)
+    }
+
+    fn all_found(&self) -> bool {
+        self.pending().next().is_none()
+    }
+
+    fn is_complete(&self, now: Instant) -> bool {
+        match self.syndics_until {
+            None => self.all_found(),
+            Some(until) => self.all_found() && !self.expected.is_empty() && now >= until,
+        }
+    }
+
+    fn finish(&mut self) {
+        self.finished = true;
+        let missing = self.expected.iter().chain(&self.unknown);
+        let missing: BTreeSet<&String> = missing.filter(|id| !self.found.contains(*id)).collect();
+        let missing = missing.into_iter().cloned().map(Output::Missing);
+        self.outputs.extend(missing);
+        self.outputs.push_back(Output::Done);
+    }
+}
+
+fn is_syndic_tag(tag: &str, jid: &Jid) -> bool {
+    tag.starts_with("syndic/") && tag.ends_with(&format!("/{jid}"))
+}
+
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let items = list.and_then(Value::as_list).unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Why a command did not reach the minions.
+
+use std::path::PathBuf;
+
+use halite_proto::{MessageError, PackError, UnpackError};
+use halite_transport::ipc::ConnectError;
+use halite_transport::zeromq::RequestError;
+use thiserror::Error;
+
+use super::NodegroupError;
+
+/// Why a command did not reach the minions. The texts that Salt has are Salt's.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// There is no sign of a master on this machine.
+    #[error("The salt master could not be contacted. Is master running?")]
+    NotRunning {
+        /// Where the sign should be.
+        sock_dir: PathBuf,
+    },
+    /// The master's event bus cannot be reached.
+    #[error("The salt master could not be contacted. Is master running?")]
+    Bus {
+        /// Why not.
+        source: ConnectError,
+    },
+    /// The master did not answer.
+    #[error("{}", unanswered(.0))]
+    Unanswered(#[from] RequestError),
+    /// The caller is not who they say, or may not do this.
+    #[error("{0}")]
+    Denied(String),
+    /// The master could not do it.
+    #[error("{0}")]
+    Refused(String),
+    /// The master answered with nothing.
+    #[error(
+        "Failed to authenticate! This is most likely because this user is not permitted to \
+         execute commands, but there is a small possibility that a disk error occurred (check \
+         disk/inode usage)."
+    )]
+    Nothing,
+    /// The target names a group that is not there.
+    #[error(transparent)]
+    Nodegroup(#[from] NodegroupError),
+    /// The command does not fit a message.
+    #[error("the command is too large")]
+    TooLarge(#[source] PackError),
+    /// What came back is no message.
+    #[error("the master's answer cannot be read")]
+    Reply(#[source] UnpackError),
+    /// What came back is not an answer to a command.
+    #[error("the master's answer makes no sense")]
+    ReplyFields(#[source] MessageError),
+    /// The event bus was lost.
+    #[error("the master went away before all minions had returned")]
+    Lost,
+}
+
+fn unanswered(error: &RequestError) -> String {
+    match error {
+        RequestError::NoAnswer { .. } | RequestError::NotConnected { .. } => {
+            "Salt request timed out. The master is not responding. You may need to run your \
+             command with `--async` in order to bypass the congested event bus. With `--async`, \
+             the CLI tool will print the job id (jid) and exit immediately without listening for \
+             responses. You can then use `salt-run jobs.lookup_jid` to look up the results of the \
+             job in the job cache later."
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
+}

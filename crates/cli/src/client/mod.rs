@@ -1,0 +1,266 @@
+//! Commanding minions through the master on this machine.
+//!
+//! The proof of who commands is the content of a key file; the command goes to
+//! the master's request port in the clear, and the returns come over its event
+//! bus. Invariant: the bus is connected before a command is sent, so no return
+//! can be missed.
+
+mod caller;
+pub mod collect;
+mod connected;
+mod error;
+mod nodegroup;
+mod session;
+mod settings;
+
+use std::time::Duration;
+
+use halite_crypto::Secret;
+use halite_proto::clear::{Credentials, PublishReply, PublishRequest};
+use halite_proto::envelope::RequestEnvelope;
+use halite_proto::msgpack::unpack_wire;
+use halite_proto::publish::FunSpec;
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_transport::ipc::EventSubscriber;
+use halite_transport::zeromq::{Requester, RequesterOptions};
+
+pub use caller::Caller;
+pub use error::ClientError;
+pub use nodegroup::{NodegroupError, Nodegroups};
+pub use session::{Report, Session};
+pub use settings::{ClientSettings, SettingsError};
+
+/// A command for minions.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The target: text, or a list of ids.
+    pub target: Value,
+    /// The kind of target.
+    pub target_kind: String,
+    /// The function or functions.
+    pub function: FunSpec,
+    /// The arguments.
+    pub arguments: Vec<Value>,
+    /// Returners, separated by commas.
+    pub returners: String,
+    /// Options that go along, by Salt's names.
+    pub options: Map,
+}
+
+/// A command that the master has sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The job.
+    pub jid: Jid,
+    /// Who should return.
+    pub minions: Vec<String>,
+    /// Who was named and is not known.
+    pub missing: Vec<String>,
+}
+
+/// The way to the master of this machine.
+pub struct LocalClient {
+    settings: ClientSettings,
+    caller: Caller,
+    key: Secret<String>,
+    requester: Requester,
+}
+
+impl LocalClient {
+    /// Makes a client; nothing is connected before it is needed.
+    pub fn new(settings: ClientSettings, caller: Caller) -> Self {
+        let key = caller.read_key(&settings.cachedir, &settings.user);
+        let requester = Requester::connect(settings.master.clone(), RequesterOptions::default());
+        Self {
+            settings,
+            caller,
+            key,
+            requester,
+        }
+    }
+
+    /// What the client knows of the configuration.
+    pub fn settings(&self) -> &ClientSettings {
+        &self.settings
+    }
+
+    /// Sends a command and does not wait for returns. `timeout` is how long
+    /// the master has to answer.
+    ///
+    /// # Errors
+    /// When no master answers, or it refuses. `Ok(None)`: no minion is meant.
+    pub async fn publish(
+        &mut self,
+        job: &Job,
+        timeout: Duration,
+    ) -> Result<Option<Published>, ClientError> {
+        self.check_running()?;
+        let request = self.request(job, timeout)?;
+        let mut reply = self.ask(&request, timeout).await?;
+        if reply == PublishReply::Nothing {
+            // The key may have changed since it was read.
+            let key = self
+                .caller
+                .read_key(&self.settings.cachedir, &self.settings.user);
+            if key.expose() != self.key.expose() {
+                self.key = key;
+                let request = self.request(job, timeout)?;
+                reply = self.ask(&request, timeout).await?;
+            }
+        }
+        published(reply)
+    }
+
+    /// Sends a command and waits for the returns, `timeout` for each sign of
+    /// life.
+    ///
+    /// # Errors
+    /// When no master answers, or it refuses. `Ok(None)`: no minion is meant.
+    pub async fn start(
+        &mut self,
+        job: &Job,
+        timeout: Duration,
+    ) -> Result<Option<Session<'_>>, ClientError> {
+        self.check_running()?;
+        let bus = EventSubscriber::connect(&self.settings.event_pub)
+            .await
+            .map_err(|source| ClientError::Bus { source })?;
+        let Some(published) = self.publish(job, timeout).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Session::new(self, bus, published, timeout)))
+    }
+
+    /// Asks some minions whether they work on the job; the job that asks, or
+    /// nothing where nobody could be asked.
+    async fn ask_working(&self, jid: &Jid, minions: &[String]) -> Option<Jid> {
+        let accepted: Vec<Value> = minions
+            .iter()
+            .filter(|id| self.is_accepted(id))
+            .map(|id| Value::from(id.as_str()))
+            .collect();
+        if accepted.is_empty() {
+            return None;
+        }
+        let job = Job {
+            target: Value::List(accepted),
+            target_kind: "list".to_owned(),
+            function: FunSpec::One("saltutil.find_job".to_owned()),
+            arguments: vec![Value::from(jid)],
+            returners: String::new(),
+            options: Map::from([("delimiter", ":")]),
+        };
+        let timeout = self.settings.gather_job_timeout;
+        let reply = match self.request(&job, timeout) {
+            Ok(request) => self.ask(&request, timeout).await,
+            Err(error) => Err(error),
+        };
+        match reply.and_then(published) {
+            Ok(published) => published.map(|published| published.jid),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "could not ask who is still working on the job");
+                None
+            }
+        }
+    }
+
+    /// Only ids with accepted keys can be asked. Who may not read the keys
+    /// asks everyone.
+    fn is_accepted(&self, id: &str) -> bool {
+        let Ok(id) = MinionId::parse(id) else {
+            return false;
+        };
+        let file = self.settings.accepted_dir().join(id.as_str());
+        match std::fs::symlink_metadata(file) {
+            Ok(_) => true,
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+
+    fn check_running(&self) -> Result<(), ClientError> {
+        let mark = self.settings.running_mark();
+        if self.settings.ipc_is_tcp || mark.exists() {
+            Ok(())
+        } else {
+            Err(ClientError::NotRunning {
+                sock_dir: self.settings.sock_dir.clone(),
+            })
+        }
+    }
+
+    fn request(&self, job: &Job, timeout: Duration) -> Result<PublishRequest, ClientError> {
+        let nodegroups = Nodegroups {
+            groups: &self.settings.nodegroups,
+            file: &self.settings.conf_file,
+        };
+        let (target, kind) = match (job.target_kind.as_str(), &job.target) {
+            ("nodegroup", Value::Str(name)) => (nodegroups.expand(name)?.into(), "compound"),
+            ("compound", Value::Str(text)) => (nodegroups.expand_in(text)?.into(), "compound"),
+            (kind, target) => (target.clone(), kind),
+        };
+        let mut returners = job.returners.clone();
+        if !self.settings.ext_job_cache.is_empty() {
+            if !returners.is_empty() {
+                returners.push(',');
+            }
+            returners.push_str(&self.settings.ext_job_cache);
+        }
+        let to = self
+            .settings
+            .syndic_wait
+            .map(|_| Value::from(timeout.as_secs()));
+        Ok(PublishRequest {
+            tgt: target,
+            tgt_type: kind.to_owned(),
+            fun: job.function.clone(),
+            arg: job.arguments.clone(),
+            credentials: Credentials {
+                key: Some(self.key.expose().clone()),
+                ..Credentials::default()
+            },
+            ret: returners,
+            jid: None,
+            kwargs: job.options.clone(),
+            user: Some(self.caller.name.clone()),
+            to,
+            extra: Map::new(),
+        })
+    }
+
+    async fn ask(
+        &self,
+        request: &PublishRequest,
+        timeout: Duration,
+    ) -> Result<PublishReply, ClientError> {
+        let envelope = RequestEnvelope::clear(request.to_map());
+        let packed = envelope.encode().map_err(ClientError::TooLarge)?;
+        let reply = self.requester.request(packed, timeout).await?;
+        let reply = unpack_wire(&reply).map_err(ClientError::Reply)?;
+        PublishReply::from_value(reply).map_err(ClientError::ReplyFields)
+    }
+}
+
+fn published(reply: PublishReply) -> Result<Option<Published>, ClientError> {
+    match reply {
+        PublishReply::Accepted {
+            jid,
+            minions,
+            missing,
+        } => Ok(Some(Published {
+            jid,
+            minions: minions.into_iter().map(String::from).collect(),
+            missing,
+        })),
+        PublishReply::NoMinions { error } => {
+            tracing::debug!(error, "the master found nobody");
+            Ok(None)
+        }
+        PublishReply::Denied(error) => Err(ClientError::Denied(error.message)),
+        PublishReply::Error(text) => Err(ClientError::Refused(text)),
+        PublishReply::Refused(refusal) => Err(ClientError::Refused(halite_output::python::str(
+            &refusal.to_value(),
+        ))),
+        PublishReply::Nothing => Err(ClientError::Nothing),
+    }
+}

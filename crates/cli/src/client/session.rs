@@ -1,0 +1,197 @@
+//! Waiting for the returns of one command.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use halite_proto::Jid;
+use halite_transport::ipc::{BusEvent, EventSubscriber};
+
+use super::collect::{CollectOptions, Collector, Output, Return};
+use super::{ClientError, LocalClient, Published, connected};
+
+/// Pause before the bus is tried again after it was lost.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What is known of one minion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// It returned.
+    Returned(Return),
+    /// It did not; the text says so to people.
+    Missing {
+        /// Who.
+        id: String,
+        /// What to say.
+        text: String,
+    },
+}
+
+/// A command whose returns are waited for.
+pub struct Session<'a> {
+    client: &'a LocalClient,
+    published: Published,
+    collector: Collector,
+    bus: Option<EventSubscriber>,
+    question: Option<Pin<Box<dyn Future<Output = Option<Jid>> + 'a>>>,
+    connected: Option<connected::Connected>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        client: &'a LocalClient,
+        bus: EventSubscriber,
+        published: Published,
+        timeout: Duration,
+    ) -> Self {
+        let settings = client.settings();
+        let collector = Collector::new(
+            Instant::now(),
+            CollectOptions {
+                jid: published.jid.clone(),
+                minions: published.minions.clone(),
+                missing: published.missing.clone(),
+                timeout,
+                gather_job_timeout: settings.gather_job_timeout,
+                syndic_wait: settings.syndic_wait,
+            },
+        );
+        Self {
+            client,
+            published,
+            collector,
+            bus: Some(bus),
+            question: None,
+            connected: None,
+        }
+    }
+
+    /// The job, and who should return.
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// The next minion's return, or that it is missing; `None` when every
+    /// minion was reported.
+    ///
+    /// # Errors
+    /// When the master refused after all.
+    pub async fn next(&mut self) -> Result<Option<Report>, ClientError> {
+        loop {
+            match self.collector.poll(Instant::now()) {
+                Some(Output::Return(value)) => return Ok(Some(Report::Returned(value))),
+                Some(Output::Missing(id)) => {
+                    if let Some(report) = self.missing(id) {
+                        return Ok(Some(report));
+                    }
+                }
+                Some(Output::Ask(ids)) => {
+                    let client = self.client;
+                    let jid = self.published.jid.clone();
+                    self.question = Some(Box::pin(
+                        async move { client.ask_working(&jid, &ids).await },
+                    ));
+                }
+                Some(Output::Refused) => {
+                    return Err(ClientError::Denied(
+                        "Authorization error occurred".to_owned(),
+                    ));
+                }
+                Some(Output::Done) => return Ok(None),
+                None => self.wait().await,
+            }
+        }
+    }
+
+    /// Waits until there is something to poll for.
+    async fn wait(&mut self) {
+        let now = Instant::now();
+        let timeout = self.collector.next_timeout(now);
+        let timer = async {
+            match timeout {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let question = async {
+            match &mut self.question {
+                Some(question) => question.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            event = next_event(&mut self.bus, &self.client.settings().event_pub) => {
+                self.event(&event);
+            }
+            answer = question => {
+                self.question = None;
+                self.collector.asked(Instant::now(), answer);
+            }
+            () = timer => {}
+        }
+    }
+
+    fn event(&mut self, event: &BusEvent) {
+        // Most events of a busy bus are others'; only ours are unpacked.
+        if !self.collector.wants(event.tag()) {
+            return;
+        }
+        match event.unpack() {
+            Ok(unpacked) => {
+                let now = Instant::now();
+                self.collector
+                    .event(now, unpacked.tag.as_str(), &unpacked.data);
+            }
+            Err(error) => tracing::warn!(%error, tag = event.tag(), "cannot read an event"),
+        }
+    }
+
+    /// What to say of a missing minion; nothing of a master below this one.
+    fn missing(&mut self, id: String) -> Option<Report> {
+        let settings = self.client.settings();
+        let connected = self
+            .connected
+            .get_or_insert_with(|| connected::Connected::read(settings));
+        let text = if connected.is_surely_not(&id) {
+            "Minion did not return. [Not connected]".to_owned()
+        } else if settings.syndic_dir.join(&id).exists() {
+            return None;
+        } else {
+            format!(
+                "Minion did not return. [No response]\nThe minions may not have all finished \
+                 running and any remaining minions will return upon completion. To look up the \
+                 return data for this job later, run the following command:\n\nsalt-run \
+                 jobs.lookup_jid {}",
+                self.published.jid
+            )
+        };
+        Some(Report::Missing { id, text })
+    }
+}
+
+/// The next event; a bus that is lost is tried again until it is back.
+async fn next_event(
+    bus: &mut Option<EventSubscriber>,
+    endpoint: &halite_transport::Endpoint,
+) -> BusEvent {
+    loop {
+        match bus {
+            Some(connected) => match connected.next().await {
+                Ok(Some(event)) => return event,
+                Ok(None) => {
+                    tracing::warn!("the master closed the event bus; trying again");
+                    *bus = None;
+                }
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "the event bus is lost; trying again");
+                    *bus = None;
+                }
+            },
+            None => {
+                tokio::time::sleep(RECONNECT_PAUSE).await;
+                *bus = EventSubscriber::connect(endpoint).await.ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The options of `salt-master` and `salt-minion`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser};
+
+use super::{CommonOptions, LogLevel, LoggingOptions, Program};
+
+/// What daemons have in common.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DaemonOptions {
+    /// Options of every program.
+    #[command(flatten)]
+    pub common: CommonOptions,
+
+    /// Run in the background.
+    #[arg(short, long)]
+    pub daemon: bool,
+
+    /// The file that holds the process's id.
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    pub pid_file: Option<PathBuf>,
+
+    /// The user to run as.
+    #[arg(short, long, allow_hyphen_values = true)]
+    pub user: Option<String>,
+
+    /// Accepted for Salt's sake: the daemon is one process and restarts
+    /// nothing.
+    #[arg(long)]
+    pub disable_keepalive: bool,
+
+    /// Check the configuration and exit.
+    #[arg(long)]
+    pub check: bool,
+
+    /// How much is logged to the console.
+    #[arg(short, long, value_name = "LEVEL", help_heading = "Logging Options")]
+    pub log_level: Option<LogLevel>,
+
+    /// The other options of logging.
+    #[command(flatten)]
+    pub logging: LoggingOptions,
+
+    /// Words that belong to no option.
+    #[arg(value_name = "WORD", hide = true)]
+    pub words: Vec<String>,
+}
+
+/// Controls the minions.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "salt-master",
+    override_usage = "salt-master [options]",
+    disable_version_flag = true,
+    args_override_self = true,
+    infer_long_args = true
+)]
+pub struct MasterOptions {
+    /// What daemons have in common.
+    #[command(flatten)]
+    pub daemon: DaemonOptions,
+}
+
+/// Receives commands from its masters.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "salt-minion",
+    override_usage = "salt-minion [options]",
+    disable_version_flag = true,
+    args_override_self = true,
+    infer_long_args = true
+)]
+pub struct MinionOptions {
+    /// What daemons have in common.
+    #[command(flatten)]
+    pub daemon: DaemonOptions,
+}
+
+impl Program for MasterOptions {
+    const NAME: &'static str = "salt-master";
+
+    fn common(&self) -> &CommonOptions {
+        &self.daemon.common
+    }
+}
+
+impl Program for MinionOptions {
+    const NAME: &'static str = "salt-minion";
+
+    fn common(&self) -> &CommonOptions {
+        &self.daemon.common
+    }
+}

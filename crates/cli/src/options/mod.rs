@@ -1,0 +1,23 @@
+//! The options of the programs, in the groups that Salt has them in
+//! (`salt/utils/parsers.py`, 3008.5).
+//!
+//! Options stand anywhere among the words; what follows `--` is only words.
+//! Invariant: an option that is known but not honoured ends the program with a
+//! line that says so; none is silently ignored.
+
+mod call;
+mod daemon;
+mod groups;
+mod key;
+mod salt;
+mod usage;
+
+pub use call::CallOptions;
+pub use daemon::{DaemonOptions, MasterOptions, MinionOptions};
+pub use groups::{
+    CommonOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions, OutputOptions,
+    ParseOptions,
+};
+pub use key::{KeyAction, KeyOptions};
+pub use salt::{SaltOptions, TargetOptions};
+pub use usage::{Program, Stop, parse};

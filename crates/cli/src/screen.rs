@@ -1,0 +1,115 @@
+//! Standard output and error: the only place that writes to them.
+//!
+//! A reader that goes away (`| head`) ends the output silently, as people
+//! expect of a filter; it is no error of the command.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Whether to colour, as the options and the configuration say it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ColorWish {
+    /// `--force-color`.
+    pub force: bool,
+    /// `--no-color`, or `color: False` in the configuration.
+    pub never: bool,
+}
+
+impl ColorWish {
+    /// Whether to colour: forced, or wished for by a terminal. `no_color` is
+    /// the variable `NO_COLOR`, which counts if it is set and not empty.
+    pub fn decide(self, is_terminal: bool, no_color: Option<&str>) -> bool {
+        let refused = self.never || no_color.is_some_and(|value| !value.is_empty());
+        self.force || (is_terminal && !refused)
+    }
+}
+
+/// Where a program's texts go.
+pub struct Screen<'a> {
+    out: Box<dyn Write + 'a>,
+    err: Box<dyn Write + 'a>,
+    is_terminal: bool,
+}
+
+impl Screen<'static> {
+    /// The process's own standard output and error.
+    pub fn standard() -> Self {
+        let out = io::stdout();
+        let is_terminal = out.is_terminal();
+        Self {
+            out: Box::new(out),
+            err: Box::new(io::stderr()),
+            is_terminal,
+        }
+    }
+}
+
+impl<'a> Screen<'a> {
+    /// Texts go to these writers, which are no terminal.
+    pub fn to_writers(out: impl Write + 'a, err: impl Write + 'a) -> Self {
+        Self {
+            out: Box::new(out),
+            err: Box::new(err),
+            is_terminal: false,
+        }
+    }
+
+    /// Whether standard output is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Writes a line.
+    pub fn line(&mut self, text: &str) {
+        self.text(&format!("{text}\n"));
+    }
+
+    /// Writes a rendered value: nothing at all if it is empty.
+    pub fn rendered(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.line(text);
+        }
+    }
+
+    /// Writes text as it is and shows it at once.
+    pub fn text(&mut self, text: &str) {
+        // A closed pipe is the reader's wish; nothing could be done about the
+        // rest.
+        let _ = self.out.write_all(text.as_bytes());
+        let _ = self.out.flush();
+    }
+
+    /// Writes a line to standard error.
+    pub fn error_line(&mut self, text: &str) {
+        self.error_text(&format!("{text}\n"));
+    }
+
+    /// Writes text as it is to standard error.
+    pub fn error_text(&mut self, text: &str) {
+        let _ = self.err.write_all(text.as_bytes());
+        let _ = self.err.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_respect_pipes_options_and_the_environment() {
+        let wish = ColorWish::default();
+        assert!(wish.decide(true, None));
+        assert!(wish.decide(true, Some("")));
+        assert!(!wish.decide(false, None));
+        assert!(!wish.decide(true, Some("1")));
+        let never = ColorWish {
+            never: true,
+            ..wish
+        };
+        assert!(!never.decide(true, None));
+        let force = ColorWish {
+            force: true,
+            never: true,
+        };
+        assert!(force.decide(false, Some("1")));
+    }
+}

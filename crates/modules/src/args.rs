@@ -1,6 +1,7 @@
 //! Arguments that came as text: `name=value`, and values in YAML's notation.
 
 use halite_proto::Value;
+use halite_yaml::Node;
 
 /// Reads `name=value`: a name of word characters, dots and dashes that does
 /// not start with a digit, one `=`, and a value without line breaks.
@@ -41,6 +42,7 @@ pub fn yamlify(text: &str) -> Value {
     match value {
         Value::Map(_) if !text.starts_with('{') => as_text(),
         Value::List(_) if !text.starts_with('[') => as_text(),
+        Value::Nil if trimmed == "---" => as_text(),
         // A comment was cut off.
         Value::Str(_) if text.contains('#') => as_text(),
         Value::Str(ref loaded) if loaded.is_empty() && trimmed == "|" => as_text(),
@@ -49,10 +51,7 @@ pub fn yamlify(text: &str) -> Value {
 }
 
 fn load(text: &str) -> Option<Value> {
-    Some(match text {
-        "true" | "True" => Value::Bool(true),
-        "false" | "False" => Value::Bool(false),
-        "null" => Value::Nil,
-        _ => text.parse().map_or_else(|_| Value::from(text), Value::Int),
-    })
+    halite_yaml::load(text, "argument")
+        .ok()
+        .map(Node::into_value)
 }

@@ -45,6 +45,12 @@ impl<'a> Call<'a> {
         self.bound.get(name).unwrap_or(&Value::Nil)
     }
 
+    /// The parameter `name`, or else the keyword argument that a function with
+    /// `**kwargs` was given; nothing if there is neither.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.bound.get(name).or_else(|| self.bound.kwargs.get(name))
+    }
+
     /// Whether the caller gave `name`.
     pub fn is_given(&self, name: &str) -> bool {
         self.bound.is_given(name)

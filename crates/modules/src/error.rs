@@ -16,7 +16,7 @@ pub enum CallError {
     #[error("{0}")]
     Arguments(String),
     /// Anything else, named as Python names it, since users search for it.
-    #[error("{kind}: {message}")]
+    #[error("{kind}{}{message}", if message.is_empty() { "" } else { ": " })]
     Exception {
         /// The exception's class.
         kind: &'static str,

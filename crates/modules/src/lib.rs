@@ -14,6 +14,7 @@ mod modules;
 pub mod python;
 mod registry;
 mod run;
+mod shlex;
 mod signature;
 
 pub use call::Call;

@@ -1,4 +1,11 @@
 //! Every limit of the modules, with what happens at it.
 
 /// How deep functions may call each other; deeper is a `RecursionError`.
-pub const CALL_DEPTH_MAX: u32 = 64;
+pub(crate) const CALL_DEPTH_MAX: u32 = 64;
+
+/// Steps of `test.collatz`; a longer sequence is an error.
+pub(crate) const COLLATZ_STEPS_MAX: usize = 100_000;
+
+/// Seconds that a login shell has to say what environment it sets; slower
+/// logins do without.
+pub(crate) const LOGIN_ENV_SECONDS_MAX: u64 = 10;

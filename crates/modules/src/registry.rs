@@ -75,6 +75,40 @@ impl Function {
         name
     }
 
+    /// The documentation as `sys.doc` shows it: set off by blank lines and
+    /// indented, with an example of the call.
+    pub fn doc_text(&self) -> String {
+        let mut text = String::from("\n");
+        for line in self.doc.lines() {
+            if !line.trim().is_empty() {
+                text.push_str("    ");
+                text.push_str(line.trim_end());
+            }
+            text.push('\n');
+        }
+        let example = self.example();
+        text.push_str(&format!(
+            "\n    CLI Example:\n\n        salt '*' {}{example}\n    ",
+            self.name
+        ));
+        text
+    }
+
+    /// The arguments that must be given, in the notation of usage lines.
+    fn example(&self) -> String {
+        let signature = self.parse_signature().unwrap_or_default();
+        let required = signature
+            .params
+            .iter()
+            .filter(|param| param.default.is_none())
+            .map(|param| format!(" <{}>", param.name));
+        let rest = signature
+            .varargs
+            .iter()
+            .map(|name| format!(" [{name} ...]"));
+        required.chain(rest).collect()
+    }
+
     /// The parsed signature.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ pub enum Failure {
         /// In which way.
         error: CallError,
         /// The function's documentation, which goes with wrong arguments.
-        doc: &'static str,
+        doc: String,
     },
 }
 
@@ -80,7 +80,7 @@ pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Jo
         Err(error) => {
             tracing::debug!(fun, %error, "the function failed");
             let text = failure_text(function, &error);
-            let doc = function.doc;
+            let doc = function.doc_text();
             Outcome::failed(text, Failure::Call { error, doc })
         }
     }
@@ -163,13 +163,8 @@ fn split(function: &Function, args: &[Value], load: &Map) -> Result<(Vec<Value>,
         }
     }
     if !invalid.is_empty() {
-        let which = if invalid.len() == 1 {
-            "The following keyword arguments are not valid: "
-        } else {
-            "The following keyword arguments are not valid: "
-        };
         return Err(CallError::Invocation(format!(
-            "{which}{}",
+            "The following keyword arguments are not valid: {}",
             invalid.join(", ")
         )));
     }
@@ -226,7 +221,7 @@ fn failure_text(function: &Function, error: &CallError) -> String {
         }
         CallError::Exception { .. } => format!(
             "The minion function caused an exception: Traceback (most recent call last):\n  \
-             {fun}\n{error}\n"
+             File \"halite\", in {fun}\n{error}\n"
         ),
         CallError::Ended(signal) => format!("ERROR: the job was ended by signal {signal}"),
     }

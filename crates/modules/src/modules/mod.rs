@@ -2,7 +2,9 @@
 
 use crate::registry::Module;
 
+mod cmd;
 mod test;
+mod versions;
 
 /// All modules, sorted by name.
-pub(crate) static MODULES: &[Module] = &[test::MODULE];
+pub(crate) static MODULES: &[Module] = &[cmd::MODULE, test::MODULE];

@@ -13,6 +13,7 @@ pub mod event;
 mod fields;
 pub mod ids;
 pub mod limits;
+pub mod map;
 pub mod msgpack;
 pub mod pillar;
 pub mod publish;

@@ -5,11 +5,9 @@
 //! bytes are two things here although the wire has one family for both
 //! (`Value::text_or_bytes` is where they part). Maps keep their order.
 
-use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use indexmap::IndexMap;
-use indexmap::map::{IntoIter, Iter, IterMut};
+pub use crate::map::Map;
 
 /// A value of any kind that Salt's peers exchange.
 #[derive(Clone, Debug, Default)]
@@ -234,201 +232,20 @@ impl<T: Into<Self>> From<Option<T>> for Value {
     }
 }
 
-/// An ordered map from values to values. A key given twice keeps its first
-/// place and its last value, as in Python.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Map(IndexMap<Value, Value>);
-
-impl Map {
-    /// An empty map.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// An empty map with room for `capacity` entries.
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self(IndexMap::with_capacity(capacity))
-    }
-
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Puts `value` under `key`; an old value is returned.
-    pub fn insert(&mut self, key: impl Into<Value>, value: impl Into<Value>) -> Option<Value> {
-        self.0.insert(key.into(), value.into())
-    }
-
-    /// The value under the text `key`.
-    pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.get(&StrKey(key))
-    }
-
-    /// The value under the text `key`, to change.
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
-        self.0.get_mut(&StrKey(key))
-    }
-
-    /// The value under a key of any kind.
-    pub fn get_value(&self, key: &Value) -> Option<&Value> {
-        self.0.get(key)
-    }
-
-    /// Whether there is an entry under the text `key`.
-    pub fn contains_key(&self, key: &str) -> bool {
-        self.0.contains_key(&StrKey(key))
-    }
-
-    /// Takes out the entry under the text `key`; the others keep their order.
-    pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.0.shift_remove(&StrKey(key))
-    }
-
-    /// The value under `key`, put there from `default` if it was missing.
-    pub fn get_or_insert_with(
-        &mut self,
-        key: impl Into<Value>,
-        default: impl FnOnce() -> Value,
-    ) -> &mut Value {
-        self.0.entry(key.into()).or_insert_with(default)
-    }
-
-    /// The entries in order.
-    pub fn iter(&self) -> Iter<'_, Value, Value> {
-        self.0.iter()
-    }
-
-    /// The entries in order, values to change.
-    pub fn iter_mut(&mut self) -> IterMut<'_, Value, Value> {
-        self.0.iter_mut()
-    }
-
-    /// The keys in order.
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = &Value> {
-        self.0.keys()
-    }
-
-    /// The values in order.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
-        self.0.values()
-    }
-
-    /// Keeps the entries for which `keep` is true.
-    pub fn retain(&mut self, keep: impl FnMut(&Value, &mut Value) -> bool) {
-        self.0.retain(keep);
-    }
-}
-
-impl fmt::Debug for Map {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.0.iter()).finish()
-    }
-}
-
-impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
-    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        Self(
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        )
-    }
-}
-
-impl<K: Into<Value>, V: Into<Value>> Extend<(K, V)> for Map {
-    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        self.0.extend(
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into())),
-        );
-    }
-}
-
-impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Map {
-    fn from(entries: [(K, V); N]) -> Self {
-        entries.into_iter().collect()
-    }
-}
-
-impl IntoIterator for Map {
-    type Item = (Value, Value);
-    type IntoIter = IntoIter<Value, Value>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
-impl<'a> IntoIterator for &'a Map {
-    type Item = (&'a Value, &'a Value);
-    type IntoIter = Iter<'a, Value, Value>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
-    }
-}
-
-/// Looks a text key up without allocating a `Value` for it.
-struct StrKey<'a>(&'a str);
-
-impl Hash for StrKey<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        std::mem::discriminant(&STR).hash(state);
-        self.0.hash(state);
-    }
-}
-
-impl indexmap::Equivalent<Value> for StrKey<'_> {
-    fn equivalent(&self, key: &Value) -> bool {
-        key.as_str() == Some(self.0)
-    }
-}
-
-static STR: Value = Value::Str(String::new());
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn text_keys_are_found_without_allocating_one() {
-        let map = Map::from([("a", Value::from(1)), ("b", Value::from("x"))]);
-        assert_eq!(map.get("b"), Some(&Value::from("x")));
-        assert_eq!(map.get("c"), None);
-    }
-
-    #[test]
-    fn a_repeated_key_keeps_its_place_and_takes_the_last_value() {
-        let map: Map = [("a", 1), ("b", 2), ("a", 3)].into_iter().collect();
-        let entries: Vec<_> = map.into_iter().collect();
-        assert_eq!(
-            entries,
-            [
-                (Value::from("a"), Value::from(3)),
-                (Value::from("b"), Value::from(2))
-            ]
-        );
-    }
-
-    #[test]
-    fn removing_keeps_the_order_of_the_rest() {
-        let mut map = Map::from([("a", 1), ("b", 2), ("c", 3)]);
-        map.remove("a");
-        let keys: Vec<_> = map.keys().filter_map(Value::as_str).collect();
-        assert_eq!(keys, ["b", "c"]);
-    }
-
-    #[test]
     fn bytes_that_are_text_become_text() {
         assert_eq!(Value::text_or_bytes(b"abc".to_vec()), Value::from("abc"));
         assert_eq!(Value::text_or_bytes(vec![0xff]), Value::Bytes(vec![0xff]));
+    }
+
+    #[test]
+    fn a_float_equals_itself_and_only_itself() {
+        assert_eq!(Value::Float(f64::NAN), Value::Float(f64::NAN));
+        assert_ne!(Value::Float(1.0), Value::Int(1));
+        assert_ne!(Value::Bool(true), Value::Int(1));
     }
 }

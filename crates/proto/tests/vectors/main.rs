@@ -1,6 +1,11 @@
 //! Everything that real Salt packed is read as it meant it, and what does not
 //! depend on randomness is packed again to the same bytes.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a vector that cannot be read is a failed test"
+)]
+
 mod auth;
 mod events;
 mod msgpack;

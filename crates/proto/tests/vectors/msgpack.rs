@@ -60,7 +60,7 @@ fn long_strings_have_the_headers_of_salt() {
                 .collect();
             assert_eq!(got, header, "{key} of {count}");
             assert_eq!(packed.len(), header.len() / 2 + count);
-            assert_eq!(unpack_modern(&packed).is_ok(), true);
+            assert!(unpack_modern(&packed).is_ok());
             assert_eq!(unpack_wire(&packed), Ok(object));
         }
     }

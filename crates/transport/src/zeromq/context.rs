@@ -1,9 +1,11 @@
 //! The library's context: one per process, with one I/O thread.
 
-use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 static CONTEXT: Mutex<Option<tmq::Context>> = Mutex::new(None);
 
@@ -15,10 +17,10 @@ pub(super) fn context() -> tmq::Context {
     slot.get_or_insert_with(tmq::Context::new).clone()
 }
 
-/// Waits until every closed socket has sent what it lingers for and its port
-/// and file are free, at most for `limit`. Call it last, when all sockets are
-/// closed; a later socket starts a new context. Returns whether all is done.
-pub fn terminate(limit: Duration) -> bool {
+/// Waits until every socket that was dropped has sent what it lingers for and
+/// its port and file are free, at most for `limit`. To be called last; a later
+/// socket starts a new context. Returns whether all is done.
+pub async fn terminate(limit: Duration) -> bool {
     let context = CONTEXT
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -26,7 +28,7 @@ pub fn terminate(limit: Duration) -> bool {
     let Some(mut context) = context else {
         return true;
     };
-    let (done, wait) = mpsc::channel();
+    let (done, wait) = oneshot::channel();
     // The library's call cannot be interrupted; at the limit its thread is left.
     let spawned = thread::Builder::new()
         .name("zmq-terminate".to_owned())
@@ -34,5 +36,5 @@ pub fn terminate(limit: Duration) -> bool {
             let _ = context.destroy();
             let _ = done.send(());
         });
-    spawned.is_ok() && wait.recv_timeout(limit).is_ok()
+    spawned.is_ok() && matches!(timeout(limit, wait).await, Ok(Ok(())))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tmq::pull::{Pull, pull};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tracing::error;
 
 use super::bind::bind;
@@ -43,6 +44,7 @@ pub struct Puller {
     messages: mpsc::Receiver<Vec<u8>>,
     counters: Arc<Counters>,
     endpoints: Vec<Endpoint>,
+    task: JoinHandle<()>,
 }
 
 impl Puller {
@@ -67,8 +69,8 @@ impl Puller {
             messages: sender,
             counters: Arc::clone(&counters),
         };
-        tokio::spawn(owner.run());
         Ok(Self {
+            task: tokio::spawn(owner.run()),
             messages,
             counters,
             endpoints: bound.endpoints,
@@ -88,6 +90,13 @@ impl Puller {
     /// What happened so far.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
+    }
+
+    /// Takes no more messages, and closes.
+    pub async fn close(self) {
+        let Self { messages, task, .. } = self;
+        drop(messages);
+        let _ = task.await;
     }
 }
 

@@ -7,7 +7,8 @@
 /// takes, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 100 * 1024 * 1024;
 
-/// Deepest nesting of lists and maps, as in Salt's packer.
+/// Deepest nesting of lists and maps. Salt's readers stop at about a thousand,
+/// and nothing that is meant comes near.
 pub const DEPTH_MAX: usize = 512;
 
 /// Most values (list items, map keys and map values) in one message.

@@ -94,7 +94,7 @@ pub fn jid_to_micros(jid: &Jid) -> Option<u64> {
 }
 
 /// A job id's moment for people: `2024, Feb 29 12:34:56.789012`. Empty where
-/// its digits are no date and time, as Salt has it.
+/// its digits are no date and time.
 pub fn jid_to_text(jid: &Jid) -> String {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

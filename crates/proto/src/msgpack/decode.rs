@@ -130,7 +130,7 @@ pub fn unpack_with(bytes: &[u8], reading: Reading, limits: &Limits) -> Result<Va
         });
     }
     let mut reader = Reader::new(bytes, reading, limits);
-    let value = reader.value(0)?;
+    let value = reader.value()?;
     match bytes.len() - reader.at {
         0 => Ok(value),
         left => Err(UnpackError::Trailing {
@@ -166,6 +166,29 @@ struct Reader<'a> {
     reading: Reading,
     limits: &'a Limits,
     items: usize,
+    /// Lists and maps that are not complete, the innermost last: nesting takes
+    /// room here and not on the thread's stack.
+    open: Vec<Open>,
+}
+
+/// A list or a map of which some parts were read.
+enum Open {
+    List {
+        items: Vec<Value>,
+        left: usize,
+    },
+    Map {
+        map: Map,
+        key: Option<Value>,
+        left: usize,
+    },
+}
+
+/// What begins at a position.
+enum Head {
+    Whole(Value),
+    List(usize),
+    Map(usize),
 }
 
 impl<'a> Reader<'a> {
@@ -176,45 +199,117 @@ impl<'a> Reader<'a> {
             reading,
             limits,
             items: 0,
+            open: Vec::new(),
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, UnpackError> {
+    fn value(&mut self) -> Result<Value, UnpackError> {
+        loop {
+            let start = self.at;
+            let whole = match self.head()? {
+                Head::Whole(value) => value,
+                Head::List(left) => {
+                    self.enter(start, left, 1, "list")?;
+                    let items = Vec::with_capacity(left.min(PREALLOCATED_MAX));
+                    if left > 0 {
+                        self.open.push(Open::List { items, left });
+                        continue;
+                    }
+                    Value::List(items)
+                }
+                Head::Map(left) => {
+                    self.enter(start, left, 2, "dict")?;
+                    let map = Map::with_capacity(left.min(PREALLOCATED_MAX));
+                    if left > 0 {
+                        let key = None;
+                        self.open.push(Open::Map { map, key, left });
+                        continue;
+                    }
+                    Value::Map(map)
+                }
+            };
+            if let Some(value) = self.attach(whole) {
+                return Ok(value);
+            }
+        }
+    }
+
+    /// Puts a value where it belongs; gives the outermost one once it is whole.
+    fn attach(&mut self, mut value: Value) -> Option<Value> {
+        loop {
+            value = match self.open.last_mut() {
+                None => return Some(value),
+                Some(Open::List { items, left }) => {
+                    items.push(value);
+                    *left -= 1;
+                    if *left > 0 {
+                        return None;
+                    }
+                    Value::List(std::mem::take(items))
+                }
+                Some(Open::Map { map, key, left }) => {
+                    let Some(key) = key.take() else {
+                        *key = Some(value);
+                        return None;
+                    };
+                    map.insert(key, value);
+                    *left -= 1;
+                    if *left > 0 {
+                        return None;
+                    }
+                    Value::Map(std::mem::take(map))
+                }
+            };
+            self.open.pop();
+        }
+    }
+
+    /// Checks what a list or map of `len` parts of `width` values may not be.
+    fn enter(
+        &mut self,
+        start: usize,
+        len: usize,
+        width: usize,
+        kind: &'static str,
+    ) -> Result<(), UnpackError> {
+        if let Some(Open::Map { key: None, .. }) = self.open.last() {
+            return Err(UnpackError::BadKey { at: start, kind });
+        }
+        if self.open.len() >= self.limits.depth_max {
+            return Err(UnpackError::TooDeep {
+                at: start,
+                max: self.limits.depth_max,
+            });
+        }
+        // Each value has at least one byte: a length that no bytes follow for
+        // is a message that was cut.
+        let values = len.saturating_mul(width);
+        if values > self.bytes.len().saturating_sub(self.at) {
+            return Err(self.truncated());
+        }
+        self.items = self.items.saturating_add(values);
+        if self.items > self.limits.items_max {
+            return Err(UnpackError::TooManyItems {
+                at: start,
+                max: self.limits.items_max,
+            });
+        }
+        Ok(())
+    }
+
+    fn head(&mut self) -> Result<Head, UnpackError> {
         let start = self.at;
         let [first] = self.array()?;
-        Ok(match first {
+        Ok(Head::Whole(match first {
             0x00..=0x7f => Value::Int(first.into()),
-            0x80..=0x8f => self.map(start, (first & 0x0f).into(), depth)?,
-            0x90..=0x9f => self.list(start, (first & 0x0f).into(), depth)?,
+            0x80..=0x8f => return Ok(Head::Map((first & 0x0f).into())),
+            0x90..=0x9f => return Ok(Head::List((first & 0x0f).into())),
             0xa0..=0xbf => self.str((first & 0x1f).into())?,
+            0xe0..=0xff => Value::Int(i8::from_be_bytes([first]).into()),
             marker::NIL => Value::Nil,
             0xc1 => return Err(UnpackError::Unused { at: start }),
             marker::FALSE => Value::Bool(false),
             marker::TRUE => Value::Bool(true),
-            marker::BIN_8 => {
-                let len = self.len_8()?;
-                self.bin(len)?
-            }
-            marker::BIN_16 => {
-                let len = self.len_16()?;
-                self.bin(len)?
-            }
-            marker::BIN_32 => {
-                let len = self.len_32()?;
-                self.bin(len)?
-            }
-            marker::EXT_8 => {
-                let len = self.len_8()?;
-                self.ext(start, len)?
-            }
-            marker::EXT_16 => {
-                let len = self.len_16()?;
-                self.ext(start, len)?
-            }
-            marker::EXT_32 => {
-                let len = self.len_32()?;
-                self.ext(start, len)?
-            }
             marker::FLOAT_32 => Value::Float(f32::from_be_bytes(self.array()?).into()),
             marker::FLOAT_64 => Value::Float(f64::from_be_bytes(self.array()?)),
             marker::UINT_8 => Value::Int(u8::from_be_bytes(self.array()?).into()),
@@ -230,95 +325,32 @@ impl<'a> Reader<'a> {
             marker::FIX_EXT_4 => self.ext(start, 4)?,
             marker::FIX_EXT_8 => self.ext(start, 8)?,
             marker::FIX_EXT_16 => self.ext(start, 16)?,
-            marker::STR_8 => {
-                let len = self.len_8()?;
-                self.str(len)?
+            marker::BIN_8..=marker::EXT_32 | marker::STR_8..=marker::MAP_32 => {
+                return self.sized(start, first);
             }
-            marker::STR_16 => {
-                let len = self.len_16()?;
-                self.str(len)?
+        }))
+    }
+
+    /// What has its length behind its first byte.
+    fn sized(&mut self, start: usize, first: u8) -> Result<Head, UnpackError> {
+        let len = match first {
+            marker::BIN_8 | marker::EXT_8 | marker::STR_8 => {
+                u8::from_be_bytes(self.array()?).into()
             }
-            marker::STR_32 => {
-                let len = self.len_32()?;
-                self.str(len)?
-            }
-            marker::ARRAY_16 => {
-                let len = self.len_16()?;
-                self.list(start, len, depth)?
-            }
-            marker::ARRAY_32 => {
-                let len = self.len_32()?;
-                self.list(start, len, depth)?
-            }
-            marker::MAP_16 => {
-                let len = self.len_16()?;
-                self.map(start, len, depth)?
-            }
-            marker::MAP_32 => {
-                let len = self.len_32()?;
-                self.map(start, len, depth)?
-            }
-            0xe0..=0xff => Value::Int(i8::from_be_bytes([first]).into()),
+            marker::BIN_16
+            | marker::EXT_16
+            | marker::STR_16
+            | marker::ARRAY_16
+            | marker::MAP_16 => u16::from_be_bytes(self.array()?).into(),
+            _ => usize::try_from(u32::from_be_bytes(self.array()?)).unwrap_or(usize::MAX),
+        };
+        Ok(match first {
+            marker::ARRAY_16 | marker::ARRAY_32 => Head::List(len),
+            marker::MAP_16 | marker::MAP_32 => Head::Map(len),
+            marker::BIN_8 | marker::BIN_16 | marker::BIN_32 => Head::Whole(self.bin(len)?),
+            marker::EXT_8 | marker::EXT_16 | marker::EXT_32 => Head::Whole(self.ext(start, len)?),
+            _ => Head::Whole(self.str(len)?),
         })
-    }
-
-    fn list(&mut self, start: usize, len: usize, depth: usize) -> Result<Value, UnpackError> {
-        self.enter(start, len, 1, depth)?;
-        let mut items = Vec::with_capacity(len.min(PREALLOCATED_MAX));
-        for _ in 0..len {
-            items.push(self.value(depth + 1)?);
-        }
-        Ok(Value::List(items))
-    }
-
-    fn map(&mut self, start: usize, len: usize, depth: usize) -> Result<Value, UnpackError> {
-        self.enter(start, len, 2, depth)?;
-        let mut map = Map::with_capacity(len.min(PREALLOCATED_MAX));
-        for _ in 0..len {
-            let key_at = self.at;
-            let key = self.value(depth + 1)?;
-            if matches!(key, Value::List(_) | Value::Map(_)) {
-                return Err(UnpackError::BadKey {
-                    at: key_at,
-                    kind: key.type_name(),
-                });
-            }
-            let value = self.value(depth + 1)?;
-            map.insert(key, value);
-        }
-        Ok(Value::Map(map))
-    }
-
-    /// Checks the limits for a list or map of `len` parts of `width` values.
-    fn enter(
-        &mut self,
-        start: usize,
-        len: usize,
-        width: usize,
-        depth: usize,
-    ) -> Result<(), UnpackError> {
-        if depth >= self.limits.depth_max {
-            return Err(UnpackError::TooDeep {
-                at: start,
-                max: self.limits.depth_max,
-            });
-        }
-        // A declared length that no bytes follow for is a truncated message;
-        // only values that are there count.
-        let values = len.saturating_mul(width);
-        if values > self.left() {
-            return Err(UnpackError::Truncated {
-                at: self.bytes.len(),
-            });
-        }
-        self.items = self.items.saturating_add(values);
-        if self.items > self.limits.items_max {
-            return Err(UnpackError::TooManyItems {
-                at: start,
-                max: self.limits.items_max,
-            });
-        }
-        Ok(())
     }
 
     fn str(&mut self, len: usize) -> Result<Value, UnpackError> {
@@ -358,19 +390,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn len_8(&mut self) -> Result<usize, UnpackError> {
-        Ok(u8::from_be_bytes(self.array()?).into())
-    }
-
-    fn len_16(&mut self) -> Result<usize, UnpackError> {
-        Ok(u16::from_be_bytes(self.array()?).into())
-    }
-
-    fn len_32(&mut self) -> Result<usize, UnpackError> {
-        let len = u32::from_be_bytes(self.array()?);
-        Ok(usize::try_from(len).unwrap_or(usize::MAX))
-    }
-
     fn array<const N: usize>(&mut self) -> Result<[u8; N], UnpackError> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         match rest.first_chunk() {
@@ -391,10 +410,6 @@ impl<'a> Reader<'a> {
             }
             None => Err(self.truncated()),
         }
-    }
-
-    fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
     }
 
     fn truncated(&self) -> UnpackError {

@@ -1,0 +1,18 @@
+//! What holds for every value and every message: packing and reading undo each
+//! other, and no bytes make a decoder panic.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a property that cannot be checked is a failed test"
+)]
+#![allow(
+    clippy::expect_used,
+    reason = "the decoders are shared with the fuzz targets"
+)]
+
+mod arbitrary;
+#[path = "../../fuzz/decoders.rs"]
+mod decoders;
+mod given;
+mod messages;
+mod values;

@@ -9,9 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
-use openssl::hash::MessageDigest;
-use openssl::pkey::{PKey, Private};
-use openssl::sign::Signer;
+use openssl::hash::{Hasher, MessageDigest};
 use thiserror::Error;
 use zeroize::Zeroize;
 
@@ -103,7 +101,7 @@ pub enum Opened {
 #[derive(Clone)]
 pub struct Crypticle {
     aes_key: Secret<[u8; AES_KEY_BYTES]>,
-    hmac_key: PKey<Private>,
+    hmac: Hmac,
 }
 
 impl Crypticle {
@@ -111,21 +109,16 @@ impl Crypticle {
     pub fn new(key: &SymmetricKey) -> Self {
         // The text was checked when the key was made.
         let bytes = Secret::new(STANDARD.decode(key.expose()).unwrap_or_default());
-        let mut aes_key = [0; AES_KEY_BYTES];
+        let mut aes_key = Secret::new([0; AES_KEY_BYTES]);
         let mut hmac_key = Secret::new([0; HMAC_KEY_BYTES]);
-        for (to, from) in aes_key
-            .iter_mut()
-            .chain(hmac_key.expose_mut())
-            .zip(bytes.expose())
-        {
+        let halves = aes_key.expose_mut().iter_mut().chain(hmac_key.expose_mut());
+        for (to, from) in halves.zip(bytes.expose()) {
             *to = *from;
         }
-        let this = Self {
-            aes_key: Secret::new(aes_key),
-            hmac_key: must(PKey::hmac(hmac_key.expose())),
-        };
-        aes_key.zeroize();
-        this
+        Self {
+            aes_key,
+            hmac: must(Hmac::new(hmac_key.expose())),
+        }
     }
 
     /// Seals a packed object, with the request's nonce if this is a reply.
@@ -162,7 +155,7 @@ impl Crypticle {
         }
         end += context.cipher_final(&mut message[end..])?;
         message.truncate(end);
-        let hmac = self.hmac(&message)?;
+        let hmac = self.hmac.of(&message)?;
         message.extend_from_slice(&hmac);
         Ok(message)
     }
@@ -200,7 +193,7 @@ impl Crypticle {
     /// IV and ciphertext of a message whose HMAC is right.
     fn authentic<'a>(&self, message: &'a [u8]) -> Option<&'a [u8]> {
         let (sealed, found) = message.split_last_chunk::<HMAC_BYTES>()?;
-        let expected = must(self.hmac(sealed));
+        let expected = must(self.hmac.of(sealed));
         (sealed.len() >= BLOCK_BYTES && constant_time_eq(&expected, found)).then_some(sealed)
     }
 
@@ -225,12 +218,43 @@ impl Crypticle {
         };
         attempt().ok()
     }
+}
 
-    fn hmac(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
-        let mut out = [0; HMAC_BYTES];
-        let mut signer = Signer::new(MessageDigest::sha256(), &self.hmac_key)?;
-        signer.sign_oneshot(&mut out, bytes)?;
-        Ok(out)
+/// HMAC-SHA256 with a key that is hashed in once: a message costs two copies
+/// of a digest's state, where the library's own interface would look up and
+/// set up everything again. The library wipes these states when they go.
+#[derive(Clone)]
+struct Hmac {
+    inner: Hasher,
+    outer: Hasher,
+}
+
+impl Hmac {
+    fn new(key: &[u8; HMAC_KEY_BYTES]) -> Result<Self, ErrorStack> {
+        const SHA256_BLOCK_BYTES: usize = 64;
+        let keyed = |pad: u8| {
+            let mut block = Secret::new([pad; SHA256_BLOCK_BYTES]);
+            for (byte, key) in block.expose_mut().iter_mut().zip(key) {
+                *byte ^= key;
+            }
+            let mut hasher = Hasher::new(MessageDigest::sha256())?;
+            hasher.update(block.expose())?;
+            Ok(hasher)
+        };
+        Ok(Self {
+            inner: keyed(0x36)?,
+            outer: keyed(0x5c)?,
+        })
+    }
+
+    fn of(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
+        let mut inner = self.inner.clone();
+        inner.update(bytes)?;
+        let mut outer = self.outer.clone();
+        outer.update(&inner.finish()?)?;
+        let mut hmac = [0; HMAC_BYTES];
+        hmac.copy_from_slice(&outer.finish()?);
+        Ok(hmac)
     }
 }
 
@@ -292,7 +316,7 @@ mod tests {
             context.set_padding(false);
             let mut message = iv.to_vec();
             context.cipher_update_vec(&plain, &mut message).unwrap();
-            let hmac = crypticle.hmac(&message).unwrap();
+            let hmac = crypticle.hmac.of(&message).unwrap();
             message.extend_from_slice(&hmac);
             assert_eq!(crypticle.open(&message, None), Ok(expected), "{last}");
         }

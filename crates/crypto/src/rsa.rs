@@ -6,7 +6,7 @@ use std::fmt;
 use openssl::encrypt::{Decrypter, Encrypter};
 use openssl::error::ErrorStack;
 use openssl::hash::hash;
-use openssl::pkey::{PKey, PKeyRef, Private, Public};
+use openssl::pkey::{PKey, Private, Public};
 use openssl::rsa::{Padding, Rsa};
 use openssl::symm::Cipher;
 use zeroize::Zeroize;
@@ -194,10 +194,12 @@ impl fmt::Debug for PrivateKey {
 }
 
 /// A public key. Clones share the key; all of them may be used at once.
+///
+/// A master parses one per sign-in, so only the library's own form of an RSA
+/// key is made of it, which costs a tenth of the general form.
 #[derive(Clone)]
 pub struct PublicKey {
     rsa: Rsa<Public>,
-    pkey: PKey<Public>,
 }
 
 impl PublicKey {
@@ -209,13 +211,19 @@ impl PublicKey {
         if pem.len() > PEM_BYTES_MAX {
             return Err(KeyError::TooLong { bytes: pem.len() });
         }
-        let pkey = match PKey::public_key_from_pem(pem.as_bytes()) {
-            Ok(pkey) => pkey,
-            Err(error) => from_rsa_label(pem).ok_or_else(|| KeyError::ReadPublic(error.into()))?,
+        let rsa = match Rsa::public_key_from_pem(pem.as_bytes()) {
+            Ok(rsa) => rsa,
+            Err(error) => match from_rsa_label(pem) {
+                Some(rsa) => rsa,
+                None if PKey::public_key_from_pem(pem.as_bytes()).is_ok() => {
+                    return Err(KeyError::NotRsa);
+                }
+                None => return Err(KeyError::ReadPublic(error.into())),
+            },
         };
-        let rsa = pkey.rsa().map_err(|_| KeyError::NotRsa)?;
-        check_bits(pkey.bits())?;
-        Ok(Self { rsa, pkey })
+        let this = Self { rsa };
+        check_bits(this.bits())?;
+        Ok(this)
     }
 
     /// The key as SubjectPublicKeyInfo PEM text with a line end at the end.
@@ -239,7 +247,7 @@ impl PublicKey {
 
     /// Bits of the modulus.
     pub fn bits(&self) -> u32 {
-        self.pkey.bits()
+        self.rsa.n().num_bits().unsigned_abs()
     }
 
     /// Whether `signature` is the private half's over `message`.
@@ -254,7 +262,16 @@ impl PublicKey {
     /// When the message is too long for the key.
     pub fn encrypt(&self, algorithm: EncAlgo, plain: &[u8]) -> Result<Vec<u8>, KeyError> {
         let attempt = || -> Result<Vec<u8>, ErrorStack> {
-            let mut encrypter = Encrypter::new(&self.pkey)?;
+            if algorithm == EncAlgo::OaepSha1 {
+                let mut sealed = vec![0; self.size()];
+                let length = self
+                    .rsa
+                    .public_encrypt(plain, &mut sealed, Padding::PKCS1_OAEP)?;
+                sealed.truncate(length);
+                return Ok(sealed);
+            }
+            let pkey = PKey::from_rsa(self.rsa.clone())?;
+            let mut encrypter = Encrypter::new(&pkey)?;
             encrypter.set_rsa_padding(Padding::PKCS1_OAEP)?;
             encrypter.set_rsa_oaep_md(algorithm.digest())?;
             encrypter.set_rsa_mgf1_md(algorithm.digest())?;
@@ -286,7 +303,7 @@ impl PublicKey {
     }
 
     fn public_decrypt(&self, signature: &[u8], padding: Padding) -> Option<Vec<u8>> {
-        let size = self.pkey.size();
+        let size = self.size();
         if signature.len() != size {
             return None;
         }
@@ -295,12 +312,15 @@ impl PublicKey {
         out.truncate(length);
         Some(out)
     }
+
+    fn size(&self) -> usize {
+        self.rsa.size() as usize
+    }
 }
 
 impl PartialEq for PublicKey {
     fn eq(&self, other: &Self) -> bool {
-        let (this, other): (&PKeyRef<Public>, &PKeyRef<Public>) = (&self.pkey, &other.pkey);
-        this.public_eq(other)
+        self.rsa.n() == other.rsa.n() && self.rsa.e() == other.rsa.e()
     }
 }
 
@@ -314,14 +334,13 @@ impl fmt::Debug for PublicKey {
 
 /// Reads `BEGIN RSA PUBLIC KEY`, whose content is PKCS#1 by the label and
 /// SubjectPublicKeyInfo in some files that Salt reads.
-fn from_rsa_label(pem: &str) -> Option<PKey<Public>> {
+fn from_rsa_label(pem: &str) -> Option<Rsa<Public>> {
     if !pem.contains("RSA PUBLIC KEY") {
         return None;
     }
-    if let Ok(rsa) = Rsa::public_key_from_pem_pkcs1(pem.as_bytes()) {
-        return PKey::from_rsa(rsa).ok();
-    }
-    PKey::public_key_from_pem(pem.replace("RSA ", "").as_bytes()).ok()
+    Rsa::public_key_from_pem_pkcs1(pem.as_bytes())
+        .or_else(|_| Rsa::public_key_from_pem(pem.replace("RSA ", "").as_bytes()))
+        .ok()
 }
 
 fn digest_info(algorithm: SigAlgo, message: &[u8]) -> Vec<u8> {

@@ -44,15 +44,14 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Subscribes to the bus at `path`; `prefixed` where each event comes with
-    /// its length before it.
-    pub fn open(path: &Path, prefixed: bool) -> Result<Self> {
+    /// Subscribes to the bus at `path`.
+    pub fn open(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(path)
             .with_context(|| format!("no event bus at {}", path.display()))?;
         let shared = Arc::new(Shared::default());
         let reader = stream.try_clone()?;
         let heard = Arc::clone(&shared);
-        std::thread::spawn(move || listen(reader, prefixed, &heard));
+        std::thread::spawn(move || listen(reader, &heard));
         Ok(Self { shared, stream })
     }
 
@@ -93,7 +92,8 @@ impl EventLog {
             }
             seen = events.len().max(mark);
             let Some(left) = deadline.checked_sub(begun.elapsed()) else {
-                let tags: Vec<_> = events.iter().map(|event| event.tag.as_str()).collect();
+                let mut tags: Vec<_> = events.iter().map(|event| event.tag.as_str()).collect();
+                tags.dedup();
                 bail!(
                     "gave up after {} s: {what}; events so far: {tags:?}",
                     deadline.as_secs()
@@ -116,7 +116,7 @@ impl Drop for EventLog {
 }
 
 /// Reads until the bus or the log closes the stream.
-fn listen(mut stream: UnixStream, prefixed: bool, heard: &Shared) {
+fn listen(mut stream: UnixStream, heard: &Shared) {
     let mut buffer = Vec::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {
@@ -126,7 +126,7 @@ fn listen(mut stream: UnixStream, prefixed: bool, heard: &Shared) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => return,
         }
-        while let Ok(Some((event, used))) = next(&buffer, prefixed) {
+        while let Ok(Some((event, used))) = next(&buffer) {
             buffer.drain(..used);
             if let Some(event) = event {
                 heard.lock().push(event);
@@ -138,18 +138,23 @@ fn listen(mut stream: UnixStream, prefixed: bool, heard: &Shared) {
 
 /// The first frame of a buffer with its length; the frame is nothing if it
 /// is not an event.
-fn next(buffer: &[u8], prefixed: bool) -> Result<Option<(Option<Event>, usize)>> {
-    let (start, body) = if prefixed {
-        let Some((len, rest)) = buffer.split_first_chunk::<4>() else {
-            return Ok(None);
-        };
-        let len = usize::try_from(u32::from_be_bytes(*len))?;
-        match rest.get(..len) {
-            Some(body) => (4, body),
-            None => return Ok(None),
+///
+/// Salt 3006 puts a length of four bytes before each frame, the later releases
+/// do not. A frame is a map, so its first byte is above any that a sensible
+/// length begins with.
+fn next(buffer: &[u8]) -> Result<Option<(Option<Event>, usize)>> {
+    let (start, body) = match buffer.first() {
+        Some(0x80..) => (0, buffer),
+        _ => {
+            let Some((len, rest)) = buffer.split_first_chunk::<4>() else {
+                return Ok(None);
+            };
+            let len = usize::try_from(u32::from_be_bytes(*len))?;
+            match rest.get(..len) {
+                Some(body) => (4, body),
+                None => return Ok(None),
+            }
         }
-    } else {
-        (0, buffer)
     };
     Ok(Item::unpack_prefix(body)?.map(|(frame, used)| (event_of(&frame), start + used)))
 }

@@ -32,12 +32,6 @@ impl Kind {
             Self::Salt3008 => Some("3008.5"),
         }
     }
-
-    /// Whether the daemons of this kind put a length before each event on
-    /// their bus; the others send a bare stream.
-    pub(crate) const fn events_are_prefixed(self) -> bool {
-        matches!(self, Self::Salt3006)
-    }
 }
 
 impl fmt::Display for Kind {

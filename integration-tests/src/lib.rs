@@ -42,8 +42,9 @@ pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::pss_kib;
 pub use minion::{Minion, MinionPlan};
 pub use net::Address;
+pub use nix::sys::signal::Signal;
 pub use output::Output;
-pub use process::{Daemon, Recipe, family, run};
+pub use process::{Daemon, Recipe, family, run, terminate};
 pub use settings::Settings;
 pub use wait::{SHORT, START, until};
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::event_log::EventLog;
 use crate::fleet::Fleet;
 use crate::kind::{Kind, Program, Programs};
+use crate::memory::pss_kib;
 use crate::net::Address;
 use crate::output::Output;
 use crate::process::{Daemon, Recipe, run};
@@ -214,6 +215,11 @@ impl Master {
         &mut self.daemon
     }
 
+    /// What all its processes take together, in KiB.
+    pub fn memory_kib(&self) -> Result<u64> {
+        pss_kib(&self.daemon.processes()?)
+    }
+
     /// Its ports.
     pub fn address(&self) -> &Address {
         &self.address
@@ -300,30 +306,39 @@ impl Master {
         Ok(())
     }
 
+    /// Waits until it answers, whoever started it: one that went to the
+    /// background is no child of ours.
+    pub fn wait_answers(&self) -> Result<()> {
+        until("the master to answer", START, || {
+            Ok(self.answers().then_some(()))
+        })
+    }
+
     fn wait_ready(&mut self) -> Result<()> {
+        let bus = self.dir.join("run/master_event_pub.ipc");
+        let events = until("the master to answer", START, || {
+            self.daemon.check_runs()?;
+            Ok(self.answers().then(|| EventLog::open(&bus).ok()).flatten())
+        })?;
+        self.events = Some(events);
+        Ok(())
+    }
+
+    /// Whether requests are answered, subscribers are let in, and the local
+    /// programs find the sign that the master is up.
+    fn answers(&self) -> bool {
         let ping = Item::map([
             ("enc", Item::from("clear")),
             ("load", Item::map([("cmd", Item::from("ping"))])),
             ("version", Item::from(3)),
         ])
         .pack();
-        let bus = self.dir.join("run/master_event_pub.ipc");
-        let marker = self.dir.join("run/publish_pull.ipc");
-        let prefixed = self.kind.events_are_prefixed();
-        let events = until("the master to answer", START, || {
-            self.daemon.check_runs()?;
-            let short = Duration::from_secs(2);
-            let answers = Connection::open(self.address.request(), "REQ", short)
-                .and_then(|mut connection| connection.ask(&ping))
-                .is_ok();
-            let publishes =
-                answers && Connection::open(self.address.publish(), "SUB", short).is_ok();
-            Ok((publishes && marker.exists())
-                .then(|| EventLog::open(&bus, prefixed).ok())
-                .flatten())
-        })?;
-        self.events = Some(events);
-        Ok(())
+        let deadline = Duration::from_secs(2);
+        let open = |peer, socket_type| Connection::open(peer, socket_type, deadline);
+        open(self.address.request(), "REQ")
+            .is_ok_and(|mut connection| connection.ask(&ping).is_ok())
+            && open(self.address.publish(), "SUB").is_ok()
+            && self.dir.join("run/publish_pull.ipc").exists()
     }
 }
 
@@ -343,6 +358,14 @@ impl Tools<'_> {
     /// Runs `salt-key`.
     pub fn key(self, args: &[&str]) -> Result<Output> {
         run(&self.recipe(Program::Key, args)?, TOOL_DEADLINE)
+    }
+
+    /// Runs `salt-key` and types `answers` at its prompts.
+    pub fn key_with(self, args: &[&str], answers: &str) -> Result<Output> {
+        run(
+            &self.recipe(Program::Key, args)?.stdin(answers),
+            TOOL_DEADLINE,
+        )
     }
 
     /// Runs `salt-run`.

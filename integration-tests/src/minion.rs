@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::fleet::Fleet;
 use crate::kind::{Kind, Program, Programs};
 use crate::master::{Master, common_settings};
+use crate::memory::pss_kib;
 use crate::output::Output;
 use crate::process::{Daemon, Recipe, run};
 use crate::settings::Settings;
@@ -128,6 +129,11 @@ impl Minion {
     /// Its directory: configuration, `pki`, `cache`, `run`, `log`.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What all its processes take together, in KiB.
+    pub fn memory_kib(&self) -> Result<u64> {
+        pss_kib(&self.daemon.processes()?)
     }
 
     /// The process.

@@ -333,6 +333,20 @@ impl Drop for Daemon {
     }
 }
 
+/// Asks a process of a fleet to stop that has left its parent: one that went to
+/// the background.
+pub fn terminate(pid: i32) -> Result<()> {
+    let marked = fs::read(format!("/proc/{pid}/environ"))?;
+    let prefix = format!("{MARK}=");
+    if !marked
+        .split(|byte| *byte == 0)
+        .any(|entry| entry.starts_with(prefix.as_bytes()))
+    {
+        bail!("process {pid} belongs to no fleet");
+    }
+    kill(Pid::from_raw(pid), Signal::SIGTERM).context("could not send SIGTERM")
+}
+
 /// Ends every process that belongs to the fleet at `home`, whatever became of
 /// its parents.
 pub(crate) fn end_fleet(home: &Path) {

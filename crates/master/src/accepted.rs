@@ -1,0 +1,275 @@
+//! The accepted minion keys, as the gate asks for them on every request.
+//!
+//! Invariant: the answer is what is on disk now. A key that an admin accepts,
+//! rejects or deletes with any tool counts with the next request, because each
+//! one looks at the file's identity before a remembered result is used.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use halite_crypto::{HashType, PublicKey, clean_key, hash_hex};
+use halite_key::{KeyState, KeyStore, TokenCheck};
+use halite_proto::MinionId;
+
+use crate::error::chain;
+use crate::limits::KEY_LISTING_SETTLED;
+
+/// Identity of a file's content: any way of replacing a key changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileMark {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileMark {
+    fn of(meta: &Metadata) -> Self {
+        Self {
+            inode: meta.ino(),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// What is remembered of an accepted key: enough to know it again, not the key.
+#[derive(Clone, Debug)]
+struct Remembered {
+    mark: FileMark,
+    key: KeyMark,
+}
+
+/// Identity of a public key: a digest of its normalised text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyMark(String);
+
+impl KeyMark {
+    /// The identity of a key's text.
+    pub(crate) fn of(pem: &str) -> Self {
+        Self(hash_hex(HashType::Sha256, clean_key(pem).as_bytes()))
+    }
+}
+
+/// An accepted key.
+#[derive(Debug)]
+pub(crate) struct AcceptedKey {
+    /// Which key it is.
+    pub(crate) mark: KeyMark,
+    /// When the file came to be what it is, in Unix seconds.
+    pub(crate) since: i64,
+}
+
+/// The directory of accepted keys, with what was learnt from it.
+#[derive(Debug)]
+pub(crate) struct AcceptedKeys {
+    store: KeyStore,
+    tokens: TokenCheck,
+    dir: PathBuf,
+    keys: Mutex<HashMap<MinionId, Remembered>>,
+    listing: Mutex<Option<(FileMark, Vec<MinionId>)>>,
+}
+
+impl AcceptedKeys {
+    /// The accepted keys of a store.
+    pub(crate) fn new(store: KeyStore) -> Self {
+        Self {
+            dir: store.dir().join(KeyState::Accepted.dir_name()),
+            tokens: TokenCheck::new(store.clone()),
+            store,
+            keys: Mutex::default(),
+            listing: Mutex::default(),
+        }
+    }
+
+    /// The accepted key of a minion.
+    pub(crate) fn get(&self, id: &MinionId) -> Option<AcceptedKey> {
+        let (mark, key) = self.look_up(id)?;
+        Some(AcceptedKey {
+            mark: key,
+            since: mark.changed.0,
+        })
+    }
+
+    /// The accepted public key of a minion itself.
+    pub(crate) fn public_key(&self, id: &MinionId) -> Option<PublicKey> {
+        match self.store.accepted_key(id) {
+            Ok(key) => key,
+            Err(error) => {
+                tracing::error!(minion = %id, "could not use the accepted key: {}", chain(&error));
+                None
+            }
+        }
+    }
+
+    /// Whether `token` proves that the request was made with the accepted key.
+    pub(crate) fn proves(&self, id: &MinionId, token: &[u8]) -> bool {
+        match self.tokens.is_right(id, token) {
+            Ok(right) => right,
+            Err(error) => {
+                tracing::error!(minion = %id, "could not check a token: {}", chain(&error));
+                false
+            }
+        }
+    }
+
+    /// The ids of all accepted keys, sorted.
+    pub(crate) fn list(&self) -> Vec<MinionId> {
+        let Ok(meta) = fs::metadata(&self.dir) else {
+            return Vec::new();
+        };
+        let mark = FileMark::of(&meta);
+        let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, ids)) = &*listing
+            && *at == mark
+        {
+            return ids.clone();
+        }
+        let ids = self.read_dir();
+        // Two changes within one tick of the file system's clock leave the
+        // same mark, so a listing is only kept once the directory has rested.
+        *listing = is_settled(&meta).then(|| (mark, ids.clone()));
+        ids
+    }
+
+    /// Forgets what was learnt of minions that are not accepted any more, and
+    /// names them.
+    pub(crate) fn prune(&self) -> Vec<MinionId> {
+        let known: Vec<MinionId> = self.with_keys(|keys| keys.keys().cloned().collect());
+        known
+            .into_iter()
+            .filter(|id| self.look_up(id).is_none())
+            .collect()
+    }
+
+    fn look_up(&self, id: &MinionId) -> Option<(FileMark, KeyMark)> {
+        let Some(mark) = self.mark_of(id) else {
+            self.with_keys(|keys| keys.remove(id));
+            return None;
+        };
+        let known = self.with_keys(|keys| {
+            keys.get(id)
+                .filter(|known| known.mark == mark)
+                .map(|known| known.key.clone())
+        });
+        if let Some(key) = known {
+            return Some((mark, key));
+        }
+        let pem = self.store.get(KeyState::Accepted, id).ok().flatten()?;
+        let key = KeyMark::of(&pem);
+        let remembered = Remembered {
+            mark,
+            key: key.clone(),
+        };
+        self.with_keys(|keys| keys.insert(id.clone(), remembered));
+        Some((mark, key))
+    }
+
+    /// The mark of the key file; links are not keys.
+    fn mark_of(&self, id: &MinionId) -> Option<FileMark> {
+        let meta = fs::symlink_metadata(self.path(id)).ok()?;
+        meta.is_file().then(|| FileMark::of(&meta))
+    }
+
+    fn read_dir(&self) -> Vec<MinionId> {
+        let mut ids: Vec<MinionId> = fs::read_dir(&self.dir)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| !name.starts_with('.'))
+            .filter_map(|name| MinionId::parse(name).ok())
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The one place where an id becomes a path here; ids cannot leave it.
+    fn path(&self, id: &MinionId) -> PathBuf {
+        self.dir.join(id.as_str())
+    }
+
+    fn with_keys<T>(&self, use_them: impl FnOnce(&mut HashMap<MinionId, Remembered>) -> T) -> T {
+        use_them(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn is_settled(meta: &Metadata) -> bool {
+    let changed = meta.ctime().max(meta.mtime());
+    let Ok(changed) = u64::try_from(changed) else {
+        return true;
+    };
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH + Duration::from_secs(changed))
+        .is_ok_and(|age| age > KEY_LISTING_SETTLED)
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_crypto::PrivateKey;
+
+    use super::*;
+
+    fn id(text: &str) -> MinionId {
+        MinionId::parse(text).unwrap()
+    }
+
+    fn store(dir: &tempfile::TempDir) -> KeyStore {
+        KeyStore::open(dir.path().join("pki"), None).unwrap()
+    }
+
+    #[test]
+    fn a_token_is_proven_by_the_key_that_is_accepted_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(&dir);
+        let keys = AcceptedKeys::new(store.clone());
+        let accept = |key: &PrivateKey| {
+            let pem = key.public().unwrap().to_pem().unwrap();
+            store.put(&id("web1"), KeyState::Accepted, &pem).unwrap();
+        };
+        let one = PrivateKey::generate(1024).unwrap();
+        let two = PrivateKey::generate(1024).unwrap();
+        let token = one.request_token().unwrap();
+        assert!(!keys.proves(&id("web1"), &token));
+        accept(&one);
+        let mark = keys.get(&id("web1")).unwrap().mark;
+        assert!(keys.proves(&id("web1"), &token));
+        assert!(!keys.proves(&id("web2"), &token));
+        accept(&two);
+        assert!(!keys.proves(&id("web1"), &token));
+        assert_ne!(keys.get(&id("web1")).unwrap().mark, mark);
+        store.delete(&id("web1")).unwrap();
+        assert_eq!(keys.prune(), [id("web1")]);
+        assert!(keys.get(&id("web1")).is_none());
+    }
+
+    #[test]
+    fn only_key_files_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(&dir);
+        let keys = AcceptedKeys::new(store.clone());
+        assert!(keys.list().is_empty());
+        for name in ["web2", "web1"] {
+            store.put(&id(name), KeyState::Accepted, "x").unwrap();
+        }
+        let accepted = dir.path().join("pki/minions");
+        fs::write(accepted.join(".key_cache"), "x").unwrap();
+        std::os::unix::fs::symlink("web1", accepted.join("link")).unwrap();
+        assert_eq!(keys.list(), [id("web1"), id("web2")]);
+        store.put(&id("web3"), KeyState::Accepted, "x").unwrap();
+        assert_eq!(keys.list().len(), 3);
+        assert!(keys.get(&id("link")).is_none());
+    }
+
+    #[test]
+    fn the_same_key_written_differently_is_the_same() {
+        assert_eq!(KeyMark::of("a\r\nb\n\n"), KeyMark::of("a\nb"));
+        assert_ne!(KeyMark::of("a"), KeyMark::of("b"));
+    }
+}

@@ -1,0 +1,69 @@
+//! The master's event bus: every event gets its time and its size limit here.
+//!
+//! Invariant: firing never waits and never fails a request; an event that
+//! cannot be packed is logged and lost.
+
+use halite_proto::event::{Event, tagify};
+use halite_proto::{IdError, Map, Tag};
+use halite_transport::ipc::{EventBus, LocalEvents};
+
+use crate::clock::now_micros;
+use crate::error::chain;
+
+/// The form of time stamps and the size of events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    /// Whether time stamps carry their offset, as those of 3008 do.
+    pub(crate) offset: bool,
+    /// `max_event_size`.
+    pub(crate) event_bytes_max: usize,
+}
+
+/// Fires events.
+#[derive(Clone, Debug)]
+pub(crate) struct Bus {
+    bus: EventBus,
+    style: Style,
+}
+
+impl Bus {
+    /// Fires on `bus`.
+    pub(crate) fn new(bus: EventBus, style: Style) -> Self {
+        Self { bus, style }
+    }
+
+    /// Fires an event under a tag of its own.
+    pub(crate) fn fire(&self, tag: &str, data: Map) {
+        self.fire_tagged(Tag::parse(tag), data);
+    }
+
+    /// Fires an event under `salt/<prefix>/<parts>`.
+    pub(crate) fn fire_under<'a>(
+        &self,
+        prefix: &'a str,
+        parts: impl IntoIterator<Item = &'a str>,
+        data: Map,
+    ) {
+        self.fire_tagged(tagify(parts, prefix), data);
+    }
+
+    fn fire_tagged(&self, tag: Result<Tag, IdError>, data: Map) {
+        let tag = match tag {
+            Ok(tag) => tag,
+            Err(error) => return tracing::error!("could not fire an event: {error}"),
+        };
+        let mut event = Event::new(tag, data);
+        event.stamp(now_micros(), self.style.offset);
+        match event.pack_trimmed(self.style.event_bytes_max) {
+            Ok(packed) => self.bus.fire(&packed),
+            Err(error) => {
+                tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(&error));
+            }
+        }
+    }
+
+    /// The events from now on whose tag begins with `prefix`.
+    pub(crate) fn subscribe(&self, prefix: String) -> LocalEvents {
+        self.bus.subscribe_to(vec![prefix])
+    }
+}

@@ -1,0 +1,445 @@
+//! Decides a sign-in: what the minion is told, what happens to its key and
+//! which event tells the story.
+//!
+//! Invariant: a key is granted access only when it is the accepted one, or when
+//! the admin's configuration says to accept it; nothing a minion sends can
+//! replace an accepted key outside `open_mode`.
+
+/// What the key store says about the key that is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownKey {
+    /// No key of this id is known.
+    None,
+    /// A key waits to be accepted.
+    Pending {
+        /// Whether it is the offered one.
+        same: bool,
+    },
+    /// A key is accepted.
+    Accepted {
+        /// Whether it is the offered one.
+        same: bool,
+    },
+    /// The id's key was rejected.
+    Rejected,
+}
+
+impl KnownKey {
+    /// Whether the autoreject list has a say.
+    pub fn asks_autoreject(self, open_mode: bool) -> bool {
+        !open_mode && matches!(self, Self::None | Self::Pending { .. })
+    }
+
+    /// Whether autosign has a say: only then is it asked, because asking uses
+    /// up a one-time approval.
+    pub fn asks_autosign(self, open_mode: bool) -> bool {
+        !open_mode && matches!(self, Self::None | Self::Pending { same: true })
+    }
+}
+
+/// How many minions may be connected (`max_minions`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The limit; 0 is no limit.
+    pub minions_max: usize,
+    /// How many are connected now.
+    pub connected: usize,
+    /// Whether the one that signs in is among them.
+    pub is_connected: bool,
+}
+
+impl Room {
+    /// No limit.
+    pub const UNLIMITED: Self = Self {
+        minions_max: 0,
+        connected: 0,
+        is_connected: false,
+    };
+
+    fn is_full(self) -> bool {
+        self.minions_max > 0 && self.connected > self.minions_max && !self.is_connected
+    }
+}
+
+/// Everything a decision depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// What the key store says.
+    pub known: KnownKey,
+    /// Whether the offered key is a public key at all.
+    pub key_usable: bool,
+    /// Whether `open_mode` is on.
+    pub open_mode: bool,
+    /// The limit on connected minions.
+    pub room: Room,
+    /// Whether the id is on the autoreject list.
+    pub autoreject: bool,
+    /// Whether `auto_accept`, a list, a stub file or a grain approves the id.
+    pub autosign: bool,
+    /// Whether the wanted encryption algorithm exists.
+    pub enc_algo_known: bool,
+    /// Whether the wanted signature algorithm exists.
+    pub sig_algo_known: bool,
+}
+
+/// What the minion is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The keys of the master: signed in.
+    Granted,
+    /// `ret: true`: wait until an admin accepts the key.
+    Pending,
+    /// `ret: false`: rejected or denied.
+    Refused,
+    /// `ret: "full"`.
+    Full,
+    /// `ret: "bad enc algo"`, unsigned.
+    BadEncAlgo,
+    /// `ret: "bad sig algo"`, unsigned.
+    BadSigAlgo,
+}
+
+/// Where the offered key is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filing {
+    /// Among the accepted ones, replacing whatever is known of the id.
+    Accepted,
+    /// Among the pending ones.
+    Pending,
+    /// Among the rejected ones.
+    Rejected,
+    /// Among the denied ones, beside what is known of the id.
+    Denied,
+}
+
+/// The word an event `salt/auth` carries as `act`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Signed in.
+    Accept,
+    /// Waits for an admin.
+    Pend,
+    /// Rejected by an admin or a list.
+    Reject,
+    /// The id is known with another key.
+    Denied,
+    /// `max_minions` is reached.
+    Full,
+}
+
+impl Act {
+    /// The word on the event bus.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Pend => "pend",
+            Self::Reject => "reject",
+            Self::Denied => "denied",
+            Self::Full => "full",
+        }
+    }
+
+    /// The event's `result`: whether the key is not refused.
+    pub fn result(self) -> bool {
+        matches!(self, Self::Accept | Self::Pend)
+    }
+}
+
+/// A decision with its effects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What the minion is told.
+    pub verdict: Verdict,
+    /// Where the key is put, if it is moved at all.
+    pub filing: Option<Filing>,
+    /// What the event says, if there is one.
+    pub event: Option<Act>,
+}
+
+impl Decision {
+    const fn new(verdict: Verdict, filing: Option<Filing>, event: Option<Act>) -> Self {
+        Self {
+            verdict,
+            filing,
+            event,
+        }
+    }
+
+    const fn silent_refusal() -> Self {
+        Self::new(Verdict::Refused, None, None)
+    }
+}
+
+/// Decides a sign-in whose minion id is valid.
+///
+/// An unusable key is refused before it could be stored, pending included:
+/// Salt files any text, and an admin would accept it later.
+pub fn decide(facts: &Facts) -> Decision {
+    if facts.room.is_full() {
+        return Decision::new(Verdict::Full, None, Some(Act::Full));
+    }
+    if facts.open_mode {
+        return accept(facts);
+    }
+    match facts.known {
+        KnownKey::Rejected => Decision::new(Verdict::Refused, None, Some(Act::Reject)),
+        KnownKey::Accepted { same: true } => accept(facts),
+        _ if !facts.key_usable => Decision::silent_refusal(),
+        KnownKey::Accepted { same: false } => deny(),
+        KnownKey::None | KnownKey::Pending { .. } if facts.autoreject => {
+            Decision::new(Verdict::Refused, Some(Filing::Rejected), Some(Act::Reject))
+        }
+        KnownKey::Pending { same: false } => deny(),
+        KnownKey::None | KnownKey::Pending { same: true } if facts.autosign => accept(facts),
+        KnownKey::None => Decision::new(Verdict::Pending, Some(Filing::Pending), Some(Act::Pend)),
+        KnownKey::Pending { same: true } => Decision::new(Verdict::Pending, None, Some(Act::Pend)),
+    }
+}
+
+fn deny() -> Decision {
+    Decision::new(Verdict::Refused, Some(Filing::Denied), Some(Act::Denied))
+}
+
+fn accept(facts: &Facts) -> Decision {
+    if !facts.key_usable {
+        return Decision::silent_refusal();
+    }
+    let filing = match facts.known {
+        KnownKey::Accepted { same: true } => None,
+        _ => Some(Filing::Accepted),
+    };
+    if !facts.enc_algo_known {
+        Decision::new(Verdict::BadEncAlgo, filing, None)
+    } else if !facts.sig_algo_known {
+        Decision::new(Verdict::BadSigAlgo, filing, Some(Act::Accept))
+    } else {
+        Decision::new(Verdict::Granted, filing, Some(Act::Accept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FACTS: Facts = Facts {
+        known: KnownKey::None,
+        key_usable: true,
+        open_mode: false,
+        room: Room::UNLIMITED,
+        autoreject: false,
+        autosign: false,
+        enc_algo_known: true,
+        sig_algo_known: true,
+    };
+
+    const ACCEPTED: Facts = Facts {
+        known: KnownKey::Accepted { same: true },
+        ..FACTS
+    };
+
+    #[track_caller]
+    fn check(facts: Facts, verdict: Verdict, filing: Option<Filing>, event: Option<Act>) {
+        assert_eq!(decide(&facts), Decision::new(verdict, filing, event));
+    }
+
+    #[test]
+    fn row_2_more_minions_than_allowed_are_told_full() {
+        let room = |connected, is_connected| Room {
+            minions_max: 2,
+            connected,
+            is_connected,
+        };
+        let at = |room| Facts { room, ..ACCEPTED };
+        check(at(room(3, false)), Verdict::Full, None, Some(Act::Full));
+        check(at(room(3, true)), Verdict::Granted, None, Some(Act::Accept));
+        check(
+            at(room(2, false)),
+            Verdict::Granted,
+            None,
+            Some(Act::Accept),
+        );
+    }
+
+    #[test]
+    fn row_3_and_15_open_mode_takes_any_key() {
+        let open = |known| Facts {
+            known,
+            open_mode: true,
+            ..FACTS
+        };
+        for known in [
+            KnownKey::None,
+            KnownKey::Rejected,
+            KnownKey::Accepted { same: false },
+            KnownKey::Pending { same: false },
+        ] {
+            check(
+                open(known),
+                Verdict::Granted,
+                Some(Filing::Accepted),
+                Some(Act::Accept),
+            );
+        }
+        check(
+            open(KnownKey::Accepted { same: true }),
+            Verdict::Granted,
+            None,
+            Some(Act::Accept),
+        );
+    }
+
+    #[test]
+    fn row_4_a_rejected_key_is_refused_even_if_autosigned() {
+        check(
+            Facts {
+                known: KnownKey::Rejected,
+                autosign: true,
+                ..FACTS
+            },
+            Verdict::Refused,
+            None,
+            Some(Act::Reject),
+        );
+    }
+
+    #[test]
+    fn row_5_an_accepted_key_signs_in() {
+        check(ACCEPTED, Verdict::Granted, None, Some(Act::Accept));
+    }
+
+    #[test]
+    fn row_6_another_key_for_an_accepted_id_is_denied() {
+        for autosign in [false, true] {
+            check(
+                Facts {
+                    known: KnownKey::Accepted { same: false },
+                    autosign,
+                    ..FACTS
+                },
+                Verdict::Refused,
+                Some(Filing::Denied),
+                Some(Act::Denied),
+            );
+        }
+    }
+
+    #[test]
+    fn rows_7_and_10_autoreject_beats_autosign() {
+        for known in [KnownKey::None, KnownKey::Pending { same: true }] {
+            check(
+                Facts {
+                    known,
+                    autoreject: true,
+                    autosign: true,
+                    ..FACTS
+                },
+                Verdict::Refused,
+                Some(Filing::Rejected),
+                Some(Act::Reject),
+            );
+        }
+    }
+
+    #[test]
+    fn rows_8_and_13_autosign_accepts_what_is_unknown_or_pending() {
+        for known in [KnownKey::None, KnownKey::Pending { same: true }] {
+            check(
+                Facts {
+                    known,
+                    autosign: true,
+                    ..FACTS
+                },
+                Verdict::Granted,
+                Some(Filing::Accepted),
+                Some(Act::Accept),
+            );
+        }
+    }
+
+    #[test]
+    fn row_9_an_unknown_key_becomes_pending() {
+        check(
+            FACTS,
+            Verdict::Pending,
+            Some(Filing::Pending),
+            Some(Act::Pend),
+        );
+    }
+
+    #[test]
+    fn row_11_a_pending_key_keeps_waiting() {
+        check(
+            Facts {
+                known: KnownKey::Pending { same: true },
+                ..FACTS
+            },
+            Verdict::Pending,
+            None,
+            Some(Act::Pend),
+        );
+    }
+
+    #[test]
+    fn row_12_another_key_for_a_pending_id_is_denied() {
+        for autosign in [false, true] {
+            check(
+                Facts {
+                    known: KnownKey::Pending { same: false },
+                    autosign,
+                    ..FACTS
+                },
+                Verdict::Refused,
+                Some(Filing::Denied),
+                Some(Act::Denied),
+            );
+        }
+    }
+
+    #[test]
+    fn row_14_what_is_not_a_key_is_refused_and_never_stored() {
+        for known in [
+            KnownKey::None,
+            KnownKey::Pending { same: true },
+            KnownKey::Accepted { same: true },
+            KnownKey::Accepted { same: false },
+        ] {
+            for open_mode in [false, true] {
+                check(
+                    Facts {
+                        known,
+                        open_mode,
+                        autosign: true,
+                        key_usable: false,
+                        ..FACTS
+                    },
+                    Verdict::Refused,
+                    None,
+                    None,
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rows_16_and_17_unknown_algorithms_are_named() {
+        check(
+            Facts {
+                enc_algo_known: false,
+                ..ACCEPTED
+            },
+            Verdict::BadEncAlgo,
+            None,
+            None,
+        );
+        check(
+            Facts {
+                sig_algo_known: false,
+                autosign: true,
+                ..FACTS
+            },
+            Verdict::BadSigAlgo,
+            Some(Filing::Accepted),
+            Some(Act::Accept),
+        );
+    }
+}

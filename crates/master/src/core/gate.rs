@@ -1,0 +1,262 @@
+//! The checks that every encrypted request passes before anything looks at
+//! what it asks for, in the order of Salt's masters.
+//!
+//! Invariant: the acting minion is proved by three things at once: the session
+//! key that opens the request, the id inside it, and the token made with the
+//! accepted key. No command is reached on less.
+
+use halite_proto::envelope::{EnvelopeError, checked_load};
+use halite_proto::msgpack::unpack_wire;
+use halite_proto::{Map, MinionId, Nonce, Refusal, Value};
+
+use super::replay::Freshness;
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Not msgpack.
+    Unreadable,
+    /// Not a request, or of an unknown encryption.
+    NoEnvelope,
+    /// Below `minimum_auth_version`.
+    OldVersion,
+    /// The load is no map, or its id no text.
+    BadLoad,
+    /// The id is not a valid minion id.
+    BadId,
+    /// The minion is not accepted or has no session: it signs in again.
+    NoSession,
+    /// Sealed with another key, or damaged.
+    NotAuthentic,
+    /// Older than `request_server_ttl`.
+    Expired,
+    /// The id in the load is not that of the session.
+    OtherId,
+    /// No token, or one of another key.
+    BadToken,
+    /// No usable nonce or time.
+    NoNonce,
+    /// Sent before.
+    Replayed,
+    /// Older than what can be told from a replay.
+    TooOld,
+    /// Waited too long, or found no room in the queue.
+    Overload,
+    /// A handler failed.
+    Failed,
+}
+
+impl Cause {
+    /// All causes, for counters.
+    pub const ALL: [Self; 15] = [
+        Self::Unreadable,
+        Self::NoEnvelope,
+        Self::OldVersion,
+        Self::BadLoad,
+        Self::BadId,
+        Self::NoSession,
+        Self::NotAuthentic,
+        Self::Expired,
+        Self::OtherId,
+        Self::BadToken,
+        Self::NoNonce,
+        Self::Replayed,
+        Self::TooOld,
+        Self::Overload,
+        Self::Failed,
+    ];
+
+    /// Whether this happens in a healthy fleet: minions that sign in again
+    /// after a restart, a new session key or an admin's decision.
+    pub fn is_ordinary(self) -> bool {
+        matches!(self, Self::NoSession | Self::Expired | Self::TooOld)
+    }
+
+    /// What is wrong, for the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreadable => "it is not msgpack",
+            Self::NoEnvelope => "it is not a request",
+            Self::OldVersion => "its protocol version is below minimum_auth_version",
+            Self::BadLoad => "its load is not a request",
+            Self::BadId => "it names no valid minion id",
+            Self::NoSession => "the minion has no session, it has to sign in",
+            Self::NotAuthentic => "it is not sealed with the minion's session key",
+            Self::Expired => "it is older than request_server_ttl",
+            Self::OtherId => "it speaks for another minion",
+            Self::BadToken => "its token was not made with the accepted key",
+            Self::NoNonce => "it has no nonce or no time",
+            Self::Replayed => "it was sent before",
+            Self::TooOld => "it is older than the requests that are remembered",
+            Self::Overload => "more requests wait than can be answered in time",
+            Self::Failed => "handling it failed",
+        }
+    }
+}
+
+/// A refused request: why, and what the sender is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// Why.
+    pub cause: Cause,
+    /// The answer.
+    pub refusal: Refusal,
+}
+
+impl From<Cause> for Denied {
+    fn from(cause: Cause) -> Self {
+        let refusal = match cause {
+            Cause::Unreadable => Refusal::BadFrame,
+            Cause::Failed => Refusal::HandlerFailed,
+            // A fresh sign-in cures all of these.
+            _ => Refusal::BadLoad,
+        };
+        Self { cause, refusal }
+    }
+}
+
+impl From<EnvelopeError> for Denied {
+    fn from(error: EnvelopeError) -> Self {
+        let cause = match error {
+            EnvelopeError::Unreadable(_) => Cause::Unreadable,
+            EnvelopeError::NoEnvelope | EnvelopeError::Encryption => Cause::NoEnvelope,
+            EnvelopeError::Version { .. } => Cause::OldVersion,
+            EnvelopeError::Load(_) => Cause::BadLoad,
+            EnvelopeError::Id(_) | EnvelopeError::LoadId(_) => Cause::BadId,
+        };
+        Self {
+            cause,
+            refusal: error.refusal(),
+        }
+    }
+}
+
+impl From<Freshness> for Result<(), Denied> {
+    fn from(freshness: Freshness) -> Self {
+        match freshness {
+            Freshness::Fresh => Ok(()),
+            Freshness::Replayed => Err(Cause::Replayed.into()),
+            Freshness::TooOld => Err(Cause::TooOld.into()),
+        }
+    }
+}
+
+/// What the channel adds to a request, taken off it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seal {
+    /// To be prefixed to the answer.
+    pub nonce: Nonce,
+    /// When the minion made the request, in Unix seconds.
+    pub ts: i64,
+    /// Proof of the minion's key.
+    pub token: Vec<u8>,
+}
+
+/// Reads an opened request.
+///
+/// # Errors
+/// When it is not a request.
+pub fn read_load(packed: &[u8]) -> Result<Map, Denied> {
+    let value = unpack_wire(packed).map_err(|_| Denied::from(Cause::NotAuthentic))?;
+    Ok(checked_load(value)?)
+}
+
+/// Checks a request of version 3 against the session that opened it; what
+/// remains are the look at the nonce memory and at the accepted key.
+///
+/// The nonce and the token leave the load here: whatever is done with it later,
+/// they are not shown on the event bus.
+///
+/// # Errors
+/// When the request is too old, speaks for another minion, or lacks what proves
+/// its sender.
+pub fn check(load: &mut Map, session_of: &MinionId, now: i64, ttl_s: i64) -> Result<Seal, Denied> {
+    let ts = load.get("ts").and_then(Value::as_i64);
+    if ttl_s > 0 && ts.is_none_or(|ts| now.saturating_sub(ts) > ttl_s) {
+        return Err(Cause::Expired.into());
+    }
+    match load.get("id").and_then(Value::as_str) {
+        Some(id) if id == session_of.as_str() => {}
+        Some(_) => return Err(Cause::OtherId.into()),
+        None => return Err(Cause::BadId.into()),
+    }
+    let token = load
+        .remove("tok")
+        .and_then(|token| token.as_bytes().map(<[u8]>::to_vec))
+        .ok_or_else(|| Denied::from(Cause::BadToken))?;
+    let nonce = load
+        .remove("nonce")
+        .and_then(|nonce| Nonce::parse(nonce.as_str()?).ok());
+    match (nonce, ts) {
+        (Some(nonce), Some(ts)) => Ok(Seal { nonce, ts, token }),
+        _ => Err(Cause::NoNonce.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+    const NONCE: &str = "0123456789abcdef0123456789abcdef";
+
+    fn web1() -> MinionId {
+        MinionId::parse("web1").unwrap()
+    }
+
+    fn load() -> Map {
+        Map::from([
+            ("cmd", Value::from("_return")),
+            ("id", Value::from("web1")),
+            ("nonce", Value::from(NONCE)),
+            ("ts", Value::from(NOW - 10)),
+            ("tok", Value::Bytes(vec![0xff; 4])),
+        ])
+    }
+
+    #[track_caller]
+    fn check_cause(change: impl FnOnce(&mut Map), ttl_s: i64, cause: Cause) {
+        let mut load = load();
+        change(&mut load);
+        let denied = check(&mut load, &web1(), NOW, ttl_s).unwrap_err();
+        assert_eq!(denied.cause, cause);
+        assert_eq!(denied.refusal, Refusal::BadLoad);
+    }
+
+    #[test]
+    fn a_good_request_passes_without_its_secrets() {
+        let mut load = load();
+        let seal = check(&mut load, &web1(), NOW, 0).unwrap();
+        assert_eq!(seal.nonce.as_str(), NONCE);
+        assert_eq!((seal.ts, seal.token.len()), (NOW - 10, 4));
+        let left: Vec<_> = load.keys().filter_map(Value::as_str).collect();
+        assert_eq!(left, ["cmd", "id", "ts"]);
+    }
+
+    #[test]
+    fn every_missing_proof_is_refused() {
+        check_cause(|_| {}, 9, Cause::Expired);
+        check_cause(|load| drop(load.remove("ts")), 9, Cause::Expired);
+        check_cause(|load| drop(load.insert("id", "web2")), 0, Cause::OtherId);
+        check_cause(|load| drop(load.remove("id")), 0, Cause::BadId);
+        check_cause(|load| drop(load.remove("tok")), 0, Cause::BadToken);
+        check_cause(|load| drop(load.insert("tok", 5)), 0, Cause::BadToken);
+        check_cause(|load| drop(load.remove("nonce")), 0, Cause::NoNonce);
+        check_cause(|load| drop(load.insert("nonce", "x")), 0, Cause::NoNonce);
+        check_cause(|load| drop(load.remove("ts")), 0, Cause::NoNonce);
+        check_cause(|load| drop(load.insert("ts", "1")), 0, Cause::NoNonce);
+    }
+
+    #[test]
+    fn what_is_inside_must_be_a_map() {
+        let refusal = |packed: &[u8]| read_load(packed).unwrap_err().refusal;
+        assert_eq!(refusal(&[0xc1]), Refusal::BadLoad);
+        assert_eq!(refusal(&[0x90]), Refusal::NotADict);
+        assert_eq!(
+            refusal(b"\x81\xa2id\x05"),
+            Refusal::IdNotText("5".to_owned())
+        );
+        assert_eq!(refusal(b"\x81\xa2id\xa3a\0b"), Refusal::NullInId);
+        assert_eq!(read_load(b"\x80"), Ok(Map::new()));
+    }
+}

@@ -1,0 +1,206 @@
+//! A job on its way out: what is published, what is told about it, and what is
+//! kept of it.
+//!
+//! Invariant: what is published has Salt's keys and no others, and no proof of
+//! the caller's identity gets into an event, a file or a publication.
+
+use halite_proto::clear::{Credentials, PublishRequest};
+use halite_proto::publish::PublishLoad;
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use super::acl;
+use super::targets::{Asked, Resolved};
+
+/// What separates the parts of a target where nothing else is asked for.
+pub const DELIMITER_DEFAULT: &str = ":";
+
+/// The target of a request.
+pub fn asked(request: &PublishRequest) -> Asked<'_> {
+    Asked {
+        tgt: &request.tgt,
+        tgt_type: &request.tgt_type,
+        delimiter: request.delimiter().unwrap_or(DELIMITER_DEFAULT),
+    }
+}
+
+/// The functions of a request with their arguments.
+pub fn functions(request: &PublishRequest) -> Vec<acl::Asked<'_>> {
+    let names = request.fun.names();
+    let one = request.fun.one().is_some();
+    names
+        .iter()
+        .enumerate()
+        .map(|(n, fun)| acl::Asked {
+            fun,
+            args: if one {
+                &request.arg
+            } else {
+                request
+                    .arg
+                    .get(n)
+                    .and_then(Value::as_list)
+                    .unwrap_or_default()
+            },
+        })
+        .collect()
+}
+
+/// The load that minions get.
+pub fn publish_load(request: &PublishRequest, jid: Jid, master_id: Option<&str>) -> PublishLoad {
+    let option = |name: &str| request.kwargs.get(name).filter(|value| !value.is_nil());
+    let text = |name: &str| option(name).and_then(Value::as_str).map(str::to_owned);
+    PublishLoad {
+        ret: request.ret.clone(),
+        master_id: text("master_id").or_else(|| master_id.map(str::to_owned)),
+        delimiter: text("delimiter").filter(|delimiter| delimiter != DELIMITER_DEFAULT),
+        id: text("id"),
+        to: request.to.clone(),
+        ret_config: option("ret_config").cloned(),
+        metadata: option("metadata").cloned(),
+        module_executors: option("module_executors").cloned(),
+        executor_opts: option("executor_opts").cloned(),
+        ret_kwargs: option("ret_kwargs").cloned(),
+        start_event: option("start_event")
+            .filter(|wanted| wanted.is_true())
+            .map(|_| Value::from(true)),
+        user: request.user.clone(),
+        ..PublishLoad::new(
+            request.fun.clone(),
+            request.arg.clone(),
+            request.tgt.clone(),
+            &request.tgt_type,
+            jid,
+        )
+    }
+}
+
+/// Narrows a load to the minions that it was resolved to, where the caller's
+/// rights cover those and the target could match others by now.
+pub fn restrict(load: &mut PublishLoad, minions: &[MinionId]) {
+    load.tgt = Value::List(minions.iter().map(Value::from).collect());
+    "list".clone_into(&mut load.tgt_type);
+    load.delimiter = None;
+}
+
+/// The data of `salt/job/<jid>/new`.
+pub fn new_event(load: &PublishLoad, resolved: &Resolved) -> Map {
+    let minions: Vec<Value> = resolved.minions.iter().map(Value::from).collect();
+    let missing: Vec<Value> = resolved
+        .missing
+        .iter()
+        .map(|id| Value::from(id.as_str()))
+        .collect();
+    Map::from([
+        ("jid", Value::from(&load.jid)),
+        ("tgt_type", Value::from(load.tgt_type.as_str())),
+        ("tgt", load.tgt.clone()),
+        ("user", Value::from(load.user.clone())),
+        ("fun", load.fun.to_value()),
+        ("arg", Value::from(load.arg.clone())),
+        ("minions", Value::from(minions)),
+        ("missing", Value::from(missing)),
+    ])
+}
+
+/// What the job cache keeps of a request.
+pub fn saved_load(request: &PublishRequest, jid: &Jid) -> Map {
+    let mut saved = without_proofs(request);
+    saved.jid = Some(jid.clone());
+    saved.to_map()
+}
+
+/// The data of `salt/job/<jid>/error`.
+pub fn error_event(request: &PublishRequest, error: Map) -> Map {
+    let mut data = without_proofs(request).to_map();
+    data.insert("error", error);
+    data
+}
+
+fn without_proofs(request: &PublishRequest) -> PublishRequest {
+    PublishRequest {
+        credentials: Credentials::default(),
+        ..request.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(kwargs: Map) -> PublishRequest {
+        PublishRequest::from_map(Map::from([
+            ("cmd", Value::from("publish")),
+            ("tgt", "*".into()),
+            ("fun", "test.ping".into()),
+            ("arg", Value::List(vec![1.into()])),
+            ("key", "the secret key".into()),
+            ("tgt_type", "glob".into()),
+            ("ret", "".into()),
+            ("jid", "".into()),
+            ("kwargs", kwargs.into()),
+            ("user", "root".into()),
+        ]))
+        .unwrap()
+    }
+
+    fn jid() -> Jid {
+        Jid::parse("20261120141841939742").unwrap()
+    }
+
+    #[test]
+    fn only_salts_keys_are_published_and_in_its_order() {
+        let request = request(Map::from([
+            ("show_timeout", Value::from(true)),
+            ("delimiter", ":".into()),
+            ("password", "the secret".into()),
+            ("start_event", false.into()),
+            ("metadata", Map::from([("a", 1)]).into()),
+        ]));
+        let map = publish_load(&request, jid(), None).to_map();
+        let keys: Vec<_> = map.keys().filter_map(Value::as_str).collect();
+        assert_eq!(
+            keys,
+            [
+                "fun", "arg", "tgt", "jid", "ret", "tgt_type", "metadata", "user"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_proof_is_kept_or_told() {
+        let request = request(Map::from([
+            ("token", "the secret token"),
+            ("eauth", "pam"),
+            ("username", "fred"),
+            ("password", "the secret word"),
+            ("delimiter", "|"),
+        ]));
+        let load = publish_load(&request, jid(), Some("m1"));
+        assert_eq!(load.delimiter.as_deref(), Some("|"));
+        assert_eq!(load.master_id.as_deref(), Some("m1"));
+        for map in [
+            saved_load(&request, &jid()),
+            error_event(&request, Map::new()),
+            load.to_map(),
+            new_event(&load, &Resolved::default()),
+        ] {
+            let shown = format!("{map:?}");
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+        assert_eq!(
+            saved_load(&request, &jid()).get("jid"),
+            Some(&Value::from(&jid()))
+        );
+    }
+
+    #[test]
+    fn each_function_has_its_arguments() {
+        let mut request = request(Map::new());
+        assert_eq!(functions(&request)[0].args, [Value::from(1)]);
+        request.fun = halite_proto::publish::FunSpec::Many(vec!["a.b".into(), "c.d".into()]);
+        request.arg = vec![Value::List(vec![7.into()])];
+        let functions = functions(&request);
+        assert_eq!(functions[0].args, [Value::from(7)]);
+        assert!(functions[1].args.is_empty());
+    }
+}

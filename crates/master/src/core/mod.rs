@@ -1,0 +1,16 @@
+//! What the master decides, without sockets, files, clocks or randomness.
+
+pub mod acl;
+pub mod auth;
+pub mod counters;
+pub mod gate;
+pub mod jobs;
+pub mod lane;
+pub mod mine;
+pub mod peer;
+pub mod presence;
+pub mod replay;
+pub mod returns;
+pub mod tags;
+pub mod targets;
+pub mod text;

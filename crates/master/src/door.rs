@@ -1,0 +1,212 @@
+//! From the bytes of a request to the bytes of its answer.
+//!
+//! Invariant: every request gets an answer, and none that is not proven gets
+//! more than the refusal its kind gets from Salt.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use halite_crypto::{Crypticle, Opened};
+use halite_proto::clear::ClearCommand;
+use halite_proto::envelope::{RequestEnvelope, encode_sealed};
+use halite_proto::msgpack::pack_wire;
+use halite_proto::request::Request;
+use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
+
+use crate::clock::now_s;
+use crate::core::gate::{self, Cause, Denied};
+use crate::error::chain;
+use crate::handlers::{self, Caller, Handled, publish, sign_in};
+use crate::master::Master;
+use crate::old_versions;
+use crate::sessions::Session;
+
+/// The protocol version whose requests are sealed with a session key.
+const VERSION_SESSIONS: u32 = 3;
+
+/// The answer to a request.
+pub(crate) enum Answer {
+    /// It is here.
+    Now(Vec<u8>),
+    /// It has to be waited for.
+    Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
+}
+
+/// How answers to a proven request are sealed.
+#[derive(Clone)]
+pub(crate) enum Seal {
+    /// With the session key and the request's nonce.
+    Session(Arc<Session>, Nonce),
+    /// With the publish key, for versions without sessions.
+    PublishKey(Crypticle, Option<Nonce>),
+}
+
+impl Seal {
+    fn seal(&self, packed: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Session(session, nonce) => session
+                .crypticle
+                .seal(packed, Some(nonce.as_str().as_bytes())),
+            Self::PublishKey(crypticle, nonce) => {
+                let nonce = nonce.as_ref().map(|nonce| nonce.as_str().as_bytes());
+                crypticle.seal(packed, nonce)
+            }
+        }
+    }
+
+    /// The bytes of a sealed answer.
+    fn encode(&self, value: &Value) -> Vec<u8> {
+        pack_wire(value)
+            .and_then(|packed| encode_sealed(&self.seal(&packed)))
+            .unwrap_or_else(|error| cannot_pack(&error))
+    }
+}
+
+/// A request that has proven who sends it.
+pub(crate) struct Admitted {
+    /// Who sends it.
+    pub(crate) caller: Caller,
+    /// How to answer.
+    pub(crate) seal: Seal,
+    /// What it says, without what proved it.
+    pub(crate) load: Map,
+}
+
+/// Answers a request.
+pub(crate) fn answer(master: &Arc<Master>, payload: &[u8]) -> Answer {
+    let minimum = master.settings.minimum_auth_version;
+    let envelope = match RequestEnvelope::decode_from(payload, minimum) {
+        Ok(envelope) => envelope,
+        Err(error) => return Answer::Now(refuse(master, None, &error.into())),
+    };
+    match envelope {
+        RequestEnvelope::Clear { load, version } => {
+            Answer::Now(answer_clear(master, load, version))
+        }
+        RequestEnvelope::Aes {
+            load,
+            id,
+            version,
+            enc_algo,
+            sig_algo,
+        } => {
+            let admitted = match &id {
+                Some(id) if version >= VERSION_SESSIONS => admit(master, id, &load),
+                _ => old_versions::admit(master, version, &load),
+            };
+            match admitted {
+                Ok(mut admitted) => {
+                    admitted.caller.enc_algo = enc_algo;
+                    admitted.caller.sig_algo = sig_algo;
+                    answer_admitted(master, admitted)
+                }
+                Err(denied) => Answer::Now(refuse(master, id.as_ref(), &denied)),
+            }
+        }
+    }
+}
+
+/// Proves the sender of a sealed request.
+fn admit(master: &Master, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Denied> {
+    let now = now_s();
+    let accepted = master.accepted.get(id).ok_or(Cause::NoSession)?;
+    let session = master
+        .sessions
+        .find(id, &accepted, now)
+        .ok_or(Cause::NoSession)?;
+    let packed = match session.crypticle.open(sealed, None) {
+        Ok(Opened::Payload(packed)) => packed,
+        // Authentic, but nothing of ours: an empty map, by convention.
+        Ok(Opened::Empty) => vec![EMPTY_MAP],
+        Err(_) => return Err(Cause::NotAuthentic.into()),
+    };
+    let mut load = gate::read_load(&packed)?;
+    let seal = gate::check(&mut load, id, now, master.settings.request_server_ttl_s)?;
+    if !master.accepted.proves(id, &seal.token) {
+        return Err(Cause::BadToken.into());
+    }
+    Result::from(session.admit(seal.nonce.as_str().as_bytes(), seal.ts))?;
+    Ok(Admitted {
+        caller: Caller {
+            id: id.clone(),
+            nonce: Some(seal.nonce.clone()),
+            enc_algo: None,
+            sig_algo: None,
+        },
+        seal: Seal::Session(session, seal.nonce),
+        load,
+    })
+}
+
+/// The packed empty map.
+pub(crate) const EMPTY_MAP: u8 = 0x80;
+
+fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
+    let Admitted { caller, seal, load } = admitted;
+    let handled = match Request::from_map(load) {
+        Ok(request) => handlers::handle(master, &caller, request),
+        Err(error) => {
+            tracing::warn!(minion = %caller.id, "a request cannot be handled: {}", chain(&error));
+            master.complain(Cause::Failed, Some(&caller.id));
+            Handled::failed()
+        }
+    };
+    master.counters.serve();
+    match handled {
+        Handled::Value(value) => Answer::Now(seal.encode(&value)),
+        Handled::Private(value) => Answer::Now(encode(&value)),
+        Handled::Later(value) => {
+            Answer::Later(Box::pin(async move { seal.encode(&value.await) }))
+        }
+    }
+}
+
+fn answer_clear(master: &Master, load: Map, version: u32) -> Vec<u8> {
+    let command = match ClearCommand::from_map(load) {
+        Ok(command) => command,
+        Err(error) => {
+            tracing::warn!("a request in the clear cannot be handled: {}", chain(&error));
+            master.complain(Cause::Failed, None);
+            return encode(&Refusal::HandlerFailed.to_value());
+        }
+    };
+    let value = match command {
+        ClearCommand::Auth(request) => sign_in::sign_in(master, &request, version).to_value(),
+        ClearCommand::AuthBadId(bad) => sign_in::refuse_bad_id(master, bad, version).to_value(),
+        ClearCommand::Ping(load) => load.into(),
+        ClearCommand::Publish(request) => publish::publish(master, &request).to_value(),
+        ClearCommand::Runner(_) => not_served("runner", "UserAuthenticationError"),
+        ClearCommand::Wheel(_) => not_served("wheel", "UserAuthenticationError"),
+        // What Salt answers to who cannot prove anything.
+        ClearCommand::MkToken(_) => Value::from(""),
+        ClearCommand::GetToken { token: None } => Value::from(false),
+        ClearCommand::GetToken { token: Some(_) } | ClearCommand::Unknown { .. } => {
+            Map::new().into()
+        }
+    };
+    master.counters.serve();
+    encode(&value)
+}
+
+/// Refuses a command that this master does not have yet.
+fn not_served(what: &str, name: &str) -> Value {
+    let message = format!("This master does not run {what} functions yet.");
+    let error = Map::from([("name", name), ("message", message.as_str())]);
+    Map::from([("error", error)]).into()
+}
+
+fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {
+    master.complain(denied.cause, id);
+    encode(&denied.refusal.to_value())
+}
+
+fn encode(value: &Value) -> Vec<u8> {
+    pack_wire(value).unwrap_or_else(|error| cannot_pack(&error))
+}
+
+/// An answer that no format can hold, which a handler should not have made.
+fn cannot_pack(error: &PackError) -> Vec<u8> {
+    tracing::error!("could not pack an answer: {}", chain(error));
+    pack_wire(&Refusal::ServerFailed.to_value()).unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! Why a master does not start, and how errors are told.
+
+use std::error::Error;
+
+use halite_crypto::KeyError;
+use halite_crypto::files::FileError;
+use halite_key::KeyStoreError;
+use halite_transport::BindError;
+use thiserror::Error;
+
+/// Why a master does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A port or a socket cannot be had.
+    #[error("could not listen for {what}")]
+    Listen {
+        /// What was to come in there.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        source: BindError,
+    },
+    /// The address to listen on is none.
+    #[error("`interface` cannot be listened on: {why}")]
+    Interface {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The master's keys, or those of minions, cannot be used.
+    #[error("could not open the key directory")]
+    Keys(#[from] KeyStoreError),
+    /// The master's own key does not work.
+    #[error("could not use the master's key")]
+    Key(#[from] KeyError),
+    /// A directory or file of the master cannot be made.
+    #[error("could not prepare {what}")]
+    File {
+        /// What it is for.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        source: FileError,
+    },
+    /// An option has a value that cannot be used.
+    #[error("option `{option}`: {why}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What is wrong with its value.
+        why: String,
+    },
+    /// A thread cannot be started.
+    #[error("could not start the worker threads")]
+    Threads(#[source] std::io::Error),
+}
+
+/// The error with its causes, in one line.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

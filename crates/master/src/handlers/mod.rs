@@ -1,0 +1,121 @@
+//! What the master does for a minion once its request is proven, one file per
+//! family of commands.
+//!
+//! Invariant: a handler acts for the minion that the gate has proven, never for
+//! an id that it finds in the request.
+
+mod events;
+mod files;
+mod mine;
+mod options;
+mod peer;
+mod pillar;
+pub(crate) mod publish;
+mod returns;
+mod revoke;
+pub(crate) mod sign_in;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use halite_proto::request::{MinionRequest, Request};
+use halite_proto::{Map, MinionId, Nonce, Value};
+
+pub(crate) use peer::forget_publishers;
+
+use crate::master::Master;
+
+/// Who asks, and how the answer is to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The proven minion.
+    pub(crate) id: MinionId,
+    /// The request's nonce.
+    pub(crate) nonce: Option<Nonce>,
+    /// How the key of a private answer is to be encrypted.
+    pub(crate) enc_algo: Option<String>,
+    /// How a private answer is to be signed, and how requests are.
+    pub(crate) sig_algo: Option<String>,
+}
+
+/// What came of a request.
+pub(crate) enum Handled {
+    /// The answer, to be sealed.
+    Value(Value),
+    /// The answer as it travels: sealed in its own way.
+    Private(Value),
+    /// An answer that has to be waited for.
+    Later(Pin<Box<dyn Future<Output = Value> + Send>>),
+}
+
+impl Handled {
+    /// What Salt's masters answer when a handler fails.
+    pub(crate) fn failed() -> Self {
+        Self::Value(Value::from(""))
+    }
+
+    /// What Salt's masters answer to what they do not know or do not allow.
+    pub(crate) fn nothing() -> Self {
+        Self::Value(Value::Map(Map::new()))
+    }
+}
+
+impl<T: Into<Value>> From<T> for Handled {
+    fn from(value: T) -> Self {
+        Self::Value(value.into())
+    }
+}
+
+/// Handles a proven request.
+pub(crate) fn handle(master: &Arc<Master>, caller: &Caller, request: Request) -> Handled {
+    match &request.command {
+        MinionRequest::Return(_) => returns::returned(master, caller, request),
+        MinionRequest::MinionEvent(_) => events::fire(master, caller, &request),
+        MinionRequest::RevokeAuth(revoke) => revoke::revoke(master, caller, *revoke, &request),
+        _ => handle_command(master, caller, request.command),
+    }
+}
+
+fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest) -> Handled {
+    match command {
+        MinionRequest::Pillar(request) => pillar::pillar(master, caller, *request),
+        MinionRequest::Mine(store) => mine::store(master, caller, store),
+        MinionRequest::MineGet(get) => mine::get(master, caller, &get),
+        MinionRequest::MineDelete(delete) => mine::delete(master, caller, &delete),
+        MinionRequest::MineFlush => mine::flush(master, caller),
+        MinionRequest::FileHash(file) => files::hash(master, &file),
+        MinionRequest::FileHashAndStat(file) => files::hash_and_stat(master, &file),
+        MinionRequest::FileFind(file) => files::find(master, &file),
+        MinionRequest::FileList(list) => files::list(master, &list),
+        MinionRequest::FileListEmptydirs(list) => files::empty_dirs(master, &list),
+        MinionRequest::DirList(list) => files::dirs(master, &list),
+        MinionRequest::SymlinkList(list) => files::symlinks(master, &list),
+        MinionRequest::FileEnvs => files::envs(master),
+        MinionRequest::ServeFile(serve) => files::serve(master, &serve),
+        MinionRequest::FileRecv(receive) => files::receive(master, caller, &receive),
+        MinionRequest::MasterOpts(opts) => options::master_opts(master, opts).into(),
+        MinionRequest::MinionPub(publish) => peer::publish(master, caller, &publish),
+        MinionRequest::MinionPublish(publish) => {
+            peer::publish_and_wait(master, caller, &publish)
+        }
+        MinionRequest::PubRet(ret) => peer::results(master, caller, &ret),
+        // Nothing is registered yet that would use them; 3008 expects a yes.
+        MinionRequest::RegisterResources(_) => true.into(),
+        // No tops are configured, and no runner may be called.
+        MinionRequest::MasterTops(_) | MinionRequest::MinionRunner(_) => Handled::nothing(),
+        // Syndics come with `order_masters`.
+        MinionRequest::SyndicReturn(_) => unknown(caller, "_syndic_return"),
+        MinionRequest::VerifyMinion(_) => Handled::failed(),
+        MinionRequest::Unknown { cmd, .. } => unknown(caller, cmd.as_deref().unwrap_or("")),
+        // These three need the whole request, see `handle`.
+        MinionRequest::Return(_)
+        | MinionRequest::MinionEvent(_)
+        | MinionRequest::RevokeAuth(_) => Handled::failed(),
+    }
+}
+
+fn unknown(caller: &Caller, cmd: &str) -> Handled {
+    tracing::info!(minion = %caller.id, "not answering the unknown command {cmd:?}");
+    Handled::nothing()
+}

@@ -1,0 +1,314 @@
+//! Commands that a minion publishes to others, where `peer` allows it.
+//!
+//! Invariant: without a matching entry of `peer` the answer is an empty map,
+//! and the results of a job are given only to the minion that published it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use halite_crypto::files::{self, MODE_SECRET, WriteOptions};
+use halite_proto::clear::{Credentials, PublishRequest};
+use halite_proto::event::Event;
+use halite_proto::publish::FunSpec;
+use halite_proto::request::{PeerPublish, PubRet};
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::StoredReturn;
+use tokio::time::{Instant, timeout_at};
+
+use super::publish::{resolved, send};
+use super::{Caller, Handled};
+use crate::core::acl::{Allowed, authorise};
+use crate::core::jobs;
+use crate::core::mine::exact_type;
+use crate::core::peer::{entries_for, is_recursive};
+use crate::core::targets::{Asked, Resolved};
+use crate::error::chain;
+use crate::limits::{PEER_WAIT_DEFAULT, PEER_WAIT_MAX, PUBLISHER_FILE_BYTES_MAX};
+use crate::master::Master;
+
+/// A peer job that was judged.
+struct Judged {
+    request: PublishRequest,
+    resolved: Resolved,
+    restricted: bool,
+}
+
+/// `minion_pub`: publishes, and names the job.
+pub(super) fn publish(master: &Master, caller: &Caller, publish: &PeerPublish) -> Handled {
+    let Some(mut job) = judge(master, caller, publish) else {
+        return Handled::nothing();
+    };
+    let Some(jid) = begin(master, caller, &mut job) else {
+        return Handled::failed();
+    };
+    if !send_judged(master, caller, &job) {
+        return Handled::failed();
+    }
+    let minions: Vec<Value> = job.resolved.minions.iter().map(Value::from).collect();
+    Map::from([("jid", Value::from(&jid)), ("minions", Value::from(minions))]).into()
+}
+
+/// `minion_publish`: publishes, and waits for the results.
+pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerPublish) -> Handled {
+    let Some(mut job) = judge(master, caller, publish) else {
+        return Handled::nothing();
+    };
+    let Some(jid) = begin(master, caller, &mut job) else {
+        return Handled::failed();
+    };
+    // Before it leaves: no result may be missed.
+    let mut events = master.bus.subscribe(format!("salt/job/{jid}/ret/"));
+    if !send_judged(master, caller, &job) {
+        return Handled::failed();
+    }
+    let is_full = publish.form.as_deref() == Some("full");
+    let wait = wait_of(publish.tmo.as_ref());
+    Handled::Later(Box::pin(async move {
+        let deadline = Instant::now() + wait;
+        let mut answer = Map::new();
+        while answer.len() < job.resolved.minions.len() {
+            let Ok(Some(event)) = timeout_at(deadline, events.recv()).await else {
+                break;
+            };
+            if let Ok(event) = Event::unpack(event.bytes()) {
+                take_result(&mut answer, event.data, is_full);
+            }
+        }
+        if is_full {
+            answer.insert("__jid__", &jid);
+        }
+        answer.into()
+    }))
+}
+
+/// `pub_ret`: the results so far of a job that this minion published.
+pub(super) fn results(master: &Master, caller: &Caller, ret: &PubRet) -> Handled {
+    let publisher = files::read_limited(&publisher_file(master, &ret.jid), PUBLISHER_FILE_BYTES_MAX);
+    if publisher.ok().as_deref() != Some(caller.id.as_str().as_bytes()) {
+        return Handled::nothing();
+    }
+    match master.jobs.returns(&ret.jid) {
+        Ok(returns) => returns
+            .into_iter()
+            .map(|(id, stored)| (Value::from(&id), Value::from(shown(stored))))
+            .collect::<Map>()
+            .into(),
+        Err(error) => {
+            tracing::error!(jid = %ret.jid, "could not read the results: {}", chain(&error));
+            Handled::failed()
+        }
+    }
+}
+
+/// Whether the minion may publish this, and to whom.
+fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judged> {
+    let request = request_of(master, &caller.id, publish)?;
+    let asked = jobs::asked(&request);
+    let resolved = resolved(master, asked);
+    let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
+    let perms = entries_for(master.opts.get("peer"), &caller.id);
+    let allowed = authorise(&perms, &jobs::functions(&request), &mut |target| {
+        master.are_within(&resolved.minions, target)
+    });
+    let allowed = allowed.filter(|_| !is_recursive(&funs) && is_exact(master, asked, &resolved));
+    let Some(allowed) = allowed else {
+        tracing::warn!(minion = %caller.id, "may not publish {} (option peer)", request.fun.to_text());
+        return None;
+    };
+    Some(Judged {
+        restricted: allowed == Allowed::OnlyResolved && !asked.is_by_id(),
+        request,
+        resolved,
+    })
+}
+
+/// Takes a job id and notes whose job it is.
+fn begin(master: &Master, caller: &Caller, job: &mut Judged) -> Option<Jid> {
+    let jid = master
+        .allocate_jid(false)
+        .map_err(|error| tracing::error!("could not allocate a job id: {}", chain(&error)))
+        .ok()?;
+    remember_publisher(master, &jid, &caller.id)
+        .map_err(|error| tracing::error!("could not note who published: {}", chain(&error)))
+        .ok()?;
+    job.request.jid = Some(jid.clone());
+    Some(jid)
+}
+
+fn send_judged(master: &Master, caller: &Caller, job: &Judged) -> bool {
+    send(master, &job.request, &job.resolved, job.restricted)
+        .map_err(|error| tracing::error!(minion = %caller.id, "could not publish for it: {error}"))
+        .is_ok()
+}
+
+fn request_of(master: &Master, id: &MinionId, publish: &PeerPublish) -> Option<PublishRequest> {
+    let several = publish.fun.contains(',');
+    let arg = arguments(&publish.arg, several)?;
+    let fun = if several {
+        FunSpec::Many(publish.fun.split(',').map(str::to_owned).collect())
+    } else {
+        FunSpec::One(publish.fun.clone())
+    };
+    Some(PublishRequest {
+        tgt: publish.tgt.clone(),
+        tgt_type: publish.tgt_type.clone().unwrap_or_else(|| "glob".to_owned()),
+        fun,
+        arg,
+        credentials: Credentials::default(),
+        ret: publish.ret.clone().unwrap_or_default(),
+        jid: None,
+        kwargs: Map::from([("id", id)]),
+        user: Some(master.settings.user.clone()),
+        to: None,
+        extra: Map::new(),
+    })
+}
+
+/// The arguments as the minions get them: texts are read as YAML scalars, but
+/// `name=value` is left to the minions.
+fn arguments(arg: &Value, several: bool) -> Option<Vec<Value>> {
+    let items = match arg {
+        Value::List(items) => items.clone(),
+        Value::Nil => Vec::new(),
+        Value::Str(text) if text.is_empty() => Vec::new(),
+        Value::Map(_) | Value::Ext(..) => return None,
+        single => vec![single.clone()],
+    };
+    let read = |text: &str| {
+        if text.contains(['=', '\n']) {
+            Value::from(text)
+        } else {
+            halite_yaml::scalar(text)
+        }
+    };
+    Some(
+        items
+            .into_iter()
+            .map(|item| match item {
+                Value::Str(text) if several => {
+                    Value::List(text.split_whitespace().map(read).collect())
+                }
+                Value::Str(text) => read(&text),
+                other => other,
+            })
+            .collect(),
+    )
+}
+
+/// Whether wildcards on pillar values make no difference: with them a minion
+/// could guess what it may not read.
+fn is_exact(master: &Master, asked: Asked<'_>, found: &Resolved) -> bool {
+    let tgt_type = match asked.tgt_type {
+        "pillar_pcre" => "pillar_exact",
+        other => exact_type(other),
+    };
+    if tgt_type == asked.tgt_type {
+        return true;
+    }
+    let exact = resolved(master, Asked { tgt_type, ..asked });
+    found.minions.iter().all(|id| exact.minions.contains(id))
+}
+
+fn wait_of(tmo: Option<&Value>) -> Duration {
+    let seconds = match tmo {
+        Some(Value::Str(text)) => text.trim().parse().ok(),
+        Some(value) => value.as_i64(),
+        None => None,
+    };
+    seconds
+        .and_then(|seconds| u64::try_from(seconds).ok())
+        .map_or(PEER_WAIT_DEFAULT, Duration::from_secs)
+        .min(PEER_WAIT_MAX)
+}
+
+fn take_result(answer: &mut Map, mut data: Map, is_full: bool) {
+    let Some(id) = data.remove("id").filter(|id| id.as_str().is_some()) else {
+        return;
+    };
+    let ret = data.remove("return").unwrap_or_default();
+    if is_full {
+        data.insert("ret", ret);
+        answer.insert(id, data);
+    } else {
+        answer.insert(id, ret);
+    }
+}
+
+fn shown(stored: StoredReturn) -> Map {
+    let mut map = stored.into_map();
+    let ret = map.remove("return").unwrap_or_default();
+    let mut shown = Map::from([("ret", ret)]);
+    if let Some(out) = map.remove("out") {
+        shown.insert("out", out);
+    }
+    shown
+}
+
+fn remember_publisher(
+    master: &Master,
+    jid: &Jid,
+    id: &MinionId,
+) -> Result<(), files::FileError> {
+    let path = publisher_file(master, jid);
+    if let Some(dir) = path.parent()
+        && !dir.is_dir()
+    {
+        files::ensure_private_dir(dir, None)?;
+    }
+    let options = WriteOptions {
+        durable: false,
+        ..WriteOptions::new(MODE_SECRET)
+    };
+    files::write_atomic(&path, options, id.as_str().as_bytes())
+}
+
+/// The one place where a job id becomes a path here; it cannot leave it.
+fn publisher_file(master: &Master, jid: &Jid) -> PathBuf {
+    master.settings.publish_auth_dir().join(jid.as_str())
+}
+
+/// Forgets who published jobs that are older than `keep`.
+pub(crate) fn forget_publishers(dir: &std::path::Path, keep: Duration) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_old = entry
+            .metadata()
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > keep));
+        if is_old && let Err(error) = fs::remove_file(entry.path()) {
+            tracing::debug!("could not remove {}: {error}", entry.path().display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_values_and_named_ones_wait_for_the_minion() {
+        let list = Value::List(vec!["5".into(), "a=5".into(), "x".into(), 7.into()]);
+        assert_eq!(
+            arguments(&list, false),
+            Some(vec![5.into(), "a=5".into(), "x".into(), 7.into()])
+        );
+        assert_eq!(arguments(&"".into(), false), Some(Vec::new()));
+        assert_eq!(arguments(&"1".into(), false), Some(vec![1.into()]));
+        let several = Value::List(vec!["cat /proc/cpuinfo".into(), "".into()]);
+        assert_eq!(
+            arguments(&several, true),
+            Some(vec![
+                Value::List(vec!["cat".into(), "/proc/cpuinfo".into()]),
+                Value::List(Vec::new())
+            ])
+        );
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        assert_eq!(wait_of(None), PEER_WAIT_DEFAULT);
+        assert_eq!(wait_of(Some(&"7".into())), Duration::from_secs(7));
+        assert_eq!(wait_of(Some(&(-1).into())), PEER_WAIT_DEFAULT);
+        assert_eq!(wait_of(Some(&i64::MAX.into())), PEER_WAIT_MAX);
+    }
+}

@@ -1,0 +1,91 @@
+//! The pillar of a minion. Nothing is compiled yet: it is empty, and signed,
+//! sealed and delivered as a full one will be.
+
+use halite_crypto::{Crypticle, KeyError, SymmetricKey};
+use halite_proto::pillar::{PillarAnswer, PillarData, PillarReply, SignedPillar};
+use halite_proto::request::PillarRequest;
+use halite_proto::{Map, MinionId, PackError};
+use halite_store::Bank;
+use thiserror::Error;
+
+use super::{Caller, Handled};
+use crate::error::chain;
+use crate::master::Master;
+
+/// What the minion is told when no pillar can be made for it.
+const BAD_LOAD: &str = "bad load";
+/// The same, when the request cannot be bound to an answer.
+const NO_NONCE: &str = "Nonce not included in request";
+
+/// Why a pillar is not delivered.
+#[derive(Debug, Error)]
+enum PillarError {
+    #[error("the minion's key is not accepted any more")]
+    NoKey,
+    #[error("the minion asks for an algorithm that does not exist")]
+    Algorithm(#[from] halite_crypto::UnknownAlgorithm),
+    #[error("could not encrypt or sign the pillar")]
+    Key(#[from] KeyError),
+    #[error("could not pack the pillar")]
+    Pack(#[from] PackError),
+}
+
+/// Keeps the grains, makes the pillar and delivers it.
+pub(super) fn pillar(master: &Master, caller: &Caller, request: PillarRequest) -> Handled {
+    let Some(nonce) = caller.nonce.clone() else {
+        return Handled::Private(PillarAnswer::Error(NO_NONCE.to_owned()).to_value());
+    };
+    let pillar = Map::new();
+    keep(master, &caller.id, &request, &pillar);
+    let data = PillarData {
+        key: Vec::new(),
+        pillar,
+        nonce,
+    };
+    let answer = match seal(master, caller, data) {
+        Ok(reply) => PillarAnswer::Private(reply),
+        Err(error) => {
+            tracing::error!(minion = %caller.id, "could not deliver the pillar: {}", chain(&error));
+            PillarAnswer::Error(BAD_LOAD.to_owned())
+        }
+    };
+    Handled::Private(answer.to_value())
+}
+
+fn seal(master: &Master, caller: &Caller, mut data: PillarData) -> Result<PillarReply, PillarError> {
+    let minion = master
+        .accepted
+        .public_key(&caller.id)
+        .ok_or(PillarError::NoKey)?;
+    let enc_algo = master.encryption_algorithm(caller.enc_algo.as_deref())?;
+    let sig_algo = master.signing_algorithm(caller.sig_algo.as_deref())?;
+    let key = SymmetricKey::generate();
+    data.key = minion.encrypt(enc_algo, key.expose().as_bytes())?;
+    let packed = data.encode()?;
+    let signed = SignedPillar {
+        sig: master.identity.private().sign(sig_algo, &packed)?,
+        data: packed,
+    };
+    Ok(PillarReply {
+        pillar: Crypticle::new(&key).seal(&signed.encode()?, None),
+        key: data.key,
+    })
+}
+
+/// Keeps what the master learns from the request, and says so.
+fn keep(master: &Master, id: &MinionId, request: &PillarRequest, pillar: &Map) {
+    if !master.settings.keeps_data {
+        return;
+    }
+    let stored = master
+        .data
+        .put(Bank::Grains, id, &request.grains)
+        .and_then(|()| master.data.put_pillar(id, request.pillarenv.as_deref(), pillar));
+    if let Err(error) = stored {
+        tracing::error!(minion = %id, "could not keep the grains: {}", chain(&error));
+    }
+    if master.settings.data_cache_events {
+        let data = Map::from([("Minion data cache refresh", id)]);
+        master.bus.fire(&format!("minion/refresh/{id}"), data);
+    }
+}

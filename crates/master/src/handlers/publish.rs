@@ -1,0 +1,171 @@
+//! The clear `publish` of programs on the master's host.
+//!
+//! Invariant: a job is stored and announced before it leaves, and it leaves
+//! only after its caller, its functions and its targets were judged.
+
+use halite_proto::clear::{ErrorReply, PublishReply, PublishRequest};
+use halite_proto::{Jid, Value};
+
+use crate::core::acl::{Allowed, Rights, authorise, is_blacklisted};
+use crate::core::jobs;
+use crate::core::targets::{Asked, Resolved, resolve};
+use crate::error::chain;
+use crate::master::Master;
+
+/// What the client is told when no job id can be had.
+const NO_JID: &str = "Master failed to assign jid";
+
+/// Publishes a job for a local program.
+pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply {
+    let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
+    let user = request.user.as_deref();
+    if is_blacklisted(&master.settings.publisher_acl_blacklist, user, &funs) {
+        tracing::warn!(user, "publisher_acl_blacklist forbids {}", request.fun.to_text());
+        return PublishReply::Denied(ErrorReply::authorization());
+    }
+    let resolved = resolved(master, jobs::asked(request));
+    let rights = match authenticate(master, request) {
+        Some(rights) => rights,
+        None => {
+            tracing::warn!(user, "refused to publish: the caller is not authenticated");
+            return refuse(master, request, ErrorReply::authentication());
+        }
+    };
+    let restricted = match allowed(master, request, &rights, &resolved) {
+        Some(Allowed::Anywhere) => false,
+        Some(Allowed::OnlyResolved) => !jobs::asked(request).is_by_id(),
+        None => {
+            tracing::warn!(user, "refused to publish {}: not permitted", request.fun.to_text());
+            return refuse(master, request, ErrorReply::authorization());
+        }
+    };
+    if resolved.minions.is_empty() && !master.settings.order_masters {
+        return PublishReply::NoMinions {
+            error: no_minions(request),
+        };
+    }
+    let sent = send(master, request, &resolved, restricted);
+    match sent {
+        Ok(jid) => PublishReply::Accepted {
+            jid,
+            minions: resolved.minions,
+            missing: resolved.missing,
+        },
+        Err(error) => PublishReply::Error(error),
+    }
+}
+
+/// Stores, announces and sends a job that was judged.
+///
+/// # Errors
+/// With what the caller is told.
+pub(super) fn send(
+    master: &Master,
+    request: &PublishRequest,
+    resolved: &Resolved,
+    restricted: bool,
+) -> Result<Jid, String> {
+    let nocache = request
+        .kwargs
+        .get("nocache")
+        .is_some_and(Value::is_true);
+    let jid = match &request.jid {
+        Some(jid) => master.jobs.prepare(jid, nocache).map(|()| jid.clone()),
+        None => master.allocate_jid(nocache),
+    };
+    let jid = jid.map_err(|error| {
+        tracing::error!("could not allocate a job id: {}", chain(&error));
+        NO_JID.to_owned()
+    })?;
+    let mut load = jobs::publish_load(request, jid.clone(), master.settings.master_id.as_deref());
+    if restricted {
+        jobs::restrict(&mut load, &resolved.minions);
+    }
+    let job = jid.as_str();
+    master
+        .bus
+        .fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
+    let saved = master.jobs.save_load(
+        &jid,
+        &jobs::saved_load(request, &jid),
+        Some(&resolved.minions),
+    );
+    if let Err(error) = saved {
+        tracing::error!(jid = job, "could not store the job: {}", chain(&error));
+    }
+    master
+        .bus
+        .fire_under("job", [job, "publish"], load.to_map());
+    if let Err(error) = master.publisher.publish(&load, &resolved.minions) {
+        tracing::error!(jid = job, "{}", chain(&error));
+        return Err(chain(&error));
+    }
+    tracing::info!(
+        user = request.user.as_deref(),
+        jid = job,
+        "published {} for {} minions",
+        request.fun.to_text(),
+        resolved.minions.len()
+    );
+    Ok(jid)
+}
+
+/// Whom the target means; one that is not understood means nobody.
+pub(super) fn resolved(master: &Master, asked: Asked<'_>) -> Resolved {
+    resolve(asked, master).unwrap_or_else(|error| {
+        tracing::warn!("the target is not understood: {error}");
+        Resolved::default()
+    })
+}
+
+/// Tokens and external checks come later; what shows one is refused, never
+/// taken for something else.
+fn authenticate(master: &Master, request: &PublishRequest) -> Option<Rights> {
+    let proofs = &request.credentials;
+    if proofs.token.is_some() || proofs.eauth.is_some() {
+        return None;
+    }
+    let owner = master.local_keys.owner_of(proofs.key.as_deref()?);
+    let rights = master.users().authenticate(request.user.as_deref(), owner)?;
+    // A syndic's master hands the rights of its own caller on.
+    match (rights, request.kwargs.get("auth_list")) {
+        (Rights::Full, Some(Value::List(list))) if !list.is_empty() => {
+            Some(Rights::Listed(list.clone()))
+        }
+        (rights, _) => Some(rights),
+    }
+}
+
+fn allowed(
+    master: &Master,
+    request: &PublishRequest,
+    rights: &Rights,
+    resolved: &Resolved,
+) -> Option<Allowed> {
+    match rights {
+        Rights::Full => Some(Allowed::Anywhere),
+        Rights::Listed(perms) => authorise(perms, &jobs::functions(request), &mut |target| {
+            master.are_within(&resolved.minions, target)
+        }),
+    }
+}
+
+fn refuse(master: &Master, request: &PublishRequest, error: ErrorReply) -> PublishReply {
+    let jid = request.jid.as_ref().map_or("", Jid::as_str);
+    let data = jobs::error_event(request, error.to_map());
+    // With an empty id the tag has two slashes, as Salt's.
+    master.bus.fire(&format!("salt/job/{jid}/error"), data);
+    PublishReply::Denied(error)
+}
+
+fn no_minions(request: &PublishRequest) -> String {
+    let target = match &request.tgt {
+        Value::List(ids) => ids
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(","),
+        other => crate::core::text::python_text(other).unwrap_or_default(),
+    };
+    format!("Master could not resolve minions for target {target}")
+}

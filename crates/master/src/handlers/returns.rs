@@ -1,0 +1,104 @@
+//! Results of jobs.
+
+use halite_proto::request::{MinionRequest, Request, RequestSignature};
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, MinionId, Value};
+use halite_store::{Saved, StoreError};
+
+use super::{Caller, Handled};
+use crate::core::returns::failed_states;
+use crate::error::chain;
+use crate::master::Master;
+
+/// Stores a return, tells of it, and only then acknowledges it.
+pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -> Handled {
+    if !signature_suffices(master, caller, request.meta.sig.as_ref()) {
+        return false.into();
+    }
+    let id = &caller.id;
+    let MinionRequest::Return(job) = &mut request.command else {
+        return Handled::failed();
+    };
+    if job.jid == ReturnJid::Req {
+        match master.allocate_jid(false) {
+            Ok(jid) => job.jid = ReturnJid::Jid(jid),
+            Err(error) => {
+                tracing::error!(minion = %id, "could not allocate a job id: {}", chain(&error));
+                return Handled::failed();
+            }
+        }
+    }
+    let stored = job.jid.jid().map(|jid| store(master, id, jid, job));
+    tell(master, id, &request);
+    match stored {
+        Some(Err(error)) => {
+            tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
+            Handled::failed()
+        }
+        _ => Value::Nil.into(),
+    }
+}
+
+fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<(), StoreError> {
+    if !master.settings.stores_returns {
+        return Ok(());
+    }
+    match master.jobs.save_return(jid, id, job)? {
+        Saved::Duplicate { differs: true } => {
+            tracing::warn!(minion = %id, %jid, "a second, different return is ignored");
+        }
+        Saved::Duplicate { differs: false } | Saved::NoCache | Saved::Stored => {}
+    }
+    if master.settings.stores_endtime {
+        master.jobs.save_endtime(jid, &master.endtime())?;
+    }
+    Ok(())
+}
+
+fn tell(master: &Master, id: &MinionId, request: &Request) {
+    let MinionRequest::Return(job) = &request.command else {
+        return;
+    };
+    let jid = job.jid.as_str();
+    tracing::info!(minion = %id, jid, "got the return of {}", job.fun.to_text());
+    master
+        .bus
+        .fire_under("job", [jid, "ret", id.as_str()], request.event_data());
+    let Some(jid) = job.jid.jid() else {
+        return;
+    };
+    for failed in failed_states(job, jid, id) {
+        let parts = [jid.as_str(), "sub", id.as_str(), "error", &failed.fun];
+        master.bus.fire(&failed.state, failed.short);
+        master.bus.fire_under("job", parts, failed.long);
+    }
+}
+
+/// Whether the request is signed as the options demand.
+fn signature_suffices(
+    master: &Master,
+    caller: &Caller,
+    signature: Option<&RequestSignature>,
+) -> bool {
+    let id = &caller.id;
+    let Some(signature) = signature else {
+        if master.settings.require_minion_sign_messages {
+            tracing::error!(minion = %id, "refused a return that is not signed (require_minion_sign_messages)");
+            return false;
+        }
+        return true;
+    };
+    // The algorithm that the minion names in the envelope is the one it signs
+    // with; both that exist are safe to accept.
+    let algorithm = master.signing_algorithm(caller.sig_algo.as_deref());
+    let is_right = match (master.accepted.public_key(id), algorithm) {
+        (Some(key), Ok(algorithm)) => {
+            key.verify(algorithm, &signature.message, &signature.signature)
+        }
+        _ => false,
+    };
+    if !is_right {
+        tracing::warn!(minion = %id, "the signature of a return is wrong");
+    }
+    is_right || !master.settings.drop_messages_signature_fail
+}

@@ -1,0 +1,286 @@
+//! Sign-ins: gathers the facts, lets `core::auth` decide, and does what was
+//! decided.
+
+use std::time::SystemTime;
+
+use halite_crypto::files::FileError;
+use halite_crypto::{EncAlgo, KeyError, PublicKey, SigAlgo};
+use halite_key::{KeyState, KeyStoreError};
+use halite_proto::auth::{
+    AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
+};
+use halite_proto::clear::AuthBadId;
+use halite_proto::{Map, Nonce, PackError, Refusal};
+use thiserror::Error;
+
+use crate::clock::now_s;
+use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
+use crate::core::text::python_text;
+use crate::error::chain;
+use crate::master::Master;
+
+/// The first protocol version whose answers are signed and carry the nonce.
+const VERSION_SIGNED: u32 = 2;
+
+/// Why a sign-in could not be answered as it was decided.
+#[derive(Debug, Error)]
+enum SignInError {
+    #[error("could not look at or file the key")]
+    Keys(#[from] KeyStoreError),
+    #[error("could not make the session")]
+    Session(#[from] FileError),
+    #[error("could not encrypt or sign the answer")]
+    Key(#[from] KeyError),
+    #[error("could not pack the answer")]
+    Pack(#[from] PackError),
+    #[error("the key was accepted and is gone again")]
+    KeyGone,
+}
+
+/// Answers a sign-in.
+pub(crate) fn sign_in(master: &Master, request: &AuthRequest, version: u32) -> AuthAnswer {
+    match SignIn::new(master, request, version).answer() {
+        Ok(answer) => answer,
+        Err(error) => {
+            tracing::error!(minion = %request.id, "could not answer a sign-in: {}", chain(&error));
+            AuthAnswer::Refused(Refusal::HandlerFailed)
+        }
+    }
+}
+
+/// Answers a sign-in under a name that no minion can have.
+pub(crate) fn refuse_bad_id(master: &Master, bad: AuthBadId, version: u32) -> AuthAnswer {
+    tracing::info!("refused a sign-in: {}", bad.why);
+    let Ok(algorithm) = SigAlgo::parse(&bad.sig_algo) else {
+        return AuthAnswer::BadSigAlgo;
+    };
+    let reply = AuthReply::Refused(AuthRefusal::Rejected, bad.nonce);
+    sign(master, reply, algorithm, version).unwrap_or_else(|error| {
+        tracing::error!("could not answer a sign-in: {}", chain(&error));
+        AuthAnswer::Refused(Refusal::HandlerFailed)
+    })
+}
+
+/// One sign-in on its way.
+struct SignIn<'a> {
+    master: &'a Master,
+    request: &'a AuthRequest,
+    version: u32,
+    key: Option<PublicKey>,
+    enc_algo: Option<EncAlgo>,
+    sig_algo: Option<SigAlgo>,
+}
+
+impl<'a> SignIn<'a> {
+    fn new(master: &'a Master, request: &'a AuthRequest, version: u32) -> Self {
+        Self {
+            master,
+            request,
+            version,
+            key: PublicKey::from_pem(&request.public_key).ok(),
+            enc_algo: EncAlgo::parse(&request.enc_algo).ok(),
+            sig_algo: SigAlgo::parse(&request.sig_algo).ok(),
+        }
+    }
+
+    fn answer(&self) -> Result<AuthAnswer, SignInError> {
+        let decision = {
+            // One at a time: what is known of the key must not change between
+            // the look and the filing.
+            let _one = self.master.lock_filing();
+            let decision = decide(&self.facts()?);
+            if let Some(filing) = decision.filing {
+                self.file(filing)?;
+            }
+            decision
+        };
+        self.log(decision.verdict, decision.filing);
+        let answer = match decision.verdict {
+            Verdict::Granted => self.grant(),
+            Verdict::Pending => self.refusal(AuthRefusal::Pending),
+            Verdict::Refused => self.refusal(AuthRefusal::Rejected),
+            Verdict::Full => self.refusal(AuthRefusal::Full),
+            Verdict::BadEncAlgo => Ok(AuthAnswer::BadEncAlgo),
+            Verdict::BadSigAlgo => Ok(AuthAnswer::BadSigAlgo),
+        };
+        if let Some(act) = decision.event {
+            self.tell(act);
+        }
+        answer
+    }
+
+    fn facts(&self) -> Result<Facts, SignInError> {
+        let settings = &self.master.settings;
+        let id = &self.request.id;
+        let known = match self.master.keys.lookup(id) {
+            Ok(key) => key,
+            // A name that no key file may have: refused like an invalid one.
+            Err(KeyStoreError::HiddenId { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let known = match known {
+            None => KnownKey::None,
+            Some(key) => {
+                let same = key.is_same_key(&self.request.public_key);
+                match key.state {
+                    KeyState::Accepted => KnownKey::Accepted { same },
+                    KeyState::Pending => KnownKey::Pending { same },
+                    KeyState::Rejected | KeyState::Denied => KnownKey::Rejected,
+                }
+            }
+        };
+        let is_hidden = id.as_str().starts_with('.');
+        let autosign = &self.master.autosign;
+        let autoreject = known.asks_autoreject(settings.open_mode) && autosign.rejects(id);
+        Ok(Facts {
+            known,
+            key_usable: self.key.is_some() && !is_hidden,
+            open_mode: settings.open_mode,
+            room: self.master.room_for(id),
+            autoreject,
+            autosign: !autoreject
+                && known.asks_autosign(settings.open_mode)
+                && autosign.accepts(id, |name| self.grain(name), SystemTime::now()),
+            enc_algo_known: self.enc_algo.is_some(),
+            sig_algo_known: self.sig_algo.is_some(),
+        })
+    }
+
+    fn grain(&self, name: &str) -> Option<String> {
+        python_text(self.request.autosign_grains.as_ref()?.get(name)?)
+    }
+
+    fn file(&self, filing: Filing) -> Result<(), SignInError> {
+        let state = match filing {
+            Filing::Accepted => KeyState::Accepted,
+            Filing::Pending => KeyState::Pending,
+            Filing::Rejected => KeyState::Rejected,
+            Filing::Denied => KeyState::Denied,
+        };
+        let pem = &self.request.public_key;
+        Ok(self.master.keys.put(&self.request.id, state, pem)?)
+    }
+
+    fn grant(&self) -> Result<AuthAnswer, SignInError> {
+        let (Some(key), Some(enc_algo), Some(sig_algo)) =
+            (&self.key, self.enc_algo, self.sig_algo)
+        else {
+            return self.refusal(AuthRefusal::Rejected);
+        };
+        let master = self.master;
+        let id = &self.request.id;
+        let accepted = master.accepted.get(id).ok_or(SignInError::KeyGone)?;
+        let session = master.sessions.sign_in(id, &accepted, now_s())?;
+        let publish_key = master.publisher.key();
+        let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
+        let grant = AuthGrant {
+            public_key: master.identity.public_pem().to_owned(),
+            publish_port: master.settings.publish_port,
+            pub_sig: master.identity.pub_sig(sig_algo)?,
+            token: self.token(key, enc_algo)?,
+            aes: sealed(publish_key.key.expose())?,
+            session: sealed(session.key.expose())?,
+            sig: publish_key.sig.clone(),
+            nonce: self.nonce(),
+            extra: Map::new(),
+        };
+        self.sign(AuthReply::Accepted(Box::new(grant)))
+    }
+
+    /// The minion's token, given back under its own key. One that was made for
+    /// another master's key is left out, and the minion notices.
+    fn token(&self, key: &PublicKey, enc_algo: EncAlgo) -> Result<Option<Vec<u8>>, KeyError> {
+        let Some(token) = &self.request.token else {
+            return Ok(None);
+        };
+        match self.master.identity.private().decrypt(enc_algo, token) {
+            Ok(token) => key.encrypt(enc_algo, token.expose()).map(Some),
+            Err(error) => {
+                tracing::warn!(
+                    minion = %self.request.id,
+                    "its token was not made for this master's key, it may trust another one: {}",
+                    chain(&error)
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    fn refusal(&self, refusal: AuthRefusal) -> Result<AuthAnswer, SignInError> {
+        self.sign(AuthReply::Refused(refusal, self.nonce()))
+    }
+
+    fn sign(&self, reply: AuthReply) -> Result<AuthAnswer, SignInError> {
+        let Some(algorithm) = self.sig_algo else {
+            return Ok(AuthAnswer::BadSigAlgo);
+        };
+        sign(self.master, reply, algorithm, self.version)
+    }
+
+    fn nonce(&self) -> Option<Nonce> {
+        (self.version >= VERSION_SIGNED)
+            .then(|| self.request.nonce.clone())
+            .flatten()
+    }
+
+    fn tell(&self, act: Act) {
+        let settings = &self.master.settings;
+        if !settings.auth_events {
+            return;
+        }
+        let mut data = Map::with_capacity(6);
+        data.insert("result", act.result());
+        data.insert("act", act.as_str());
+        data.insert("id", &self.request.id);
+        data.insert("pub", self.request.public_key.as_str());
+        let shows_grains = settings
+            .auth_events_autosign_grains
+            .iter()
+            .any(|shown| shown == act.as_str());
+        if let Some(grains) = self.request.autosign_grains.as_ref().filter(|_| shows_grains) {
+            data.insert("autosign_grains", grains.clone());
+        }
+        self.master.bus.fire_under("auth", [], data);
+    }
+
+    fn log(&self, verdict: Verdict, filing: Option<Filing>) {
+        let id = &self.request.id;
+        match (verdict, filing) {
+            (Verdict::Granted, None) => tracing::info!(minion = %id, "signed in"),
+            (Verdict::Granted, Some(_)) => {
+                tracing::info!(minion = %id, "signed in, its key was accepted automatically");
+            }
+            (Verdict::Pending, Some(_)) => {
+                tracing::info!(minion = %id, "a new key waits to be accepted (salt-key -a {id})");
+            }
+            (Verdict::Pending, None) => tracing::debug!(minion = %id, "its key still waits"),
+            (Verdict::Refused, Some(Filing::Denied)) => tracing::error!(
+                minion = %id,
+                "denied: it signs in with another key than the known one; \
+                 if it was reinstalled, delete its key (salt-key -d {id})"
+            ),
+            (Verdict::Refused, _) => tracing::warn!(minion = %id, "refused: its key is rejected or unusable"),
+            (Verdict::Full, _) => tracing::warn!(minion = %id, "refused: max_minions is reached"),
+            (Verdict::BadEncAlgo | Verdict::BadSigAlgo, _) => tracing::warn!(
+                minion = %id,
+                enc_algo = self.request.enc_algo,
+                sig_algo = self.request.sig_algo,
+                "refused: it asks for an algorithm that does not exist"
+            ),
+        }
+    }
+}
+
+fn sign(
+    master: &Master,
+    reply: AuthReply,
+    algorithm: SigAlgo,
+    version: u32,
+) -> Result<AuthAnswer, SignInError> {
+    if version < VERSION_SIGNED {
+        return Ok(AuthAnswer::Unsigned(reply));
+    }
+    let load = reply.encode()?;
+    let sig = master.identity.private().sign(algorithm, &load)?;
+    Ok(AuthAnswer::Signed(SignedAuthReply { load, sig }))
+}

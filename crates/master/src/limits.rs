@@ -1,0 +1,49 @@
+//! Every bound of the daemon, with what happens at it.
+
+use std::time::Duration;
+
+/// A listing of the key directory is kept once the directory has not changed
+/// for this long.
+pub const KEY_LISTING_SETTLED: Duration = Duration::from_secs(2);
+
+/// Requests that may wait in one lane. Further ones get no answer: their
+/// senders try again.
+pub const REQUESTS_WAITING_MAX: usize = 20_000;
+
+/// Bytes of the requests that may wait in one lane; same behaviour.
+pub const REQUEST_BYTES_WAITING_MAX: usize = 256 * 1024 * 1024;
+
+/// How long a sign-in may wait before it is dropped: minions ask again after
+/// `auth_timeout` (5 s).
+pub const SIGN_IN_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How long another request may wait before it is dropped: minions ask again
+/// after `request_channel_timeout` (60 s).
+pub const REQUEST_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Threads for requests at most, whatever `worker_threads` says: each may hold
+/// a message of 100 MiB.
+pub const WORKER_THREADS_MAX: usize = 64;
+
+/// Answers that are waited for (`minion_publish`). Further requests of this
+/// kind are answered as if nothing had come back.
+pub const LATER_ANSWERS_MAX: usize = 1000;
+
+/// How long `minion_publish` waits where the minion does not say.
+pub const PEER_WAIT_DEFAULT: Duration = Duration::from_secs(5);
+
+/// How long `minion_publish` waits at most.
+pub const PEER_WAIT_MAX: Duration = Duration::from_secs(300);
+
+/// Size of a file that names the publisher of a job.
+pub const PUBLISHER_FILE_BYTES_MAX: u64 = 1024;
+
+/// How long the daemon may take to finish what it has begun when it is told to
+/// stop.
+pub const DRAIN_MAX: Duration = Duration::from_secs(4);
+
+/// How often the drop file is looked for.
+pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the health file `alive` is touched.
+pub const ALIVE_INTERVAL: Duration = Duration::from_secs(5);

@@ -1,0 +1,219 @@
+//! The key files with which programs on the master's host prove who they are:
+//! `.root_key` and `.<user>_key` in the cache directory.
+//!
+//! Invariant: a key file is readable by its user only, from its first byte on,
+//! and one that exists is kept, so running programs stay authorised over a
+//! restart.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use halite_crypto::files::{self, FileError, MODE_SECRET, WriteOptions};
+use halite_crypto::{Secret, SymmetricKey, constant_time_eq};
+use halite_proto::{Map, Value};
+use halite_target::glob;
+
+use crate::core::text::fullmatch;
+
+/// A key file larger than this is not one.
+const FILE_BYTES_MAX: u64 = 1024;
+
+/// Permission bit that lets other users reach their key file in the cache
+/// directory.
+const OTHERS_MAY_ENTER: u32 = 0o001;
+
+/// A user of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SystemUser {
+    /// Login name.
+    pub(crate) name: String,
+    /// User id.
+    pub(crate) uid: u32,
+}
+
+/// Who gets a key file.
+pub(crate) struct Holders<'a> {
+    /// `user` of the configuration.
+    pub(crate) configured: &'a str,
+    /// The user the master runs as.
+    pub(crate) running: &'a str,
+    /// `publisher_acl`.
+    pub(crate) publisher_acl: &'a Map,
+    /// `client_acl_verify`: only users of the host get one.
+    pub(crate) only_existing: bool,
+    /// The users of the host.
+    pub(crate) system: &'a [SystemUser],
+}
+
+impl Holders<'_> {
+    /// The names, those with full rights first.
+    fn names(&self) -> Vec<String> {
+        let mut names = vec![self.configured.to_owned(), self.running.to_owned()];
+        for pattern in self.publisher_acl.keys().filter_map(Value::as_str) {
+            if self.only_existing {
+                names.extend(
+                    self.system
+                        .iter()
+                        .map(|user| &user.name)
+                        .filter(|name| glob::fnmatch(pattern, name) || fullmatch(pattern, name))
+                        .cloned(),
+                );
+            } else {
+                names.push(pattern.to_owned());
+            }
+        }
+        names.retain(|name| is_file_name(name));
+        let mut seen = Vec::new();
+        names.retain(|name| {
+            let new = !seen.contains(name);
+            seen.push(name.clone());
+            new
+        });
+        names
+    }
+
+    fn uid_of(&self, name: &str) -> Option<u32> {
+        let user = self.system.iter().find(|user| user.name == name)?;
+        Some(user.uid)
+    }
+}
+
+/// The keys of the local users.
+pub(crate) struct LocalKeys(Vec<(String, Secret<String>)>);
+
+impl LocalKeys {
+    /// Reads the key files below `cachedir`, making those that are missing.
+    ///
+    /// # Errors
+    /// When a key file cannot be read or made.
+    pub(crate) fn load(cachedir: &Path, holders: &Holders<'_>) -> Result<Self, FileError> {
+        let mut keys = Vec::new();
+        for name in holders.names() {
+            let path = cachedir.join(format!(".{name}_key"));
+            let owner = holders.uid_of(&name).filter(|_| name != holders.running);
+            keys.push((name, load_or_make(&path, owner)?));
+        }
+        if !holders.publisher_acl.is_empty() {
+            let_others_enter(cachedir)?;
+        }
+        Ok(Self(keys))
+    }
+
+    /// Whose key this is.
+    pub(crate) fn owner_of(&self, key: &str) -> Option<&str> {
+        // No early end: how long it takes does not tell which key was close.
+        self.0.iter().rev().fold(None, |owner, (name, known)| {
+            if constant_time_eq(known.expose().as_bytes(), key.as_bytes()) {
+                Some(name.as_str())
+            } else {
+                owner
+            }
+        })
+    }
+}
+
+fn load_or_make(path: &Path, owner: Option<u32>) -> Result<Secret<String>, FileError> {
+    match files::read_limited(path, FILE_BYTES_MAX) {
+        Ok(bytes) if !bytes.is_empty() => {
+            return Ok(Secret::new(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == Some(std::io::ErrorKind::NotFound) => {}
+        Err(error) => return Err(error),
+    }
+    let key = SymmetricKey::generate();
+    let options = WriteOptions::new(MODE_SECRET).owned_by(owner);
+    files::write_atomic(path, options, key.expose().as_bytes())?;
+    Ok(Secret::new(key.expose().to_owned()))
+}
+
+fn let_others_enter(dir: &Path) -> Result<(), FileError> {
+    let change = || {
+        let mode = fs::metadata(dir)?.mode() & 0o7777;
+        fs::set_permissions(dir, Permissions::from_mode(mode | OTHERS_MAY_ENTER))
+    };
+    change().map_err(|source| FileError::Write {
+        path: dir.to_owned(),
+        source,
+    })
+}
+
+/// Reads the host's own users.
+pub(crate) fn system_users() -> Vec<SystemUser> {
+    let passwd = PathBuf::from("/etc/passwd");
+    parse_passwd(&fs::read_to_string(passwd).unwrap_or_default())
+}
+
+fn parse_passwd(text: &str) -> Vec<SystemUser> {
+    text.lines()
+        .filter_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?.to_owned();
+            let uid = fields.nth(1)?.parse().ok()?;
+            is_file_name(&name).then_some(SystemUser { name, uid })
+        })
+        .collect()
+}
+
+fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != ".."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nfred:x:1000:1000::/:/bin/sh\njunk\n";
+
+    fn load(dir: &Path, acl: &Map, only_existing: bool) -> LocalKeys {
+        let system = parse_passwd(PASSWD);
+        let holders = Holders {
+            configured: "root",
+            running: "root",
+            publisher_acl: acl,
+            only_existing,
+            // Nobody is chowned to in a test.
+            system: &system
+                .into_iter()
+                .map(|user| SystemUser {
+                    uid: nix::unistd::getuid().as_raw(),
+                    ..user
+                })
+                .collect::<Vec<_>>(),
+        };
+        LocalKeys::load(dir, &holders).unwrap()
+    }
+
+    #[test]
+    fn the_root_key_is_private_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        load(dir.path(), &Map::new(), true);
+        let path = dir.path().join(".root_key");
+        let key = fs::read_to_string(&path).unwrap();
+        assert_eq!(key.len(), SymmetricKey::CHARS);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let again = load(dir.path(), &Map::new(), true);
+        assert_eq!(fs::read_to_string(&path).unwrap(), key);
+        assert_eq!(again.owner_of(&key), Some("root"));
+        assert_eq!(again.owner_of(""), None);
+        assert_eq!(again.owner_of(&key[1..]), None);
+    }
+
+    #[test]
+    fn users_of_the_acl_get_a_key_if_they_exist() {
+        let dir = tempfile::tempdir().unwrap();
+        let acl = Map::from([
+            ("fr*", Value::Nil),
+            ("ghost", Value::Nil),
+            ("../x", Value::Nil),
+        ]);
+        let keys = load(dir.path(), &acl, true);
+        let fred = fs::read_to_string(dir.path().join(".fred_key")).unwrap();
+        assert_eq!(keys.owner_of(&fred), Some("fred"));
+        assert!(!dir.path().join(".ghost_key").exists());
+        load(dir.path(), &acl, false);
+        assert!(dir.path().join(".ghost_key").exists());
+        assert_ne!(fs::metadata(dir.path()).unwrap().mode() & 0o001, 0);
+    }
+}

@@ -1,0 +1,110 @@
+//! What is done without being asked: the drop file, health files, cleaning.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use halite_key::dropfile::take_rotation_request;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use crate::error::chain;
+use crate::handlers::forget_publishers;
+use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
+use crate::master::Master;
+
+/// The health files of 3008, for probes.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    dir: PathBuf,
+}
+
+impl Health {
+    /// Removes what an earlier run left.
+    pub(crate) fn begin(cachedir: &Path) -> Self {
+        let dir = cachedir.join("health");
+        let this = Self { dir };
+        if let Err(error) = fs::create_dir_all(&this.dir) {
+            tracing::warn!("could not make {}: {error}", this.dir.display());
+        }
+        this.end();
+        this
+    }
+
+    /// Says that the master has started and takes requests.
+    pub(crate) fn ready(&self) {
+        for name in ["startup", "ready", "alive"] {
+            self.touch(name);
+        }
+    }
+
+    /// Says that it still runs.
+    fn alive(&self) {
+        self.touch("alive");
+    }
+
+    /// Says that it does not run.
+    pub(crate) fn end(&self) {
+        for name in ["startup", "ready", "alive"] {
+            // A missing file is what is wanted.
+            let _ = fs::remove_file(self.dir.join(name));
+        }
+    }
+
+    fn touch(&self, name: &str) {
+        if let Err(error) = fs::write(self.dir.join(name), b"") {
+            tracing::debug!("could not touch the health file {name}: {error}");
+        }
+    }
+}
+
+/// Does all that, until it is dropped.
+pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
+    let mut drop_file = interval(DROP_FILE_INTERVAL);
+    drop_file.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut alive = interval(ALIVE_INTERVAL);
+    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let loop_interval = master.settings.loop_interval;
+    let mut cleaning = Instant::now() + loop_interval;
+    loop {
+        tokio::select! {
+            _ = drop_file.tick() => on_disk(&master, look_for_drop_file).await,
+            _ = alive.tick() => health.alive(),
+            () = sleep_until(cleaning) => {
+                on_disk(&master, clean).await;
+                cleaning = Instant::now() + loop_interval;
+            }
+        }
+    }
+}
+
+/// Runs something that waits for the disk on a thread of its own.
+async fn on_disk(master: &Arc<Master>, job: fn(&Master)) {
+    let master = Arc::clone(master);
+    if let Err(error) = tokio::task::spawn_blocking(move || job(&master)).await {
+        tracing::error!("maintenance failed: {error}");
+    }
+}
+
+fn look_for_drop_file(master: &Master) {
+    let settings = &master.settings;
+    match take_rotation_request(&settings.cachedir, &settings.id) {
+        Ok(true) => {
+            tracing::info!("a key was deleted or rejected");
+            master.cut_access();
+        }
+        Ok(false) => {}
+        Err(error) => tracing::error!("could not take the drop file: {}", chain(&error)),
+    }
+}
+
+fn clean(master: &Master) {
+    let keep = master.settings.keep_jobs;
+    match master.jobs.clean(keep, SystemTime::now()) {
+        Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),
+        Err(error) => tracing::error!("could not clean the job cache: {}", chain(&error)),
+    }
+    if keep > Duration::ZERO {
+        forget_publishers(&master.settings.publish_auth_dir(), keep);
+    }
+}

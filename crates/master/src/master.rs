@@ -1,0 +1,233 @@
+//! Everything the master is made of, for the threads that handle requests.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
+use halite_fileserver::Roots;
+use halite_key::{Autosign, KeyStore, MasterKeys};
+use halite_proto::time::{self, JidClock};
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::{Bank, DataCache, JobCache, StoreError};
+
+use crate::accepted::AcceptedKeys;
+use crate::bus::Bus;
+use crate::clock::{now_micros, now_s};
+use crate::connected::connected_ids;
+use crate::core::acl::Users;
+use crate::core::auth::Room;
+use crate::core::counters::Counters;
+use crate::core::jobs::DELIMITER_DEFAULT;
+use crate::core::targets::{Asked, Minions, resolve};
+use crate::error::chain;
+use crate::local_keys::LocalKeys;
+use crate::publisher::Publisher;
+use crate::sessions::Sessions;
+use crate::settings::Settings;
+
+/// The state behind the ports. Every part guards itself.
+pub(crate) struct Master {
+    /// The options that this daemon reads.
+    pub(crate) settings: Settings,
+    /// All options, for those that are passed on.
+    pub(crate) opts: Map,
+    /// The keys of minions.
+    pub(crate) keys: KeyStore,
+    /// The accepted ones among them.
+    pub(crate) accepted: AcceptedKeys,
+    /// Who is accepted or rejected without asking.
+    pub(crate) autosign: Autosign,
+    /// The master's own keys.
+    pub(crate) identity: MasterKeys,
+    /// The keys shared with single minions.
+    pub(crate) sessions: Sessions,
+    /// The publish port.
+    pub(crate) publisher: Publisher,
+    /// The event bus.
+    pub(crate) bus: Bus,
+    /// The job cache.
+    pub(crate) jobs: JobCache,
+    /// Grains, pillar and mine of minions.
+    pub(crate) data: DataCache,
+    /// The files for minions.
+    pub(crate) files: Roots,
+    /// The keys of local users.
+    pub(crate) local_keys: LocalKeys,
+    /// What was served and refused.
+    pub(crate) counters: Counters,
+    /// Gives job ids.
+    pub(crate) jids: Mutex<JidClock>,
+    /// Held while a sign-in looks at keys and files one.
+    pub(crate) filing: Mutex<()>,
+}
+
+impl Master {
+    /// Keeps other sign-ins from filing keys.
+    pub(crate) fn lock_filing(&self) -> MutexGuard<'_, ()> {
+        self.filing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A job id that nobody has.
+    ///
+    /// # Errors
+    /// When the job cache cannot be written.
+    pub(crate) fn allocate_jid(&self, nocache: bool) -> Result<Jid, StoreError> {
+        self.jobs.allocate(nocache, || {
+            let mut clock = self.jids.lock().unwrap_or_else(PoisonError::into_inner);
+            let jid = clock.next(now_micros());
+            self.settings.mark_jid(jid)
+        })
+    }
+
+    /// Now, as the job cache notes the end of a job.
+    pub(crate) fn endtime(&self) -> String {
+        let now = time::jid_from_micros(now_micros());
+        time::jid_to_text(&now)
+    }
+
+    /// The encryption of an answer whose request names `name`.
+    ///
+    /// # Errors
+    /// When there is no such algorithm.
+    pub(crate) fn encryption_algorithm(
+        &self,
+        name: Option<&str>,
+    ) -> Result<EncAlgo, UnknownAlgorithm> {
+        name.map_or(Ok(EncAlgo::default()), EncAlgo::parse)
+    }
+
+    /// The signature of an answer whose request names `name`.
+    ///
+    /// # Errors
+    /// When there is no such algorithm.
+    pub(crate) fn signing_algorithm(
+        &self,
+        name: Option<&str>,
+    ) -> Result<SigAlgo, UnknownAlgorithm> {
+        name.map_or(Ok(SigAlgo::default()), SigAlgo::parse)
+    }
+
+    /// What the keys of local users are worth.
+    pub(crate) fn users(&self) -> Users<'_> {
+        Users {
+            configured: &self.settings.user,
+            running: &self.settings.running_user,
+            sudo_acl: self.settings.sudo_acl,
+            publisher_acl: &self.settings.publisher_acl,
+        }
+    }
+
+    /// Whether all `minions` match a compound target. Nobody is within any
+    /// target, unless the job goes on to masters below that know others.
+    pub(crate) fn are_within(&self, minions: &[MinionId], compound: &str) -> bool {
+        let tgt = Value::from(compound);
+        let asked = Asked {
+            tgt: &tgt,
+            tgt_type: "compound",
+            delimiter: DELIMITER_DEFAULT,
+        };
+        match resolve(asked, self) {
+            Ok(_) if minions.is_empty() => !self.settings.order_masters,
+            Ok(allowed) => minions.iter().all(|id| allowed.minions.contains(id)),
+            Err(error) => {
+                tracing::warn!("a target in an access list is not understood: {error}");
+                false
+            }
+        }
+    }
+
+    /// The room for one more minion.
+    pub(crate) fn room_for(&self, id: &MinionId) -> Room {
+        let minions_max = self.settings.max_minions;
+        if minions_max == 0 {
+            return Room::UNLIMITED;
+        }
+        let connected = connected_ids(&self.data, self.settings.publish_port);
+        Room {
+            minions_max,
+            connected: connected.len(),
+            is_connected: connected.contains(id),
+        }
+    }
+
+    /// Tells of a change of a minion's key.
+    pub(crate) fn fire_key_event(&self, act: &str, id: &MinionId, pem: &str) {
+        let mut data = Map::from([
+            ("result", Value::from(true)),
+            ("act", Value::from(act)),
+            ("id", Value::from(id)),
+        ]);
+        if !pem.is_empty() {
+            data.insert("pub", pem);
+        }
+        self.bus.fire_under("key", [], data);
+    }
+
+    /// Ends what was granted to minions that are not accepted any more: their
+    /// sessions are dropped and nobody without a new sign-in reads the next
+    /// publication.
+    pub(crate) fn cut_access(&self) {
+        self.accepted.prune();
+        for id in self.sessions.ids() {
+            if self.accepted.get(&id).is_none() {
+                tracing::info!(minion = %id, "its session ends, it is not accepted any more");
+                self.sessions.drop_session(&id);
+            }
+        }
+        match self.publisher.rotate() {
+            Ok(()) => {
+                tracing::info!("made a new publish key");
+                self.bus
+                    .fire("key", Map::from([("rotate_aes_key", true)]));
+            }
+            Err(error) => tracing::error!("could not make a new publish key: {}", chain(&error)),
+        }
+    }
+
+    /// Drops grains and pillar of a minion.
+    pub(crate) fn forget_minion_data(&self, id: &MinionId) {
+        if let Err(error) = self.data.retain(|known| known != id) {
+            tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
+        }
+    }
+
+    /// Counts a refused request and logs it, but not every one of a flood.
+    pub(crate) fn complain(&self, cause: crate::core::gate::Cause, minion: Option<&MinionId>) {
+        let Some(count) = self.counters.refuse(cause, now_s()) else {
+            return;
+        };
+        let minion = minion.map(MinionId::as_str);
+        let why = cause.as_str();
+        if cause.is_ordinary() {
+            tracing::info!(minion, count, "refused a request: {why}");
+        } else {
+            tracing::warn!(minion, count, "refused a request: {why}");
+        }
+    }
+}
+
+impl Minions for Master {
+    fn accepted(&self) -> Vec<MinionId> {
+        self.accepted.list()
+    }
+
+    fn grains(&self, id: &MinionId) -> Option<Map> {
+        self.cached(Bank::Grains, id)
+    }
+
+    fn pillar(&self, id: &MinionId) -> Option<Map> {
+        self.cached(Bank::Pillar, id)
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.settings.keeps_data
+    }
+}
+
+impl Master {
+    fn cached(&self, bank: Bank, id: &MinionId) -> Option<Map> {
+        self.data.get(bank, id).unwrap_or_else(|error| {
+            tracing::warn!(minion = %id, "could not read its cached data: {}", chain(&error));
+            None
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! A few threads that do what would hold up the network: RSA, AES and files.
+//!
+//! Invariant: what waits is bounded in number, in bytes and in time. A request
+//! that its sender has given up on is dropped, not answered: answering late
+//! would make everything behind it late as well.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The bounds of one lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaneLimits {
+    /// Threads that serve it.
+    pub(crate) threads: usize,
+    /// Requests that may wait; further ones are refused.
+    pub(crate) waiting_max: usize,
+    /// Bytes of the requests that may wait; further ones are refused.
+    pub(crate) bytes_max: usize,
+    /// How long a request may wait before it is dropped.
+    pub(crate) wait_max: Duration,
+}
+
+/// What can wait in a lane.
+pub(crate) trait Work: Send + 'static {
+    /// How much memory it holds.
+    fn bytes(&self) -> usize;
+}
+
+/// A job could not be taken: the lane is full or closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoRoom;
+
+/// A queue with its threads.
+pub(crate) struct Workers<W> {
+    queue: Arc<Queue<W>>,
+}
+
+struct Queue<W> {
+    state: Mutex<State<W>>,
+    changed: Condvar,
+    limits: LaneLimits,
+}
+
+struct State<W> {
+    waiting: VecDeque<(Instant, W)>,
+    bytes: usize,
+    busy: usize,
+    closed: bool,
+}
+
+impl<W: Work> Workers<W> {
+    /// Starts the threads; each calls `work` for what it takes and `late` for
+    /// what has waited too long.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub(crate) fn start(
+        name: &'static str,
+        limits: LaneLimits,
+        work: impl Fn(W) + Send + Sync + 'static,
+        late: impl Fn(W) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let queue = Arc::new(Queue {
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                bytes: 0,
+                busy: 0,
+                closed: false,
+            }),
+            changed: Condvar::new(),
+            limits,
+        });
+        let work = Arc::new(work);
+        let late = Arc::new(late);
+        for _ in 0..limits.threads.max(1) {
+            let (queue, work, late) = (Arc::clone(&queue), Arc::clone(&work), Arc::clone(&late));
+            thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || queue.serve(&*work, &*late))?;
+        }
+        Ok(Self { queue })
+    }
+
+    /// Queues work.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub(crate) fn submit(&self, work: W) -> Result<(), NoRoom> {
+        let limits = &self.queue.limits;
+        let mut state = self.queue.lock();
+        let bytes = state.bytes.saturating_add(work.bytes());
+        let is_full = state.waiting.len() >= limits.waiting_max
+            // One that is larger than the bound on its own must pass some time.
+            || (bytes > limits.bytes_max && !state.waiting.is_empty());
+        if is_full || state.closed {
+            return Err(NoRoom);
+        }
+        state.bytes = bytes;
+        state.waiting.push_back((Instant::now(), work));
+        drop(state);
+        self.queue.changed.notify_one();
+        Ok(())
+    }
+
+    /// Takes no more work and waits until what is queued is done; false if
+    /// that is not so by `deadline`.
+    pub(crate) fn drain(&self, deadline: Instant) -> bool {
+        let mut state = self.queue.lock();
+        state.closed = true;
+        self.queue.changed.notify_all();
+        while state.busy > 0 || !state.waiting.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self
+                .queue
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        true
+    }
+}
+
+impl<W: Work> Queue<W> {
+    fn serve(&self, work: &(dyn Fn(W) + Send + Sync), late: &(dyn Fn(W) + Send + Sync)) {
+        while let Some((since, item)) = self.take() {
+            let is_late = since.elapsed() > self.limits.wait_max;
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                if is_late { late(item) } else { work(item) }
+            }));
+            if outcome.is_err() {
+                tracing::error!("a request handler panicked; its sender gets no answer");
+            }
+            self.finish();
+        }
+    }
+
+    fn take(&self) -> Option<(Instant, W)> {
+        let mut state = self.lock();
+        loop {
+            if let Some((since, item)) = state.waiting.pop_front() {
+                state.bytes = state.bytes.saturating_sub(item.bytes());
+                state.busy += 1;
+                return Some((since, item));
+            }
+            if state.closed {
+                return None;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn finish(&self) {
+        let mut state = self.lock();
+        state.busy -= 1;
+        if state.closed {
+            self.changed.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W> Drop for Workers<W> {
+    fn drop(&mut self) {
+        let mut state = self
+            .queue
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        state.closed = true;
+        state.waiting.clear();
+        drop(state);
+        self.queue.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{self, Receiver, Sender};
+
+    use super::*;
+
+    impl Work for (usize, &'static str) {
+        fn bytes(&self) -> usize {
+            self.0
+        }
+    }
+
+    const LIMITS: LaneLimits = LaneLimits {
+        threads: 1,
+        waiting_max: 3,
+        bytes_max: 100,
+        wait_max: Duration::from_secs(60),
+    };
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    struct Setup {
+        workers: Workers<(usize, &'static str)>,
+        gate: Sender<()>,
+        done: Receiver<&'static str>,
+    }
+
+    fn setup(limits: LaneLimits) -> Setup {
+        let (gate, gated) = mpsc::channel::<()>();
+        let (told, done) = mpsc::channel();
+        let late = told.clone();
+        let gated = Mutex::new(gated);
+        let workers = Workers::start(
+            "test",
+            limits,
+            move |(_, name)| {
+                if name == "panic" {
+                    panic!("as asked");
+                }
+                told.send(name).unwrap();
+                if name == "blocks" {
+                    gated.lock().unwrap().recv().unwrap();
+                }
+            },
+            move |_| late.send("late").unwrap(),
+        )
+        .unwrap();
+        Setup {
+            workers,
+            gate,
+            done,
+        }
+    }
+
+    #[test]
+    fn a_full_lane_refuses_and_then_takes_again() {
+        let test = setup(LIMITS);
+        test.workers.submit((1, "blocks")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("blocks"));
+        test.workers.submit((90, "a")).unwrap();
+        assert_eq!(test.workers.submit((11, "too many bytes")), Err(NoRoom));
+        test.workers.submit((5, "b")).unwrap();
+        test.workers.submit((5, "c")).unwrap();
+        assert_eq!(test.workers.submit((0, "too many")), Err(NoRoom));
+        test.gate.send(()).unwrap();
+        for name in ["a", "b", "c"] {
+            assert_eq!(test.done.recv_timeout(PATIENCE), Ok(name));
+        }
+        test.workers.submit((200, "large but alone")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("large but alone"));
+    }
+
+    #[test]
+    fn what_waited_too_long_is_dropped() {
+        let test = setup(LaneLimits {
+            wait_max: Duration::ZERO,
+            ..LIMITS
+        });
+        test.workers.submit((1, "a")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("late"));
+    }
+
+    #[test]
+    fn a_panic_costs_one_request() {
+        let test = setup(LIMITS);
+        test.workers.submit((1, "panic")).unwrap();
+        test.workers.submit((1, "a")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("a"));
+    }
+
+    #[test]
+    fn draining_finishes_what_is_queued() {
+        let test = setup(LIMITS);
+        test.workers.submit((1, "blocks")).unwrap();
+        test.workers.submit((1, "a")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("blocks"));
+        assert!(!test.workers.drain(Instant::now()));
+        test.gate.send(()).unwrap();
+        assert!(test.workers.drain(Instant::now() + PATIENCE));
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("a"));
+        assert_eq!(test.workers.submit((1, "b")), Err(NoRoom));
+    }
+}

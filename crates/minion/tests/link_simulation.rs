@@ -5,6 +5,12 @@
 //!
 //! A failing history prints its seed; `HALITE_SIM_SEED=<seed>` repeats it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test says what it expects"
+)]
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};

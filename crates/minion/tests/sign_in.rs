@@ -1,6 +1,12 @@
 //! A minion's judgement of sign-in replies: a master made of the same
 //! primitives answers rightly, and then wrongly in every way there is.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test says what it expects"
+)]
+
 use std::sync::LazyLock;
 
 use halite_crypto::{

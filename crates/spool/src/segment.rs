@@ -1,0 +1,117 @@
+//! The files of a spool: `<number>.seg`, read as a whole when the spool is
+//! opened, appended to while it is used.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+const MODE: u32 = 0o600;
+const ENDING: &str = "seg";
+
+/// A file that records are appended to.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// Which one; larger is later.
+    pub(crate) number: u64,
+    /// Bytes in it.
+    pub(crate) bytes: u64,
+    path: PathBuf,
+    file: File,
+}
+
+impl Segment {
+    /// Makes a new file.
+    pub(crate) fn create(dir: &Path, number: u64) -> io::Result<Self> {
+        let path = path(dir, number);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .mode(MODE)
+            .open(&path)?;
+        Ok(Self {
+            number,
+            bytes: 0,
+            path,
+            file,
+        })
+    }
+
+    /// Opens a file that is there, cutting it to its first `bytes` bytes.
+    pub(crate) fn open(dir: &Path, number: u64, bytes: u64) -> io::Result<Self> {
+        let path = path(dir, number);
+        let file = OpenOptions::new().read(true).append(true).open(&path)?;
+        if file.metadata()?.len() > bytes {
+            file.set_len(bytes)?;
+        }
+        Ok(Self {
+            number,
+            bytes,
+            path,
+            file,
+        })
+    }
+
+    /// Appends whole records; where they begin is returned. After an error the
+    /// file is as it was before.
+    pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<u64> {
+        let start = self.bytes;
+        match self.file.write_all(records) {
+            Ok(()) => {
+                self.bytes += records.len() as u64;
+                Ok(start)
+            }
+            Err(error) => {
+                // A half written record would hide what is appended later.
+                let _ = self.file.set_len(start);
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads `length` bytes at `at`.
+    pub(crate) fn read_at(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes)
+    }
+
+    /// Waits until the disk has everything.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        fs::remove_file(self.path)
+    }
+}
+
+/// The numbers of the files in `dir`, in order.
+pub(crate) fn list(dir: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        let number = Path::new(&name)
+            .file_stem()
+            .filter(|_| {
+                Path::new(&name)
+                    .extension()
+                    .is_some_and(|ending| ending == ENDING)
+            })
+            .and_then(|stem| stem.to_str()?.parse::<u64>().ok());
+        numbers.extend(number);
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The whole content of a file.
+pub(crate) fn read(dir: &Path, number: u64) -> io::Result<Vec<u8>> {
+    fs::read(path(dir, number))
+}
+
+fn path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{number:020}.{ENDING}"))
+}

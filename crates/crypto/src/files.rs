@@ -189,6 +189,9 @@ pub fn write_atomic(path: &Path, options: WriteOptions, bytes: &[u8]) -> Result<
 /// When it cannot be made, or its mode is too open and cannot be changed.
 pub fn ensure_private_dir(path: &Path, owner: Option<u32>) -> Result<(), FileError> {
     let make = || -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }

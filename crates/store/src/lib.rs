@@ -1,1 +1,24 @@
 //! What a master keeps on disk: the job cache and the minion data cache.
+//!
+//! Both have Salt's layout, so that its runners read what is written here and
+//! a master of either make can go on where the other stopped. Everything is
+//! synchronous: the caller decides on which thread a disk may be waited for.
+//!
+//! Invariant: a reader sees a file whole or not at all. A file is put in place
+//! by a rename, as Salt does, and like Salt without waiting for the disk: what
+//! a power cut takes away, minions and users can ask for again.
+
+mod atomic;
+pub mod clean;
+pub mod data;
+pub mod error;
+pub mod jobs;
+pub mod limits;
+mod lookup;
+mod recent;
+
+pub use clean::Cleaned;
+pub use data::{Bank, DataCache};
+pub use error::StoreError;
+pub use jobs::{JobCache, Saved};
+pub use lookup::StoredReturn;

@@ -1,0 +1,259 @@
+//! The minion data cache: what the master last heard from each minion.
+//!
+//! The layout is that of 3008 (`<bank>/<id>.p`); what a 3006 master left in
+//! `minions/<id>/` is read where the new file is missing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use halite_proto::msgpack::{Packing, pack_map};
+use halite_proto::{Map, MinionId, Value};
+
+use crate::atomic::{load, put_making_dir, remove};
+use crate::error::StoreError;
+use crate::lookup::entries;
+
+/// A kind of data about minions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bank {
+    /// The grains of the last pillar request.
+    Grains,
+    /// The pillar compiled last.
+    Pillar,
+    /// The functions that the minion published.
+    Mine,
+}
+
+impl Bank {
+    /// The directory.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Grains => "grains",
+            Self::Pillar => "pillar",
+            Self::Mine => "mine",
+        }
+    }
+}
+
+/// The minion data cache of a master.
+#[derive(Debug)]
+pub struct DataCache {
+    dir: PathBuf,
+    /// One change to a mine at a time: it is read and written back.
+    mine: Mutex<()>,
+}
+
+impl DataCache {
+    /// The cache in the master's `cachedir`.
+    pub fn new(cachedir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: cachedir.into(),
+            mine: Mutex::new(()),
+        }
+    }
+
+    /// What is known about a minion, none if nothing is. A damaged file counts
+    /// as none, with a warning: the minion's next message replaces it.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn get(&self, bank: Bank, id: &MinionId) -> Result<Option<Map>, StoreError> {
+        match read(&self.path(bank, id.as_str()))? {
+            Some(map) => Ok(Some(map)),
+            None => self.get_old(bank, id),
+        }
+    }
+
+    /// Stores what is known about a minion.
+    ///
+    /// # Errors
+    /// When it cannot be packed or the cache cannot be written.
+    pub fn put(&self, bank: Bank, id: &MinionId, data: &Map) -> Result<(), StoreError> {
+        write(&self.path(bank, id.as_str()), data)
+    }
+
+    /// Stores the pillar that was compiled for one environment.
+    ///
+    /// # Errors
+    /// When it cannot be packed or the cache cannot be written.
+    pub fn put_pillar(
+        &self,
+        id: &MinionId,
+        pillarenv: Option<&str>,
+        pillar: &Map,
+    ) -> Result<(), StoreError> {
+        match pillarenv {
+            // The environment comes from the minion and becomes a file name.
+            Some(env) if !env.contains(['/', '\0']) => {
+                write(&self.path(Bank::Pillar, &format!("{id}:{env}")), pillar)
+            }
+            _ => self.put(Bank::Pillar, id, pillar),
+        }
+    }
+
+    /// The minions that a bank has something about, sorted.
+    ///
+    /// # Errors
+    /// When a directory cannot be listed.
+    pub fn ids(&self, bank: Bank) -> Result<Vec<MinionId>, StoreError> {
+        let mut ids: Vec<MinionId> = entries(&self.dir.join(bank.name()))?
+            .iter()
+            .filter_map(|entry| bank_id(bank, entry.file_name().to_str()?))
+            .collect();
+        let old_name = old_file(bank);
+        for entry in entries(&self.dir.join(OLD_DIR))? {
+            if let Some(id) = entry.file_name().to_str().map(MinionId::parse)
+                && let Ok(id) = id
+                && entry.path().join(old_name).is_file()
+            {
+                ids.push(id);
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// Stores what a minion publishes about itself: instead of everything
+    /// there was (`clear`), or over it.
+    ///
+    /// # Errors
+    /// When the cache cannot be read or written.
+    pub fn update_mine(&self, id: &MinionId, data: Map, clear: bool) -> Result<(), StoreError> {
+        let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
+        if clear {
+            return self.put(Bank::Mine, id, &data);
+        }
+        let mut mine = self.get(Bank::Mine, id)?.unwrap_or_default();
+        mine.extend(data);
+        self.put(Bank::Mine, id, &mine)
+    }
+
+    /// Removes one function from a mine; false if it was not there.
+    ///
+    /// # Errors
+    /// When the cache cannot be read or written.
+    pub fn delete_from_mine(&self, id: &MinionId, fun: &str) -> Result<bool, StoreError> {
+        let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut mine) = self.get(Bank::Mine, id)? else {
+            return Ok(false);
+        };
+        if mine.remove(fun).is_none() {
+            return Ok(false);
+        }
+        self.put(Bank::Mine, id, &mine)?;
+        Ok(true)
+    }
+
+    /// Removes a whole mine; false if there was none.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn flush_mine(&self, id: &MinionId) -> Result<bool, StoreError> {
+        let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = remove(&self.path(Bank::Mine, id.as_str()))?;
+        let old = remove(&self.old_path(Bank::Mine, id))?;
+        Ok(new || old)
+    }
+
+    /// Forgets grains and pillars of minions that are no longer known; a mine
+    /// stays, as with Salt. Gives how many files went.
+    ///
+    /// # Errors
+    /// When a directory cannot be listed or a file cannot be removed.
+    pub fn retain(&self, is_known: impl Fn(&MinionId) -> bool) -> Result<usize, StoreError> {
+        let mut removed = 0;
+        for bank in [Bank::Grains, Bank::Pillar] {
+            for entry in entries(&self.dir.join(bank.name()))? {
+                let name = entry.file_name();
+                let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(".p")) else {
+                    continue;
+                };
+                // `<id>:<env>` belongs to `<id>`, unless that is an id itself.
+                let known = |text: &str| MinionId::parse(text).is_ok_and(|id| is_known(&id));
+                let is_env_of_known = || stem.rsplit_once(':').is_some_and(|(id, _)| known(id));
+                if !known(stem) && !is_env_of_known() && remove(&entry.path())? {
+                    removed += 1;
+                }
+            }
+        }
+        for entry in entries(&self.dir.join(OLD_DIR))? {
+            if let Some(Ok(id)) = entry.file_name().to_str().map(MinionId::parse)
+                && !is_known(&id)
+                && remove(&self.old_path(Bank::Grains, &id))?
+            {
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    fn get_old(&self, bank: Bank, id: &MinionId) -> Result<Option<Map>, StoreError> {
+        let Some(mut map) = read(&self.old_path(bank, id))? else {
+            return Ok(None);
+        };
+        match bank {
+            Bank::Mine => Ok(Some(map)),
+            Bank::Grains | Bank::Pillar => match map.remove(bank.name()) {
+                Some(Value::Map(part)) => Ok(Some(part)),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    fn path(&self, bank: Bank, key: &str) -> PathBuf {
+        self.dir.join(bank.name()).join(format!("{key}.p"))
+    }
+
+    fn old_path(&self, bank: Bank, id: &MinionId) -> PathBuf {
+        self.dir
+            .join(OLD_DIR)
+            .join(id.as_str())
+            .join(old_file(bank))
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Map>, StoreError> {
+    match load(path) {
+        Ok(Some(Value::Map(map))) => Ok(Some(map)),
+        Ok(None | Some(Value::Nil)) => Ok(None),
+        Ok(Some(other)) => {
+            let found = other.type_name();
+            tracing::warn!(path = %path.display(), found, "not a dict, it is ignored");
+            Ok(None)
+        }
+        Err(StoreError::Damaged { path, source }) => {
+            tracing::warn!(path = %path.display(), error = %source, "damaged, it is ignored");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn write(path: &Path, data: &Map) -> Result<(), StoreError> {
+    let packed = pack_map(data, Packing::Modern).map_err(|source| StoreError::Pack {
+        path: path.to_owned(),
+        source,
+    })?;
+    put_making_dir(path, &packed)
+}
+
+/// Where 3006 keeps a minion's data.
+const OLD_DIR: &str = "minions";
+
+fn old_file(bank: Bank) -> &'static str {
+    match bank {
+        Bank::Grains | Bank::Pillar => "data.p",
+        Bank::Mine => "mine.p",
+    }
+}
+
+/// The minion of a bank's file; none for temporary files, and for a pillar of
+/// one environment (`<id>:<env>`).
+fn bank_id(bank: Bank, name: &str) -> Option<MinionId> {
+    let id = name.strip_suffix(".p")?;
+    if id.starts_with('.') || (bank == Bank::Pillar && id.contains(':')) {
+        return None;
+    }
+    MinionId::parse(id).ok()
+}

@@ -1,0 +1,346 @@
+//! The job cache: one directory per job, one below it per minion that
+//! returned.
+//!
+//! Mirrors `salt/returners/local_cache.py`, 3006 to 3008.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use crate::atomic::{put, put_making_dir, read};
+use crate::error::StoreError;
+use crate::limits::JID_TRIES_MAX;
+use crate::recent::{Known, Recent};
+
+pub(crate) const JID: &str = "jid";
+pub(crate) const NOCACHE: &str = "nocache";
+pub(crate) const LOAD: &str = ".load.p";
+pub(crate) const MINIONS: &str = ".minions.p";
+pub(crate) const RETURN: &str = "return.p";
+pub(crate) const OUT: &str = "out.p";
+pub(crate) const ENDTIME: &str = "endtime";
+
+/// What became of a return that was to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saved {
+    /// It is stored.
+    Stored,
+    /// The minion's return is there already. A minion repeats itself when an
+    /// answer was lost; only a return that differs is worth a warning.
+    Duplicate {
+        /// Whether it says something else than the stored one.
+        differs: bool,
+    },
+    /// The job's returns are not to be kept.
+    NoCache,
+}
+
+/// The job cache of a master.
+#[derive(Debug)]
+pub struct JobCache {
+    dir: PathBuf,
+    hash_type: HashType,
+    recent: Recent,
+}
+
+impl JobCache {
+    /// The job cache in `dir`, which is `<cachedir>/jobs`. Jobs stored under
+    /// another `hash_type` are not found.
+    pub fn new(dir: impl Into<PathBuf>, hash_type: HashType) -> Self {
+        Self {
+            dir: dir.into(),
+            hash_type,
+            recent: Recent::default(),
+        }
+    }
+
+    /// The directory of the whole cache.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The directory of a job.
+    pub fn job_dir(&self, jid: &Jid) -> PathBuf {
+        let hash = hash_hex(self.hash_type, jid.as_str().as_bytes());
+        let (shard, rest) = hash.split_at(2);
+        self.dir.join(shard).join(rest)
+    }
+
+    /// Takes a new job id that nobody else has, other masters on the same
+    /// directory included: making the directory is the test. `next` gives one
+    /// id after the other.
+    ///
+    /// # Errors
+    /// When the cache cannot be written, or too many ids are taken.
+    pub fn allocate(
+        &self,
+        nocache: bool,
+        mut next: impl FnMut() -> Jid,
+    ) -> Result<Jid, StoreError> {
+        for _ in 0..JID_TRIES_MAX {
+            let jid = next();
+            let dir = self.job_dir(&jid);
+            if make_dir(&dir)? {
+                self.mark(&jid, &dir, nocache)?;
+                return Ok(jid);
+            }
+        }
+        Err(StoreError::JidsTaken {
+            path: self.dir.clone(),
+            tries: JID_TRIES_MAX,
+        })
+    }
+
+    /// Prepares the directory of a job whose id was given.
+    ///
+    /// # Errors
+    /// When the cache cannot be written.
+    pub fn prepare(&self, jid: &Jid, nocache: bool) -> Result<(), StoreError> {
+        let dir = self.job_dir(jid);
+        make_dir(&dir)?;
+        self.mark(jid, &dir, nocache)
+    }
+
+    /// Stores what was published, without its secrets, and who was meant.
+    ///
+    /// # Errors
+    /// When the load cannot be packed or the cache cannot be written.
+    pub fn save_load(
+        &self,
+        jid: &Jid,
+        load: &Map,
+        minions: Option<&[MinionId]>,
+    ) -> Result<(), StoreError> {
+        let path = self.job_dir(jid).join(LOAD);
+        let packed = pack_map(&without_secrets(load), Packing::Modern).map_err(|source| {
+            StoreError::Pack {
+                path: path.clone(),
+                source,
+            }
+        })?;
+        put_making_dir(&path, &packed)?;
+        match minions {
+            Some(minions) => self.save_minions(jid, minions, None),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds to the minions of a job; those of a syndic are kept apart.
+    ///
+    /// # Errors
+    /// When the cache cannot be written.
+    pub fn save_minions(
+        &self,
+        jid: &Jid,
+        minions: &[MinionId],
+        syndic: Option<&MinionId>,
+    ) -> Result<(), StoreError> {
+        let path = match syndic {
+            None => self.job_dir(jid).join(MINIONS),
+            Some(syndic) => self.job_dir(jid).join(format!(".minions.{syndic}.p")),
+        };
+        let mut ids: Vec<String> = minions.iter().map(ToString::to_string).collect();
+        // A damaged list is replaced.
+        if let Ok(Some(known)) = crate::atomic::load(&path) {
+            let known = known.as_list().unwrap_or_default();
+            ids.extend(
+                known
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(ToOwned::to_owned),
+            );
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let list = Value::List(ids.into_iter().map(Value::from).collect());
+        let packed = pack(&path, &list)?;
+        put_making_dir(&path, &packed)
+    }
+
+    /// Stores a minion's return. A job that this cache does not know gets its
+    /// directory and a load made from the return.
+    ///
+    /// # Errors
+    /// When the return cannot be packed or the cache cannot be written.
+    pub fn save_return(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        ret: &JobReturn,
+    ) -> Result<Saved, StoreError> {
+        let dir = self.job_dir(jid);
+        let known = self.known(jid, &dir, id, ret)?;
+        if known == Known::NoCache {
+            return Ok(Saved::NoCache);
+        }
+        let minion_dir = dir.join(id.as_str());
+        let path = minion_dir.join(RETURN);
+        let packed = pack_return(&path, ret)?;
+        if !make_dir(&minion_dir)?
+            && let Some(stored) = read(&path)?
+        {
+            let differs = stored != packed;
+            return Ok(Saved::Duplicate { differs });
+        }
+        // The outputter first: who sees the return finds it complete.
+        if let Some(out) = &ret.out {
+            let path = minion_dir.join(OUT);
+            put(&path, &pack(&path, &Value::from(out.as_str()))?)?;
+        }
+        put(&path, &packed)?;
+        if known == Known::FromReturns {
+            // Nobody else says who was meant, and 3006 wants the list.
+            self.save_minions(jid, std::slice::from_ref(id), None)?;
+        }
+        Ok(Saved::Stored)
+    }
+
+    /// Stores when the last return came (`job_cache_store_endtime`).
+    ///
+    /// # Errors
+    /// When the cache cannot be written.
+    pub fn save_endtime(&self, jid: &Jid, endtime: &str) -> Result<(), StoreError> {
+        put_making_dir(&self.job_dir(jid).join(ENDTIME), endtime.as_bytes())
+    }
+
+    pub(crate) fn forget_recent(&self) {
+        self.recent.clear();
+    }
+
+    /// Whether the returns of a job are kept; an unknown job becomes known.
+    fn known(
+        &self,
+        jid: &Jid,
+        dir: &Path,
+        id: &MinionId,
+        ret: &JobReturn,
+    ) -> Result<Known, StoreError> {
+        if let Some(known) = self.recent.get(jid) {
+            return Ok(known);
+        }
+        if dir.join(NOCACHE).exists() {
+            self.recent.insert(jid, Known::NoCache);
+            return Ok(Known::NoCache);
+        }
+        if !dir.join(LOAD).exists() {
+            self.prepare(jid, false)?;
+            self.save_load(jid, &load_of_return(jid, id, ret), None)?;
+            self.recent.insert(jid, Known::FromReturns);
+            return Ok(Known::FromReturns);
+        }
+        self.recent.insert(jid, Known::Stored);
+        Ok(Known::Stored)
+    }
+
+    fn mark(&self, jid: &Jid, dir: &Path, nocache: bool) -> Result<(), StoreError> {
+        let write = |name: &str, bytes: &[u8]| {
+            let path = dir.join(name);
+            fs::write(&path, bytes).map_err(|source| StoreError::write(&path, source))
+        };
+        if nocache {
+            write(NOCACHE, b"")?;
+        }
+        write(JID, jid.as_str().as_bytes())?;
+        let known = if nocache {
+            Known::NoCache
+        } else {
+            Known::Stored
+        };
+        self.recent.insert(jid, known);
+        Ok(())
+    }
+}
+
+/// The load of a job that was not published here: `salt-call`, a schedule, or
+/// another master's job.
+pub fn load_of_return(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Map {
+    let mut load = Map::from([
+        ("cmd", Value::from("_return")),
+        ("id", Value::from(id)),
+        ("jid", Value::from(jid)),
+        ("fun", ret.fun.to_value()),
+        ("fun_args", Value::List(ret.fun_args.clone())),
+        ("arg", Value::List(ret.fun_args.clone())),
+        ("tgt", Value::from(id)),
+        ("tgt_type", Value::from("glob")),
+    ]);
+    if let Some(user) = &ret.user {
+        load.insert("user", user.as_str());
+    }
+    if let Some(metadata) = &ret.metadata {
+        load.insert("metadata", metadata.clone());
+    }
+    load
+}
+
+/// Makes a directory, and the one above it if need be; false if it exists.
+fn make_dir(dir: &Path) -> Result<bool, StoreError> {
+    let attempt = || match fs::create_dir(dir) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    };
+    match attempt() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(parent) = dir.parent() {
+                fs::create_dir_all(parent)
+                    .map_err(|source| StoreError::make_dir(parent, source))?;
+            }
+            attempt()
+        }
+        other => other,
+    }
+    .map_err(|source| StoreError::make_dir(dir, source))
+}
+
+fn pack(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {
+    halite_proto::msgpack::pack_modern(value).map_err(|source| StoreError::Pack {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// `return`, `retcode` and `success`, as they came.
+fn pack_return(path: &Path, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
+    const AROUND_BYTES: usize = 64;
+    let write = || {
+        let bytes = packed_len(&ret.ret, Packing::Modern) + AROUND_BYTES;
+        let mut writer = Writer::with_capacity(Packing::Modern, bytes);
+        writer.begin_map(3)?;
+        writer.str("return")?;
+        writer.value(&ret.ret)?;
+        writer.str("retcode")?;
+        match &ret.several {
+            None => writer.int(ret.retcode.into()),
+            Some(several) => writer.value(&several.retcodes)?,
+        }
+        writer.str("success")?;
+        match &ret.several {
+            None => writer.bool(ret.success),
+            Some(several) => writer.value(&several.successes)?,
+        }
+        Ok(writer.into_bytes())
+    };
+    write().map_err(|source| StoreError::Pack {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// A publish request as it may be kept: nothing in it opens a door.
+fn without_secrets(load: &Map) -> Map {
+    const SECRETS: [&str; 3] = ["key", "token", "password"];
+    let mut load = load.clone();
+    for secret in SECRETS {
+        load.remove(secret);
+        if let Some(Value::Map(kwargs)) = load.get_mut("kwargs") {
+            kwargs.remove(secret);
+        }
+    }
+    load
+}

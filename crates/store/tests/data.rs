@@ -1,0 +1,134 @@
+//! The minion data cache in the layouts of 3008 and 3006.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use halite_proto::msgpack::pack_modern;
+use halite_proto::{Map, MinionId, Value};
+use halite_store::{Bank, DataCache};
+use tempfile::TempDir;
+
+fn id(name: &str) -> MinionId {
+    MinionId::parse(name).unwrap()
+}
+
+fn cache() -> (TempDir, DataCache) {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = DataCache::new(dir.path());
+    (dir, cache)
+}
+
+fn map(key: &str, value: i64) -> Map {
+    Map::from([(key, value)])
+}
+
+#[test]
+fn data_is_found_where_3008_keeps_it() {
+    let (dir, cache) = cache();
+    let web = id("web1");
+    assert_eq!(cache.get(Bank::Grains, &web).unwrap(), None);
+    cache.put(Bank::Grains, &web, &map("a", 1)).unwrap();
+    cache.put(Bank::Grains, &web, &map("a", 2)).unwrap();
+    let path = dir.path().join("grains/web1.p");
+    assert_eq!(fs::read(&path).unwrap(), b"\x81\xa1a\x02");
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(cache.get(Bank::Grains, &web).unwrap(), Some(map("a", 2)));
+    assert_eq!(cache.get(Bank::Pillar, &web).unwrap(), None);
+    assert_eq!(cache.ids(Bank::Grains).unwrap(), [web]);
+}
+
+#[test]
+fn data_of_a_3006_master_is_read_until_there_is_newer() {
+    let (dir, cache) = cache();
+    let web = id("web1");
+    let old = dir.path().join("minions/web1");
+    fs::create_dir_all(&old).unwrap();
+    let data = Map::from([("grains", map("g", 1)), ("pillar", map("p", 1))]);
+    fs::write(old.join("data.p"), pack_modern(&Value::from(data)).unwrap()).unwrap();
+    fs::write(
+        old.join("mine.p"),
+        pack_modern(&Value::from(map("m", 1))).unwrap(),
+    )
+    .unwrap();
+    for (bank, key) in [(Bank::Grains, "g"), (Bank::Pillar, "p"), (Bank::Mine, "m")] {
+        assert_eq!(cache.get(bank, &web).unwrap(), Some(map(key, 1)));
+        assert_eq!(cache.ids(bank).unwrap(), std::slice::from_ref(&web));
+    }
+    cache.put(Bank::Grains, &web, &map("g", 2)).unwrap();
+    assert_eq!(cache.get(Bank::Grains, &web).unwrap(), Some(map("g", 2)));
+    assert_eq!(cache.ids(Bank::Grains).unwrap().len(), 1);
+    cache.update_mine(&web, map("n", 1), false).unwrap();
+    assert_eq!(cache.get(Bank::Mine, &web).unwrap().unwrap().len(), 2);
+    assert!(cache.flush_mine(&web).unwrap());
+    assert_eq!(cache.get(Bank::Mine, &web).unwrap(), None);
+}
+
+#[test]
+fn a_mine_is_updated_cleared_and_emptied() {
+    let (_dir, cache) = cache();
+    let web = id("web1");
+    assert!(!cache.delete_from_mine(&web, "a").unwrap());
+    assert!(!cache.flush_mine(&web).unwrap());
+    cache.update_mine(&web, map("a", 1), false).unwrap();
+    cache.update_mine(&web, map("b", 2), false).unwrap();
+    assert!(cache.delete_from_mine(&web, "a").unwrap());
+    assert!(!cache.delete_from_mine(&web, "a").unwrap());
+    assert_eq!(cache.get(Bank::Mine, &web).unwrap(), Some(map("b", 2)));
+    cache.update_mine(&web, map("c", 3), true).unwrap();
+    assert_eq!(cache.get(Bank::Mine, &web).unwrap(), Some(map("c", 3)));
+}
+
+#[test]
+fn a_damaged_file_is_replaced_by_the_next_message() {
+    let (dir, cache) = cache();
+    let web = id("web1");
+    for content in [&b""[..], b"\x81", b"\xa4text"] {
+        for bank in ["grains", "mine"] {
+            fs::create_dir_all(dir.path().join(bank)).unwrap();
+            fs::write(dir.path().join(bank).join("web1.p"), content).unwrap();
+        }
+        assert_eq!(cache.get(Bank::Grains, &web).unwrap(), None);
+        cache.update_mine(&web, map("a", 1), false).unwrap();
+        assert_eq!(cache.get(Bank::Mine, &web).unwrap(), Some(map("a", 1)));
+    }
+}
+
+#[test]
+fn pillars_of_environments_are_kept_apart() {
+    let (dir, cache) = cache();
+    let web = id("web1");
+    cache.put_pillar(&web, None, &map("p", 1)).unwrap();
+    cache.put_pillar(&web, Some("dev"), &map("p", 2)).unwrap();
+    cache
+        .put_pillar(&web, Some("../../evil"), &map("p", 3))
+        .unwrap();
+    assert!(dir.path().join("pillar/web1:dev.p").exists());
+    assert_eq!(cache.get(Bank::Pillar, &web).unwrap(), Some(map("p", 3)));
+    assert_eq!(cache.ids(Bank::Pillar).unwrap(), [web]);
+    assert_eq!(fs::read_dir(dir.path().join("pillar")).unwrap().count(), 2);
+}
+
+#[test]
+fn minions_that_are_gone_are_forgotten_but_for_their_mine() {
+    let (dir, cache) = cache();
+    for name in ["stays", "goes"] {
+        for bank in [Bank::Grains, Bank::Pillar, Bank::Mine] {
+            cache.put(bank, &id(name), &map("a", 1)).unwrap();
+        }
+        cache
+            .put_pillar(&id(name), Some("dev"), &map("a", 1))
+            .unwrap();
+    }
+    let old = dir.path().join("minions/goes");
+    fs::create_dir_all(&old).unwrap();
+    fs::write(old.join("data.p"), b"\x80").unwrap();
+    let removed = cache.retain(|id| id.as_str() == "stays").unwrap();
+    assert_eq!(removed, 4);
+    assert_eq!(cache.ids(Bank::Grains).unwrap(), [id("stays")]);
+    assert_eq!(cache.ids(Bank::Mine).unwrap().len(), 2);
+    assert!(dir.path().join("pillar/stays:dev.p").exists());
+    assert!(!dir.path().join("pillar/goes:dev.p").exists());
+    assert!(!old.join("data.p").exists());
+}

@@ -1,0 +1,326 @@
+//! The job cache as masters write it and runners read it.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use halite_crypto::HashType;
+use halite_proto::publish::FunSpec;
+use halite_proto::returns::{JobReturn, ReturnJid, Several};
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::{Cleaned, JobCache, Saved, StoreError};
+use tempfile::TempDir;
+
+const JID: &str = "20240229123456789012";
+
+fn jid(text: &str) -> Jid {
+    Jid::parse(text).unwrap()
+}
+
+fn id(name: &str) -> MinionId {
+    MinionId::parse(name).unwrap()
+}
+
+fn cache() -> (TempDir, JobCache) {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+    (dir, cache)
+}
+
+fn ping(jid: &Jid, ret: impl Into<Value>) -> JobReturn {
+    let fun = FunSpec::One("test.ping".to_owned());
+    JobReturn::new(ReturnJid::Jid(jid.clone()), fun, Vec::new(), ret.into(), 0)
+}
+
+fn load() -> Map {
+    let kwargs = Map::from([("token", "secret"), ("show_jid", "no")]);
+    Map::from([
+        ("cmd", Value::from("publish")),
+        ("fun", Value::from("test.ping")),
+        ("tgt", Value::from("*")),
+        ("key", Value::from("secret")),
+        ("jid", Value::from(JID)),
+        ("kwargs", Value::from(kwargs)),
+    ])
+}
+
+#[test]
+fn the_directory_is_where_salt_looks_for_it() {
+    // Made by Salt 3008.5.
+    for (hash_type, expected) in [
+        (HashType::Md5, "35/1a01f908058aaba2eab1e70f6deee3"),
+        (
+            HashType::Sha256,
+            "5f/4a81c97791f1de88d398caaf78f5c4ca7547ef0a53343ea585cda4f7275845",
+        ),
+    ] {
+        let cache = JobCache::new("/jobs", hash_type);
+        assert_eq!(cache.job_dir(&jid(JID)), Path::new("/jobs").join(expected));
+    }
+}
+
+#[test]
+fn a_job_is_written_in_salts_layout_without_secrets() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    cache.prepare(&job, false).unwrap();
+    let minions = ["web2", "web1"].map(id);
+    cache.save_load(&job, &load(), Some(&minions)).unwrap();
+    cache
+        .save_minions(&job, &[id("web3"), id("web1")], None)
+        .unwrap();
+    cache
+        .save_minions(&job, &[id("far")], Some(&id("syndic")))
+        .unwrap();
+    let mut ret = ping(&job, true);
+    ret.out = Some("nested".to_owned());
+    assert_eq!(
+        cache.save_return(&job, &id("web1"), &ret).unwrap(),
+        Saved::Stored
+    );
+    cache
+        .save_endtime(&job, "2024, Feb 29 12:34:57.000000")
+        .unwrap();
+
+    let dir = cache.job_dir(&job);
+    assert_eq!(fs::read(dir.join("jid")).unwrap(), JID.as_bytes());
+    let packed = fs::read(dir.join("web1/return.p")).unwrap();
+    assert_eq!(packed, b"\x83\xa6return\xc3\xa7retcode\x00\xa7success\xc3");
+    assert_eq!(fs::read(dir.join("web1/out.p")).unwrap(), b"\xa6nested");
+    assert_eq!(
+        fs::read(dir.join(".minions.p")).unwrap(),
+        b"\x93\xa4web1\xa4web2\xa4web3"
+    );
+    assert_eq!(
+        fs::read(dir.join(".minions.syndic.p")).unwrap(),
+        b"\x91\xa3far"
+    );
+    let stored = fs::read(dir.join(".load.p")).unwrap();
+    assert!(!stored.windows(6).any(|bytes| bytes == b"secret"));
+    assert_eq!(
+        fs::metadata(dir.join(".load.p")).unwrap().mode() & 0o777,
+        0o600
+    );
+    let leftover = |entry: std::io::Result<fs::DirEntry>| {
+        entry
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .starts_with(".tmp")
+    };
+    assert!(!fs::read_dir(&dir).unwrap().any(leftover));
+
+    let found = cache.load(&job).unwrap().unwrap();
+    let names = ["far", "web1", "web2", "web3"].map(Value::from).to_vec();
+    assert_eq!(found.get("Minions"), Some(&Value::List(names)));
+    let returns = cache.returns(&job).unwrap();
+    assert_eq!(returns.len(), 1);
+    assert_eq!(returns[0].0, id("web1"));
+    assert_eq!(returns[0].1.ret(), &Value::from(true));
+    assert_eq!(returns[0].1.out.as_deref(), Some("nested"));
+    assert_eq!(cache.return_of(&job, &id("web2")).unwrap(), None);
+    assert_eq!(
+        cache.endtime(&job).unwrap().as_deref(),
+        Some("2024, Feb 29 12:34:57.000000")
+    );
+    assert_eq!(cache.jids().collect::<Vec<_>>(), [job]);
+}
+
+#[test]
+fn an_unknown_job_has_nothing() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    assert_eq!(cache.load(&job).unwrap(), None);
+    assert!(cache.returns(&job).unwrap().is_empty());
+    assert_eq!(cache.endtime(&job).unwrap(), None);
+    assert_eq!(cache.jids().count(), 0);
+    let cleaned = cache
+        .clean(Duration::from_secs(1), SystemTime::now())
+        .unwrap();
+    assert_eq!(cleaned, Cleaned::default());
+}
+
+#[test]
+fn the_first_return_counts() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    cache.prepare(&job, false).unwrap();
+    let save = |ret: &str| {
+        cache
+            .save_return(&job, &id("web1"), &ping(&job, ret))
+            .unwrap()
+    };
+    assert_eq!(save("one"), Saved::Stored);
+    assert_eq!(save("one"), Saved::Duplicate { differs: false });
+    assert_eq!(save("two"), Saved::Duplicate { differs: true });
+    let stored = cache.return_of(&job, &id("web1")).unwrap().unwrap();
+    assert_eq!(stored.ret(), &Value::from("one"));
+}
+
+#[test]
+fn a_return_cut_off_by_a_crash_can_come_again() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    cache.prepare(&job, false).unwrap();
+    fs::create_dir(cache.job_dir(&job).join("web1")).unwrap();
+    let saved = cache
+        .save_return(&job, &id("web1"), &ping(&job, 1))
+        .unwrap();
+    assert_eq!(saved, Saved::Stored);
+}
+
+#[test]
+fn returns_of_a_job_without_cache_are_dropped_also_after_a_restart() {
+    let (dir, cache) = cache();
+    let job = jid(JID);
+    cache.prepare(&job, true).unwrap();
+    let restarted = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+    for cache in [&cache, &restarted, &restarted] {
+        let saved = cache
+            .save_return(&job, &id("web1"), &ping(&job, 1))
+            .unwrap();
+        assert_eq!(saved, Saved::NoCache);
+    }
+    assert!(cache.returns(&job).unwrap().is_empty());
+}
+
+#[test]
+fn a_return_of_a_job_from_elsewhere_makes_the_job_known() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    let mut ret = ping(&job, "x");
+    ret.fun_args = vec![Value::from(1)];
+    ret.user = Some("root".to_owned());
+    for (name, expected) in [("web1", 1), ("web2", 2)] {
+        assert_eq!(
+            cache.save_return(&job, &id(name), &ret).unwrap(),
+            Saved::Stored
+        );
+        assert_eq!(cache.returns(&job).unwrap().len(), expected);
+    }
+    let load = cache.load(&job).unwrap().unwrap();
+    assert_eq!(load.get("fun"), Some(&Value::from("test.ping")));
+    assert_eq!(load.get("tgt"), Some(&Value::from("web1")));
+    assert_eq!(load.get("user"), Some(&Value::from("root")));
+    assert_eq!(load.get("arg"), load.get("fun_args"));
+    let minions = ["web1", "web2"].map(Value::from).to_vec();
+    assert_eq!(load.get("Minions"), Some(&Value::List(minions)));
+    assert_eq!(cache.jids().count(), 1);
+}
+
+#[test]
+fn several_functions_keep_their_codes() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    let mut ret = ping(&job, Map::from([("test.ping", true)]));
+    ret.several = Some(Several {
+        retcodes: Value::from(Map::from([("test.ping", 0)])),
+        successes: Value::from(Map::from([("test.ping", true)])),
+    });
+    cache.save_return(&job, &id("web1"), &ret).unwrap();
+    let stored = cache.return_of(&job, &id("web1")).unwrap().unwrap();
+    assert_eq!(
+        stored.into_map().get("retcode"),
+        Some(&Value::from(Map::from([("test.ping", 0)])))
+    );
+}
+
+#[test]
+fn two_masters_on_one_cache_never_take_the_same_id() {
+    let (dir, cache) = cache();
+    let other = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+    let mut number = 0_u64;
+    let mut next = || {
+        number += 1;
+        jid(&format!("{:020}", number / 2))
+    };
+    let first = cache.allocate(false, &mut next).unwrap();
+    let second = other.allocate(false, &mut next).unwrap();
+    assert_ne!(first, second);
+    let error = cache.allocate(false, || first.clone()).unwrap_err();
+    assert!(matches!(error, StoreError::JidsTaken { tries: 5, .. }));
+}
+
+#[test]
+fn old_and_broken_jobs_are_removed() {
+    let (_dir, cache) = cache();
+    let now = SystemTime::now();
+    let day = Duration::from_secs(86_400);
+    let [old, young] = ["20240101000000000000", "20240102000000000000"].map(jid);
+    for job in [&old, &young] {
+        cache.prepare(job, false).unwrap();
+        cache.save_load(job, &load(), None).unwrap();
+        cache.save_return(job, &id("web1"), &ping(job, 1)).unwrap();
+    }
+    let file = File::options()
+        .write(true)
+        .open(cache.job_dir(&old).join("jid"))
+        .unwrap();
+    file.set_modified(now - day * 2).unwrap();
+    let in_the_making = cache.dir().join("00/11");
+    fs::create_dir_all(&in_the_making).unwrap();
+
+    assert_eq!(
+        cache.clean(Duration::ZERO, now + day * 9).unwrap(),
+        Cleaned::default()
+    );
+    let cleaned = cache.clean(day, now).unwrap();
+    assert_eq!((cleaned.seen, cleaned.removed, cleaned.failed), (3, 1, 0));
+    assert_eq!(
+        cache.jids().collect::<Vec<_>>(),
+        std::slice::from_ref(&young)
+    );
+    assert!(!cache.job_dir(&old).parent().unwrap().exists());
+    assert!(in_the_making.exists());
+
+    let cleaned = cache.clean(day, now + Duration::from_secs(3600)).unwrap();
+    assert_eq!(cleaned.removed, 1);
+    assert!(!in_the_making.exists());
+    // What was removed is made again by a late return.
+    cache.clean(day, now + day * 9).unwrap();
+    cache
+        .save_return(&young, &id("web2"), &ping(&young, 1))
+        .unwrap();
+    assert_eq!(cache.returns(&young).unwrap().len(), 1);
+}
+
+#[test]
+fn a_damaged_return_does_not_hide_the_others() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    for name in ["web1", "web2"] {
+        cache.save_return(&job, &id(name), &ping(&job, 1)).unwrap();
+    }
+    let dir = cache.job_dir(&job);
+    fs::write(dir.join("web1/return.p"), "").unwrap();
+    fs::create_dir(dir.join("web3")).unwrap();
+    fs::create_dir(dir.join("old")).unwrap();
+    fs::write(dir.join("old/return.p"), b"\xa5plain").unwrap();
+    let returns = cache.returns(&job).unwrap();
+    let names: Vec<_> = returns.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(names, ["old", "web2"]);
+    assert_eq!(returns[0].1.ret(), &Value::from("plain"));
+
+    fs::write(dir.join(".load.p"), b"\x93").unwrap();
+    let error = cache.load(&job).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("{} is damaged", dir.join(".load.p").display())
+    );
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_one_clear_line() {
+    let (dir, cache) = cache();
+    fs::write(dir.path().join("jobs"), "a file").unwrap();
+    let error = cache.prepare(&jid(JID), false).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("could not make the directory"),
+        "{error}"
+    );
+}

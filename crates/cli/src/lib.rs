@@ -8,10 +8,27 @@
 pub mod args;
 pub mod client;
 pub mod command;
+pub mod display;
+pub mod environment;
 pub mod exit;
 pub mod options;
+pub mod salt;
+pub mod salt_key;
 pub mod screen;
 pub mod version;
 
+pub use environment::Environment;
 pub use exit::Exit;
 pub use screen::Screen;
+
+/// An error with all its causes, in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -18,6 +18,6 @@ pub use groups::{
     CommonOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions, OutputOptions,
     ParseOptions,
 };
-pub use key::{KeyAction, KeyOptions};
+pub use key::{KeyAction, KeyOptions, ListedState};
 pub use salt::{SaltOptions, TargetOptions};
 pub use usage::{Program, Stop, parse};

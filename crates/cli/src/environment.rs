@@ -1,0 +1,33 @@
+//! The variables of the environment that the programs look at.
+
+use std::path::PathBuf;
+
+/// What the environment says.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// `NO_COLOR`.
+    pub no_color: Option<String>,
+    /// `SUDO_USER`: who became root.
+    pub sudo_user: Option<String>,
+    /// `SALT_NO_PARSE`: names of arguments that stay text.
+    pub no_parse: Option<String>,
+    /// `SALT_SALTFILE`: a file with options.
+    pub saltfile: Option<PathBuf>,
+    /// `HOME`.
+    pub home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub fn of_process() -> Self {
+        let text = |name| std::env::var(name).ok();
+        let path = |name| std::env::var_os(name).map(PathBuf::from);
+        Self {
+            no_color: text("NO_COLOR"),
+            sudo_user: text("SUDO_USER"),
+            no_parse: text("SALT_NO_PARSE"),
+            saltfile: path("SALT_SALTFILE"),
+            home: path("HOME"),
+        }
+    }
+}

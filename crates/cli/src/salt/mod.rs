@@ -1,0 +1,208 @@
+//! `salt`: sends a command to minions and shows what they return, as it comes.
+
+mod docs;
+mod preview;
+mod returns;
+mod summary;
+
+use std::time::Duration;
+
+use halite_proto::publish::FunSpec;
+use halite_proto::{Map, Value};
+
+use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient};
+use crate::command::Command;
+use crate::display::Display;
+use crate::environment::Environment;
+use crate::options::{SaltOptions, Stop};
+use crate::{Exit, Screen, args};
+
+const NO_MATCH: &str = "No minions matched the target. No command was sent, no jid was assigned.";
+const NO_RETURN: &str = "ERROR: No return received";
+
+/// Runs `salt` with the master's merged configuration `opts`.
+pub async fn run(
+    options: &SaltOptions,
+    opts: &Map,
+    environment: &Environment,
+    screen: &mut Screen<'_>,
+) -> Exit {
+    match prepared(options, opts, environment, screen) {
+        Ok(Prepared::Program(program)) => program.run(screen).await,
+        Ok(Prepared::Done(exit)) => exit,
+        Err(stop) => stop.show(screen),
+    }
+}
+
+enum Prepared<'a> {
+    Program(Box<Program<'a>>),
+    Done(Exit),
+}
+
+/// Everything before the master is needed.
+fn prepared<'a>(
+    options: &'a SaltOptions,
+    opts: &Map,
+    environment: &Environment,
+    screen: &mut Screen,
+) -> Result<Prepared<'a>, Stop> {
+    options.check()?;
+    if options.config_dump {
+        let dump = halite_yaml::dump(&opts.clone().into(), halite_yaml::DumpOptions::block());
+        screen.text(&dump);
+        return Ok(Prepared::Done(Exit::Ok));
+    }
+    let no_parse = options
+        .parse
+        .no_parse_names(environment.no_parse.as_deref());
+    let command = Command::parse(options, &no_parse)?;
+    let failed = |error: &dyn std::error::Error| Stop {
+        stdout: String::new(),
+        stderr: format!("salt: error: {}\n", crate::chain(error)),
+        exit: Exit::NoReturn,
+    };
+    let no_color = environment.no_color.as_deref();
+    let mut display =
+        Display::new(opts, &options.output, screen, no_color).map_err(|error| failed(&error))?;
+    if options.output_diff {
+        display.only_changes();
+    }
+    display.filter_by_arguments(&command.arguments);
+    let settings = ClientSettings::from_opts(opts).map_err(|error| failed(&error))?;
+    if options.preview_target {
+        let ids = preview::matching(&command, &settings.accepted_dir())?;
+        let exit = if ids.is_empty() {
+            Exit::NoReturn
+        } else {
+            Exit::Ok
+        };
+        let ids = ids.into_iter().map(Value::Str).collect();
+        display.show(screen, &Value::List(ids), None, 0);
+        if exit != Exit::Ok {
+            screen.error_line(NO_RETURN);
+        }
+        return Ok(Prepared::Done(exit));
+    }
+    let timeout = options
+        .timeout
+        .and_then(|seconds| u64::try_from(seconds).ok());
+    let timeout = timeout
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs);
+    let summary = opts.get("cli_summary").is_some_and(Value::is_true);
+    Ok(Prepared::Program(Box::new(Program {
+        options,
+        command,
+        display,
+        timeout: timeout.unwrap_or(settings.timeout),
+        with_summary: options.summary || summary,
+        client: LocalClient::new(settings, Caller::current(environment.sudo_user.as_deref())),
+    })))
+}
+
+struct Program<'a> {
+    options: &'a SaltOptions,
+    command: Command,
+    display: Display,
+    timeout: Duration,
+    with_summary: bool,
+    client: LocalClient,
+}
+
+impl Program<'_> {
+    async fn run(mut self, screen: &mut Screen<'_>) -> Exit {
+        let job = self.job();
+        let done = if self.options.is_async {
+            self.start(&job, screen).await
+        } else {
+            self.start_and_wait(&job, screen).await
+        };
+        done.unwrap_or_else(|error| self.failed(&error, screen))
+    }
+
+    fn job(&self) -> Job {
+        let options = self.options;
+        let mut along = Map::from([
+            ("show_timeout", Value::from(!options.hide_timeout)),
+            ("show_jid", options.show_jid.into()),
+            ("delimiter", options.target.delimiter.as_str().into()),
+        ]);
+        let mut add = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                along.insert(name, value);
+            }
+        };
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let parsed = |text: &Option<String>| given(text).map(|text| args::yamlify(&text));
+        add("ret_config", given(&options.return_config).map(Value::Str));
+        add("ret_kwargs", parsed(&options.return_kwargs));
+        add(
+            "module_executors",
+            parsed(&options.executors.module_executors),
+        );
+        add("executor_opts", parsed(&options.executors.executor_opts));
+        add("metadata", parsed(&options.metadata));
+        add("start_event", options.start_event.then_some(true.into()));
+        let names = |items: &[Value]| items.iter().map(halite_output::python::str).collect();
+        Job {
+            target: self.command.target.clone(),
+            target_kind: self.command.target_kind.to_owned(),
+            function: match &self.command.function {
+                Value::List(functions) => FunSpec::Many(names(functions)),
+                one => FunSpec::One(halite_output::python::str(one)),
+            },
+            arguments: self.command.arguments.clone(),
+            returners: options.returners.clone().unwrap_or_default(),
+            options: along,
+        }
+    }
+
+    async fn start(&mut self, job: &Job, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
+        let timeout = self.timeout.max(self.client.settings().publish_timeout);
+        let published = self.client.publish(job, timeout).await?;
+        let exit = match &published {
+            Some(_) => Exit::Ok,
+            None => {
+                screen.line(NO_MATCH);
+                Exit::NoReturn
+            }
+        };
+        let jid = published.map_or_else(|| "0".to_owned(), |published| published.jid.to_string());
+        screen.line(&format!("Executed command with job ID: {jid}"));
+        Ok(exit)
+    }
+
+    async fn start_and_wait(
+        &mut self,
+        job: &Job,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let Some(mut session) = self.client.start(job, self.timeout).await? else {
+            screen.line(NO_MATCH);
+            self.display.show(screen, &Map::new().into(), None, 0);
+            screen.error_line(NO_RETURN);
+            return Ok(Exit::NoReturn);
+        };
+        let show = returns::Show {
+            command: &self.command,
+            options: self.options,
+            with_summary: self.with_summary,
+            display: &mut self.display,
+        };
+        show.run(&mut session, screen).await
+    }
+
+    fn failed(&mut self, error: &ClientError, screen: &mut Screen) -> Exit {
+        if let ClientError::NotRunning { sock_dir } = error {
+            tracing::error!(
+                "Unable to connect to the salt master publisher at {}",
+                sock_dir.display()
+            );
+        } else if let Some(source) = std::error::Error::source(error) {
+            tracing::error!("{}", crate::chain(source));
+        }
+        self.display
+            .show(screen, &error.to_string().into(), None, 1);
+        Exit::Failure
+    }
+}

@@ -1,0 +1,242 @@
+//! Showing returns as they come, or all at the end.
+
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+
+use halite_proto::{Map, Value};
+
+use super::summary::Summary;
+use super::{NO_RETURN, docs};
+use crate::client::collect::Return;
+use crate::client::{ClientError, Report, Session};
+use crate::command::{Command, DOC_FUNCTION};
+use crate::display::Display;
+use crate::options::SaltOptions;
+use crate::{Exit, Screen};
+
+const BAD_RETCODE: &str = "ERROR: Minions returned with non-zero exit code";
+
+/// The outputter of minions that did not return, and their return code.
+const NO_RETURN_OUT: &str = "no_return";
+const NO_RETURN_RETCODE: i64 = 1;
+
+/// How the returns of one command are shown.
+pub(super) struct Show<'a> {
+    pub(super) command: &'a Command,
+    pub(super) options: &'a SaltOptions,
+    pub(super) with_summary: bool,
+    pub(super) display: &'a mut Display,
+}
+
+impl Show<'_> {
+    pub(super) async fn run(
+        self,
+        session: &mut Session<'_>,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let mut interrupt = pin!(tokio::signal::ctrl_c());
+        let headline = self.headline(session);
+        if self.options.is_static {
+            return self.all_at_once(session, interrupt, screen).await;
+        }
+        screen.text(&headline);
+        if self.command.is_function(DOC_FUNCTION) {
+            return self.documentation(session, interrupt, screen).await;
+        }
+        let mut summary = Summary::default();
+        let mut all_good = true;
+        loop {
+            match next(session, interrupt.as_mut()).await? {
+                Next::Report(report) => {
+                    let shown = Shown::from(report);
+                    all_good &= shown.retcode == 0;
+                    summary.add(&shown);
+                    let data = Map::from([(shown.id, shown.value)]).into();
+                    self.display
+                        .show(screen, &data, shown.out.as_deref(), shown.retcode);
+                }
+                Next::Done => break,
+                Next::Interrupted => return Ok(interrupted(session, screen)),
+            }
+        }
+        if self.with_summary && !self.display.has_wish() {
+            screen.text(&summary.text(self.options.verbose));
+        }
+        if all_good {
+            Ok(Exit::Ok)
+        } else {
+            screen.error_line(BAD_RETCODE);
+            Ok(Exit::Failure)
+        }
+    }
+
+    fn headline(&self, session: &Session) -> String {
+        let jid = &session.published().jid;
+        if self.options.verbose {
+            let text = format!("Executing job with jid {jid}");
+            format!("{text}\n{}\n\n", "-".repeat(text.len()))
+        } else if self.options.show_jid {
+            format!("jid: {jid}\n")
+        } else {
+            String::new()
+        }
+    }
+
+    /// `--static`: one document, without those who did not return.
+    async fn all_at_once(
+        self,
+        session: &mut Session<'_>,
+        interrupt: Interrupt<'_>,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let Some(returns) = gathered(session, interrupt).await? else {
+            return Ok(interrupted(session, screen));
+        };
+        let is_state = match &self.command.function {
+            Value::Str(function) => function.split('.').next() == Some("state"),
+            _ => false,
+        };
+        let is_empty = returns.is_empty();
+        let out = is_state.then_some("highstate");
+        self.display.show(screen, &returns.into(), out, 0);
+        if is_empty {
+            screen.error_line(NO_RETURN);
+            return Ok(Exit::NoReturn);
+        }
+        Ok(Exit::Ok)
+    }
+
+    async fn documentation(
+        self,
+        session: &mut Session<'_>,
+        interrupt: Interrupt<'_>,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let Some(returns) = gathered(session, interrupt).await? else {
+            return Ok(interrupted(session, screen));
+        };
+        let texts = docs::merged(&returns);
+        if texts.is_empty() {
+            screen.error_line("No minions found to gather docs from");
+            return Ok(Exit::NoReturn);
+        }
+        for (name, text) in texts {
+            if self.display.has_wish() {
+                let data = Map::from([(name, text)]).into();
+                self.display.show(screen, &data, None, 0);
+            } else {
+                screen.text(&format!("{name}:\n{text}\n\n"));
+            }
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// What is shown of one minion.
+pub(super) struct Shown {
+    pub(super) id: String,
+    pub(super) value: Value,
+    pub(super) out: Option<String>,
+    pub(super) retcode: i64,
+    pub(super) is_missing: bool,
+}
+
+impl From<Report> for Shown {
+    fn from(report: Report) -> Self {
+        match report {
+            Report::Returned(Return {
+                id,
+                value,
+                out,
+                retcode,
+            }) => Self {
+                id,
+                value,
+                out,
+                retcode: single_retcode(&retcode),
+                is_missing: false,
+            },
+            Report::Missing { id, text } => Self {
+                id,
+                value: text.into(),
+                out: Some(NO_RETURN_OUT.to_owned()),
+                retcode: NO_RETURN_RETCODE,
+                is_missing: true,
+            },
+        }
+    }
+}
+
+/// Several functions have a return code each: the largest counts.
+fn single_retcode(retcode: &Value) -> i64 {
+    match retcode {
+        Value::Map(codes) => codes.values().map(single_retcode).max().unwrap_or(0),
+        Value::Bool(bool) => i64::from(*bool),
+        other => other.as_i64().unwrap_or(i64::from(other.is_true())),
+    }
+}
+
+type Interrupt<'a> = Pin<&'a mut dyn Future<Output = io::Result<()>>>;
+
+enum Next {
+    Report(Report),
+    Done,
+    Interrupted,
+}
+
+async fn next(session: &mut Session<'_>, interrupt: Interrupt<'_>) -> Result<Next, ClientError> {
+    tokio::select! {
+        report = session.next() => Ok(report?.map_or(Next::Done, Next::Report)),
+        Ok(()) = interrupt => Ok(Next::Interrupted),
+    }
+}
+
+/// All returns; `None` when the user interrupted.
+async fn gathered(
+    session: &mut Session<'_>,
+    mut interrupt: Interrupt<'_>,
+) -> Result<Option<Map>, ClientError> {
+    let mut returns = Map::new();
+    loop {
+        match next(session, interrupt.as_mut()).await? {
+            Next::Report(Report::Returned(Return { id, value, .. })) => {
+                returns.insert(id, value);
+            }
+            Next::Report(Report::Missing { .. }) => {}
+            Next::Done => return Ok(Some(returns)),
+            Next::Interrupted => return Ok(None),
+        }
+    }
+}
+
+fn interrupted(session: &Session, screen: &mut Screen) -> Exit {
+    let jid = &session.published().jid;
+    screen.error_line(&format!(
+        "\nThis job's jid is: {jid}\nExiting gracefully on Ctrl-c\nThe minions may not have all \
+         finished running and any remaining minions will return upon completion. To look up the \
+         return data for this job later, run the following command:\n\nsalt-run jobs.lookup_jid \
+         {jid}"
+    ));
+    Exit::Failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_return_codes_the_largest_counts() {
+        for (retcode, expect) in [
+            (Value::from(0), 0),
+            (Value::from(7), 7),
+            (Map::from([("a", 0), ("b", 2)]).into(), 2),
+            (Map::new().into(), 0),
+            (Value::Nil, 0),
+            (Value::from(true), 1),
+            (Value::from("x"), 1),
+        ] {
+            assert_eq!(single_retcode(&retcode), expect, "{retcode:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `salt-key`: lists, accepts, rejects, deletes and prints the keys of minions.
+//!
+//! It works on the master's directories, so no master need run; one that does
+//! is told by events. Invariant: what is changed is exactly what was shown
+//! before the question.
+
+mod change;
+mod generate;
+mod notice;
+mod settings;
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+
+use halite_crypto::HashType;
+use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
+use halite_proto::{Map, MinionId, Value};
+use thiserror::Error;
+
+use crate::display::Display;
+use crate::environment::Environment;
+use crate::options::{KeyAction, KeyOptions, ListedState, Stop};
+use crate::{Exit, Screen};
+use settings::KeySettings;
+
+/// In what order structured output lists the states.
+const STATES: [KeyState; 4] = [
+    KeyState::Pending,
+    KeyState::Rejected,
+    KeyState::Accepted,
+    KeyState::Denied,
+];
+
+/// Why an action failed.
+#[derive(Debug, Error)]
+enum ActionError {
+    /// The keys could not be read or changed.
+    #[error(transparent)]
+    Store(#[from] KeyStoreError),
+    /// A file or directory could not be used.
+    #[error("could not use {}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// What is kept about deleted minions could not be removed.
+    #[error("could not remove what is kept about deleted minions")]
+    Data(#[source] halite_store::StoreError),
+}
+
+/// Runs `salt-key` with the master's merged configuration `opts`; questions are
+/// answered from `input`.
+pub async fn run(
+    options: &KeyOptions,
+    opts: &Map,
+    environment: &Environment,
+    screen: &mut Screen<'_>,
+    input: impl BufRead + Send + 'static,
+) -> Exit {
+    let (action, settings) = match prepared(options, opts) {
+        Ok(prepared) => prepared,
+        Err(stop) => return stop.show(screen),
+    };
+    let no_color = environment.no_color.as_deref();
+    let display = match Display::new(opts, &options.output, screen, no_color) {
+        Ok(display) => display,
+        Err(error) => {
+            screen.error_line(&format!("salt-key: error: {}", crate::chain(&error)));
+            return Exit::Failure;
+        }
+    };
+    let mut program = Program {
+        options,
+        settings,
+        display,
+    };
+    match program.run(action, screen, input).await {
+        Ok(exit) => exit,
+        Err(error) => {
+            screen.error_line(&format!("salt-key: error: {}", crate::chain(&error)));
+            Exit::Failure
+        }
+    }
+}
+
+fn prepared(options: &KeyOptions, opts: &Map) -> Result<(KeyAction, KeySettings), Stop> {
+    let action = options.action()?;
+    if let Some(word) = options.words.first() {
+        return Err(Stop::usage::<KeyOptions>(&format!(
+            "'{word}' belongs to no option; quote globs, and separate several by commas"
+        )));
+    }
+    let settings =
+        KeySettings::new(options, opts).map_err(|error| Stop::usage::<KeyOptions>(&error))?;
+    Ok((action, settings))
+}
+
+struct Program<'a> {
+    options: &'a KeyOptions,
+    settings: KeySettings,
+    display: Display,
+}
+
+impl Program<'_> {
+    async fn run(
+        &mut self,
+        action: KeyAction,
+        screen: &mut Screen<'_>,
+        input: impl BufRead + Send + 'static,
+    ) -> Result<Exit, ActionError> {
+        match action {
+            KeyAction::GenKeys(name) => self.gen_keys(&name, screen),
+            KeyAction::GenSignature => Ok(self.gen_signature(screen)?),
+            KeyAction::List(state) => {
+                let listing = match self.readable()? {
+                    Some(store) => store.list_all()?,
+                    None => Listing::default(),
+                };
+                self.show(screen, &listed(&listing, state));
+                Ok(Exit::Ok)
+            }
+            KeyAction::Print(globs) => {
+                let texts = self.texts(&globs)?;
+                self.show(screen, &texts);
+                Ok(Exit::Ok)
+            }
+            KeyAction::Finger(globs) => {
+                let fingers = self.fingers(&globs)?;
+                self.show(screen, &fingers);
+                Ok(Exit::Ok)
+            }
+            KeyAction::Accept(globs) => {
+                self.change(change::Kind::Accept, &globs, screen, input)
+                    .await
+            }
+            KeyAction::Reject(globs) => {
+                self.change(change::Kind::Reject, &globs, screen, input)
+                    .await
+            }
+            KeyAction::Delete(globs) => {
+                self.change(change::Kind::Delete, &globs, screen, input)
+                    .await
+            }
+        }
+    }
+
+    /// The keys, for looking at: nothing where there is no directory yet.
+    fn readable(&self) -> Result<Option<KeyStore>, KeyStoreError> {
+        match KeyStore::open_existing(&self.settings.pki_dir) {
+            Ok(store) => Ok(Some(store)),
+            Err(KeyStoreError::NoDirectory { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn show(&mut self, screen: &mut Screen, data: &Value) {
+        self.display.show(screen, data, Some(KEY_OUTPUTTER), 0);
+    }
+
+    fn texts(&self, globs: &str) -> Result<Value, KeyStoreError> {
+        let Some(store) = self.readable()? else {
+            return Ok(Map::new().into());
+        };
+        let listing = store.list_all()?.matching(globs);
+        by_state(&listing, |state, id| store.get(state, id))
+    }
+
+    fn fingers(&self, globs: &str) -> Result<Value, KeyStoreError> {
+        let Some(store) = self.readable()? else {
+            return Ok(Map::new().into());
+        };
+        let hash = self.settings.hash_type;
+        let listing = store.list_all()?.matching(globs);
+        let mut fingers = by_state(&listing, |state, id| {
+            store.finger(state, id, FingerForm::WholeText, hash)
+        })?;
+        let local = local_fingers(&store, globs, hash)?;
+        if let (Some(fingers), false) = (fingers.as_map_mut(), local.is_empty()) {
+            fingers.insert("local", local);
+        }
+        Ok(fingers)
+    }
+}
+
+const KEY_OUTPUTTER: &str = "key";
+
+fn local_fingers(store: &KeyStore, globs: &str, hash: HashType) -> Result<Map, KeyStoreError> {
+    let mut local = Map::new();
+    for (name, path) in store.local_keys()? {
+        if halite_key::matches_any(globs, &name) {
+            local.insert(
+                name,
+                KeyStore::finger_local(&path, FingerForm::WholeText, hash)?,
+            );
+        }
+    }
+    Ok(local)
+}
+
+/// The ids by state, as lists.
+fn listed(listing: &Listing, state: ListedState) -> Value {
+    let only = match state {
+        ListedState::All => None,
+        ListedState::Accepted => Some(KeyState::Accepted),
+        ListedState::Pending => Some(KeyState::Pending),
+        ListedState::Rejected => Some(KeyState::Rejected),
+        ListedState::Denied => Some(KeyState::Denied),
+    };
+    let states = STATES
+        .into_iter()
+        .filter(|state| only.is_none_or(|only| only == *state));
+    let lists = states.map(|state| (state.dir_name(), ids(listing, state)));
+    Value::Map(lists.collect())
+}
+
+fn ids(listing: &Listing, state: KeyState) -> Value {
+    Value::List(listing.of(state).iter().map(Value::from).collect())
+}
+
+/// A text for each id, in the states that have any.
+fn by_state(
+    listing: &Listing,
+    text: impl Fn(KeyState, &MinionId) -> Result<Option<String>, KeyStoreError>,
+) -> Result<Value, KeyStoreError> {
+    let mut states = Map::new();
+    for state in STATES {
+        let mut texts = Map::new();
+        for id in listing.of(state) {
+            // A key that has gone since it was listed has no text.
+            if let Some(text) = text(state, id)? {
+                texts.insert(id, text);
+            }
+        }
+        if !texts.is_empty() {
+            states.insert(state.dir_name(), texts);
+        }
+    }
+    Ok(states.into())
+}
+
+#[cfg(test)]
+mod tests;

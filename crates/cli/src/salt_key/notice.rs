@@ -1,0 +1,58 @@
+//! Telling a running master about changed keys.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use halite_key::Change;
+use halite_proto::event::Event;
+use halite_proto::{Map, Tag, Value};
+use halite_transport::Endpoint;
+use halite_transport::ipc::{ConnectError, EventPusher};
+
+/// The tag of the events.
+const TAG: &str = "salt/key";
+
+/// How long a master may take to read them.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Fires an event for each change. The keys are changed already, so a master
+/// that does not listen is no error.
+pub(super) async fn fire(endpoint: &Endpoint, changes: &[Change]) {
+    if changes.is_empty() {
+        return;
+    }
+    match tokio::time::timeout(TIMEOUT, push(endpoint, changes)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!("{}", crate::chain(error.as_ref())),
+        Err(_) => tracing::warn!("the master does not take events"),
+    }
+}
+
+async fn push(
+    endpoint: &Endpoint,
+    changes: &[Change],
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let mut bus = match EventPusher::connect(endpoint).await {
+        Ok(bus) => bus,
+        Err(ConnectError::NotRunning { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    for change in changes {
+        let mut event = Event::new(Tag::parse(TAG)?, data(change));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros();
+        event.stamp(u64::try_from(now)?, false);
+        bus.push(&event.pack()?).await?;
+    }
+    Ok(())
+}
+
+/// The verbs are those of 3006 and 3007: reactors test for them.
+fn data(change: &Change) -> Map {
+    Map::from([
+        ("result", Value::from(true)),
+        (
+            "act",
+            change.to.map_or("delete", |state| state.verb()).into(),
+        ),
+        ("id", Value::from(&change.id)),
+    ])
+}

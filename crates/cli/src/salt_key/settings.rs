@@ -1,0 +1,81 @@
+//! What `salt-key` must know of options and configuration.
+
+use std::path::PathBuf;
+
+use halite_crypto::HashType;
+use halite_proto::{Map, Value};
+use halite_transport::Endpoint;
+use nix::unistd::{User, geteuid};
+
+use crate::client::ClientSettings;
+use crate::options::KeyOptions;
+
+/// The options that `salt-key` reads.
+pub(super) struct KeySettings {
+    pub(super) pki_dir: PathBuf,
+    pub(super) cachedir: PathBuf,
+    /// The user whose the files are to be, where root makes them for another.
+    pub(super) owner: Option<u32>,
+    /// `id`, the master's.
+    pub(super) master_id: String,
+    pub(super) hash_type: HashType,
+    /// `rotate_aes_key`.
+    pub(super) rotates: bool,
+    /// `preserve_minion_cache`: keep what is known of deleted minions.
+    pub(super) keeps_data: bool,
+    /// `preserve_minions`: keep what is known of those deleted now.
+    pub(super) keeps_data_of_deleted: bool,
+    /// `master_sign_key_name`.
+    pub(super) sign_key_name: Option<String>,
+    /// Where a running master takes events.
+    pub(super) events: Endpoint,
+}
+
+impl KeySettings {
+    /// Reads options and the merged configuration.
+    ///
+    /// # Errors
+    /// When a value is of no use; the text says which.
+    pub(super) fn new(options: &KeyOptions, opts: &Map) -> Result<Self, String> {
+        let client = ClientSettings::from_opts(opts).map_err(|error| error.to_string())?;
+        let text = |name: &str| opts.get(name).and_then(Value::as_str);
+        let hash_type = HashType::parse(text("hash_type").unwrap_or("sha256"))
+            .map_err(|error| error.to_string())?;
+        let flag = |name: &str, default| opts.get(name).map_or(default, Value::is_true);
+        let user = options.user.as_deref().unwrap_or(&client.user);
+        Ok(Self {
+            owner: owner(user)?,
+            master_id: text("id").unwrap_or_default().to_owned(),
+            hash_type,
+            rotates: given(
+                options.rotate_aes_key.as_deref(),
+                flag("rotate_aes_key", true),
+            ),
+            keeps_data: flag("preserve_minion_cache", false),
+            keeps_data_of_deleted: given(
+                options.preserve_minions.as_deref(),
+                flag("preserve_minions", false),
+            ),
+            sign_key_name: text("master_sign_key_name").map(str::to_owned),
+            pki_dir: client.pki_dir,
+            cachedir: client.cachedir,
+            events: client.event_pull,
+        })
+    }
+}
+
+/// A truth that was given as text, or the configured one.
+fn given(text: Option<&str>, configured: bool) -> bool {
+    text.map_or(configured, |text| !text.eq_ignore_ascii_case("false"))
+}
+
+/// Root makes files for the master's user; everybody else for themselves.
+fn owner(user: &str) -> Result<Option<u32>, String> {
+    if user == "root" || !geteuid().is_root() {
+        return Ok(None);
+    }
+    match User::from_name(user) {
+        Ok(Some(user)) => Ok(Some(user.uid.as_raw())),
+        _ => Err(format!("there is no user {user}")),
+    }
+}

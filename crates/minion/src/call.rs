@@ -18,10 +18,10 @@ use tracing::{debug, warn};
 use crate::context::{JobContext, Route};
 use crate::core::link::Notice;
 use crate::core::sign_in::chain;
+use crate::courier;
 use crate::fleet::Fleet;
 use crate::link_task::LinkOutput;
 use crate::pillar;
-use crate::returns;
 use crate::state::Minion;
 
 /// What to run.
@@ -179,7 +179,7 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
     let Some(master) = minion.masters.get(master) else {
         return;
     };
-    let load = returns::request(&minion.id, &result);
+    let load = courier::request(&minion.id, &result);
     match master.channel.request(load, minion.patience).await {
         Ok(_) => debug!("return stored by the master"),
         Err(error) => warn!("the master did not take the return: {}", chain(&error)),

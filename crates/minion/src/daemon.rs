@@ -15,6 +15,7 @@ use crate::context::event_request;
 use crate::core::meant::is_meant;
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
+use crate::courier::Courier;
 use crate::executor::{self, Executor};
 use crate::fleet::Fleet;
 use crate::greeting;
@@ -37,12 +38,15 @@ const MINE_FIRST: Duration = Duration::from_secs(1);
 /// Runs until `stop` resolves or no master wants this minion.
 pub async fn run(
     minion: Arc<Minion>,
+    courier: Arc<Courier>,
     mut fleet: Fleet,
     rejected_retry: bool,
     stop: impl Future<Output = ()>,
 ) -> Ended {
-    let executor = Executor::new(Arc::clone(&minion), job_places(&minion.opts));
+    let places = job_places(&minion.opts);
+    let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
+    let carrying = tokio::spawn(Arc::clone(&courier).run());
     let mut rejected_by = HashSet::new();
     tokio::pin!(stop);
     let ended = loop {
@@ -57,6 +61,7 @@ pub async fn run(
             LinkOutput::Job(job) => take(&minion, &executor, master, job),
             LinkOutput::Ready { first } => {
                 rejected_by.remove(&master);
+                courier.link_is_ready();
                 tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
             }
             LinkOutput::Lost => {
@@ -83,6 +88,7 @@ pub async fn run(
     };
     own_work.abort();
     drain(&minion).await;
+    carrying.abort();
     fleet.stop().await;
     ended
 }

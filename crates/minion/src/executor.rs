@@ -13,8 +13,8 @@ use tracing::{Instrument, debug, error, info, info_span};
 
 use crate::context::{JobContext, Route};
 use crate::core::publication::Verified;
+use crate::courier::{Courier, Parcel};
 use crate::limits::JOBS_WAITING_MAX;
-use crate::returns;
 use crate::state::{Minion, RunningJob};
 
 /// Functions that look after jobs: they run at once even when every place is
@@ -33,6 +33,7 @@ const BESIDE_THE_LIMIT: &[&str] = &[
 /// Where jobs wait for their turn.
 pub struct Executor {
     minion: Arc<Minion>,
+    courier: Arc<Courier>,
     places: Semaphore,
     waiting: Semaphore,
     send_returns: bool,
@@ -41,13 +42,14 @@ pub struct Executor {
 
 impl Executor {
     /// An executor with `places` jobs at once.
-    pub fn new(minion: Arc<Minion>, places: usize) -> Arc<Self> {
+    pub fn new(minion: Arc<Minion>, courier: Arc<Courier>, places: usize) -> Arc<Self> {
         let flag = |name: &str, default| minion.opts.get(name).map_or(default, Value::is_true);
         Arc::new(Self {
             places: Semaphore::new(places),
             waiting: Semaphore::new(JOBS_WAITING_MAX),
             send_returns: flag("pub_ret", true),
             functions_ordered: flag("multifunc_ordered", false),
+            courier,
             minion,
         })
     }
@@ -71,10 +73,10 @@ impl Executor {
             cancel: cancel.clone(),
         };
         self.minion.jobs().start(jid.clone(), running);
-        let result = self.run_in_turn(master, load, proc_load, cancel).await;
+        let parcel = self.run_in_turn(master, load, proc_load, cancel).await;
         self.minion.jobs().finish(&jid);
-        if self.send_returns {
-            returns::deliver(&self.minion, master, result).await;
+        if let Some(parcel) = parcel {
+            self.courier.carry(parcel).await;
         }
         self.minion.outstanding.fetch_sub(1, Ordering::Relaxed);
         self.minion.job_ended.notify_waiters();
@@ -86,7 +88,7 @@ impl Executor {
         load: PublishLoad,
         proc_load: Map,
         cancel: Cancel,
-    ) -> JobReturn {
+    ) -> Option<Parcel> {
         let urgent = load
             .fun
             .one()
@@ -95,31 +97,30 @@ impl Executor {
             None
         } else {
             let Ok(_waits) = self.waiting.try_acquire() else {
-                return refused(&load, "ERROR: too many jobs wait on this minion");
+                let result = refused(&load, "ERROR: too many jobs wait on this minion");
+                return self
+                    .send_returns
+                    .then(|| self.courier.accept(master, &result));
             };
             // The semaphore is never closed.
             self.places.acquire().await.ok()
         };
         let context = JobContext::new(Arc::clone(&self.minion), Route::Bound(master));
-        let minion = Arc::clone(&self.minion);
-        let ordered = self.functions_ordered;
-        let for_panic = empty_return(&load, Value::Nil, 1);
+        let (minion, courier) = (Arc::clone(&self.minion), Arc::clone(&self.courier));
+        let (ordered, send_returns) = (self.functions_ordered, self.send_returns);
         let ran = tokio::task::spawn_blocking(move || {
             let _proc_file = minion.proc.enter(&load.jid, &proc_load);
             let job = Job {
                 load: load.to_map(),
                 cancel,
             };
-            run_load(&context, &load, &job, ordered)
+            let result = run_load(&context, &load, &job, ordered);
+            send_returns.then(|| courier.accept(master, &result))
         });
+        // A function that panics has a return; this is about the thread itself.
         ran.await.unwrap_or_else(|cause| {
             error!(%cause, "the job's thread died");
-            let ret = "The minion function caused an exception: its thread died".into();
-            JobReturn {
-                ret,
-                out: Some("nested".to_owned()),
-                ..for_panic
-            }
+            None
         })
     }
 }

@@ -29,3 +29,19 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Threads that run jobs and blocking work, at most.
 pub const THREADS_MAX: usize = JOBS_RUNNING_MAX * 2;
+
+/// Returns on their way to masters at the same time. More wait in the spool.
+pub const DELIVERIES_MAX: usize = 32;
+
+/// How long a master may take to acknowledge a return before another try.
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long a new return may be in the system's cache before the disk has it.
+pub const SPOOL_SYNC_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Bytes of returns that may wait for a master (`return_spool_bytes`); the
+/// oldest are dropped.
+pub const SPOOL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// How long a return may wait for a master (`return_spool_age`).
+pub const SPOOL_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,0 +1,368 @@
+//! Carries returns to masters, and keeps each on disk until one has taken it.
+//!
+//! A return goes to the master that asked. While that one is away the return
+//! waits in the spool; after a while any other live master may have it, which
+//! stores it just as well. Invariant: a return leaves the spool only when a
+//! master has acknowledged it, or when a limit of the spool drops it.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use halite_crypto::random_bytes;
+use halite_proto::returns::JobReturn;
+use halite_proto::{Map, MinionId, Value, msgpack};
+use halite_spool::{Limits, Pending, Spool, SpoolError};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::sleep;
+use tracing::{debug, error, warn};
+
+use crate::channel::Patience;
+use crate::core::backoff::Chance;
+use crate::core::sign_in::chain;
+use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, SPOOL_SYNC_INTERVAL};
+use crate::state::{Master, Minion};
+
+/// Shortest pause between two rounds, whatever is configured.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// A return on its way.
+pub struct Parcel {
+    /// Its number in the spool; none if the disk did not take it.
+    sequence: Option<u64>,
+    /// The master that asked.
+    master: String,
+    /// The `_return` request.
+    load: Map,
+}
+
+/// Carries the returns of a minion.
+pub struct Courier {
+    minion: Arc<Minion>,
+    spool: Mutex<Spool>,
+    /// Numbers of spooled returns that are being carried just now.
+    carried: Mutex<HashSet<u64>>,
+    wake: Notify,
+    appended: Notify,
+    places: Semaphore,
+    /// How long a return waits for its own master alone.
+    own_master_only: Duration,
+    retry_max: Duration,
+}
+
+impl Courier {
+    /// Opens the spool in `dir`; what an earlier run left there is carried too.
+    ///
+    /// # Errors
+    /// When the directory cannot be used.
+    pub fn open(minion: Arc<Minion>, dir: &Path, limits: Limits) -> Result<Arc<Self>, SpoolError> {
+        let spool = Spool::open(dir, limits)?;
+        if !spool.is_empty() {
+            warn!(
+                returns = spool.len(),
+                "returns of an earlier run wait for a master"
+            );
+        }
+        let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
+        let retry_max = minion.opt_seconds("return_retry_timer_max", 10.0);
+        Ok(Arc::new(Self {
+            minion,
+            spool: Mutex::new(spool),
+            carried: Mutex::default(),
+            wake: Notify::new(),
+            appended: Notify::new(),
+            places: Semaphore::new(DELIVERIES_MAX),
+            own_master_only,
+            retry_max: retry_max.max(own_master_only),
+        }))
+    }
+
+    /// Takes a return for the numbered master onto the disk. For job threads.
+    pub fn accept(&self, master: usize, result: &JobReturn) -> Parcel {
+        let name = self
+            .minion
+            .masters
+            .get(master)
+            .map(|master| master.name.clone());
+        let name = name.unwrap_or_default();
+        let load = request(&self.minion.id, result);
+        let letter = Map::from([
+            ("master", Value::from(name.as_str())),
+            ("load", load.clone().into()),
+        ]);
+        let spooled = msgpack::pack_modern(&letter.into())
+            .map_err(|error| error.to_string())
+            .and_then(|packed| {
+                let mut spool = self.spool();
+                spool
+                    .append(SystemTime::now(), &packed)
+                    .map_err(|error| chain(&error))
+            });
+        let sequence = match spooled {
+            Ok(sequence) => {
+                self.carried().insert(sequence);
+                self.appended.notify_one();
+                Some(sequence)
+            }
+            Err(error) => {
+                error!(
+                    error,
+                    "a return cannot be kept on disk; it lives as long as this process"
+                );
+                None
+            }
+        };
+        Parcel {
+            sequence,
+            master: name,
+            load,
+        }
+    }
+
+    /// Carries a fresh return to its master. If that does not work it stays in
+    /// the spool for later; without a spool it is tried until some master has
+    /// it.
+    pub async fn carry(&self, parcel: Parcel) {
+        let own = self.named(&parcel.master);
+        if let Some(own) = own.filter(|own| own.channel.is_signed_in())
+            && self.hand_over(own, &parcel.load).await
+        {
+            return self.arrived(parcel.sequence);
+        }
+        match parcel.sequence {
+            Some(sequence) => {
+                debug!(
+                    sequence,
+                    master = parcel.master,
+                    "the return waits for its master"
+                );
+                self.carried().remove(&sequence);
+            }
+            None => self.carry_unspooled(&parcel).await,
+        }
+    }
+
+    /// A link has become ready: there may be something to deliver.
+    pub fn link_is_ready(&self) {
+        self.wake.notify_one();
+    }
+
+    /// How many returns wait for a master.
+    pub fn waiting(&self) -> usize {
+        self.spool().len()
+    }
+
+    /// Carries what waits in the spool, for as long as the minion runs.
+    pub async fn run(self: Arc<Self>) {
+        tokio::join!(self.carry_again_and_again(), self.sync_again_and_again());
+    }
+
+    async fn carry_again_and_again(self: &Arc<Self>) {
+        let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
+        loop {
+            let spread = chance.up_to(self.retry_max.saturating_sub(self.own_master_only));
+            let pause = self.own_master_only.max(PAUSE_MIN) + spread;
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = sleep(pause) => {}
+            }
+            if self.waiting() > 0 {
+                self.carry_spooled().await;
+            }
+        }
+    }
+
+    /// Makes new returns survive a power cut, unless they are gone by then.
+    async fn sync_again_and_again(self: &Arc<Self>) {
+        loop {
+            self.appended.notified().await;
+            sleep(SPOOL_SYNC_INTERVAL).await;
+            let this = Arc::clone(self);
+            let synced = tokio::task::spawn_blocking(move || this.spool().sync()).await;
+            if let Ok(Err(error)) = synced {
+                warn!("{}", chain(&error));
+            }
+        }
+    }
+
+    async fn carry_spooled(self: &Arc<Self>) {
+        let now = SystemTime::now();
+        let waiting = {
+            let mut spool = self.spool();
+            if let Err(error) = spool.expire(now) {
+                warn!("{}", chain(&error));
+            }
+            spool.pending(0, DELIVERIES_MAX)
+        };
+        let waiting = match waiting {
+            Ok(waiting) => waiting,
+            Err(error) => return error!("{}", chain(&error)),
+        };
+        let mut tasks = tokio::task::JoinSet::new();
+        for letter in waiting {
+            if self.carried().insert(letter.sequence) {
+                let this = Arc::clone(self);
+                tasks.spawn(async move {
+                    let sequence = letter.sequence;
+                    let delivered = this.carry_letter(letter, now).await;
+                    if delivered {
+                        this.arrived(Some(sequence));
+                    } else {
+                        this.carried().remove(&sequence);
+                    }
+                    delivered
+                });
+            }
+        }
+        let more = tasks
+            .join_all()
+            .await
+            .into_iter()
+            .any(|delivered| delivered);
+        if more && self.waiting() > 0 {
+            self.wake.notify_one();
+        }
+    }
+
+    async fn carry_letter(&self, letter: Pending, now: SystemTime) -> bool {
+        let Ok(Value::Map(mut map)) = msgpack::unpack_modern(&letter.payload) else {
+            error!(
+                sequence = letter.sequence,
+                "what the spool holds is no return, dropped"
+            );
+            return true;
+        };
+        let own = map
+            .get("master")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let Some(Value::Map(load)) = map.remove("load") else {
+            error!(
+                sequence = letter.sequence,
+                "what the spool holds is no return, dropped"
+            );
+            return true;
+        };
+        if let Some(master) = self.named(&own).filter(|master| master.is_ready())
+            && self.hand_over(master, &load).await
+        {
+            return true;
+        }
+        let age = now.duration_since(letter.appended).unwrap_or_default();
+        // A master that is not configured any more is not waited for.
+        if age < self.own_master_only && self.named(&own).is_some() {
+            return false;
+        }
+        for master in self.minion.turn() {
+            let Some(master) = self.minion.masters.get(master).filter(|m| m.name != own) else {
+                continue;
+            };
+            if self.hand_over(master, &load).await {
+                warn!(
+                    asked = own,
+                    master = master.name,
+                    "return given to another master"
+                );
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Without a disk, all there is to do is not to give up too soon.
+    async fn carry_unspooled(&self, parcel: &Parcel) {
+        let tries = self
+            .minion
+            .opts
+            .get("return_retry_tries")
+            .and_then(Value::as_i64)
+            .unwrap_or(3);
+        let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
+        for _ in 0..tries.max(1) {
+            let spread = chance.up_to(self.retry_max.saturating_sub(self.own_master_only));
+            sleep(self.own_master_only + spread).await;
+            for master in self.minion.turn() {
+                if let Some(master) = self.minion.masters.get(master)
+                    && self.hand_over(master, &parcel.load).await
+                {
+                    return;
+                }
+            }
+        }
+        error!(
+            master = parcel.master,
+            "no master took a return, it is lost"
+        );
+    }
+
+    /// Whether the master has taken a return. What it answers to one it does
+    /// not want says that asking again would not change its mind.
+    async fn hand_over(&self, master: &Master, load: &Map) -> bool {
+        let Ok(_place) = self.places.acquire().await else {
+            return false;
+        };
+        let patience = Patience {
+            timeout: DELIVERY_TIMEOUT,
+            tries: 1,
+        };
+        match master.channel.request(load.clone(), patience).await {
+            Ok(Value::Bool(false)) => {
+                warn!(master = master.name, "the master refused a return");
+                true
+            }
+            Ok(Value::Str(text)) if text.is_empty() => {
+                warn!(master = master.name, "the master failed to store a return");
+                true
+            }
+            Ok(_) => true,
+            Err(error) => {
+                warn!(
+                    master = master.name,
+                    "return not delivered: {}",
+                    chain(&error)
+                );
+                false
+            }
+        }
+    }
+
+    fn arrived(&self, sequence: Option<u64>) {
+        let Some(sequence) = sequence else {
+            return;
+        };
+        if let Err(error) = self.spool().acknowledge(sequence) {
+            warn!(
+                sequence,
+                "a delivered return may be delivered again: {}",
+                chain(&error)
+            );
+        }
+        self.carried().remove(&sequence);
+    }
+
+    fn named(&self, name: &str) -> Option<&Master> {
+        self.minion
+            .masters
+            .iter()
+            .find(|master| master.name == name)
+    }
+
+    fn spool(&self) -> MutexGuard<'_, Spool> {
+        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn carried(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The `_return` request.
+pub fn request(id: &MinionId, result: &JobReturn) -> Map {
+    let mut load = Map::with_capacity(12);
+    load.insert("cmd", "_return");
+    load.insert("id", id);
+    load.extend(result.to_map());
+    load
+}

@@ -1,1 +1,31 @@
-//! File roots: what a master serves to its minions.
+//! File roots: what a master serves to its minions, and where it puts what
+//! they push.
+//!
+//! Everything here blocks on the disk; call it from threads that may.
+//! Invariant: a path that a minion names reaches the file system only after it
+//! was taken apart and found to have no way out of its root, and a file is
+//! served from the descriptor that was checked, not from a second look at its
+//! name.
+
+pub mod answers;
+pub mod limits;
+
+mod error;
+mod file;
+mod hash;
+mod ignore;
+mod list;
+mod list_cache;
+mod receive;
+mod roots;
+mod serve;
+mod walk;
+mod wanted;
+
+pub use error::{OptionsError, ReadError, ReceiveError};
+pub use file::{Found, Stat};
+pub use hash::FileHash;
+pub use list::Lists;
+pub use receive::{Inbox, InboxOptions};
+pub use roots::{Roots, RootsOptions};
+pub use serve::Chunk;

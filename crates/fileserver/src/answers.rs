@@ -1,0 +1,214 @@
+//! The answers to minions' file requests, in the shapes that Salt gives them,
+//! also where nothing is found (section 6.2 of the protocol).
+//!
+//! An error is the exception of a real master: the caller answers with an
+//! empty text.
+
+use halite_proto::request::{FileList, FilePath, FileRecv, ServeFile};
+use halite_proto::{Map, MinionId, Value};
+use tracing::{debug, warn};
+
+use crate::list::below;
+use crate::{FileHash, Found, Inbox, ReadError, ReceiveError, Roots};
+
+/// The name of this backend.
+const BACKEND: &str = "roots";
+
+impl Roots {
+    /// `_file_envs`.
+    pub fn answer_envs(&self) -> Value {
+        texts(self.envs())
+    }
+
+    /// `_file_find`.
+    pub fn answer_find(&self, file: &FilePath) -> Value {
+        let Some(found) = self.find_file(file) else {
+            return Map::from([("path", ""), ("rel", "")]).into();
+        };
+        Map::from([
+            ("path", Value::from(&*found.path.to_string_lossy())),
+            ("rel", found.rel.into()),
+            ("stat", found.stat.into()),
+            ("back", BACKEND.into()),
+        ])
+        .into()
+    }
+
+    /// `_file_hash`.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn answer_hash(&self, file: &FilePath) -> Result<Value, ReadError> {
+        match self.find_file(file) {
+            Some(found) => self.hash_value(&found),
+            None => Ok("".into()),
+        }
+    }
+
+    /// `_file_hash_and_stat`.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn answer_hash_and_stat(&self, file: &FilePath) -> Result<Value, ReadError> {
+        let answer = match self.find_file(file) {
+            Some(found) => vec![self.hash_value(&found)?, found.stat.into()],
+            None => vec!["".into(), Value::Nil],
+        };
+        Ok(answer.into())
+    }
+
+    /// `_file_list`.
+    pub fn answer_files(&self, list: &FileList) -> Value {
+        self.answer_list(list, |lists| &lists.files)
+    }
+
+    /// `_file_list_emptydirs`.
+    pub fn answer_empty_dirs(&self, list: &FileList) -> Value {
+        self.answer_list(list, |lists| &lists.empty_dirs)
+    }
+
+    /// `_dir_list`.
+    pub fn answer_dirs(&self, list: &FileList) -> Value {
+        self.answer_list(list, |lists| &lists.dirs)
+    }
+
+    /// `_symlink_list`.
+    pub fn answer_symlinks(&self, list: &FileList) -> Value {
+        let prefix = list.prefix.as_deref().unwrap_or_default().trim_matches('/');
+        let mut links = Map::new();
+        if let (Some(saltenv), true) = (&list.saltenv, is_meant(list.fsbackend.as_ref())) {
+            let lists = self.lists(saltenv);
+            let found = lists.links.iter();
+            for (link, target) in found.filter(|(link, _)| link.starts_with(prefix)) {
+                links.insert(link.as_str(), target.as_str());
+            }
+        }
+        links.into()
+    }
+
+    /// `_serve_file`.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn answer_serve(&self, wanted: &ServeFile) -> Result<Value, ReadError> {
+        let file = &wanted.file;
+        let chunk = match &file.saltenv {
+            Some(saltenv) => self.serve(&file.path, saltenv, wanted.loc, wanted.gzip)?,
+            None => None,
+        };
+        let Some(chunk) = chunk else {
+            return Ok(Map::from([("data", ""), ("dest", "")]).into());
+        };
+        let mut answer = Map::with_capacity(3);
+        answer.insert("data", Value::Bytes(chunk.data));
+        answer.insert("dest", chunk.dest);
+        if let Some(level) = chunk.gzip {
+            answer.insert("gzip", level);
+        }
+        Ok(answer.into())
+    }
+
+    fn find_file(&self, file: &FilePath) -> Option<Found> {
+        self.find(&file.path, file.saltenv.as_ref()?)
+    }
+
+    fn hash_value(&self, found: &Found) -> Result<Value, ReadError> {
+        match self.hash_found(found) {
+            Ok(FileHash { hash_type, hsum }) => Ok(Map::from([
+                ("hash_type", Value::from(hash_type.name())),
+                ("hsum", hsum.into()),
+            ])
+            .into()),
+            // It has gone since it was found.
+            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Map::new().into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn answer_list(
+        &self,
+        list: &FileList,
+        kind: impl FnOnce(&crate::Lists) -> &Vec<String>,
+    ) -> Value {
+        match &list.saltenv {
+            Some(saltenv) if is_meant(list.fsbackend.as_ref()) => {
+                let lists = self.lists(saltenv);
+                texts(below(kind(&lists), list.prefix.as_deref()))
+            }
+            _ => Value::List(Vec::new()),
+        }
+    }
+}
+
+impl Inbox {
+    /// `_file_recv`.
+    pub fn answer(&self, id: &MinionId, pushed: &FileRecv) -> Value {
+        match self.receive(id, &pushed.path, pushed.loc, &pushed.data) {
+            Ok(()) => true.into(),
+            Err(error) => {
+                match error {
+                    ReceiveError::Off => debug!(minion = %id, "refused a pushed file: {error}"),
+                    _ => warn!(minion = %id, %error, "refused a pushed file"),
+                }
+                false.into()
+            }
+        }
+    }
+}
+
+/// Whether a minion that names backends means this one: a text or a list of
+/// names, or of names not wanted, with a `-` in front.
+fn is_meant(backends: Option<&Value>) -> bool {
+    let names: Vec<&str> = match backends {
+        None => return true,
+        Some(Value::List(names)) => names.iter().filter_map(Value::as_str).collect(),
+        Some(Value::Str(names)) => names.split(',').collect(),
+        Some(other) => return !other.is_true(),
+    };
+    if names.iter().all(|name| name.is_empty()) {
+        return true;
+    }
+    if names.iter().all(|name| name.starts_with('-')) {
+        return !names.iter().any(|name| name.get(1..) == Some(BACKEND));
+    }
+    names.contains(&BACKEND)
+}
+
+fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {
+    Value::List(texts.into_iter().map(Value::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_may_be_named_or_excluded() {
+        let list = |names: &[&str]| Some(texts(names.iter().copied()));
+        for meant in [
+            None,
+            Some(Value::Nil),
+            Some("".into()),
+            Some("roots".into()),
+            Some("git,roots".into()),
+            Some("-git".into()),
+            list(&["roots"]),
+            list(&["-git"]),
+            list(&[]),
+        ] {
+            assert!(is_meant(meant.as_ref()), "{meant:?}");
+        }
+        for other in [
+            Some("git".into()),
+            Some("-roots".into()),
+            Some("-git,-roots".into()),
+            list(&["git"]),
+            list(&["git", "-roots"]),
+            Some(Value::Int(1)),
+        ] {
+            assert!(!is_meant(other.as_ref()), "{other:?}");
+        }
+    }
+}

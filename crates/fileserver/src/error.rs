@@ -1,0 +1,69 @@
+//! What can go wrong with files, by what was attempted.
+
+use std::io;
+use std::path::PathBuf;
+
+use halite_target::TargetError;
+use thiserror::Error;
+
+/// Why roots cannot be served as configured.
+#[derive(Debug, Error)]
+pub enum OptionsError {
+    /// A pattern of `file_ignore_regex` is none.
+    #[error("file_ignore_regex: {pattern:?} is not a regular expression")]
+    IgnoreRegex {
+        /// The pattern.
+        pattern: String,
+        /// Why not.
+        source: TargetError,
+    },
+}
+
+/// Why a file that is there cannot be served. The request failed; the minion
+/// may try again.
+#[derive(Debug, Error)]
+#[error("could not read {path}")]
+pub struct ReadError {
+    /// The file.
+    pub path: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// Why a pushed piece of a file was not taken.
+#[derive(Debug, Error)]
+pub enum ReceiveError {
+    /// `file_recv` is off.
+    #[error("file_recv is off")]
+    Off,
+    /// The path does not stay below the minion's directory.
+    #[error("the path {path:?} {why}")]
+    Path {
+        /// The path, shortened.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The file would be larger than `file_recv_max_size`.
+    #[error("the file is larger than file_recv_max_size, {max} bytes")]
+    TooLarge {
+        /// The limit.
+        max: u64,
+    },
+    /// A piece in front of this one is missing.
+    #[error("a piece at {loc} of a file that has only {len} bytes")]
+    Gap {
+        /// Where the piece belongs.
+        loc: u64,
+        /// What is there.
+        len: u64,
+    },
+    /// The disk refused.
+    #[error("could not write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,181 @@
+//! Hashes of files, remembered as long as the file does not change.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use halite_crypto::{HashType, Hasher};
+use halite_proto::SaltEnv;
+
+use crate::limits::{HASH_READ_BYTES, HASHES_MAX, STAMP_SETTLES};
+use crate::{Found, ReadError, Roots, file};
+
+/// The hash of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHash {
+    /// What it was made with.
+    pub hash_type: HashType,
+    /// In lower-case hexadecimal.
+    pub hsum: String,
+}
+
+impl Roots {
+    /// Hashes a file; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn hash(&self, path: &str, saltenv: &SaltEnv) -> Result<Option<FileHash>, ReadError> {
+        self.find(path, saltenv)
+            .map(|found| self.hash_found(&found))
+            .transpose()
+    }
+
+    /// Hashes a file that was found.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn hash_found(&self, found: &Found) -> Result<FileHash, ReadError> {
+        let hash_type = self.options.hash_type;
+        let hsum = file::open(&found.root, &found.path, self.options.follow_symlinks)
+            .and_then(|(file, metadata)| {
+                self.hashes
+                    .get(&found.path, &metadata, || hash_file(&file, hash_type))
+            })
+            .map_err(|source| ReadError {
+                path: found.path.clone(),
+                source,
+            })?;
+        Ok(FileHash { hash_type, hsum })
+    }
+}
+
+fn hash_file(mut file: &File, hash_type: HashType) -> io::Result<String> {
+    let mut hasher = Hasher::new(hash_type);
+    let mut buffer = vec![0; HASH_READ_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.finish_hex()),
+            Ok(read) => hasher.update(buffer.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What must be unchanged for a hash to be still right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    dev: u64,
+    ino: u64,
+    size: u64,
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+impl From<&Metadata> for Identity {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            dev: metadata.dev(),
+            ino: metadata.ino(),
+            size: metadata.size(),
+            mtime: (metadata.mtime(), metadata.mtime_nsec()),
+            ctime: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+/// The hashes that are remembered.
+#[derive(Debug, Default)]
+pub(crate) struct HashCache {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    hashes: HashMap<PathBuf, (Identity, String)>,
+    /// The same paths, oldest first.
+    order: VecDeque<PathBuf>,
+}
+
+impl HashCache {
+    /// The remembered hash, or the one that `hash` makes.
+    fn get(
+        &self,
+        path: &Path,
+        metadata: &Metadata,
+        hash: impl FnOnce() -> io::Result<String>,
+    ) -> io::Result<String> {
+        let identity = Identity::from(metadata);
+        if let Some((known, hsum)) = self.lock().hashes.get(path)
+            && *known == identity
+        {
+            return Ok(hsum.clone());
+        }
+        let hsum = hash()?;
+        if is_settled(metadata.ctime()) {
+            self.lock().put(path, identity, hsum.clone());
+        }
+        Ok(hsum)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put(&mut self, path: &Path, identity: Identity, hsum: String) {
+        let old = self.hashes.insert(path.to_owned(), (identity, hsum));
+        if old.is_some() {
+            return;
+        }
+        self.order.push_back(path.to_owned());
+        if self.order.len() > HASHES_MAX {
+            for oldest in self.order.drain(..HASHES_MAX / 2) {
+                self.hashes.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// Whether any change after this one will show in a time stamp of it.
+pub(crate) fn is_settled(changed_s: i64) -> bool {
+    let since_epoch = Duration::from_secs(u64::try_from(changed_s).unwrap_or_default());
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH + since_epoch)
+        .is_ok_and(|since| since > STAMP_SETTLES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_half_is_forgotten_when_it_is_full() {
+        let identity = Identity {
+            dev: 1,
+            ino: 1,
+            size: 1,
+            mtime: (0, 0),
+            ctime: (0, 0),
+        };
+        let mut state = State::default();
+        for number in 0..=HASHES_MAX {
+            let path = PathBuf::from(number.to_string());
+            state.put(&path, identity, String::new());
+            state.put(&path, identity, String::new());
+        }
+        assert_eq!(state.hashes.len(), HASHES_MAX / 2 + 1);
+        assert_eq!(state.order.len(), state.hashes.len());
+        assert!(
+            state
+                .hashes
+                .contains_key(Path::new(&HASHES_MAX.to_string()))
+        );
+        assert!(!state.hashes.contains_key(Path::new("0")));
+    }
+}

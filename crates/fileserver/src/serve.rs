@@ -1,0 +1,100 @@
+//! Files in chunks.
+//!
+//! A chunk opens its file anew: that costs a hundredth of sending it, and a
+//! file that was replaced between two chunks is not held open. Memory is one
+//! chunk, whatever the size of the file.
+
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::time::SystemTime;
+
+use flate2::{Compression, GzBuilder};
+use halite_proto::SaltEnv;
+
+use crate::limits::CHUNK_BYTES_MAX;
+use crate::{Found, ReadError, Roots, file};
+
+/// A piece of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its bytes, compressed or not. Empty at the end of the file.
+    pub data: Vec<u8>,
+    /// The file's path within its root.
+    pub dest: String,
+    /// The level it was asked to be compressed with, if it is compressed.
+    pub gzip: Option<i64>,
+}
+
+impl Roots {
+    /// Reads the chunk at `loc` (counted in uncompressed bytes); `None` if
+    /// there is no such file. With a `gzip` level above 0 the chunk is a gzip
+    /// member of its own.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn serve(
+        &self,
+        path: &str,
+        saltenv: &SaltEnv,
+        loc: u64,
+        gzip: Option<i64>,
+    ) -> Result<Option<Chunk>, ReadError> {
+        let Some(found) = self.find(path, saltenv) else {
+            return Ok(None);
+        };
+        let read = self.read(&found, loc).and_then(|data| match gzip {
+            Some(level) if level != 0 && !data.is_empty() => {
+                Ok((compress(&data, level)?, Some(level)))
+            }
+            _ => Ok((data, None)),
+        });
+        match read {
+            Ok((data, gzip)) => Ok(Some(Chunk {
+                data,
+                dest: found.rel,
+                gzip,
+            })),
+            Err(source) => Err(ReadError {
+                path: found.path,
+                source,
+            }),
+        }
+    }
+
+    fn read(&self, found: &Found, loc: u64) -> io::Result<Vec<u8>> {
+        let (file, metadata) = file::open(&found.root, &found.path, self.options.follow_symlinks)?;
+        let left = metadata.len().saturating_sub(loc);
+        let bytes = self.options.buffer_bytes.clamp(1, CHUNK_BYTES_MAX);
+        let bytes = usize::try_from(left).map_or(bytes, |left| left.min(bytes));
+        let mut data = vec![0; bytes];
+        let mut filled = 0;
+        while let Some(rest) = data.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, loc + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        data.truncate(filled);
+        Ok(data)
+    }
+}
+
+/// A gzip member of `data`.
+fn compress(data: &[u8], level: i64) -> io::Result<Vec<u8>> {
+    const LEVEL_MAX: u32 = 9;
+    let level = match u32::try_from(level) {
+        Ok(level) => Compression::new(level.min(LEVEL_MAX)),
+        // Python's -1.
+        Err(_) => Compression::default(),
+    };
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    let mut writer = GzBuilder::new()
+        .mtime(u32::try_from(now).unwrap_or_default())
+        .write(Vec::with_capacity(data.len() / 2), level);
+    writer.write_all(data)?;
+    writer.finish()
+}

@@ -1,0 +1,161 @@
+//! What runs the system: the first process, systemd, SELinux.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use halite_proto::{Map, Value};
+
+use crate::files::Root;
+
+/// How long a program may take to say what is asked of it.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Programs that know what no file tells. They run while files are read.
+pub(crate) struct Programs {
+    systemctl: Option<Child>,
+    detect_virt: Option<Child>,
+}
+
+impl Programs {
+    pub(crate) fn start(root: &Root) -> Self {
+        let start = |name: &str, args: &[&str]| {
+            let path = root.which(name).filter(|_| root.is_real())?;
+            Command::new(path)
+                .args(args)
+                .env("LC_ALL", "C")
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .ok()
+        };
+        let systemd = root.which("localectl").is_some();
+        Self {
+            systemctl: systemd
+                .then(|| start("systemctl", &["--version"]))
+                .flatten(),
+            detect_virt: start("systemd-detect-virt", &[]),
+        }
+    }
+
+    /// What `systemctl --version` and `systemd-detect-virt` say; nothing of
+    /// one that failed.
+    pub(crate) fn finish(self) -> (Option<String>, Option<String>) {
+        (
+            self.systemctl.and_then(output),
+            self.detect_virt.and_then(output),
+        )
+    }
+}
+
+fn output(mut child: Child) -> Option<String> {
+    let until = Instant::now() + PROGRAM_TIMEOUT;
+    let status = loop {
+        match child.try_wait().ok()? {
+            Some(status) => break status,
+            None if Instant::now() < until => std::thread::sleep(Duration::from_micros(500)),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    };
+    // Both say less than a pipe holds, so nothing was blocked meanwhile.
+    let mut text = String::new();
+    child.stdout.take()?.read_to_string(&mut text).ok()?;
+    status.success().then(|| text.trim_end().to_owned())
+}
+
+pub(crate) fn systemd(version: Option<&str>, grains: &mut Map) {
+    let Some(text) = version else {
+        return;
+    };
+    let mut lines = text.lines();
+    let version = lines
+        .next()
+        .and_then(|line| line.strip_prefix("systemd ")?.split_whitespace().next());
+    let systemd = Map::from([
+        ("version", version.unwrap_or("UNDEFINED")),
+        ("features", lines.next().unwrap_or_default()),
+    ]);
+    grains.insert("systemd", systemd);
+}
+
+pub(crate) fn selinux(root: &Root, grains: &mut Map) {
+    if root.which("selinuxenabled").is_none() {
+        return;
+    }
+    let enforce = root.value("/sys/fs/selinux/enforce");
+    let mut selinux = Map::from([("enabled", Value::from(enforce.is_some()))]);
+    if root.which("getenforce").is_some() {
+        let mode = match enforce.as_deref() {
+            Some("1") => "Enforcing",
+            Some(_) => "Permissive",
+            None => "Disabled",
+        };
+        selinux.insert("enforced", mode);
+    }
+    grains.insert("selinux", selinux);
+}
+
+/// The kind of the first process.
+pub(crate) fn system(root: &Root) -> &'static str {
+    if root.exists("/run/systemd/system") {
+        return "systemd";
+    }
+    let line = root
+        .text("/proc/1/cmdline")
+        .unwrap_or_default()
+        .replace('\0', " ");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let Some(first) = words.first() else {
+        return "unknown";
+    };
+    let program = if first.starts_with('/') {
+        Some(root.at(first)).filter(|path| path.is_file())
+    } else {
+        root.which(first)
+    };
+    if let Some(program) = program.filter(|path| path.to_string_lossy().ends_with("bin/init")) {
+        return built_in_name(&program);
+    }
+    let runs = |name: &str| {
+        root.which(name)
+            .is_some_and(|path| words.iter().any(|word| Path::new(word) == path))
+    };
+    for name in ["supervisord", "dumb-init", "tini"] {
+        if runs(name) {
+            return name;
+        }
+    }
+    if words == ["runit"] || words.contains(&"/sbin/my_init") {
+        "runit"
+    } else {
+        "unknown"
+    }
+}
+
+/// An `init` carries the name of what it is in its program.
+fn built_in_name(program: &Path) -> &'static str {
+    const PROGRAM_BYTES_MAX: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(program)
+        .and_then(|file| file.take(PROGRAM_BYTES_MAX).read_to_end(&mut bytes));
+    if read.is_err() {
+        return "unknown";
+    }
+    bytes.make_ascii_lowercase();
+    let place = |name: &str| {
+        bytes
+            .windows(name.len())
+            .position(|window| window == name.as_bytes())
+    };
+    ["upstart", "sysvinit", "systemd"]
+        .into_iter()
+        .filter_map(|name| Some((place(name)?, name)))
+        .min()
+        .map_or("unknown", |(_, name)| name)
+}

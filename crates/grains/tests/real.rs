@@ -1,0 +1,148 @@
+//! Grains against what real Salt 3008.5 makes of the same files.
+
+use std::fs;
+use std::path::Path;
+
+use halite_grains::{GrainsOptions, collect};
+use halite_proto::{Map, Value};
+use serde_json::Value as Json;
+
+fn to_json(value: &Value) -> Json {
+    match value {
+        Value::Nil => Json::Null,
+        Value::Bool(bool) => Json::Bool(*bool),
+        Value::Int(int) => Json::from(i64::try_from(*int).unwrap()),
+        Value::Float(float) => Json::from(*float),
+        Value::Str(text) => Json::from(text.as_str()),
+        Value::List(items) => items.iter().map(to_json).collect(),
+        Value::Map(map) => map_json(map),
+        Value::Bytes(_) | Value::Ext(..) => panic!("not a grain: {value:?}"),
+    }
+}
+
+fn map_json(map: &Map) -> Json {
+    map.iter()
+        .map(|(key, value)| (key.as_str().unwrap().to_owned(), to_json(value)))
+        .collect()
+}
+
+fn fixture(files: &Json) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in files.as_object().unwrap() {
+        let path = root.path().join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content.as_str().unwrap()).unwrap();
+    }
+    root
+}
+
+fn collect_in(root: &Path) -> Map {
+    collect(&GrainsOptions {
+        root: root.to_owned(),
+        id: "m1".to_owned(),
+        ..GrainsOptions::default()
+    })
+}
+
+#[test]
+fn distributions_have_the_names_salt_has_for_them() {
+    let cases: Json = serde_json::from_str(include_str!("real/distributions.json")).unwrap();
+    let mut different = Vec::new();
+    for (name, case) in cases.as_object().unwrap() {
+        let root = fixture(&case["files"]);
+        let grains = map_json(&collect_in(root.path()));
+        for (grain, theirs) in case["grains"].as_object().unwrap() {
+            if &grains[grain] != theirs {
+                different.push(format!(
+                    "{name} {grain}: ours {} theirs {theirs}",
+                    grains[grain]
+                ));
+            }
+        }
+        for grain in ["oscodename", "osmajorrelease", "osfinger", "lsb_distrib_id"] {
+            if case["grains"].get(grain).is_none() && grains.get(grain).is_some() {
+                different.push(format!(
+                    "{name} {grain}: ours {} theirs nothing",
+                    grains[grain]
+                ));
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+/// `HALITE_GRAINS` names the output of `salt-call --local grains.items
+/// --out=json` on this machine, made in this directory and environment.
+#[test]
+fn this_machine_is_as_salt_sees_it() {
+    let Ok(file) = std::env::var("HALITE_GRAINS") else {
+        return;
+    };
+    let theirs: Json = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let theirs = theirs["local"].as_object().unwrap();
+    let options = GrainsOptions {
+        id: "m1".to_owned(),
+        master: theirs["master"].as_str().unwrap().into(),
+        ..GrainsOptions::default()
+    };
+    collect(&options);
+    let began = std::time::Instant::now();
+    let ours = collect(&options);
+    println!("collected in {:?}", began.elapsed());
+    let keys: Vec<&str> = ours.keys().filter_map(Value::as_str).collect();
+    let ours = map_json(&ours);
+    for (key, value) in theirs {
+        if ours.get(key) != Some(value) {
+            println!(
+                "{key}: ours {} theirs {value}",
+                ours.get(key).unwrap_or(&Json::Null)
+            );
+        }
+    }
+    for key in &keys {
+        if !theirs.contains_key(*key) {
+            println!("only ours: {key}");
+        }
+    }
+    let order: Vec<&str> = theirs.keys().map(String::as_str).collect();
+    if keys != order {
+        println!("order ours   {keys:?}\norder theirs {order:?}");
+    }
+}
+
+#[test]
+fn a_fixture_machine_is_read_from_its_files() {
+    let cases: Json = serde_json::from_str(include_str!("real/machine.json")).unwrap();
+    let root = fixture(&cases["files"]);
+    let grains = map_json(&collect_in(root.path()));
+    for (grain, value) in cases["grains"].as_object().unwrap() {
+        assert_eq!(&grains[grain], value, "{grain}");
+    }
+}
+
+#[test]
+fn static_grains_lie_over_what_was_found() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("grains");
+    fs::write(&file, "role: web\nos: Mine\nmap: {a: 1}\nn: 1\n").unwrap();
+    let mut options = GrainsOptions {
+        root: root.path().to_owned(),
+        file: Some(file.clone()),
+        config: Map::from([("n", Value::from(2)), ("map", Map::from([("b", 2)]).into())]),
+        blacklist: vec!["saltver*".to_owned()],
+        ..GrainsOptions::default()
+    };
+    let grains = map_json(&collect(&options));
+    assert_eq!(grains["role"], "web");
+    assert_eq!(grains["os"], "Mine");
+    assert_eq!(grains["n"], 2);
+    assert_eq!(grains["map"], serde_json::json!({"b": 2}));
+    assert!(grains.get("saltversion").is_none());
+    options.deep_merge = true;
+    assert_eq!(
+        map_json(&collect(&options))["map"],
+        serde_json::json!({"a": 1, "b": 2})
+    );
+    fs::write(&file, "role: [web\n").unwrap();
+    assert!(map_json(&collect(&options)).get("role").is_none());
+}

@@ -10,12 +10,13 @@ use halite_proto::auth::{AuthAnswer, AuthReply};
 use halite_proto::clear::{ClearCommand, PublishReply};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::event::Event;
+use halite_proto::master_event::JobEvent;
 use halite_proto::msgpack::{
     Packing, Reading, Scanner, pack, packed_len, unpack, unpack_prefix, unpack_wire,
 };
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::publish::{Publication, PublishLoad};
-use halite_proto::request::Request;
+use halite_proto::request::{FileChunk, FileFound, FileHash, PeerPublished, Request};
 use halite_proto::stream::{Frame, FrameReader, Framing};
 use halite_proto::subscriber::{SubscriberId, Subscription};
 use halite_proto::{Jid, MinionId, Nonce, Refusal, SaltEnv, Tag, Value, limits, time};
@@ -30,6 +31,7 @@ pub(crate) const DECODERS: &[Decoder] = &[
     ("envelope", envelope),
     ("reply", reply),
     ("request", request),
+    ("answers", answers),
     ("clear_command", clear_command),
     ("publish_reply", publish_reply),
     ("auth_answer", auth_answer),
@@ -130,6 +132,29 @@ fn request(bytes: &[u8]) {
         }
         Err(error) => {
             let _ = error.refusal();
+        }
+    }
+}
+
+fn answers(bytes: &[u8]) {
+    for reading in [Reading::Wire, Reading::Raw] {
+        let Ok(answer) = unpack(bytes, reading) else {
+            return;
+        };
+        if let Ok(chunk) = FileChunk::from_value(answer.clone()) {
+            same(FileChunk::from_value(chunk.to_value()), Ok(chunk));
+        }
+        if let Ok(hash) = FileHash::from_value(answer.clone()) {
+            same(FileHash::from_value(hash.to_value()), Ok(hash));
+        }
+        if let Ok(Some(found)) = FileFound::from_value(answer.clone()) {
+            same(FileFound::from_value(found.to_value()), Ok(Some(found)));
+        }
+        if let Ok(Some(published)) = PeerPublished::from_value(answer) {
+            same(
+                PeerPublished::from_value(published.to_value()),
+                Ok(Some(published)),
+            );
         }
     }
 }
@@ -258,6 +283,9 @@ fn names(bytes: &[u8]) {
         if let Some(micros) = time::jid_to_micros(&jid) {
             assert_eq!(time::jid_from_micros(micros).as_str(), jid.digits());
         }
+    }
+    if let Some((jid, _)) = JobEvent::of(text) {
+        assert!(text.contains(jid));
     }
     let _ = Nonce::parse(text);
     let _ = Tag::parse(text);

@@ -1,4 +1,4 @@
-//! The map around every request, and what comes back.
+//! The map around every request.
 //!
 //! Mirrors `salt.channel.client` and `salt.channel.server` of Salt 3008.5.
 //!
@@ -20,6 +20,8 @@ pub const ENC_ALGO_DEFAULT: &str = "OAEP-SHA1";
 
 /// The signature of replies where a request names none.
 pub const SIG_ALGO_DEFAULT: &str = "PKCS1v15-SHA1";
+
+pub use crate::reply::{Reply, encode_sealed};
 
 const ENVELOPE: &str = "the request envelope";
 
@@ -308,58 +310,6 @@ pub fn checked_load(load: Value) -> Result<Map, EnvelopeError> {
     }
 }
 
-/// What comes back to a request that was sealed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
-    /// A sealed answer, still to be opened.
-    Sealed(Vec<u8>),
-    /// The request was not handled.
-    Refused(Refusal),
-    /// An answer in the clear: what `_pillar` gets, and errors of old masters.
-    Clear(Value),
-}
-
-impl Reply {
-    /// Reads the reply to a sealed request.
-    ///
-    /// # Errors
-    /// When it is not msgpack.
-    pub fn decode(packed: &[u8]) -> Result<Self, UnpackError> {
-        unpack_with(packed, Reading::Wire, &Limits::MESSAGE).map(Self::from_value)
-    }
-
-    /// The reply that an unpacked value is.
-    pub fn from_value(value: Value) -> Self {
-        if let Some(refusal) = Refusal::from_value(&value) {
-            return Self::Refused(refusal);
-        }
-        match value {
-            Value::Bytes(bytes) => Self::Sealed(bytes),
-            Value::Str(text) => Self::Sealed(text.into_bytes()),
-            other => Self::Clear(other),
-        }
-    }
-
-    /// The reply as it travels.
-    pub fn to_value(&self) -> Value {
-        match self {
-            Self::Sealed(bytes) => Value::Bytes(bytes.clone()),
-            Self::Refused(refusal) => refusal.to_value(),
-            Self::Clear(value) => value.clone(),
-        }
-    }
-}
-
-/// Packs a sealed answer: ciphertext as one byte string.
-///
-/// # Errors
-/// When it is longer than the format can hold.
-pub fn encode_sealed(ciphertext: &[u8]) -> Result<Vec<u8>, PackError> {
-    let mut writer = Writer::with_capacity(Packing::Wire, ciphertext.len() + 5);
-    writer.bytes(ciphertext)?;
-    Ok(writer.into_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,16 +374,5 @@ mod tests {
             map.insert("id", id);
             assert_eq!(refusal(map), Refusal::BadLoad);
         }
-    }
-
-    #[test]
-    fn a_reply_is_told_from_a_refusal() {
-        let sealed = encode_sealed(&[0xff; 48]).unwrap();
-        assert_eq!(Reply::decode(&sealed), Ok(Reply::Sealed(vec![0xff; 48])));
-        let refused = pack_wire(&"bad load".into()).unwrap();
-        assert_eq!(
-            Reply::decode(&refused),
-            Ok(Reply::Refused(Refusal::BadLoad))
-        );
     }
 }

@@ -152,6 +152,14 @@ impl Jid {
     }
 }
 
+impl Tag {
+    /// Takes a tag that is made of checked names.
+    pub(crate) fn from_checked(tag: String) -> Self {
+        debug_assert_eq!(check_tag(&tag), Ok(()));
+        Self(tag)
+    }
+}
+
 impl SaltEnv {
     /// The environment used where none is named.
     pub fn base() -> Self {

@@ -3,8 +3,7 @@
 //! Invariant: what a header declares is believed only as far as bytes follow
 //! it; nothing is allocated for the rest.
 
-use thiserror::Error;
-
+use super::error::UnpackError;
 use super::marker;
 use super::scan::Scanner;
 use crate::limits::Limits;
@@ -20,71 +19,6 @@ pub enum Reading {
     /// `str` is text (bytes where it is not UTF-8), `bin` is bytes: events and
     /// cache files.
     Modern,
-}
-
-/// Why bytes are no message. Positions are byte offsets from its start.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum UnpackError {
-    /// The message ends within a value.
-    #[error("the message ends at byte {at}, within a value")]
-    Truncated {
-        /// Where the missing part should begin.
-        at: usize,
-    },
-    /// More follows the value.
-    #[error("{left} more bytes follow the value that ends at byte {at}")]
-    Trailing {
-        /// Where the value ends.
-        at: usize,
-        /// How many bytes follow.
-        left: usize,
-    },
-    /// The byte 0xc1, which begins no value.
-    #[error("no value begins with the byte at {at}")]
-    Unused {
-        /// Where it is.
-        at: usize,
-    },
-    /// The message is longer than the limit, or says so.
-    #[error("the message has more than {max} bytes")]
-    TooLarge {
-        /// The limit.
-        max: usize,
-    },
-    /// Lists and maps are nested beyond the limit.
-    #[error("the value at byte {at} is nested deeper than {max} levels")]
-    TooDeep {
-        /// Where the value that is too deep begins.
-        at: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// There are more values than the limit.
-    #[error("the message has more than {max} values, counted up to byte {at}")]
-    TooManyItems {
-        /// Where the list or map begins that has too many.
-        at: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// A list or a map is the key of a map.
-    #[error("the map key at byte {at} is a {kind}")]
-    BadKey {
-        /// Where the key begins.
-        at: usize,
-        /// What it is.
-        kind: &'static str,
-    },
-    /// An extension that has a meaning holds something else.
-    #[error("the extension {code} at byte {at} is not {expected}")]
-    BadExt {
-        /// Where the extension begins.
-        at: usize,
-        /// Its code.
-        code: i8,
-        /// What its data should have been.
-        expected: &'static str,
-    },
 }
 
 /// Reads a network message: text where it is UTF-8, else bytes.
@@ -446,4 +380,78 @@ fn is_constant(data: &[u8]) -> bool {
     data.first() == Some(&PAIR)
         && name_is_text
         && matches!(Scanner::new(Limits::MESSAGE).scan(data), Ok(Some(end)) if end == data.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_key_keeps_its_place_and_takes_the_last_value() {
+        let read = unpack_wire(b"\x83\xa1a\x01\xa1b\x02\xc4\x01a\x03").unwrap();
+        let wanted = [("a".into(), 3.into()), ("b".into(), 2.into())];
+        let Value::Map(map) = read else {
+            panic!("not a map");
+        };
+        assert_eq!(map.into_iter().collect::<Vec<(Value, Value)>>(), wanted);
+    }
+
+    #[test]
+    fn text_that_is_none_stays_bytes_in_every_reading() {
+        for reading in [Reading::Wire, Reading::Raw, Reading::Modern] {
+            let read = unpack(b"\xa2\xff\xfe", reading).unwrap();
+            assert_eq!(read, Value::Bytes(vec![0xff, 0xfe]), "{reading:?}");
+        }
+    }
+
+    #[test]
+    fn extensions_without_a_meaning_are_their_data() {
+        let packed = b"\xc7\x03\x05abc";
+        assert_eq!(unpack_wire(packed), Ok("abc".into()));
+        assert_eq!(unpack_raw(packed), Ok(Value::Bytes(b"abc".to_vec())));
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let cases: [(&[u8], UnpackError); 7] = [
+            (b"", UnpackError::Truncated { at: 0 }),
+            (b"\x92\x01", UnpackError::Truncated { at: 2 }),
+            (b"\xa3ab", UnpackError::Truncated { at: 3 }),
+            (b"\x01\x02", UnpackError::Trailing { at: 1, left: 1 }),
+            (b"\x92\x01\xc1", UnpackError::Unused { at: 2 }),
+            (
+                b"\x81\x91\x01\x01",
+                UnpackError::BadKey {
+                    at: 1,
+                    kind: "list",
+                },
+            ),
+            (
+                b"\x91\xc7\x03\x4eabc",
+                UnpackError::BadExt {
+                    at: 1,
+                    code: 78,
+                    expected: "a date and time",
+                },
+            ),
+        ];
+        for (packed, wanted) in cases {
+            assert_eq!(unpack_wire(packed), Err(wanted), "{packed:x?}");
+        }
+    }
+
+    #[test]
+    fn constants_are_a_name_and_a_value() {
+        for (good, data) in [
+            (true, &b"\x92\xa4NAME\xa5value"[..]),
+            (false, b"\x01"),
+            (false, b"\x92\x01\x02"),
+            (false, b"\x92\xa4NAME"),
+            (false, b"\x92\xa4NAME\x01\x01"),
+        ] {
+            let mut packed = vec![0xc7, u8::try_from(data.len()).unwrap(), 79];
+            packed.extend_from_slice(data);
+            assert_eq!(unpack_wire(&packed).is_ok(), good, "{data:?}");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 //! Invariant: every value has one packed form per packing, so that what a peer
 //! signed can be packed again and compared.
 
-use thiserror::Error;
-
+use super::error::PackError;
+use super::len::{map_len, packed_len};
 use super::marker;
 use crate::limits::DEPTH_MAX;
 use crate::{Map, Value};
@@ -16,22 +16,6 @@ pub enum Packing {
     Wire,
     /// Text in the `str` family, bytes in the `bin` family.
     Modern,
-}
-
-/// Why a value cannot be packed.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PackError {
-    /// Lists and maps are nested beyond [`DEPTH_MAX`].
-    #[error("the value is nested deeper than {DEPTH_MAX} levels")]
-    TooDeep,
-    /// A text, list or map has more than 2^32-1 parts.
-    #[error("a {kind} has {len} parts, more than the format can hold")]
-    TooLong {
-        /// What it is.
-        kind: &'static str,
-        /// How many parts it has.
-        len: usize,
-    },
 }
 
 /// Packs `value` for the network: text and bytes in one family.
@@ -68,12 +52,6 @@ pub fn pack_map(map: &Map, packing: Packing) -> Result<Vec<u8>, PackError> {
     let mut writer = Writer::with_capacity(packing, map_len(map, packing, 0));
     writer.map(map)?;
     Ok(writer.into_bytes())
-}
-
-/// How many bytes `value` takes when packed; what is nested too deeply to be
-/// packed is not counted.
-pub fn packed_len(value: &Value, packing: Packing) -> usize {
-    value_len(value, packing, 0)
 }
 
 /// Writes packed values one after the other, for messages whose shape is known.
@@ -342,73 +320,6 @@ impl Writer {
             return Err(PackError::TooLong { kind, len });
         }
         Ok(())
-    }
-}
-
-fn value_len(value: &Value, packing: Packing, depth: usize) -> usize {
-    match value {
-        Value::Nil | Value::Bool(_) => 1,
-        Value::Int(value) => int_len(*value, packing),
-        Value::Float(_) => 9,
-        Value::Str(text) => text_len(text.len(), packing),
-        Value::Bytes(bytes) => match packing {
-            Packing::Wire => text_len(bytes.len(), packing),
-            Packing::Modern => sized_len(bytes.len(), true) + bytes.len(),
-        },
-        Value::List(_) if depth >= DEPTH_MAX => 0,
-        Value::List(items) => {
-            let parts = items.iter().map(|item| value_len(item, packing, depth + 1));
-            list_header_len(items.len()) + parts.sum::<usize>()
-        }
-        Value::Map(map) => map_len(map, packing, depth),
-        Value::Ext(_, data) => match data.len() {
-            1 | 2 | 4 | 8 | 16 => 2 + data.len(),
-            len => sized_len(len, true) + 1 + len,
-        },
-    }
-}
-
-fn map_len(map: &Map, packing: Packing, depth: usize) -> usize {
-    if depth >= DEPTH_MAX {
-        return 0;
-    }
-    let parts = map.iter().map(|(key, value)| {
-        value_len(key, packing, depth + 1) + value_len(value, packing, depth + 1)
-    });
-    list_header_len(map.len()) + parts.sum::<usize>()
-}
-
-fn int_len(value: i128, packing: Packing) -> usize {
-    match value {
-        -0x20..=0x7f => 1,
-        -0x80..=0xff => 2,
-        -0x8000..=0xffff => 3,
-        -0x8000_0000..=0xffff_ffff => 5,
-        -0x8000_0000_0000_0000..=0xffff_ffff_ffff_ffff => 9,
-        _ => text_len(value.to_string().len(), packing),
-    }
-}
-
-fn text_len(len: usize, packing: Packing) -> usize {
-    match len {
-        0..32 => 1 + len,
-        _ => sized_len(len, packing == Packing::Modern) + len,
-    }
-}
-
-fn sized_len(len: usize, has_eight: bool) -> usize {
-    match len {
-        0..=0xff if has_eight => 2,
-        0..=0xffff => 3,
-        _ => 5,
-    }
-}
-
-fn list_header_len(len: usize) -> usize {
-    match len {
-        0..16 => 1,
-        16..=0xffff => 3,
-        _ => 5,
     }
 }
 

@@ -10,14 +10,17 @@
 
 mod decode;
 mod encode;
+mod error;
+mod len;
 mod scan;
 
 pub(crate) use decode::EXT_DATETIME;
 pub use decode::{
-    Reading, UnpackError, unpack, unpack_modern, unpack_prefix, unpack_raw, unpack_wire,
-    unpack_with,
+    Reading, unpack, unpack_modern, unpack_prefix, unpack_raw, unpack_wire, unpack_with,
 };
-pub use encode::{PackError, Packing, Writer, pack, pack_map, pack_modern, pack_wire, packed_len};
+pub use encode::{Packing, Writer, pack, pack_map, pack_modern, pack_wire};
+pub use error::{PackError, UnpackError};
+pub use len::packed_len;
 pub use scan::Scanner;
 
 /// First bytes of the packed kinds, from the msgpack specification.

@@ -3,7 +3,7 @@
 //! Invariant: each byte is looked at once, however many pieces it comes in, and
 //! nothing is built or copied before the whole value is there.
 
-use super::decode::UnpackError;
+use super::error::UnpackError;
 use super::marker;
 use crate::limits::Limits;
 

@@ -5,6 +5,7 @@
 //! Invariant: the commands are a closed set. A master matches on
 //! [`MinionRequest`]; nothing is ever dispatched by a name from the network.
 
+mod answers;
 mod command;
 mod events;
 mod files;
@@ -14,6 +15,7 @@ mod others;
 mod peer;
 mod syndic;
 
+pub use answers::{FileChunk, FileFound, FileHash, PeerPublished};
 pub use command::MinionRequest;
 pub use events::{EventBody, FiredEvent, MinionEvent};
 pub use files::{FileList, FilePath, FileRecv, ServeFile};

@@ -1,7 +1,9 @@
 use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::{Reply, RequestEnvelope, encode_sealed};
 use halite_proto::msgpack::{pack_wire, unpack_raw, unpack_wire};
-use halite_proto::request::{EventBody, MinionRequest, Request, signed_bytes};
+use halite_proto::request::{
+    EventBody, FileChunk, FileFound, FileHash, MinionRequest, Request, signed_bytes,
+};
 use halite_proto::{MinionId, Refusal, Value};
 use serde_json::Value as Json;
 
@@ -96,8 +98,23 @@ fn envelopes_and_answers_are_read_and_packed_alike() {
             let got = got.unwrap();
             assert_same(&got, &wanted, name);
             assert_eq!(pack_wire(&got).unwrap(), packed, "{name}");
+            check_answer(name, got, packed);
         }
     }
+}
+
+/// The typed answers about files are those of Salt.
+fn check_answer(name: &str, answer: Value, packed: &[u8]) {
+    let again = match name.split(' ').next() {
+        Some("_serve_file") => FileChunk::from_value(answer).unwrap().to_value(),
+        Some("_file_hash") => FileHash::from_value(answer).unwrap().to_value(),
+        Some("_file_find") => match FileFound::from_value(answer).unwrap() {
+            Some(found) => found.to_value(),
+            None => FileFound::missing(),
+        },
+        _ => return,
+    };
+    assert_eq!(pack_wire(&again).unwrap(), packed, "{name}");
 }
 
 #[test]

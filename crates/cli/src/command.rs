@@ -146,3 +146,93 @@ fn split_word<'a>(word: &'a str, separator: &'a str) -> Box<dyn Iterator<Item = 
         Box::new(word.split(separator))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use halite_proto::Map;
+
+    use super::*;
+    use crate::options::parse;
+
+    fn command(words: &[&str]) -> Result<Command, Stop> {
+        let words = words.iter().map(std::ffi::OsString::from);
+        Command::parse(&parse::<SaltOptions>(words).unwrap(), &[])
+    }
+
+    fn list(items: &[Value]) -> Value {
+        Value::List(items.to_vec())
+    }
+
+    #[test]
+    fn words_are_target_function_and_arguments() {
+        let words = [
+            "web*",
+            "test.arg",
+            "1",
+            "-v",
+            "k=[1]",
+            "--",
+            "-x",
+            "--out=json",
+        ];
+        let command = command(&words).unwrap();
+        assert_eq!(command.target, "web*".into());
+        assert_eq!(command.target_kind, "glob");
+        assert!(command.is_function("test.arg"));
+        let keywords = Map::from([("__kwarg__", Value::from(true)), ("k", list(&[1.into()]))]);
+        let expect = [1.into(), "-x".into(), "--out=json".into(), keywords.into()];
+        assert_eq!(command.arguments, expect);
+    }
+
+    #[test]
+    fn lists_are_cut_at_commas_or_blanks() {
+        let target = |text| command(&["-L", text, "test.ping"]).unwrap().target;
+        assert_eq!(
+            target("a, b,c"),
+            list(&["a".into(), "b".into(), "c".into()])
+        );
+        assert_eq!(target("a  b"), list(&["a".into(), "b".into()]));
+        let kind = |option| command(&[option, "x", "test.ping"]).unwrap().target_kind;
+        assert_eq!(kind("-G"), "grain");
+        assert_eq!(kind("-I"), "pillar");
+        assert_eq!(kind("--pillar-pcre"), "pillar_pcre");
+    }
+
+    #[test]
+    fn several_functions_have_arguments_each() {
+        let arguments = |words: &[&str]| {
+            let mut all = vec!["*", "test.ping,test.echo"];
+            all.extend(words);
+            command(&all).map(|command| command.arguments)
+        };
+        let expect = [list(&[]), list(&["hello".into()])];
+        assert_eq!(arguments(&[",", "hello"]).unwrap(), expect);
+        assert_eq!(arguments(&[",hello"]).unwrap(), expect);
+        let expect = [list(&["a,b".into()]), list(&["c".into()])];
+        let separated = ["--args-separator=::", "a,b", "::", "c"];
+        assert_eq!(arguments(&separated).unwrap(), expect);
+        let refusal = |words| arguments(words).unwrap_err().stderr;
+        assert_eq!(
+            refusal(&["hello"]),
+            "Cannot execute compound command without defining all arguments.\n"
+        );
+        assert_eq!(
+            refusal(&["a,b,c"]),
+            "Cannot execute compound command with more arguments than commands.\n"
+        );
+    }
+
+    #[test]
+    fn documentation_is_a_function_too() {
+        let docs = |words: &[&str]| {
+            let command = command(words).unwrap();
+            assert!(command.is_function(DOC_FUNCTION));
+            (command.target, command.arguments)
+        };
+        assert_eq!(docs(&["-d"]), ("*".into(), vec![]));
+        assert_eq!(docs(&["-d", "web1"]), ("web1".into(), vec![]));
+        let expect = ("web1".into(), vec!["test.ping".into()]);
+        assert_eq!(docs(&["-d", "web1", "test.ping"]), expect);
+        assert_eq!(docs(&["-d", "web1", "sys.doc", "test.ping"]), expect);
+    }
+}

@@ -13,6 +13,10 @@ pub struct Environment {
     pub no_parse: Option<String>,
     /// `SALT_SALTFILE`: a file with options.
     pub saltfile: Option<PathBuf>,
+    /// `SALT_CONFIG_DIR`.
+    pub config_dir: Option<PathBuf>,
+    /// The directory the program was started in.
+    pub current_dir: Option<PathBuf>,
     /// `HOME`.
     pub home: Option<PathBuf>,
 }
@@ -27,6 +31,8 @@ impl Environment {
             sudo_user: text("SUDO_USER"),
             no_parse: text("SALT_NO_PARSE"),
             saltfile: path("SALT_SALTFILE"),
+            config_dir: path("SALT_CONFIG_DIR"),
+            current_dir: std::env::current_dir().ok(),
             home: path("HOME"),
         }
     }

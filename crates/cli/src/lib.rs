@@ -6,6 +6,7 @@
 //! only [`Screen`] writes to standard output and error.
 
 pub mod args;
+pub mod call;
 pub mod client;
 pub mod command;
 pub mod display;

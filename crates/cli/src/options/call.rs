@@ -168,6 +168,10 @@ impl Program for CallOptions {
         &self.common
     }
 
+    fn reads_stdin(&self) -> bool {
+        self.parse.args_stdin
+    }
+
     fn unsupported(&self) -> Option<&'static str> {
         first_given(&[
             (!self.module_dirs.is_empty(), "--module-dirs"),

@@ -10,6 +10,7 @@ mod daemon;
 mod groups;
 mod key;
 mod salt;
+mod sources;
 mod usage;
 
 pub use call::CallOptions;
@@ -20,4 +21,5 @@ pub use groups::{
 };
 pub use key::{KeyAction, KeyOptions, ListedState};
 pub use salt::{SaltOptions, TargetOptions};
+pub use sources::parse_everything;
 pub use usage::{Program, Stop, parse};

@@ -278,6 +278,10 @@ impl Program for SaltOptions {
         &self.common
     }
 
+    fn reads_stdin(&self) -> bool {
+        self.parse.args_stdin
+    }
+
     fn unsupported(&self) -> Option<&'static str> {
         first_given(&[
             (self.progress, "--progress"),

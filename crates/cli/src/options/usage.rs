@@ -18,6 +18,11 @@ pub trait Program: clap::Parser {
     /// The options that every program has.
     fn common(&self) -> &super::CommonOptions;
 
+    /// Whether standard input has more options and words.
+    fn reads_stdin(&self) -> bool {
+        false
+    }
+
     /// An option that was given and is not honoured, as it is written.
     fn unsupported(&self) -> Option<&'static str> {
         None

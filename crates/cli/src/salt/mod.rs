@@ -206,3 +206,6 @@ impl Program<'_> {
         Exit::Failure
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -173,7 +173,7 @@ fn single_retcode(retcode: &Value) -> i64 {
     match retcode {
         Value::Map(codes) => codes.values().map(single_retcode).max().unwrap_or(0),
         Value::Bool(bool) => i64::from(*bool),
-        other => other.as_i64().unwrap_or(i64::from(other.is_true())),
+        other => other.as_i64().unwrap_or_else(|| i64::from(other.is_true())),
     }
 }
 

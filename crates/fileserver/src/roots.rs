@@ -1,6 +1,9 @@
 //! The roots of each environment, and finding a file in them.
 //!
-//! Mirrors `salt/fileserver/roots.py` of 3008.5.
+//! Mirrors `salt/fileserver/roots.py` of 3008.5, with two faults left out: a
+//! file found through `?saltenv=` is served whole (there: as if it were empty),
+//! and `?index=` leads no further than other paths where links are not
+//! followed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

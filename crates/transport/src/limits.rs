@@ -18,10 +18,14 @@ pub const ROUTER_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// never waits for a peer, so that wait is short.
 pub const ROUTER_REPLIES_MAX: usize = 1024;
 
-/// Messages a router keeps per peer and direction. A peer that asks without
-/// waiting for answers is read no further (incoming) and loses the answers
-/// above it (outgoing).
-pub const ROUTER_PEER_MESSAGES_MAX: i32 = 1000;
+/// Requests a router's socket keeps per peer, beside those that wait for the
+/// program. A peer with more on the way is read no further. Minions wait for
+/// each answer, so this is only met by a proxy or by somebody hostile.
+pub const ROUTER_PEER_REQUESTS_MAX: i32 = 16;
+
+/// Replies a router's socket keeps for a peer that does not read them; later
+/// ones are lost for that peer.
+pub const ROUTER_PEER_REPLIES_MAX: i32 = 1000;
 
 /// Publications that wait for the publisher's task. When full, `publish`
 /// waits; the task never waits for a subscriber, so that wait is short.

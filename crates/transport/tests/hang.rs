@@ -57,7 +57,7 @@ async fn flood(options: RouterOptions) {
 /// No answer may be dropped, so that all can be counted.
 fn unbounded_answers() -> RouterOptions {
     RouterOptions {
-        peer_messages_max: 0,
+        peer_replies_max: 0,
         ..RouterOptions::default()
     }
 }

@@ -29,8 +29,10 @@ pub struct RouterOptions {
     pub requests_max: usize,
     /// Bytes of the requests that may wait for the program.
     pub request_bytes_max: usize,
-    /// Messages kept per peer in each direction.
-    pub peer_messages_max: i32,
+    /// Requests the socket keeps per peer; 0 for any number.
+    pub peer_requests_max: i32,
+    /// Replies the socket keeps per peer that does not read; 0 for any number.
+    pub peer_replies_max: i32,
     /// Largest request; who sends a larger one is disconnected.
     pub message_bytes_max: usize,
     /// TCP connections that may wait to be accepted (`zmq_backlog`).
@@ -50,7 +52,8 @@ impl Default for RouterOptions {
         Self {
             requests_max: limits::ROUTER_REQUESTS_MAX,
             request_bytes_max: limits::ROUTER_REQUEST_BYTES_MAX,
-            peer_messages_max: limits::ROUTER_PEER_MESSAGES_MAX,
+            peer_requests_max: limits::ROUTER_PEER_REQUESTS_MAX,
+            peer_replies_max: limits::ROUTER_PEER_REPLIES_MAX,
             message_bytes_max: limits::MESSAGE_BYTES_MAX,
             backlog: 1000,
             ipv6: false,
@@ -106,8 +109,8 @@ impl Router {
             message_bytes_max: options.message_bytes_max,
         }
         .set(router(&context()))
-        .set_sndhwm(options.peer_messages_max)
-        .set_rcvhwm(options.peer_messages_max)
+        .set_sndhwm(options.peer_replies_max)
+        .set_rcvhwm(options.peer_requests_max)
         .set_backlog(options.backlog);
         let bound = bind(builder, endpoints, options.ipc_mode)?;
         // A reconnecting peer with a name of its own takes over from its dead

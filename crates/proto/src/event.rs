@@ -251,6 +251,33 @@ mod tests {
         assert!(map_packed_len(&data) <= 1000);
     }
 
+    /// The steps of real Salt 3008.5, by running it.
+    #[test]
+    fn the_largest_values_go_first() {
+        let sizes = [600, 450, 350, 250, 60];
+        for (size_max, kept) in [
+            (3000, &sizes[..]),
+            (1200, &[450, 350, 250, 60]),
+            (1000, &[350, 250, 60]),
+            (800, &[350, 250, 60]),
+            (500, &[60]),
+            (200, &[]),
+        ] {
+            let mut data: Map = sizes
+                .iter()
+                .map(|size| (*size, "x".repeat(*size)))
+                .collect();
+            trim(&mut data, size_max);
+            let left: Vec<_> = data
+                .values()
+                .filter_map(Value::as_str)
+                .filter(|text| *text != VALUE_TRIMMED)
+                .map(str::len)
+                .collect();
+            assert_eq!(left, kept, "{size_max}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_made_small_ends() {
         let mut data: Map = (0..1000).map(|n| (n, n)).collect();

@@ -1,6 +1,8 @@
 //! Words as arguments, against what Salt 3008.5's `salt.utils.args.parse_input`
 //! made of them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use halite_cli::args;
 use halite_proto::{Map, Value};
 use serde_json::Value as Json;

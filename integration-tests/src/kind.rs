@@ -138,7 +138,7 @@ impl Programs {
 }
 
 /// The project's folder in the user's cache: `${XDG_CACHE_HOME:-~/.cache}/halite`.
-fn cache_dir() -> Result<PathBuf> {
+pub fn cache_dir() -> Result<PathBuf> {
     let base = match std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()) {
         Some(dir) => PathBuf::from(dir),
         None => PathBuf::from(

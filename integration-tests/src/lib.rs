@@ -37,14 +37,14 @@ pub mod wire;
 
 pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
-pub use kind::{Kind, Program, Programs};
+pub use kind::{Kind, Program, Programs, cache_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::pss_kib;
 pub use minion::{Minion, MinionPlan};
 pub use net::Address;
 pub use nix::sys::signal::Signal;
 pub use output::Output;
-pub use process::{Daemon, Recipe, family, run, terminate};
+pub use process::{Daemon, Recipe, end_marked, family, marked, run, terminate};
 pub use settings::Settings;
 pub use wait::{SHORT, START, until};
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -134,7 +134,7 @@ pub fn run(recipe: &Recipe, deadline: Duration) -> Result<Output> {
     let running = Running::start(recipe, File::create(&out)?, File::create(&err)?)?;
     let status = running.wait(deadline);
     if status.is_none() {
-        end_family(running.pid, &recipe.home, Signal::SIGKILL);
+        end_family(running.pid);
     }
     let output = Output {
         command: recipe.typed(),
@@ -281,7 +281,7 @@ impl Daemon {
             .running
             .take()
             .with_context(|| format!("{} does not run", self.recipe.name))?;
-        end_family(running.pid, &self.recipe.home, Signal::SIGKILL);
+        end_family(running.pid);
         self.last_exit = running.wait(SHORT);
         Ok(())
     }
@@ -303,7 +303,7 @@ impl Daemon {
                     deadline.as_secs()
                 );
             };
-            end_family(running.pid, &self.recipe.home, Signal::SIGKILL);
+            end_family(running.pid);
             self.last_exit = Some(status);
             self.running = None;
         }
@@ -327,10 +327,23 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
-            end_family(running.pid, &self.recipe.home, Signal::SIGKILL);
+            end_family(running.pid);
             running.wait(SHORT);
         }
     }
+}
+
+/// Ends all processes that carry `mark`; gives what they were.
+pub fn end_marked(mark: &str) -> Vec<String> {
+    let ended = marked(mark);
+    for pid in &ended {
+        kill(Pid::from_raw(*pid), Signal::SIGKILL).ok();
+    }
+    let name = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    ended
+        .iter()
+        .map(|pid| format!("{} ({pid})", name(pid).trim()))
+        .collect()
 }
 
 /// Asks a process of a fleet to stop that has left its parent: one that went to
@@ -350,8 +363,9 @@ pub fn terminate(pid: i32) -> Result<()> {
 /// Ends every process that belongs to the fleet at `home`, whatever became of
 /// its parents.
 pub(crate) fn end_fleet(home: &Path) {
+    let mark = format!("{MARK}={}", home.display());
     let ended = until("the end of a fleet", SHORT, || {
-        let left = marked(home);
+        let left = marked(&mark);
         for pid in &left {
             kill(Pid::from_raw(*pid), Signal::SIGKILL).ok();
         }
@@ -361,27 +375,21 @@ pub(crate) fn end_fleet(home: &Path) {
     drop(ended);
 }
 
-/// Signals a process group and what has left it, until nothing of it is left
-/// if the signal is one that cannot be refused.
-fn end_family(leader: i32, home: &Path, signal: Signal) {
-    let begun = Instant::now();
-    while begun.elapsed() < SHORT {
-        let mut left: BTreeSet<i32> = family(leader).into_iter().collect();
-        let outside: Vec<i32> = left
-            .iter()
-            .copied()
-            .filter(|pid| marked_one(*pid, home))
-            .collect();
-        left.extend(outside);
+/// Kills a process group and its descendants until nothing of it is left.
+fn end_family(leader: i32) {
+    let ended = until("the end of a process group", SHORT, || {
+        let left = family(leader);
         if left.is_empty() {
-            return;
+            return Ok(Some(()));
         }
-        killpg(Pid::from_raw(leader), signal).ok();
+        killpg(Pid::from_raw(leader), Signal::SIGKILL).ok();
         for pid in left {
-            kill(Pid::from_raw(pid), signal).ok();
+            kill(Pid::from_raw(pid), Signal::SIGKILL).ok();
         }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        Ok(None)
+    });
+    // At worst a process in an uninterruptible wait is left to the system.
+    drop(ended);
 }
 
 /// The processes of the group of `leader` and all their descendants.
@@ -405,21 +413,21 @@ pub fn family(leader: i32) -> Vec<i32> {
     }
 }
 
-fn marked(home: &Path) -> Vec<i32> {
+/// The processes that were started with `mark`, a variable and its value, in
+/// their environment, however far they have gone from their parents.
+pub fn marked(mark: &str) -> Vec<i32> {
+    let is_marked = |pid: &i32| {
+        fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
+            environ
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == mark.as_bytes())
+        })
+    };
     process_table()
         .into_iter()
         .map(|entry| entry.pid)
-        .filter(|pid| marked_one(*pid, home))
+        .filter(is_marked)
         .collect()
-}
-
-fn marked_one(pid: i32, home: &Path) -> bool {
-    let wanted = format!("{MARK}={}", home.display());
-    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
-        environ
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == wanted.as_bytes())
-    })
 }
 
 struct Entry {

@@ -1,2 +1,58 @@
-//! xtask
-fn main() {}
+//! The project's own commands: `cargo xtask demo|test|bench|peers`.
+//!
+//! Invariant: this program builds without the cryptography and without the
+//! programs of the workspace, so that it is there at once in a fresh clone.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for people"
+)]
+
+mod bench;
+mod build;
+mod demo;
+mod peers;
+mod screen;
+mod suites;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own commands.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Two masters and three minions on this machine: the main job, live
+    Demo(demo::Args),
+    /// Everything that must pass, with real Salt as the peer
+    Test(test::Args),
+    /// Time and memory, ours and real Salt's side by side
+    Bench(bench::Args),
+    /// Installs the releases of real Salt that the tests use
+    Peers(peers::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Peers(args) => peers::run(&args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the tests are called, and which of them belong together.
+
+use crate::build::Artifact;
+
+/// A part of the tests that has its own line in the summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Suite {
+    /// The unit tests of every crate
+    Unit,
+    /// Messages recorded from real Salt, decoded and made again
+    Vectors,
+    /// Our programs among themselves
+    Ours,
+    /// Our master with the minions of real Salt
+    PythonMinions,
+    /// Our minion with the masters of real Salt
+    PythonMasters,
+    /// Minions of every kind with masters of both kinds
+    MixedMasters,
+    /// The programs and the Python interface of real Salt beside our master
+    PythonTools,
+}
+
+impl Suite {
+    /// All of them, the quick ones first.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Unit,
+        Self::Vectors,
+        Self::Ours,
+        Self::PythonMinions,
+        Self::PythonMasters,
+        Self::MixedMasters,
+        Self::PythonTools,
+    ];
+
+    /// The name in the summary and after `--only`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Unit => "unit",
+            Self::Vectors => "vectors",
+            Self::Ours => "ours",
+            Self::PythonMinions => "python-minions",
+            Self::PythonMasters => "python-masters",
+            Self::MixedMasters => "mixed-masters",
+            Self::PythonTools => "python-tools",
+        }
+    }
+
+    /// Whether it runs daemons.
+    pub(crate) const fn runs_daemons(self) -> bool {
+        !matches!(self, Self::Unit | Self::Vectors)
+    }
+
+    /// Whether real Salt takes part.
+    pub(crate) const fn needs_peers(self) -> bool {
+        self.runs_daemons() && !matches!(self, Self::Ours)
+    }
+
+    /// The suite that a test program belongs to.
+    pub(crate) fn of(artifact: &Artifact) -> Self {
+        let suite = Self::ALL.into_iter().find(|suite| {
+            suite.runs_daemons() && suite.name().replace('-', "_") == artifact.target
+        });
+        match suite {
+            Some(suite) if artifact.package == "halite-integration-tests" => suite,
+            _ if artifact.target.contains("vectors") => Self::Vectors,
+            _ => Self::Unit,
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! `cargo xtask test`: builds everything once, runs every test, and says in
+//! one line per suite what came of it.
+//!
+//! Invariant: the last line is `N passed, N failed`, and the exit code is 0
+//! only if nothing failed. A test program that does not report its results
+//! (it crashed, or hung) counts as a failure, and so do processes that a suite
+//! leaves behind.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use halite_integration_tests::{end_marked, until};
+
+use crate::build::{Artifact, bin_dir, build, features, root};
+use crate::peers;
+use crate::screen::{Style, paint};
+use crate::suites::Suite;
+
+/// How long one test program may run before it counts as hung.
+const PROGRAM_DEADLINE: Duration = Duration::from_secs(20 * 60);
+
+/// Marks everything that a suite starts, to find what it leaves behind.
+const MARK: &str = "HALITE_TEST_RUN";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Also the tests that take long, and the release of Salt between the two
+    #[arg(long)]
+    long: bool,
+    /// One suite instead of all; may be given several times
+    #[arg(long, value_enum, value_name = "SUITE")]
+    only: Vec<Suite>,
+    /// Only the tests whose names hold this text
+    #[arg(value_name = "NAME")]
+    filter: Option<String>,
+}
+
+/// Results of tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    passed: u32,
+    failed: u32,
+    ignored: u32,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+    }
+
+    fn summary(self) -> String {
+        format!("{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let suites: Vec<Suite> = Suite::ALL
+        .into_iter()
+        .filter(|suite| args.only.is_empty() || args.only.contains(suite))
+        .collect();
+    if suites.iter().any(|suite| suite.needs_peers()) {
+        peers::provide(&peers::releases(args.long))?;
+    }
+    let artifacts = build_for(&suites)?;
+    let mut lines = Vec::new();
+    let mut total = Count::default();
+    for suite in suites {
+        let count = run_suite(suite, &artifacts, args)?;
+        lines.push(format!("{}: {}", suite.name(), count.summary()));
+        total.add(count);
+    }
+    println!("\n{}\n{}", lines.join("\n"), total.summary());
+    Ok(if total.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Builds the programs, and the tests of the suites.
+fn build_for(suites: &[Suite]) -> Result<Vec<Artifact>> {
+    let mut args = vec!["--bins", "--tests", "--lib"];
+    if suites.iter().all(|suite| suite.runs_daemons()) {
+        args.extend(["-p", "halite", "-p", "halite-integration-tests"]);
+    } else {
+        args.push("--workspace");
+    }
+    args.extend(features());
+    build(&args)
+}
+
+fn run_suite(suite: Suite, artifacts: &[Artifact], args: &Args) -> Result<Count> {
+    let begun = Instant::now();
+    let programs: Vec<&Artifact> = artifacts
+        .iter()
+        .filter(|artifact| artifact.is_test && Suite::of(artifact) == suite)
+        .collect();
+    println!(
+        "{}",
+        paint(
+            Style::Bold,
+            &format!("{}: {} test programs", suite.name(), programs.len())
+        )
+    );
+    if programs.is_empty() {
+        bail!("the suite {} has no tests", suite.name());
+    }
+    let mut count = Count::default();
+    for program in programs {
+        count.add(run_program(suite, program, artifacts, args)?);
+    }
+    if count.ignored > 0 {
+        println!("  {} belong to the long form (--long)", count.ignored);
+    }
+    let style = if count.failed == 0 {
+        Style::Good
+    } else {
+        Style::Bad
+    };
+    let done = format!(
+        "  {} passed and {} failed in {:.1} s",
+        count.passed,
+        count.failed,
+        begun.elapsed().as_secs_f64()
+    );
+    println!("{}", paint(style, &done));
+    Ok(count)
+}
+
+fn run_program(
+    suite: Suite,
+    program: &Artifact,
+    artifacts: &[Artifact],
+    args: &Args,
+) -> Result<Count> {
+    let output = tempfile::NamedTempFile::new().context("no temporary file")?;
+    let written = output.reopen()?;
+    let token = format!("{}-{}", std::process::id(), program.target);
+    let mark = format!("{MARK}={token}");
+    let mut command = Command::new(&program.path);
+    command
+        .current_dir(&program.package_dir)
+        .env("CARGO_MANIFEST_DIR", &program.package_dir)
+        .env("CARGO_PKG_NAME", &program.package)
+        .env("INSTA_WORKSPACE_ROOT", root())
+        .env("INSTA_UPDATE", "no")
+        .env("RUST_LIB_BACKTRACE", "0")
+        .env(MARK, &token)
+        .stdin(Stdio::null())
+        .stdout(written.try_clone()?)
+        .stderr(written)
+        .process_group(0);
+    if suite.runs_daemons() {
+        command
+            .env("HALITE_BIN_DIR", bin_dir(artifacts)?)
+            .arg(format!("--test-threads={}", threads()));
+    }
+    if args.long {
+        command.arg("--include-ignored");
+    }
+    command.args(&args.filter);
+    let ended = wait(command, &mark)?;
+    let text = String::from_utf8_lossy(&fs::read(output.path())?).into_owned();
+    let mut count = parse(&text).unwrap_or_else(|| Count {
+        failed: 1,
+        ..Count::default()
+    });
+    let label = format!("{} {}", program.package, program.target);
+    match ended {
+        None => {
+            count.failed = count.failed.max(1);
+            println!(
+                "{}",
+                paint(
+                    Style::Bad,
+                    &format!("{label}: no end within {} s", PROGRAM_DEADLINE.as_secs())
+                )
+            );
+        }
+        Some(false) => count.failed = count.failed.max(1),
+        Some(true) => {}
+    }
+    let left = end_marked(&mark);
+    if !left.is_empty() {
+        count.failed += 1;
+        println!(
+            "{}",
+            paint(
+                Style::Bad,
+                &format!("{label} left processes behind: {}", left.join(", "))
+            )
+        );
+    }
+    if count.failed > 0 {
+        println!(
+            "{}\n{}",
+            paint(Style::Bad, &format!("--- {label}")),
+            text.trim_end()
+        );
+    }
+    Ok(count)
+}
+
+/// Whether the program ended well; nothing if it did not end.
+fn wait(mut command: Command, mark: &str) -> Result<Option<bool>> {
+    let mut child = command.spawn().context("could not start a test program")?;
+    match until("a test program", PROGRAM_DEADLINE, || Ok(child.try_wait()?)) {
+        Ok(status) => Ok(Some(status.success())),
+        Err(_) => {
+            end_marked(mark);
+            child.wait()?;
+            Ok(None)
+        }
+    }
+}
+
+/// Tests with daemons mostly wait, so there are more of them than processors.
+fn threads() -> usize {
+    std::thread::available_parallelism()
+        .map_or(2, |count| count.get() * 3 / 2)
+        .max(2)
+}
+
+/// The counts in the last line of a test program.
+fn parse(text: &str) -> Option<Count> {
+    let line = text
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("test result: "))?;
+    let number = |label: &str| {
+        let before = line.split(label).next()?;
+        before.split_ascii_whitespace().next_back()?.parse().ok()
+    };
+    Some(Count {
+        passed: number(" passed;")?,
+        failed: number(" failed;")?,
+        ignored: number(" ignored;")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Count, parse};
+
+    #[test]
+    fn the_last_line_of_a_test_program_is_understood() {
+        let line = "test a ... ok\n\ntest result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+        assert_eq!(
+            parse(line),
+            Some(Count {
+                passed: 10,
+                failed: 2,
+                ignored: 1
+            })
+        );
+        assert_eq!(parse("thread main has overflowed its stack"), None);
+    }
+}

@@ -1,5 +1,7 @@
 //! Patterns compared with what Python's `fnmatch` and `re` answered.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use halite_target::glob::{Glob, fnmatch};
 use halite_target::pcre::Pcre;
 

@@ -1,0 +1,224 @@
+//! From events to a graph of nodes: anchors are resolved, types are told from
+//! spelling, nothing is merged, expanded or checked for duplicates yet.
+//!
+//! Invariant: a node's children have smaller or larger indices but always
+//! exist, and an alias is nothing but the index of its anchor's node.
+
+use std::collections::HashMap;
+
+use crate::error::{ErrorKind, YamlError};
+use crate::limits::DEPTH_MAX;
+use crate::parse::{Event, Parser, What};
+use crate::place::{Source, Span};
+use crate::resolve::{self, Tag};
+
+/// A document as a graph.
+pub(crate) struct Document {
+    pub(crate) nodes: Vec<RawNode>,
+    /// The outermost node; none if the text is empty.
+    pub(crate) root: Option<usize>,
+}
+
+/// A node of the graph.
+pub(crate) struct RawNode {
+    pub(crate) tag: Tag,
+    pub(crate) body: Body,
+    pub(crate) span: Span,
+    /// Whether an alias points here.
+    pub(crate) aliased: bool,
+}
+
+/// What a node holds.
+pub(crate) enum Body {
+    Scalar(String),
+    List(Vec<usize>),
+    Map(Vec<(usize, usize)>),
+}
+
+/// Reads the only document of `source`.
+pub(crate) fn compose(source: Source<'_>) -> Result<Document, YamlError> {
+    check_characters(source)?;
+    let mut composer = Composer {
+        parser: Parser::new(source.text),
+        source,
+        nodes: Vec::new(),
+        anchors: HashMap::new(),
+        depth: 0,
+    };
+    let first = composer.next()?;
+    if matches!(first.what, What::StreamEnd) {
+        return Ok(Document {
+            nodes: Vec::new(),
+            root: None,
+        });
+    }
+    let event = composer.next()?;
+    let start = event.span;
+    let root = composer.node(event)?;
+    // The end of the document, and then of the stream.
+    composer.next()?;
+    let end = composer.next()?;
+    if !matches!(end.what, What::StreamEnd) {
+        let problem = "but found another document";
+        return Err(source
+            .error(ErrorKind::Composer, end.span, problem)
+            .while_reading("expected a single document in the stream", start));
+    }
+    Ok(Document {
+        nodes: composer.nodes,
+        root: Some(root),
+    })
+}
+
+struct Composer<'t> {
+    parser: Parser<'t>,
+    source: Source<'t>,
+    nodes: Vec<RawNode>,
+    anchors: HashMap<String, usize>,
+    depth: usize,
+}
+
+impl Composer<'_> {
+    fn next(&mut self) -> Result<Event, YamlError> {
+        let event = self.parser.next();
+        event.map_err(|fault| fault.in_source(self.source))
+    }
+
+    fn node(&mut self, event: Event) -> Result<usize, YamlError> {
+        let span = event.span;
+        match event.what {
+            What::Alias(anchor) => match self.anchors.get(&anchor) {
+                Some(&index) => {
+                    if let Some(node) = self.nodes.get_mut(index) {
+                        node.aliased = true;
+                    }
+                    Ok(index)
+                }
+                None => {
+                    let problem = "found undefined alias";
+                    Err(self.source.error(ErrorKind::Composer, span, problem))
+                }
+            },
+            What::Scalar {
+                anchor,
+                tag,
+                value,
+                plain,
+            } => {
+                let tag = match explicit(tag) {
+                    Some(tag) => tag,
+                    None if plain => resolve::plain(&value),
+                    None => Tag::Str,
+                };
+                self.add(anchor, tag, Body::Scalar(value), span)
+            }
+            What::ListStart { anchor, tag } => {
+                let tag = explicit(tag).unwrap_or(Tag::List);
+                let index = self.add(anchor, tag, Body::List(Vec::new()), span)?;
+                self.enter(span)?;
+                let mut items = Vec::new();
+                while let Some(event) = self.child()? {
+                    items.push(self.node(event)?);
+                }
+                self.fill(index, Body::List(items));
+                Ok(index)
+            }
+            What::MapStart { anchor, tag } => {
+                let tag = explicit(tag).unwrap_or(Tag::Map);
+                let index = self.add(anchor, tag, Body::Map(Vec::new()), span)?;
+                self.enter(span)?;
+                let mut entries = Vec::new();
+                while let Some(event) = self.child()? {
+                    let key = self.node(event)?;
+                    let event = self.next()?;
+                    entries.push((key, self.node(event)?));
+                }
+                self.fill(index, Body::Map(entries));
+                Ok(index)
+            }
+            What::DocumentStart | What::DocumentEnd | What::StreamEnd | What::CollectionEnd => {
+                let problem = "the parser lost its way";
+                Err(self.source.error(ErrorKind::Parser, span, problem))
+            }
+        }
+    }
+
+    fn enter(&mut self, span: Span) -> Result<(), YamlError> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let problem = format!("lists and maps are nested more than {DEPTH_MAX} deep");
+            return Err(self.source.error(ErrorKind::Limit, span, problem));
+        }
+        Ok(())
+    }
+
+    /// The event that starts the next child, none at the collection's end.
+    fn child(&mut self) -> Result<Option<Event>, YamlError> {
+        let event = self.next()?;
+        if matches!(event.what, What::CollectionEnd) {
+            self.depth -= 1;
+            return Ok(None);
+        }
+        Ok(Some(event))
+    }
+
+    fn add(
+        &mut self,
+        anchor: Option<String>,
+        tag: Tag,
+        body: Body,
+        span: Span,
+    ) -> Result<usize, YamlError> {
+        let index = self.nodes.len();
+        self.nodes.push(RawNode {
+            tag,
+            body,
+            span,
+            aliased: false,
+        });
+        let Some(anchor) = anchor else {
+            return Ok(index);
+        };
+        if let Some(first) = self.anchors.insert(anchor, index) {
+            let first = self.nodes.get(first).map_or(span, |node| node.span);
+            return Err(self
+                .source
+                .error(ErrorKind::Composer, span, "second occurrence")
+                .while_reading("found duplicate anchor; first occurrence", first));
+        }
+        Ok(index)
+    }
+
+    fn fill(&mut self, index: usize, body: Body) {
+        if let Some(node) = self.nodes.get_mut(index) {
+            node.body = body;
+        }
+    }
+}
+
+/// Refuses the characters that YAML does not allow.
+fn check_characters(source: Source<'_>) -> Result<(), YamlError> {
+    let allowed = |c: char| {
+        matches!(c,
+            '\t' | '\n' | '\r' | ' '..='~' | '\u{85}'
+            | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
+    };
+    let Some((at, bad)) = source.text.char_indices().find(|(_, c)| !allowed(*c)) else {
+        return Ok(());
+    };
+    let before = source.text.get(..at).unwrap_or_default();
+    let span = before.chars().fold(Span::START, Span::after);
+    let code = u32::from(bad);
+    let problem =
+        format!("unacceptable character #x{code:04x}: control characters are not allowed");
+    Err(source.error(ErrorKind::Reader, span, problem))
+}
+
+/// The type that a tag in the text names; `!` leaves it to the spelling.
+fn explicit(tag: Option<String>) -> Option<Tag> {
+    match tag {
+        None => None,
+        Some(tag) if tag.is_empty() || tag == "!" => None,
+        Some(tag) => Some(Tag::named(tag)),
+    }
+}

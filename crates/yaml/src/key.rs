@@ -1,0 +1,86 @@
+//! When two keys of a map are the same to Python: `1`, `1.0` and `yes` are.
+
+use halite_proto::Value;
+
+use crate::scalar::float_text;
+
+/// A key that is equal to another when Python finds their values equal.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) enum PythonKey {
+    Nil,
+    Number(i128),
+    Float(u64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl PythonKey {
+    /// The key for a scalar; lists and maps cannot be keys.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Nil => Some(Self::Nil),
+            Value::Bool(bool) => Some(Self::Number(i128::from(*bool))),
+            Value::Int(int) => Some(Self::Number(*int)),
+            Value::Float(float) => Some(match whole(*float) {
+                Some(int) => Self::Number(int),
+                None => Self::Float(float.to_bits()),
+            }),
+            Value::Str(text) => Some(Self::Text(text.clone())),
+            Value::Bytes(bytes) => Some(Self::Bytes(bytes.clone())),
+            Value::List(_) | Value::Map(_) | Value::Ext(..) => None,
+        }
+    }
+}
+
+/// The integer that `float` is equal to, if there is one.
+fn whole(float: f64) -> Option<i128> {
+    const LIMIT: f64 = 1e37;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole and within the limit"
+    )]
+    (float.fract() == 0.0 && float.abs() < LIMIT).then_some(float as i128)
+}
+
+/// A scalar as Python's `str` writes it; nothing for lists and maps.
+pub fn python_str(value: &Value) -> String {
+    match value {
+        Value::Nil => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Int(int) => int.to_string(),
+        Value::Float(float) => float_text(*float),
+        Value::Str(text) => text.clone(),
+        Value::Bytes(bytes) => format!("b'{}'", bytes.escape_ascii()),
+        Value::List(_) | Value::Map(_) | Value::Ext(..) => String::new(),
+    }
+}
+
+/// Text as Python's `repr` writes it, for keys in error messages.
+pub(crate) fn python_repr(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push(quote);
+    for c in text.chars() {
+        let code = u32::from(c);
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' => out.push_str("\\\\"),
+            c if c == quote => out.extend(['\\', c]),
+            ' '..='~' => out.push(c),
+            '\0'..='\u{a0}' | '\u{ad}' => out.push_str(&format!("\\x{code:02x}")),
+            '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{feff}' => {
+                out.push_str(&format!("\\u{code:04x}"));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+    out
+}

@@ -1,0 +1,427 @@
+//! From characters to tokens, by libyaml's rules (0.2.5), which are YAML 1.1
+//! with some freedoms.
+//!
+//! The difficulty of YAML is that `a` is a key only because of a `:` behind
+//! it: places where a key may have started are remembered per flow level, and
+//! the key's token is put in before them once the `:` is found.
+//!
+//! Invariant: a remembered place is on the current line and at most
+//! [`SIMPLE_KEY_CHARS_MAX`] characters back.
+
+mod block;
+pub(crate) mod cursor;
+mod quoted;
+mod tag;
+pub(crate) mod token;
+
+use std::collections::VecDeque;
+
+use crate::error::ErrorKind;
+use crate::limits::DEPTH_MAX;
+use cursor::{Cursor, END, Mark, is_blank, is_blankz};
+use token::{Fault, Token, TokenKind};
+
+/// Longest key without a `?`, in characters.
+const SIMPLE_KEY_CHARS_MAX: usize = 1024;
+
+/// Finds the tokens of a text.
+pub(crate) struct Scanner<'t> {
+    cursor: Cursor<'t>,
+    tokens: VecDeque<Token>,
+    /// How many tokens have been handed out.
+    taken: usize,
+    /// The column of the current block collection, -1 outside all.
+    indent: i64,
+    indents: Vec<i64>,
+    /// Whether a key without a `?` may start here.
+    key_allowed: bool,
+    /// Where a key may have started, for each flow level.
+    keys: Vec<PossibleKey>,
+    /// Whether the end has been found.
+    ended: bool,
+}
+
+/// A place where a key may have started.
+#[derive(Clone, Copy)]
+struct PossibleKey {
+    possible: bool,
+    /// Whether it has to be a key, because of where it stands.
+    required: bool,
+    token: usize,
+    mark: Mark,
+}
+
+impl PossibleKey {
+    const NONE: Self = Self {
+        possible: false,
+        required: false,
+        token: 0,
+        mark: Mark {
+            index: 0,
+            line: 0,
+            column: 0,
+        },
+    };
+
+    fn check(&self, here: Mark) -> Result<(), Fault> {
+        if self.possible && self.required {
+            let problem = "could not find expected ':'";
+            let context = "while scanning a simple key";
+            return Err(Fault::scanner(problem, here).while_reading(context, self.mark));
+        }
+        Ok(())
+    }
+}
+
+impl<'t> Scanner<'t> {
+    /// Starts at the first character of `text`.
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self {
+            cursor: Cursor::new(text),
+            tokens: VecDeque::new(),
+            taken: 0,
+            indent: -1,
+            indents: Vec::new(),
+            key_allowed: true,
+            keys: vec![PossibleKey::NONE],
+            ended: false,
+        }
+    }
+
+    /// The next token; the last one is the end of the stream, again and again.
+    pub(crate) fn peek(&mut self) -> Result<&Token, Fault> {
+        while self.needs_more()? {
+            self.fetch()?;
+        }
+        let mark = self.cursor.mark();
+        let end = || Fault::scanner("there is nothing more", mark);
+        self.tokens.front().ok_or_else(end)
+    }
+
+    /// Hands out the next token.
+    pub(crate) fn take(&mut self) -> Result<Token, Fault> {
+        self.peek()?;
+        let mark = self.cursor.mark();
+        self.taken += 1;
+        let end = || Fault::scanner("there is nothing more", mark);
+        self.tokens.pop_front().ok_or_else(end)
+    }
+
+    fn needs_more(&mut self) -> Result<bool, Fault> {
+        if self.tokens.is_empty() {
+            return Ok(true);
+        }
+        self.forget_stale_keys()?;
+        let front = self.taken;
+        Ok(self
+            .keys
+            .iter()
+            .any(|key| key.possible && key.token == front))
+    }
+
+    fn in_flow(&self) -> bool {
+        self.keys.len() > 1
+    }
+
+    /// Finds at least one more token, or goes on in finding one.
+    fn fetch(&mut self) -> Result<(), Fault> {
+        self.skip_to_token();
+        self.forget_stale_keys()?;
+        self.unroll_indent(i64::from(self.cursor.mark().column));
+        if self.cursor.at(END) {
+            return self.stream_end();
+        }
+        let here = self.cursor.mark();
+        if here.column == 0 && self.cursor.at('%') {
+            self.leave_document()?;
+            let token = self.scan_directive()?;
+            self.tokens.push_back(token);
+            return Ok(());
+        }
+        if self.cursor.at_document_indicator() {
+            self.leave_document()?;
+            let kind = if self.cursor.at('-') {
+                TokenKind::DocumentStart
+            } else {
+                TokenKind::DocumentEnd
+            };
+            self.push_indicator(kind, 3);
+            return Ok(());
+        }
+        let next = self.cursor.peek(1);
+        match self.cursor.first() {
+            '[' => self.flow_start(TokenKind::FlowListStart),
+            '{' => self.flow_start(TokenKind::FlowMapStart),
+            ']' => self.flow_end(TokenKind::FlowListEnd),
+            '}' => self.flow_end(TokenKind::FlowMapEnd),
+            ',' => {
+                self.remove_key()?;
+                self.key_allowed = true;
+                self.push_indicator(TokenKind::FlowEntry, 1);
+                Ok(())
+            }
+            '-' if is_blankz(next) => self.block_entry(),
+            '?' if self.in_flow() || is_blankz(next) => self.key(),
+            ':' if self.in_flow() || is_blankz(next) => self.value(),
+            '*' => self.word(true),
+            '&' => self.word(false),
+            '!' => {
+                self.save_key()?;
+                self.key_allowed = false;
+                let token = self.scan_tag()?;
+                self.tokens.push_back(token);
+                Ok(())
+            }
+            '|' if !self.in_flow() => self.block_scalar(true),
+            '>' if !self.in_flow() => self.block_scalar(false),
+            '\'' => self.quoted(true),
+            '"' => self.quoted(false),
+            first if self.starts_plain(first, next) => self.plain(),
+            _ => {
+                let problem = "found character that cannot start any token";
+                let context = "while scanning for the next token";
+                Err(Fault::scanner(problem, here).while_reading(context, here))
+            }
+        }
+    }
+
+    fn starts_plain(&self, first: char, next: char) -> bool {
+        match first {
+            '-' => !is_blank(next),
+            '?' | ':' => !self.in_flow() && !is_blankz(next),
+            ',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
+            | '@' | '`' => false,
+            other => !is_blankz(other),
+        }
+    }
+
+    /// Goes over blanks, comments and line breaks. A tab counts as a blank
+    /// only where no key could start; a byte order mark may start a line.
+    fn skip_to_token(&mut self) {
+        loop {
+            if self.cursor.mark().column == 0 && self.cursor.at('\u{feff}') {
+                self.cursor.skip();
+            }
+            let tabs = self.in_flow() || !self.key_allowed;
+            while self.cursor.at(' ') || (tabs && self.cursor.at('\t')) {
+                self.cursor.skip();
+            }
+            self.cursor.skip_comment();
+            if !self.cursor.at_break() {
+                return;
+            }
+            self.cursor.skip_break();
+            if !self.in_flow() {
+                self.key_allowed = true;
+            }
+        }
+    }
+
+    /// Gives up places that are too far back to be keys.
+    fn forget_stale_keys(&mut self) -> Result<(), Fault> {
+        let here = self.cursor.mark();
+        for key in &mut self.keys {
+            let mark = key.mark;
+            let stale = mark.line < here.line || mark.index + SIMPLE_KEY_CHARS_MAX < here.index;
+            if key.possible && stale {
+                key.check(here)?;
+                key.possible = false;
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers that a key may start here.
+    fn save_key(&mut self) -> Result<(), Fault> {
+        if !self.key_allowed {
+            return Ok(());
+        }
+        let mark = self.cursor.mark();
+        let key = PossibleKey {
+            possible: true,
+            required: !self.in_flow() && self.indent == i64::from(mark.column),
+            token: self.taken + self.tokens.len(),
+            mark,
+        };
+        self.remove_key()?;
+        if let Some(last) = self.keys.last_mut() {
+            *last = key;
+        }
+        Ok(())
+    }
+
+    fn remove_key(&mut self) -> Result<(), Fault> {
+        let here = self.cursor.mark();
+        if let Some(key) = self.keys.last_mut() {
+            key.check(here)?;
+            key.possible = false;
+        }
+        Ok(())
+    }
+
+    /// Opens a block collection at `column` if it is further in; its token
+    /// goes before the token number `before`, or last.
+    fn roll_indent(&mut self, column: u32, before: Option<usize>, kind: TokenKind, mark: Mark) {
+        if self.in_flow() || self.indent >= i64::from(column) {
+            return;
+        }
+        self.indents.push(self.indent);
+        self.indent = i64::from(column);
+        self.insert(before, kind, mark);
+    }
+
+    fn insert(&mut self, before: Option<usize>, kind: TokenKind, mark: Mark) {
+        let token = Token {
+            kind,
+            start: mark,
+            end: mark,
+        };
+        let last = self.tokens.len();
+        let at = before.map_or(last, |number| number.saturating_sub(self.taken));
+        self.tokens.insert(at.min(last), token);
+    }
+
+    /// Closes the block collections further in than `column`.
+    fn unroll_indent(&mut self, column: i64) {
+        if self.in_flow() {
+            return;
+        }
+        while self.indent > column {
+            self.insert(None, TokenKind::BlockEnd, self.cursor.mark());
+            self.indent = self.indents.pop().unwrap_or(-1);
+        }
+    }
+
+    fn push_indicator(&mut self, kind: TokenKind, width: usize) {
+        let start = self.cursor.mark();
+        self.cursor.skip_many(width);
+        let end = self.cursor.mark();
+        self.tokens.push_back(Token { kind, start, end });
+    }
+
+    fn leave_document(&mut self) -> Result<(), Fault> {
+        self.unroll_indent(-1);
+        self.remove_key()?;
+        self.key_allowed = false;
+        Ok(())
+    }
+
+    fn stream_end(&mut self) -> Result<(), Fault> {
+        self.cursor.end_line();
+        if !self.ended {
+            self.leave_document()?;
+        }
+        self.ended = true;
+        self.insert(None, TokenKind::StreamEnd, self.cursor.mark());
+        Ok(())
+    }
+
+    fn flow_start(&mut self, kind: TokenKind) -> Result<(), Fault> {
+        self.save_key()?;
+        if self.keys.len() > DEPTH_MAX {
+            let problem = format!("lists and maps are nested more than {DEPTH_MAX} deep");
+            return Err(Fault {
+                kind: ErrorKind::Limit,
+                problem,
+                mark: self.cursor.mark(),
+                context: None,
+            });
+        }
+        self.keys.push(PossibleKey::NONE);
+        self.key_allowed = true;
+        self.push_indicator(kind, 1);
+        Ok(())
+    }
+
+    fn flow_end(&mut self, kind: TokenKind) -> Result<(), Fault> {
+        self.remove_key()?;
+        if self.in_flow() {
+            self.keys.pop();
+        }
+        self.key_allowed = false;
+        self.push_indicator(kind, 1);
+        Ok(())
+    }
+
+    /// Opens a block collection here, where a key must be allowed.
+    fn block_start(&mut self, kind: TokenKind, problem: &'static str) -> Result<(), Fault> {
+        if self.in_flow() {
+            return Ok(());
+        }
+        let here = self.cursor.mark();
+        if !self.key_allowed {
+            return Err(Fault::scanner(problem, here));
+        }
+        self.roll_indent(here.column, None, kind, here);
+        Ok(())
+    }
+
+    fn block_entry(&mut self) -> Result<(), Fault> {
+        let problem = "block sequence entries are not allowed in this context";
+        self.block_start(TokenKind::BlockListStart, problem)?;
+        self.remove_key()?;
+        self.key_allowed = true;
+        self.push_indicator(TokenKind::BlockEntry, 1);
+        Ok(())
+    }
+
+    fn key(&mut self) -> Result<(), Fault> {
+        let problem = "mapping keys are not allowed in this context";
+        self.block_start(TokenKind::BlockMapStart, problem)?;
+        self.remove_key()?;
+        self.key_allowed = !self.in_flow();
+        self.push_indicator(TokenKind::Key, 1);
+        Ok(())
+    }
+
+    fn value(&mut self) -> Result<(), Fault> {
+        match self.keys.last_mut() {
+            Some(key) if key.possible => {
+                key.possible = false;
+                let PossibleKey { token, mark, .. } = *key;
+                self.insert(Some(token), TokenKind::Key, mark);
+                self.roll_indent(mark.column, Some(token), TokenKind::BlockMapStart, mark);
+                self.key_allowed = false;
+            }
+            _ => {
+                let problem = "mapping values are not allowed in this context";
+                self.block_start(TokenKind::BlockMapStart, problem)?;
+                self.key_allowed = !self.in_flow();
+            }
+        }
+        self.push_indicator(TokenKind::Value, 1);
+        Ok(())
+    }
+
+    fn word(&mut self, alias: bool) -> Result<(), Fault> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let token = self.scan_word(alias)?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn block_scalar(&mut self, literal: bool) -> Result<(), Fault> {
+        self.remove_key()?;
+        self.key_allowed = true;
+        let token = self.scan_block_scalar(literal)?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn quoted(&mut self, single: bool) -> Result<(), Fault> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let token = self.scan_quoted(single)?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+
+    fn plain(&mut self) -> Result<(), Fault> {
+        self.save_key()?;
+        self.key_allowed = false;
+        let token = self.scan_plain()?;
+        self.tokens.push_back(token);
+        Ok(())
+    }
+}

@@ -1,1 +1,28 @@
 //! Master and minion configuration files, typed and checked.
+//!
+//! Files are read as Salt reads them: the main file, then `default_include`,
+//! then `include`. Every option has a type; a value that does not fit stops
+//! the start with the place of the mistake. Invariant: an option in a file is
+//! honoured, warned about or refused, never silently dropped.
+
+mod address;
+mod error;
+mod known;
+mod load;
+mod master;
+mod minion;
+mod minion_id;
+mod options;
+mod setting;
+mod suggest;
+
+pub use address::{AddressError, MasterAddress};
+pub use error::{ConfigError, Warning};
+pub use load::{LoadOptions, Loaded, load_client, load_master, load_minion};
+pub use master::MasterConfig;
+pub use minion::MinionConfig;
+pub use minion_id::HostNames;
+pub use setting::{
+    AnyValue, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany, Port,
+    PortSetting, Seconds, Transport,
+};

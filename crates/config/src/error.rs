@@ -1,0 +1,134 @@
+//! What is wrong with a configuration, and where.
+
+use std::path::PathBuf;
+
+use halite_yaml::YamlError;
+use halite_yaml::place::Place;
+use thiserror::Error;
+
+/// Why a configuration cannot be used. [`ConfigError::render`] is for people:
+/// it shows the line.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// A file is there and cannot be read.
+    #[error("could not read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is not YAML.
+    #[error("{0}")]
+    Yaml(Box<YamlError>),
+    /// A file is not a map of options.
+    #[error("{place}: the file is a {found}, not a map of options")]
+    NotAMap {
+        /// Where.
+        place: Box<Place>,
+        /// What it is.
+        found: &'static str,
+    },
+    /// An option's value is of the wrong type, or not one that it may have.
+    #[error("{place}: {option} cannot be {found}; it is {allowed}")]
+    Value {
+        /// Where the value stands.
+        place: Box<Place>,
+        /// The option.
+        option: String,
+        /// What it is.
+        found: String,
+        /// What it may be.
+        allowed: String,
+    },
+    /// A value from the command line or the environment cannot be used.
+    #[error("{option} cannot be {found}; it is {allowed}")]
+    Override {
+        /// The option.
+        option: String,
+        /// What was given.
+        found: String,
+        /// What it may be.
+        allowed: String,
+    },
+    /// Files include each other too deeply.
+    #[error("{}: includes are nested more than {max} deep", path.display())]
+    IncludeDepth {
+        /// The file that includes once too often.
+        path: PathBuf,
+        /// The limit.
+        max: usize,
+    },
+    /// No id can be found for this minion.
+    #[error("could not find an id for this minion: {why}; set `id` in its configuration")]
+    NoId {
+        /// What was tried.
+        why: String,
+    },
+}
+
+impl ConfigError {
+    /// The error with its cause and the line it is about.
+    pub fn render(&self) -> String {
+        match self {
+            Self::Yaml(error) => error.render(),
+            Self::NotAMap { place, .. } | Self::Value { place, .. } => {
+                let excerpt = place.excerpt();
+                match excerpt.is_empty() {
+                    true => self.to_string(),
+                    false => format!("{self}\n{excerpt}"),
+                }
+            }
+            Self::Read { source, .. } => format!("{self}: {source}"),
+            Self::Override { .. } | Self::IncludeDepth { .. } | Self::NoId { .. } => {
+                self.to_string()
+            }
+        }
+    }
+}
+
+/// Something an administrator should look at; the start goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Warning {
+    /// The configuration file is not there.
+    #[error("{} does not exist, defaults are used", path.display())]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An included file is not there.
+    #[error("{place}: no file matches the include {pattern:?}")]
+    NoInclude {
+        /// Where it is included.
+        place: Place,
+        /// The pattern.
+        pattern: String,
+    },
+    /// Salt has this option and we do not heed it (yet).
+    #[error("{place}: {option} is an option of Salt that is not honoured here")]
+    NotHonoured {
+        /// Where.
+        place: Place,
+        /// The option.
+        option: String,
+    },
+    /// Nobody has this option.
+    #[error("{place}: unknown option {option}{}", .nearest.map(|n| format!(", did you mean {n}?")).unwrap_or_default())]
+    Unknown {
+        /// Where.
+        place: Place,
+        /// The option.
+        option: String,
+        /// The option with the nearest name.
+        nearest: Option<&'static str>,
+    },
+    /// A value means something, but hardly what was meant.
+    #[error("{place}: {text}")]
+    Odd {
+        /// Where.
+        place: Place,
+        /// What is odd.
+        text: String,
+    },
+}

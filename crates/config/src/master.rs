@@ -1,0 +1,299 @@
+//! What a master's files say.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use halite_proto::{Map, Value};
+
+use crate::minion_id::HostNames;
+use crate::options::options;
+use crate::setting::{
+    AnyValue, Count, HashName, IpcMode, LevelName, OneOrMany, Port, Seconds, Transport,
+};
+
+options! {
+    /// A master's configuration. Fields are Salt's options; paths have
+    /// `root_dir` in front.
+    MasterConfig {
+        /// The user the daemon runs as.
+        user: Option<String> = None,
+        /// In front of every path.
+        root_dir: PathBuf = "/".into(),
+        /// The master's name; `<host>_master` by default.
+        id: Option<String> = None,
+        /// The address both ports are bound to.
+        interface: String = "0.0.0.0".to_owned(),
+        /// Whether to use IPv6.
+        ipv6: Option<bool> = None,
+        /// The port of publications.
+        publish_port: Port = Port(4505),
+        /// The port of requests.
+        ret_port: Port = Port(4506),
+        /// How masters and minions talk.
+        transport: Transport = Transport::Zeromq,
+        /// Keys of the master and the minions.
+        pki_dir: PathBuf = "/etc/salt/pki/master".into(),
+        /// Jobs, minion data, sessions.
+        cachedir: PathBuf = "/var/cache/salt/master".into(),
+        /// Sockets of the local event bus.
+        sock_dir: PathBuf = "/var/run/salt/master".into(),
+        /// Unix sockets or loopback TCP.
+        ipc_mode: IpcMode = IpcMode::Ipc,
+        /// TCP port of the local bus to subscribe at.
+        tcp_master_pub_port: Port = Port(4512),
+        /// TCP port of the local bus to send events to.
+        tcp_master_pull_port: Port = Port(4513),
+        /// The file with the process id.
+        pidfile: PathBuf = "/var/run/salt-master.pid".into(),
+        /// Make directories and set their modes.
+        verify_env: bool = true,
+        /// How much goes to the console.
+        log_level: LevelName = "warning".into(),
+        /// Where the log goes.
+        log_file: PathBuf = "/var/log/salt/master".into(),
+        /// How much goes to the file.
+        log_level_logfile: Option<LevelName> = None,
+        /// Levels for parts of the program.
+        log_granular_levels: Map = Map::new(),
+        /// Form of a line on the console.
+        log_fmt_console: Option<String> = None,
+        /// Form of a line in the file.
+        log_fmt_logfile: Option<String> = None,
+        /// Form of the time.
+        log_datefmt: Option<String> = None,
+        /// Form of the time on the console.
+        log_datefmt_console: Option<String> = None,
+        /// Form of the time in the file.
+        log_datefmt_logfile: Option<String> = None,
+        /// Bits of new keys.
+        keysize: Count = 2048,
+        /// The passphrase of the master's key.
+        key_pass: Option<String> = None,
+        /// The passphrase of the signing key.
+        signing_key_pass: Option<String> = None,
+        /// Sign the master's key with a second one.
+        master_sign_pubkey: bool = false,
+        /// The name of that second key.
+        master_sign_key_name: String = "master_sign".to_owned(),
+        /// Send a signature made before instead.
+        master_use_pubkey_signature: bool = false,
+        /// The file with that signature.
+        master_pubkey_signature: Option<String> = None,
+        /// The hash of fingerprints, files and job directories.
+        hash_type: HashName = "sha256".into(),
+        /// Take every minion and every key.
+        open_mode: bool = false,
+        /// Accept every new key.
+        auto_accept: bool = false,
+        /// A file with patterns of ids to accept.
+        autosign_file: Option<PathBuf> = None,
+        /// A file with patterns of ids to reject.
+        autoreject_file: Option<PathBuf> = None,
+        /// Minutes an approval by name holds.
+        autosign_timeout: Count = 120,
+        /// A directory with values of grains to accept.
+        autosign_grains_dir: Option<PathBuf> = None,
+        /// Files that decide about keys may be writable for their group.
+        permissive_pki_access: bool = false,
+        /// Minions at most; 0 for any number.
+        max_minions: Count = 0,
+        /// The lowest version of the protocol that is accepted.
+        minimum_auth_version: Count = 3,
+        /// Fire an event for every sign-in.
+        auth_events: bool = true,
+        /// Make a new publish key when a minion's key is deleted.
+        rotate_aes_key: bool = true,
+        /// Seconds a session key lives.
+        publish_session: Count = 86_400,
+        /// Ping all minions after a new publish key.
+        ping_on_rotate: bool = false,
+        /// Sign publications.
+        sign_pub_messages: bool = true,
+        /// How publications are signed.
+        publish_signing_algorithm: String = "PKCS1v15-SHA1".to_owned(),
+        /// How signed returns of minions are checked.
+        signing_algorithm: String = "PKCS1v15-SHA1".to_owned(),
+        /// Refuse returns that are not signed.
+        require_minion_sign_messages: bool = false,
+        /// Refuse returns whose signature is wrong.
+        drop_messages_signature_fail: bool = false,
+        /// Seconds a request is good for; 0 for ever.
+        request_server_ttl: Count = 0,
+        /// Minions may delete their own keys.
+        allow_minion_key_revoke: bool = true,
+        /// Keep data of minions whose keys are deleted.
+        preserve_minion_cache: bool = false,
+        /// Publish to the minions that are meant only.
+        zmq_filtering: bool = false,
+        /// Publications that may wait for one minion.
+        pub_hwm: Count = 1000,
+        /// Connections that may wait to be accepted.
+        zmq_backlog: Count = 1000,
+        /// Keep-alive on TCP connections.
+        tcp_keepalive: bool = true,
+        /// Seconds of silence before the first question.
+        tcp_keepalive_idle: Seconds = Seconds(300.0),
+        /// Unanswered questions before a connection is dead.
+        tcp_keepalive_cnt: i64 = -1,
+        /// Seconds between questions.
+        tcp_keepalive_intvl: i64 = -1,
+        /// Threads that handle requests.
+        worker_threads: Count = 5,
+        /// Open files at most.
+        max_open_files: Count = 100_000,
+        /// Seconds between rounds of housekeeping.
+        loop_interval: Seconds = Seconds(60.0),
+        /// Seconds that jobs are kept; 0 for ever.
+        keep_jobs_seconds: Count = 86_400,
+        /// Keep jobs at all.
+        job_cache: bool = true,
+        /// Where jobs are kept.
+        master_job_cache: String = "local_cache".to_owned(),
+        /// A returner that minions send to instead.
+        ext_job_cache: String = String::new(),
+        /// Note when a job's last return came.
+        job_cache_store_endtime: bool = false,
+        /// Job ids that never repeat on one host.
+        unique_jid: bool = false,
+        /// Keep minions' grains and pillar.
+        minion_data_cache: bool = true,
+        /// Fire an event when they are kept.
+        minion_data_cache_events: bool = true,
+        /// Largest event.
+        max_event_size: Count = 1_048_576,
+        /// Seconds the client waits for returns.
+        timeout: Seconds = Seconds(5.0),
+        /// Seconds it waits for what it asks about a job.
+        gather_job_timeout: Seconds = Seconds(10.0),
+        /// Seconds it waits for the master to take a job.
+        publish_timeout: Seconds = Seconds(30.0),
+        /// Show minions that do not answer.
+        show_timeout: bool = true,
+        /// Show the job's id.
+        show_jid: bool = false,
+        /// Show a summary.
+        cli_summary: bool = false,
+        /// The outputter.
+        output: Option<String> = None,
+        /// Colours.
+        color: bool = true,
+        /// How states are shown.
+        state_output: String = "full".to_owned(),
+        /// Show states without changes.
+        state_verbose: bool = true,
+        /// Show states as lines.
+        state_tabular: AnyValue = AnyValue(Value::Bool(false)),
+        /// Show percentages.
+        state_output_pct: bool = false,
+        /// Show only states with changes.
+        state_output_diff: bool = false,
+        /// Show when states started and how long they took.
+        state_output_profile: bool = true,
+        /// Groups of minions.
+        nodegroups: AnyValue = AnyValue::default(),
+        /// Who may publish what.
+        publisher_acl: Map = Map::new(),
+        /// Who may not.
+        publisher_acl_blacklist: Map = Map::new(),
+        /// Make keys only for users that exist.
+        client_acl_verify: bool = true,
+        /// The rights of users behind sudo.
+        sudo_acl: bool = false,
+        /// What minions may publish.
+        peer: Map = Map::new(),
+        /// What minions may run here.
+        peer_run: Map = Map::new(),
+        /// Who may see whose mine.
+        mine_get: AnyValue = AnyValue::default(),
+        /// Environments and their directories.
+        file_roots: BTreeMap<String, Vec<PathBuf>> =
+            BTreeMap::from([("base".to_owned(), vec!["/srv/salt".into(), "/srv/spm/salt".into()])]),
+        /// Environments and their pillar directories.
+        pillar_roots: BTreeMap<String, Vec<PathBuf>> =
+            BTreeMap::from([("base".to_owned(), vec!["/srv/pillar".into(), "/srv/spm/pillar".into()])]),
+        /// Where files come from.
+        fileserver_backend: OneOrMany = OneOrMany(vec!["roots".to_owned()]),
+        /// Serve what links lead to.
+        fileserver_followsymlinks: bool = true,
+        /// Do not list links.
+        fileserver_ignoresymlinks: bool = false,
+        /// Files that are not served.
+        file_ignore_regex: OneOrMany = OneOrMany::default(),
+        /// Files that are not served.
+        file_ignore_glob: OneOrMany = OneOrMany::default(),
+        /// Bytes of a piece of a file.
+        file_buffer_size: Count = 1_048_576,
+        /// Minions may send files.
+        file_recv: bool = false,
+        /// Largest file they may send, in MiB.
+        file_recv_max_size: Count = 100,
+        /// The top file's name.
+        state_top: String = "top.sls".to_owned(),
+        /// Its environment.
+        state_top_saltenv: Option<String> = None,
+        /// How top files are merged.
+        top_file_merging_strategy: String = "merge".to_owned(),
+        /// The order of environments.
+        env_order: OneOrMany = OneOrMany::default(),
+        /// The environment of top files.
+        default_top: String = "base".to_owned(),
+        /// Renderers of SLS files.
+        renderer: String = "jinja|yaml".to_owned(),
+        /// Stop a state run at the first failure.
+        failhard: bool = false,
+        /// Run states in the order of the text.
+        state_auto_order: bool = true,
+        /// Fire an event for every state.
+        state_events: bool = false,
+        /// Take states together.
+        state_aggregate: AnyValue = AnyValue(Value::Bool(false)),
+        /// Options of Jinja.
+        jinja_env: Map = Map::new(),
+        /// Options of Jinja in SLS files.
+        jinja_sls_env: Map = Map::new(),
+        /// Strip blanks before blocks.
+        jinja_lstrip_blocks: bool = false,
+        /// Strip the line end behind blocks.
+        jinja_trim_blocks: bool = false,
+        /// This master gives its jobs to syndics.
+        order_masters: bool = false,
+        /// A name that goes along with jobs.
+        master_id: Option<String> = None,
+    }
+}
+
+impl MasterConfig {
+    /// What follows from the rest: paths below `root_dir`, the master's name.
+    pub(crate) fn settle(&mut self, names: &HostNames) {
+        let root = self.root_dir.clone();
+        let optional = [
+            ("autosign_file", &mut self.autosign_file),
+            ("autoreject_file", &mut self.autoreject_file),
+            ("autosign_grains_dir", &mut self.autosign_grains_dir),
+        ];
+        let paths = [
+            ("pki_dir", &mut self.pki_dir),
+            ("cachedir", &mut self.cachedir),
+            ("sock_dir", &mut self.sock_dir),
+            ("pidfile", &mut self.pidfile),
+            ("log_file", &mut self.log_file),
+        ];
+        let given = optional
+            .into_iter()
+            .filter_map(|(name, path)| Some((name, path.as_mut()?)));
+        for (name, path) in paths.into_iter().chain(given) {
+            *path = crate::minion::below(&root, path);
+            self.raw.settle(name, path.display().to_string());
+        }
+        if self.id.is_none() {
+            let host = names.best().unwrap_or_else(|| "localhost".to_owned());
+            self.id = Some(format!("{host}_master"));
+        }
+        self.raw.settle("id", self.id.clone());
+        self.raw
+            .settle("conf_file", self.conf_file.display().to_string());
+        self.raw
+            .settle("config_dir", self.config_dir().display().to_string());
+        self.raw.settle("__role", "master");
+    }
+}

@@ -1,0 +1,322 @@
+//! What a minion's files say.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use halite_proto::{Map, MinionId, Value};
+
+use crate::address::MasterAddress;
+use crate::error::ConfigError;
+use crate::minion_id::{self, HostNames, IdRules, RemoveDomain};
+use crate::options::options;
+use crate::setting::{
+    AnyValue, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany, Port,
+    PortSetting, Seconds, Transport,
+};
+
+options! {
+    /// A minion's configuration. Fields are Salt's options; paths have
+    /// `root_dir` in front.
+    MinionConfig {
+        /// The user the daemon runs as.
+        user: Option<String> = None,
+        /// In front of every path.
+        root_dir: PathBuf = "/".into(),
+        /// The minion's name.
+        id: Option<String> = None,
+        /// Keep a name that was found for the next start.
+        minion_id_caching: bool = true,
+        /// A found name is made lower case.
+        minion_id_lowercase: bool = false,
+        /// A found name loses its domain.
+        minion_id_remove_domain: AnyValue = AnyValue(Value::Bool(false)),
+        /// A domain for a name without one.
+        append_domain: Option<String> = None,
+        /// The masters.
+        master: Masters = Masters { entries: vec!["salt".to_owned()], is_list: false },
+        /// What several masters mean.
+        master_type: MasterType = MasterType::Str,
+        /// The port of requests where an entry has none.
+        master_port: Port = Port(4506),
+        /// The port of publications, over what a master says.
+        publish_port: Option<Port> = None,
+        /// Start with any of the masters.
+        random_master: bool = false,
+        /// How masters and minions talk.
+        transport: Transport = Transport::Zeromq,
+        /// Whether to use IPv6.
+        ipv6: Option<bool> = None,
+        /// The minion's keys, and the master's.
+        pki_dir: PathBuf = "/etc/salt/pki/minion".into(),
+        /// Files, modules, running jobs.
+        cachedir: PathBuf = "/var/cache/salt/minion".into(),
+        /// Sockets of the local event bus.
+        sock_dir: PathBuf = "/var/run/salt/minion".into(),
+        /// Unix sockets or loopback TCP.
+        ipc_mode: IpcMode = IpcMode::Ipc,
+        /// TCP port of the local bus to subscribe at.
+        tcp_pub_port: PortSetting = PortSetting::Base(4510),
+        /// TCP port of the local bus to send events to.
+        tcp_pull_port: PortSetting = PortSetting::Base(4511),
+        /// The file with the process id.
+        pidfile: PathBuf = "/var/run/salt-minion.pid".into(),
+        /// Make directories and set their modes.
+        verify_env: bool = true,
+        /// How much goes to the console.
+        log_level: LevelName = "warning".into(),
+        /// Where the log goes.
+        log_file: PathBuf = "/var/log/salt/minion".into(),
+        /// How much goes to the file.
+        log_level_logfile: Option<LevelName> = None,
+        /// Levels for parts of the program.
+        log_granular_levels: Map = Map::new(),
+        /// Form of a line on the console.
+        log_fmt_console: Option<String> = None,
+        /// Form of a line in the file.
+        log_fmt_logfile: Option<String> = None,
+        /// Form of the time.
+        log_datefmt: Option<String> = None,
+        /// Form of the time on the console.
+        log_datefmt_console: Option<String> = None,
+        /// Form of the time in the file.
+        log_datefmt_logfile: Option<String> = None,
+        /// Bits of a new key.
+        keysize: Count = 2048,
+        /// The hash of fingerprints and files.
+        hash_type: HashName = "sha256".into(),
+        /// Take any master's key.
+        open_mode: bool = false,
+        /// The fingerprint the master's key has to have.
+        master_finger: String = String::new(),
+        /// Master keys have to be signed.
+        verify_master_pubkey_sign: bool = false,
+        /// The name of the key they are signed with.
+        master_sign_key_name: String = "master_sign".to_owned(),
+        /// Check the signature of a known key too.
+        always_verify_signature: bool = false,
+        /// How keys are encrypted.
+        encryption_algorithm: String = "OAEP-SHA1".to_owned(),
+        /// How replies are signed.
+        signing_algorithm: String = "PKCS1v15-SHA1".to_owned(),
+        /// Discard publications that are not signed.
+        sign_pub_messages: bool = false,
+        /// Grains that may let a master accept the key.
+        autosign_grains: OneOrMany = OneOrMany::default(),
+        /// Seconds a sign-in may take.
+        auth_timeout: Seconds = Seconds(5.0),
+        /// Sign-ins before giving up (`salt-call`).
+        auth_tries: Count = 7,
+        /// Seconds between sign-ins while the key is not accepted.
+        acceptance_wait_time: Seconds = Seconds(10.0),
+        /// Bound of that pause when it grows.
+        acceptance_wait_time_max: Seconds = Seconds(0.0),
+        /// Go on when the key is rejected.
+        rejected_retry: bool = false,
+        /// Seconds a request may take.
+        request_channel_timeout: Seconds = Seconds(60.0),
+        /// Times a request is tried.
+        request_channel_tries: Count = 3,
+        /// Seconds before a return is tried again.
+        return_retry_timer: Seconds = Seconds(5.0),
+        /// Bound of that pause.
+        return_retry_timer_max: Seconds = Seconds(10.0),
+        /// Times a return is tried when it cannot be kept on disk.
+        return_retry_tries: Count = 3,
+        /// Bytes of returns that may wait for a master.
+        return_spool_bytes: Count = 256 * 1024 * 1024,
+        /// Seconds a return may wait for a master.
+        return_spool_age: Count = 86_400,
+        /// Send returns at all.
+        pub_ret: bool = true,
+        /// Milliseconds before a lost connection is tried again.
+        recon_default: Count = 1000,
+        /// Bound of that pause.
+        recon_max: Count = 10_000,
+        /// Keep-alive on TCP connections.
+        tcp_keepalive: bool = true,
+        /// Seconds of silence before the first question.
+        tcp_keepalive_idle: Seconds = Seconds(300.0),
+        /// Unanswered questions before a connection is dead.
+        tcp_keepalive_cnt: i64 = -1,
+        /// Seconds between questions.
+        tcp_keepalive_intvl: i64 = -1,
+        /// Subscribe to what is meant for this minion only.
+        zmq_filtering: bool = false,
+        /// Minutes between signs of life; 0 for none.
+        ping_interval: Count = 0,
+        /// Job ids that are remembered.
+        minion_jid_queue_hwm: Count = 100,
+        /// Jobs at once; -1 for our own bound.
+        process_count_max: i64 = -1,
+        /// Several functions return in a list.
+        multifunc_ordered: bool = false,
+        /// Fire the old start event too.
+        enable_legacy_startup_events: bool = true,
+        /// Grains that go along with the start event.
+        start_event_grains: OneOrMany = OneOrMany::default(),
+        /// Static grains.
+        grains: Map = Map::new(),
+        /// Grains that are left out.
+        grains_blacklist: OneOrMany = OneOrMany::default(),
+        /// Static grains are merged into others, deeply.
+        grains_deep_merge: bool = false,
+        /// Look for graphics cards.
+        enable_gpu_grains: AnyValue = AnyValue(Value::Bool(true)),
+        /// Look up all names of this machine.
+        enable_fqdns_grains: bool = false,
+        /// What goes to the mine.
+        mine_functions: AnyValue = AnyValue::default(),
+        /// Send the mine at all.
+        mine_enabled: bool = true,
+        /// Minutes between updates of the mine.
+        mine_interval: Count = 60,
+        /// Modules that must not be used.
+        disable_modules: OneOrMany = OneOrMany::default(),
+        /// The only modules that may be used.
+        whitelist_modules: OneOrMany = OneOrMany::default(),
+        /// Where files come from: a master or this machine.
+        file_client: String = "remote".to_owned(),
+        /// Environments and their directories, without a master.
+        file_roots: BTreeMap<String, Vec<PathBuf>> =
+            BTreeMap::from([("base".to_owned(), vec!["/srv/salt".into(), "/srv/spm/salt".into()])]),
+        /// Environments and their pillar directories, without a master.
+        pillar_roots: BTreeMap<String, Vec<PathBuf>> =
+            BTreeMap::from([("base".to_owned(), vec!["/srv/pillar".into(), "/srv/spm/pillar".into()])]),
+        /// Files that are not served.
+        file_ignore_regex: OneOrMany = OneOrMany::default(),
+        /// Files that are not served.
+        file_ignore_glob: OneOrMany = OneOrMany::default(),
+        /// Serve what links lead to.
+        fileserver_followsymlinks: bool = true,
+        /// Do not list links.
+        fileserver_ignoresymlinks: bool = false,
+        /// Bytes of a piece of a file that is sent.
+        file_buffer_size: Count = 262_144,
+        /// The environment of states.
+        saltenv: Option<String> = None,
+        /// The environment of pillar.
+        pillarenv: Option<String> = None,
+        /// Hide values of pillar.items.
+        pillar_mask_output: bool = true,
+        /// The outputter.
+        output: Option<String> = None,
+        /// Colours.
+        color: bool = true,
+        /// How states are shown.
+        state_output: String = "full".to_owned(),
+        /// Show states without changes.
+        state_verbose: bool = true,
+        /// Show states as lines.
+        state_tabular: AnyValue = AnyValue(Value::Bool(false)),
+        /// Show percentages.
+        state_output_pct: bool = false,
+        /// Show only states with changes.
+        state_output_diff: bool = false,
+        /// Show when states started and how long they took.
+        state_output_profile: bool = true,
+        /// The user that is used for cmd.run, through sudo.
+        sudo_user: Option<String> = None,
+    }
+}
+
+impl MinionConfig {
+    /// The checked id.
+    ///
+    /// # Errors
+    /// When the id is not one; cannot happen once the configuration is loaded.
+    pub fn minion_id(&self) -> Result<MinionId, ConfigError> {
+        let id = self.id.clone().unwrap_or_default();
+        MinionId::parse(id).map_err(|error| {
+            self.raw
+                .wrong("id", format!("a name that can be a file's ({})", error.why))
+        })
+    }
+
+    /// The masters, in order, each once.
+    ///
+    /// # Errors
+    /// When an entry is no address; cannot happen once the configuration is
+    /// loaded.
+    pub fn masters(&self) -> Result<Vec<MasterAddress>, ConfigError> {
+        let mut addresses = Vec::new();
+        for entry in &self.master.entries {
+            let address = MasterAddress::parse(entry).map_err(|error| {
+                let allowed = format!("host, host:port or [v6]:port ({error})");
+                self.raw.wrong("master", allowed)
+            })?;
+            if addresses.contains(&address) {
+                tracing::warn!(master = %address, "this master is listed more than once");
+            } else {
+                addresses.push(address);
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// What follows from the rest: paths below `root_dir`, the id, and
+    /// whether the options fit each other.
+    pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
+        let root = self.root_dir.clone();
+        for (name, path) in [
+            ("pki_dir", &mut self.pki_dir),
+            ("cachedir", &mut self.cachedir),
+            ("sock_dir", &mut self.sock_dir),
+            ("pidfile", &mut self.pidfile),
+            ("log_file", &mut self.log_file),
+        ] {
+            *path = below(&root, path);
+            self.raw.settle(name, path.display().to_string());
+        }
+        if self.master_type != MasterType::Str {
+            let allowed = "str (the other types are not honoured here)".to_owned();
+            return Err(self.raw.wrong("master_type", allowed));
+        }
+        self.find_id(names)?;
+        let id = self.minion_id()?;
+        self.masters()?;
+        self.raw.settle("id", &id);
+        self.raw
+            .settle("conf_file", self.conf_file.display().to_string());
+        self.raw
+            .settle("config_dir", self.config_dir().display().to_string());
+        self.raw.settle("__role", "minion");
+        Ok(())
+    }
+
+    fn find_id(&mut self, names: &HostNames) -> Result<(), ConfigError> {
+        if self.id.as_ref().is_some_and(|id| !id.is_empty()) {
+            return Ok(());
+        }
+        let config_dir = self.config_dir().to_owned();
+        if let Some(id) = minion_id::cached(&config_dir).filter(|_| self.minion_id_caching) {
+            self.id = Some(id);
+            return Ok(());
+        }
+        let remove_domain = match &self.minion_id_remove_domain.0 {
+            Value::Bool(true) => RemoveDomain::Any,
+            Value::Str(domain) => RemoveDomain::This(domain),
+            _ => RemoveDomain::None,
+        };
+        let rules = IdRules {
+            lowercase: self.minion_id_lowercase,
+            remove_domain,
+        };
+        let mut id = rules.apply(&names.best().ok_or_else(minion_id::none_found)?);
+        if let Some(domain) = self.append_domain.as_ref().filter(|_| !id.contains('.')) {
+            id = format!("{id}.{domain}");
+        }
+        if self.minion_id_caching {
+            minion_id::cache(&config_dir, &id);
+        }
+        self.id = Some(id);
+        Ok(())
+    }
+}
+
+/// A path below `root`, unless it is there already.
+pub(crate) fn below(root: &Path, path: &Path) -> PathBuf {
+    if root == Path::new("/") || path.starts_with(root) {
+        return path.to_owned();
+    }
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}

@@ -1,0 +1,341 @@
+//! The types that options have: what each accepts, and what an administrator
+//! is told when a value does not fit.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use halite_proto::{Map, Value};
+use halite_yaml::{Kind, Node};
+
+/// The type of an option.
+pub(crate) trait Setting: Sized {
+    /// What a value may be, to end the sentence `it is ...`.
+    const ALLOWED: &'static str;
+
+    /// The value of a node, if it is one of this type.
+    fn read(node: &Node) -> Option<Self>;
+}
+
+/// A number of things, not negative.
+pub type Count = u64;
+
+/// A TCP port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port(pub u16);
+
+/// A time in seconds, fractions allowed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seconds(pub f64);
+
+impl Seconds {
+    /// The time; nothing of it when it is negative.
+    pub fn duration(self) -> Duration {
+        Duration::try_from_secs_f64(self.0).unwrap_or_default()
+    }
+}
+
+/// One text, or a list of texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OneOrMany(pub Vec<String>);
+
+/// A value of any type, which the code that uses it looks into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnyValue(pub Value);
+
+/// `master`: one, or several that are all served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masters {
+    /// The entries, as written.
+    pub entries: Vec<String>,
+    /// Whether it is a list, even of one.
+    pub is_list: bool,
+}
+
+/// `tcp_pub_port` or `tcp_pull_port` of a minion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortSetting {
+    /// One number: the first master's.
+    Base(i64),
+    /// One for each master.
+    List(Vec<i64>),
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* } $allowed:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+        }
+
+        impl Setting for $name {
+            const ALLOWED: &'static str = $allowed;
+
+            fn read(node: &Node) -> Option<Self> {
+                match node.as_str()? {
+                    $($word => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// `master_type`.
+    MasterType {
+        /// Every master of the list is served.
+        Str = "str",
+        /// The first that answers, the next when it is lost.
+        Failover = "failover",
+        /// Like failover, starting with one that the id decides.
+        Distributed = "distributed",
+        /// A function gives the masters.
+        Func = "func",
+        /// No master.
+        Disable = "disable",
+    }
+    "str, failover, distributed, func or disable"
+}
+
+words! {
+    /// `ipc_mode`.
+    IpcMode {
+        /// Unix sockets.
+        Ipc = "ipc",
+        /// TCP on the loopback interface.
+        Tcp = "tcp",
+    }
+    "ipc or tcp"
+}
+
+words! {
+    /// `transport`.
+    Transport {
+        /// ZeroMQ.
+        Zeromq = "zeromq",
+    }
+    "zeromq (the tcp and ws transports are not honoured here)"
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident, [$($word:literal),*], $allowed:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(pub String);
+
+        impl Setting for $name {
+            const ALLOWED: &'static str = $allowed;
+
+            fn read(node: &Node) -> Option<Self> {
+                let text = node.as_str()?.to_ascii_lowercase();
+                [$($word),*].contains(&text.as_str()).then_some(Self(text))
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+named! {
+    /// `hash_type`.
+    HashName, ["md5", "sha1", "sha224", "sha256", "sha384", "sha512"],
+    "md5, sha1, sha224, sha256, sha384 or sha512"
+}
+
+named! {
+    /// A level of logging.
+    LevelName,
+    ["all", "garbage", "trace", "debug", "profile", "info", "warning", "error", "critical", "quiet"],
+    "all, garbage, trace, debug, profile, info, warning, error, critical or quiet"
+}
+
+impl Setting for bool {
+    const ALLOWED: &'static str = "True or False";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.as_scalar()? {
+            Value::Bool(flag) => Some(*flag),
+            // Salt takes numbers for the truth they have in Python.
+            Value::Int(number @ (0 | 1)) => Some(*number == 1),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for i64 {
+    const ALLOWED: &'static str = "a whole number";
+
+    fn read(node: &Node) -> Option<Self> {
+        whole(node).and_then(|number| number.try_into().ok())
+    }
+}
+
+impl Setting for Count {
+    const ALLOWED: &'static str = "a whole number, not negative";
+
+    fn read(node: &Node) -> Option<Self> {
+        whole(node).and_then(|number| number.try_into().ok())
+    }
+}
+
+impl Setting for Port {
+    const ALLOWED: &'static str = "a port (1 to 65535)";
+
+    fn read(node: &Node) -> Option<Self> {
+        let port = u16::try_from(whole(node)?).ok()?;
+        (port != 0).then_some(Self(port))
+    }
+}
+
+impl Setting for Seconds {
+    const ALLOWED: &'static str = "a number of seconds";
+
+    fn read(node: &Node) -> Option<Self> {
+        let number = match node.as_scalar()? {
+            Value::Str(text) => text.trim().parse().ok()?,
+            number => number.as_f64()?,
+        };
+        number.is_finite().then_some(Self(number))
+    }
+}
+
+impl Setting for String {
+    const ALLOWED: &'static str = "text";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.as_scalar()? {
+            Value::Str(text) => Some(text.clone()),
+            // An id or a name that looks like a number is meant as written.
+            Value::Int(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for PathBuf {
+    const ALLOWED: &'static str = "a path";
+
+    fn read(node: &Node) -> Option<Self> {
+        node.as_str()
+            .filter(|text| !text.contains('\0'))
+            .map(Self::from)
+    }
+}
+
+impl<T: Setting> Setting for Option<T> {
+    const ALLOWED: &'static str = T::ALLOWED;
+
+    fn read(node: &Node) -> Option<Self> {
+        if node.is_nil() {
+            Some(None)
+        } else {
+            T::read(node).map(Some)
+        }
+    }
+}
+
+impl Setting for OneOrMany {
+    const ALLOWED: &'static str = "text or a list of texts";
+
+    fn read(node: &Node) -> Option<Self> {
+        match &node.value {
+            Kind::Scalar(Value::Nil) => Some(Self::default()),
+            Kind::Scalar(Value::Str(text)) if text.is_empty() => Some(Self::default()),
+            Kind::Scalar(_) => Some(Self(vec![String::read(node)?])),
+            Kind::List(items) => items
+                .iter()
+                .map(String::read)
+                .collect::<Option<_>>()
+                .map(Self),
+            Kind::Map(_) => None,
+        }
+    }
+}
+
+impl Setting for Masters {
+    const ALLOWED: &'static str = "a host, or a list of hosts";
+
+    fn read(node: &Node) -> Option<Self> {
+        let OneOrMany(entries) = OneOrMany::read(node)?;
+        let is_list = node.as_list().is_some();
+        (!entries.is_empty()).then_some(Self { entries, is_list })
+    }
+}
+
+impl Setting for PortSetting {
+    const ALLOWED: &'static str = "a port, or a list of ports, one for each master";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.as_list() {
+            Some(items) => items
+                .iter()
+                .map(i64::read)
+                .collect::<Option<_>>()
+                .map(Self::List),
+            None => i64::read(node).map(Self::Base),
+        }
+    }
+}
+
+impl Setting for AnyValue {
+    const ALLOWED: &'static str = "any value";
+
+    fn read(node: &Node) -> Option<Self> {
+        Some(Self(node.to_value()))
+    }
+}
+
+impl Setting for Map {
+    const ALLOWED: &'static str = "a map";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.to_value() {
+            Value::Map(map) => Some(map),
+            Value::Nil => Some(Self::new()),
+            _ => None,
+        }
+    }
+}
+
+/// Environments and their directories (`file_roots`, `pillar_roots`).
+impl Setting for BTreeMap<String, Vec<PathBuf>> {
+    const ALLOWED: &'static str = "a map of environments to lists of directories";
+
+    fn read(node: &Node) -> Option<Self> {
+        let entries = match &node.value {
+            Kind::Map(entries) => entries,
+            Kind::Scalar(Value::Nil) => return Some(Self::new()),
+            _ => return None,
+        };
+        entries
+            .iter()
+            .map(|(env, dirs)| {
+                let OneOrMany(dirs) = OneOrMany::read(dirs)?;
+                Some((
+                    String::read(env)?,
+                    dirs.into_iter().map(PathBuf::from).collect(),
+                ))
+            })
+            .collect()
+    }
+}
+
+fn whole(node: &Node) -> Option<i128> {
+    match node.as_scalar()? {
+        Value::Int(number) => Some(*number),
+        // Salt converts text, as in `publish_port: "4505"`.
+        Value::Str(text) => text.trim().parse().ok(),
+        Value::Float(float) if float.fract() == 0.0 && float.abs() < 1e15 =>
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "bounded above")]
+            Some(*float as i128)
+        }
+        _ => None,
+    }
+}

@@ -46,7 +46,7 @@ macro_rules! iterator {
 }
 
 iterator! {
-    /// The entries of a [`Map`], borrowed.
+    /// The entries of a map, borrowed.
     Iter<'a>,
     (&'a Value, &'a Value),
     std::slice::Iter<'a, (Value, Value)>,
@@ -55,7 +55,7 @@ iterator! {
 }
 
 iterator! {
-    /// The entries of a [`Map`], values to change.
+    /// The entries of a map, values to change.
     IterMut<'a>,
     (&'a Value, &'a mut Value),
     std::slice::IterMut<'a, (Value, Value)>,
@@ -64,7 +64,7 @@ iterator! {
 }
 
 iterator! {
-    /// The entries of a [`Map`].
+    /// The entries of a map.
     IntoIter,
     (Value, Value),
     std::vec::IntoIter<(Value, Value)>,

@@ -15,6 +15,10 @@ pub struct Environment {
     pub saltfile: Option<PathBuf>,
     /// `SALT_CONFIG_DIR`.
     pub config_dir: Option<PathBuf>,
+    /// `SALT_MASTER_CONFIG`: the master's configuration file.
+    pub master_config: Option<PathBuf>,
+    /// `SALT_MINION_CONFIG`: the minion's configuration file.
+    pub minion_config: Option<PathBuf>,
     /// The directory the program was started in.
     pub current_dir: Option<PathBuf>,
     /// `HOME`.
@@ -32,6 +36,8 @@ impl Environment {
             no_parse: text("SALT_NO_PARSE"),
             saltfile: path("SALT_SALTFILE"),
             config_dir: path("SALT_CONFIG_DIR"),
+            master_config: path("SALT_MASTER_CONFIG"),
+            minion_config: path("SALT_MINION_CONFIG"),
             current_dir: std::env::current_dir().ok(),
             home: path("HOME"),
         }

@@ -16,6 +16,8 @@ pub enum Exit {
     Failure,
     /// `salt` matched no minion or got nothing back.
     NoReturn,
+    /// The configuration that a client reads was refused.
+    ClientConfig,
     /// The master has not accepted this minion's key (`salt-call`).
     KeyPending,
     /// `salt` was called without a target or a function.
@@ -26,7 +28,7 @@ pub enum Exit {
     NoUser,
     /// Logging could not be set up.
     Unavailable,
-    /// A configuration was refused.
+    /// A daemon's configuration was refused.
     Config,
     /// The function that `salt-call` should run does not exist.
     NoFunction,
@@ -40,7 +42,7 @@ impl Exit {
         match self {
             Self::Ok => 0,
             Self::Failure => 1,
-            Self::NoReturn | Self::KeyPending => 2,
+            Self::NoReturn | Self::ClientConfig | Self::KeyPending => 2,
             Self::Incomplete => 42,
             Self::Usage => 64,
             Self::NoUser => 67,
@@ -69,6 +71,7 @@ mod tests {
             (Exit::Ok, 0),
             (Exit::Failure, 1),
             (Exit::NoReturn, 2),
+            (Exit::ClientConfig, 2),
             (Exit::KeyPending, 2),
             (Exit::Incomplete, 42),
             (Exit::Usage, 64),

@@ -16,6 +16,7 @@ pub mod options;
 pub mod salt;
 pub mod salt_key;
 pub mod screen;
+pub mod start;
 pub mod version;
 
 pub use environment::Environment;

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use halite_proto::Jid;
+use halite_store::JobCache;
+use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
 use super::collect::{CollectOptions, Collector, Output, Return};
@@ -33,6 +35,8 @@ pub struct Session<'a> {
     published: Published,
     collector: Collector,
     bus: Option<EventSubscriber>,
+    /// The bus was away: what it carried meanwhile is in the job cache only.
+    was_lost: bool,
     question: Option<Pin<Box<dyn Future<Output = Option<Jid>> + 'a>>>,
     connected: Option<connected::Connected>,
 }
@@ -61,6 +65,7 @@ impl<'a> Session<'a> {
             published,
             collector,
             bus: Some(bus),
+            was_lost: false,
             question: None,
             connected: None,
         }
@@ -86,6 +91,9 @@ impl<'a> Session<'a> {
                     }
                 }
                 Some(Output::Ask(ids)) => {
+                    if self.was_lost {
+                        self.catch_up();
+                    }
                     let client = self.client;
                     let jid = self.published.jid.clone();
                     self.question = Some(Box::pin(
@@ -121,13 +129,39 @@ impl<'a> Session<'a> {
         };
         tokio::select! {
             event = next_event(&mut self.bus, &self.client.settings().event_pub) => {
-                self.event(&event);
+                match event {
+                    BusNews::Event(event) => self.event(&event),
+                    BusNews::Lost => self.was_lost = true,
+                    BusNews::Back => self.catch_up(),
+                }
             }
             answer = question => {
                 self.question = None;
                 self.collector.asked(Instant::now(), answer);
             }
             () = timer => {}
+        }
+    }
+
+    /// Takes the returns that came while the bus was away from the job cache.
+    /// Those that were seen before are not taken twice.
+    fn catch_up(&mut self) {
+        let settings = self.client.settings();
+        let cache = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
+        let jid = &self.published.jid;
+        let returns = match cache.returns(jid) {
+            Ok(returns) => returns,
+            Err(error) => {
+                tracing::warn!("returns may be missing: {}", crate::chain(&error));
+                return;
+            }
+        };
+        let prefix = Collector::tag_prefix(jid);
+        for (id, stored) in returns {
+            let mut data = stored.into_map();
+            data.insert("id", &id);
+            self.collector
+                .event(Instant::now(), &format!("{prefix}/ret/{id}"), &data);
         }
     }
 
@@ -169,29 +203,35 @@ impl<'a> Session<'a> {
     }
 }
 
+/// What the bus has to say.
+enum BusNews {
+    Event(BusEvent),
+    Lost,
+    Back,
+}
+
 /// The next event; a bus that is lost is tried again until it is back.
-async fn next_event(
-    bus: &mut Option<EventSubscriber>,
-    endpoint: &halite_transport::Endpoint,
-) -> BusEvent {
-    loop {
-        match bus {
-            Some(connected) => match connected.next().await {
-                Ok(Some(event)) => return event,
-                Ok(None) => {
-                    tracing::warn!("the master closed the event bus; trying again");
-                    *bus = None;
-                }
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "the event bus is lost; trying again");
-                    *bus = None;
-                }
-            },
-            None => {
-                tokio::time::sleep(RECONNECT_PAUSE).await;
-                *bus = EventSubscriber::connect(endpoint).await.ok();
+async fn next_event(bus: &mut Option<EventSubscriber>, endpoint: &Endpoint) -> BusNews {
+    let Some(connected) = bus else {
+        loop {
+            tokio::time::sleep(RECONNECT_PAUSE).await;
+            if let Ok(again) = EventSubscriber::connect(endpoint).await {
+                tracing::info!("the event bus is back");
+                *bus = Some(again);
+                return BusNews::Back;
             }
         }
+    };
+    match connected.next().await {
+        Ok(Some(event)) => return BusNews::Event(event),
+        Ok(None) => tracing::warn!("the master closed the event bus; trying again"),
+        Err(error) => {
+            tracing::warn!(
+                "the event bus is lost; trying again: {}",
+                crate::chain(&error)
+            );
+        }
     }
+    *bus = None;
+    BusNews::Lost
 }

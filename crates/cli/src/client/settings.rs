@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 use halite_transport::Endpoint;
 use thiserror::Error;
@@ -42,11 +43,16 @@ pub struct ClientSettings {
     pub minion_data_cache: bool,
     /// `ext_job_cache`.
     pub ext_job_cache: String,
+    /// `hash_type`, of which the names of job directories are made.
+    pub hash_type: HashType,
     /// `nodegroups`.
     pub nodegroups: Map,
     /// The file that the configuration came from.
     pub conf_file: String,
 }
+
+const CACHEDIR: &str = "/var/cache/salt/master";
+const SYNDIC_DIR: &str = "/var/cache/salt/master/syndics";
 
 /// An option that no client can work with.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,11 +85,18 @@ impl ClientSettings {
             other => other,
         };
         let syndic_wait = options.seconds("syndic_wait", 5.0)?;
+        let cachedir = options.path("cachedir", CACHEDIR);
+        // Salt makes this path of the cache directory's before the files are
+        // read, so its default is of no use.
+        let syndic_dir = match options.text("syndic_dir", SYNDIC_DIR) {
+            SYNDIC_DIR => cachedir.join("syndics"),
+            other => PathBuf::from(other),
+        };
         Ok(Self {
             user: options.text("user", "root").to_owned(),
-            cachedir: options.path("cachedir", "/var/cache/salt/master"),
             pki_dir: options.path("pki_dir", "/etc/salt/pki/master"),
-            syndic_dir: options.path("syndic_dir", "/var/cache/salt/master/syndics"),
+            cachedir,
+            syndic_dir,
             master: Endpoint::tcp(interface, options.port("ret_port", 4506)?),
             publish_port: options.port("publish_port", 4505)?,
             event_pub: bus("master_event_pub.ipc", "tcp_master_pub_port", 4512)?,
@@ -94,6 +107,12 @@ impl ClientSettings {
             publish_timeout: options.seconds("publish_timeout", 30.0)?,
             syndic_wait: options.flag("order_masters", false).then_some(syndic_wait),
             minion_data_cache: options.flag("minion_data_cache", true),
+            hash_type: HashType::parse(options.text("hash_type", "sha256")).map_err(|_| {
+                SettingsError {
+                    name: "hash_type",
+                    value: options.text("hash_type", "").to_owned(),
+                }
+            })?,
             ext_job_cache: options.text("ext_job_cache", "").to_owned(),
             nodegroups: opts
                 .get("nodegroups")

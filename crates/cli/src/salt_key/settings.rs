@@ -39,14 +39,12 @@ impl KeySettings {
     pub(super) fn new(options: &KeyOptions, opts: &Map) -> Result<Self, String> {
         let client = ClientSettings::from_opts(opts).map_err(|error| error.to_string())?;
         let text = |name: &str| opts.get(name).and_then(Value::as_str);
-        let hash_type = HashType::parse(text("hash_type").unwrap_or("sha256"))
-            .map_err(|error| error.to_string())?;
         let flag = |name: &str, default| opts.get(name).map_or(default, Value::is_true);
         let user = options.user.as_deref().unwrap_or(&client.user);
         Ok(Self {
             owner: owner(user)?,
             master_id: text("id").unwrap_or_default().to_owned(),
-            hash_type,
+            hash_type: client.hash_type,
             rotates: given(
                 options.rotate_aes_key.as_deref(),
                 flag("rotate_aes_key", true),

@@ -1,3 +1,29 @@
-//! `salt-key`.
+//! `salt-key`: manages the keys of minions.
 
-fn main() {}
+use std::io::BufReader;
+use std::process::ExitCode;
+
+use halite_cli::options::{KeyOptions, Stop, parse_everything};
+use halite_cli::{Environment, Exit, Screen, salt_key, start};
+
+fn main() -> ExitCode {
+    let mut screen = Screen::standard();
+    run(&mut screen)
+        .unwrap_or_else(|stop| stop.show(&mut screen))
+        .into()
+}
+
+fn run(screen: &mut Screen) -> Result<Exit, Stop> {
+    let environment = Environment::of_process();
+    let words = std::env::args_os().skip(1);
+    let options = parse_everything::<KeyOptions>(words, &environment, std::io::empty())?;
+    let config = start::client_config(&options.common, &environment, screen)?;
+    start::logs(options.log_level, &config.log_level.0)?;
+    let runtime = start::runtime()?;
+    let input = BufReader::new(std::io::stdin());
+    let run = salt_key::run(&options, config.opts(), &environment, screen, input);
+    let exit = runtime.block_on(run);
+    // A question that was interrupted still waits for its answer.
+    runtime.shutdown_background();
+    Ok(exit)
+}

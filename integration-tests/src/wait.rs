@@ -14,7 +14,7 @@ pub const SHORT: Duration = Duration::from_secs(30);
 pub const START: Duration = Duration::from_secs(90);
 
 /// How often a condition is looked at.
-const INTERVAL: Duration = Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(2);
 
 /// Looks at `condition` until it gives a value; an error after `deadline`
 /// names `what` was waited for.

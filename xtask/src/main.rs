@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|bench|peers`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|peers`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -12,6 +12,7 @@
 mod bench;
 mod build;
 mod demo;
+mod lint;
 mod peers;
 mod screen;
 mod suites;
@@ -35,6 +36,8 @@ enum Command {
     Demo(demo::Args),
     /// Everything that must pass, with real Salt as the peer
     Test(test::Args),
+    /// Formatting and lints, as strict as in CI
+    Lint,
     /// Time and memory, ours and real Salt's side by side
     Bench(bench::Args),
     /// Installs the releases of real Salt that the tests use
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Lint => lint::run(),
         Command::Bench(args) => bench::run(&args),
         Command::Peers(args) => peers::run(&args),
     };

@@ -1,0 +1,133 @@
+//! The table, and its place in the documentation.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::measure::{Number, Unit};
+
+/// The lines of the document between which the table stands.
+const BEGIN: &str = "<!-- begin: cargo xtask bench --write -->";
+const END: &str = "<!-- end -->";
+
+/// The numbers of both sides with their ratios, as Markdown.
+pub(crate) fn render(ours: &[Number], theirs: &[Number]) -> String {
+    let mut text =
+        String::from("| | Halite | Salt 3008.5 | ratio | aim |\n|---|---:|---:|---:|---|\n");
+    for (our, their) in ours.iter().zip(theirs) {
+        // Writing to a String cannot fail.
+        writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            our.name,
+            shown(our),
+            shown(their),
+            compared(our, their),
+            our.aim
+        )
+        .ok();
+    }
+    text
+}
+
+/// How many times better ours is, or worse.
+fn compared(our: &Number, their: &Number) -> String {
+    let (ratio, better, worse) = match our.unit {
+        Unit::PerSecond => (our.value / their.value, "more", "fewer"),
+        Unit::Milliseconds => (their.value / our.value, "faster", "slower"),
+        Unit::Mebibytes | Unit::Processes => (their.value / our.value, "less", "more"),
+    };
+    if ratio >= 1.0 {
+        format!("{ratio:.1}x {better}")
+    } else {
+        format!("{:.1}x {worse}", 1.0 / ratio)
+    }
+}
+
+fn shown(number: &Number) -> String {
+    let value = number.value;
+    let digits = usize::from(value < 100.0 && number.unit != Unit::Processes);
+    let unit = match number.unit {
+        Unit::Milliseconds => " ms",
+        Unit::Mebibytes => " MiB",
+        Unit::Processes => "",
+        Unit::PerSecond => "/s",
+    };
+    format!("{value:.digits$}{unit}")
+}
+
+/// Replaces the table in a document, and says on which machine it was made.
+pub(crate) fn write_into(file: &Path, table: &str) -> Result<()> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .with_context(|| format!("no `{BEGIN}` in {}", file.display()))?;
+    let (_, after) = rest
+        .split_once(END)
+        .with_context(|| format!("no `{END}` in {}", file.display()))?;
+    let new = format!("{before}{BEGIN}\n{}\n\n{table}{END}{after}", machine());
+    fs::write(file, new).with_context(|| format!("could not write {}", file.display()))
+}
+
+fn machine() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("an unnamed processor", |(_, model)| model);
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = read("/proc/meminfo")
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("MemTotal:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse::<u64>()
+                .ok()
+        })
+        .unwrap_or_default();
+    let kernel = read("/proc/sys/kernel/osrelease");
+    format!(
+        "Measured with version {} on {count} cores of {model}, {} GiB of memory, Linux {}.",
+        env!("CARGO_PKG_VERSION"),
+        memory.div_ceil(1024 * 1024),
+        kernel.trim()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::render;
+    use crate::measure::{Number, Unit};
+
+    #[test]
+    fn ratios_say_which_side_is_better() {
+        let number = |value, unit| Number {
+            name: "n".to_owned(),
+            value,
+            unit,
+            aim: "a",
+        };
+        let ours = [
+            number(10.0, Unit::Milliseconds),
+            number(400.0, Unit::PerSecond),
+        ];
+        let theirs = [
+            number(550.0, Unit::Milliseconds),
+            number(100.0, Unit::PerSecond),
+        ];
+        let table = render(&ours, &theirs);
+        assert!(
+            table.contains("| n | 10.0 ms | 550 ms | 55.0x faster | a |"),
+            "{table}"
+        );
+        assert!(
+            table.contains("| n | 400/s | 100/s | 4.0x more | a |"),
+            "{table}"
+        );
+    }
+}

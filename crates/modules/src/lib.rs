@@ -7,6 +7,7 @@
 pub mod args;
 mod call;
 mod context;
+mod dicts;
 mod error;
 mod job;
 mod limits;

@@ -9,3 +9,6 @@ pub(crate) const COLLATZ_STEPS_MAX: usize = 100_000;
 /// Seconds that a login shell has to say what environment it sets; slower
 /// logins do without.
 pub(crate) const LOGIN_ENV_SECONDS_MAX: u64 = 10;
+
+/// Seconds that a function waits for grains or pillar to be made new.
+pub(crate) const REFRESH_SECONDS_MAX: u64 = 30;

@@ -38,6 +38,12 @@ impl Function {
         }
     }
 
+    /// The same function with a return that asks for the outputter `nested`.
+    pub const fn nested(mut self) -> Self {
+        self.out = Some("nested");
+        self
+    }
+
     /// The module part of the name.
     pub fn module(&self) -> &'static str {
         self.name

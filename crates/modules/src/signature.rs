@@ -295,6 +295,8 @@ impl Reader<'_> {
                 let word = rest[..length].trim();
                 let value = match word {
                     "None" => Some(Value::Nil),
+                    // What stands for "not given" in Salt, as it is shown.
+                    "NOT_SET" => Some(Value::from("<Constant.NOT_SET>")),
                     "True" => Some(Value::Bool(true)),
                     "False" => Some(Value::Bool(false)),
                     // The login shell of the process, as Salt finds it.

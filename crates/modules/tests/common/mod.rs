@@ -14,10 +14,11 @@ type Master = dyn Fn(&Map) -> Result<Value, ContextError> + Send + Sync;
 
 pub struct FakeMinion {
     pub opts: Map,
-    pub grains: Arc<Map>,
+    pub grains: Mutex<Arc<Map>>,
     pub pillar: Arc<Map>,
     pub master: Box<Master>,
     pub running: Vec<Map>,
+    pub statics: Mutex<Vec<Value>>,
     pub log: Mutex<Vec<String>>,
 }
 
@@ -25,10 +26,11 @@ impl FakeMinion {
     pub fn new() -> Self {
         Self {
             opts: Map::from([("id", Value::from("m1")), ("hash_type", "sha256".into())]),
-            grains: Arc::default(),
+            grains: Mutex::default(),
             pillar: Arc::default(),
             master: Box::new(|_| Err(ContextError::NoMaster)),
             running: Vec::new(),
+            statics: Mutex::default(),
             log: Mutex::default(),
         }
     }
@@ -79,7 +81,7 @@ impl MinionContext for FakeMinion {
     }
 
     fn grains(&self) -> Arc<Map> {
-        Arc::clone(&self.grains)
+        Arc::clone(&self.grains.lock().unwrap())
     }
 
     fn pillar(&self) -> Arc<Map> {
@@ -125,6 +127,16 @@ impl MinionContext for FakeMinion {
 
     fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
         self.note(format!("refresh {what:?} {wait:?}"));
+        let file = self.config_dir().join("grains");
+        if let (Refresh::Grains, Ok(text)) = (what, std::fs::read_to_string(file)) {
+            let mut grains = Map::clone(&self.grains());
+            let statics = halite_yaml::load(&text, "grains").unwrap().into_value();
+            // What is gone from the file is gone from the grains.
+            grains.retain(|key, _| !self.statics.lock().unwrap().contains(key));
+            *self.statics.lock().unwrap() = statics.as_map().unwrap().keys().cloned().collect();
+            grains.extend(statics.as_map().unwrap().clone());
+            *self.grains.lock().unwrap() = grains.into();
+        }
         Ok(true)
     }
 

@@ -1,0 +1,115 @@
+//! `event.*`: messages to the minion itself and to its masters.
+
+use halite_proto::{Map, Value};
+
+use crate::call::Call;
+use crate::error::CallResult;
+use crate::python;
+use crate::registry::{Function, Module};
+
+pub(super) const MODULE: Module = Module {
+    name: "event",
+    functions: &[
+        Function::new(
+            "event.fire",
+            "(data, tag)",
+            fire,
+            "Puts an event on the minion's own bus.",
+        ),
+        Function::new(
+            "event.fire_master",
+            "(data, tag, preload=None)",
+            fire_master,
+            "Sends an event to the master.",
+        ),
+        Function::new(
+            "event.send",
+            "(tag, data=None, preload=None, with_env=False, with_grains=False, with_pillar=False, with_env_opts=False, **kwargs)",
+            send,
+            "Sends an event to the master: data and keyword arguments, with variables of\nthe environment, grains or pillar values if asked for (True, or a list of\nnames).",
+        ),
+    ],
+};
+
+fn fire(call: &Call<'_>) -> CallResult {
+    let Value::Map(data) = call.arg("data") else {
+        tracing::error!("event.fire: the data must be a map");
+        return Ok(false.into());
+    };
+    Ok(call.ctx.fire_local(&call.text("tag"), data.clone())?.into())
+}
+
+fn fire_master(call: &Call<'_>) -> CallResult {
+    let fired = call
+        .ctx
+        .fire_master(&call.text("tag"), call.arg("data").clone());
+    Ok(fired
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, "the event was not sent");
+            false
+        })
+        .into())
+}
+
+fn send(call: &Call<'_>) -> CallResult {
+    let mut data = Map::new();
+    let wanted = |name: &str, all: &Map| -> Option<Map> {
+        match call.arg(name) {
+            Value::List(names) => Some(
+                names
+                    .iter()
+                    .map(|name| {
+                        (
+                            name.clone(),
+                            all.get_value(name).cloned().unwrap_or_else(|| "".into()),
+                        )
+                    })
+                    .collect(),
+            ),
+            flag if flag.is_true() => Some(all.clone()),
+            _ => None,
+        }
+    };
+    let variables: Map = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    if let Some(variables) = wanted("with_env", &variables) {
+        data.insert("environ", variables);
+    }
+    if let Some(grains) = wanted("with_grains", &call.ctx.grains()) {
+        data.insert("grains", grains);
+    }
+    if call.arg("with_pillar").is_true()
+        && let Some(pillar) = wanted("with_pillar", &call.ctx.pillar())
+    {
+        data.insert("pillar", pillar);
+    }
+    if call.flag("with_env_opts") {
+        for name in ["saltenv", "pillarenv"] {
+            let value = call.opt_text(name).unwrap_or_else(|| "base".to_owned());
+            data.insert(name, value);
+        }
+    }
+    data.extend(call.clean_kwargs());
+    match call.arg("data") {
+        Value::Map(more) => data.extend(more.clone()),
+        Value::Nil => {}
+        other => {
+            data.insert("data", other.clone());
+        }
+    }
+    // The publication comes along, as in Salt.
+    for (key, value) in call.kwargs() {
+        if key.as_str().is_some_and(|key| key.starts_with("__pub_")) {
+            data.insert(key.clone(), value.clone());
+        }
+    }
+    let tag = python::str(call.arg("tag"));
+    let fired = call.ctx.fire_master(&tag, data.into());
+    Ok(fired
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, "the event was not sent");
+            false
+        })
+        .into())
+}

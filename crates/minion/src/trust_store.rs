@@ -1,35 +1,29 @@
 //! The master key this minion trusts, in `minion_master.pub`, shared by all
 //! links: the first master met decides, and all others have to match.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use halite_crypto::files::{self, FileError, WriteOptions};
-use halite_crypto::{clean_key, limits};
+use halite_crypto::clean_key;
+use halite_key::KeyStoreError;
+use halite_key::minion::TrustedMaster;
 
 use crate::core::sign_in::Trust;
 
-const MODE: u32 = 0o644;
-
 /// The trusted key on disk and in memory.
 pub struct TrustStore {
-    path: PathBuf,
+    file: TrustedMaster,
     trust: Mutex<Trust>,
 }
 
 impl TrustStore {
-    /// Reads the key at `path`, if there is one, into `trust`.
+    /// Reads the key in `file`, if there is one, into `trust`.
     ///
     /// # Errors
     /// When the file is there and cannot be read.
-    pub fn open(path: PathBuf, mut trust: Trust) -> Result<Self, FileError> {
-        trust.known = match files::read_limited(&path, limits::PEM_BYTES_MAX as u64) {
-            Ok(bytes) => Some(clean_key(&String::from_utf8_lossy(&bytes))),
-            Err(error) if error.kind() == Some(std::io::ErrorKind::NotFound) => None,
-            Err(error) => return Err(error),
-        };
+    pub fn open(file: TrustedMaster, mut trust: Trust) -> Result<Self, KeyStoreError> {
+        trust.known = file.load()?.map(|text| clean_key(&text));
         Ok(Self {
-            path,
+            file,
             trust: Mutex::new(trust),
         })
     }
@@ -49,14 +43,13 @@ impl TrustStore {
     pub fn conclude<T, E>(
         &self,
         conclude: impl FnOnce(&Trust) -> Result<(T, String), E>,
-        not_stored: impl FnOnce(FileError),
+        not_stored: impl FnOnce(KeyStoreError),
     ) -> Result<T, E> {
         let mut trust = self.lock();
         let (result, master_pem) = conclude(&trust)?;
         let clean = clean_key(&master_pem);
         if trust.known.as_deref() != Some(clean.as_str()) {
-            let options = WriteOptions::new(MODE);
-            if let Err(error) = files::write_atomic(&self.path, options, master_pem.as_bytes()) {
+            if let Err(error) = self.file.trust(&master_pem) {
                 not_stored(error);
             }
             trust.known = Some(clean);

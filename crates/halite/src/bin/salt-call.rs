@@ -1,3 +1,184 @@
-//! `salt-call`.
+//! `salt-call`: one function, here and now.
 
-fn main() {}
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use halite::minion;
+use halite_cli::call::{self, CallOutcome, CallRequest, CallReturn, Work};
+use halite_cli::options::{CallOptions, parse};
+use halite_cli::{Environment, Exit, Screen, start};
+use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
+use halite_minion::call::{CallError, Request};
+use halite_minion::local_context::LocalContext;
+use halite_modules::{CallError as FunctionError, Failure, Outcome, Registry};
+use halite_process::privileges::{self, User};
+use halite_proto::{Jid, Map, Value, time};
+
+fn main() -> ExitCode {
+    let mut screen = Screen::standard();
+    let environment = Environment::of_process();
+    let options = match parse::<CallOptions>(std::env::args_os().skip(1)) {
+        Ok(options) => options,
+        Err(stop) => return stop.show(&mut screen).into(),
+    };
+    let mut config = match load_minion(&load_options(&options, &environment)) {
+        Ok(loaded) => loaded.config,
+        Err(error) => {
+            screen.error_line(&error.render());
+            return Exit::Config.into();
+        }
+    };
+    if let Err(stop) = start::logs(options.log_level, &config.log_level.0) {
+        return stop.show(&mut screen).into();
+    }
+    lay_roots_over(&options, &mut config);
+    let opts = config.opts().clone();
+    let execute = |work| execute(&options, &config, work);
+    call::run(&options, &opts, &environment, &mut screen, execute).into()
+}
+
+fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions {
+    let mut overrides = Vec::new();
+    if let Some(id) = &options.id {
+        overrides.push(("id".to_owned(), Value::from(id.as_str())));
+    }
+    if let Some(master) = &options.master {
+        overrides.push(("master".to_owned(), Value::from(master.as_str())));
+    }
+    if let Some(cachedir) = &options.cachedir {
+        overrides.push(("cachedir".to_owned(), cachedir.display().to_string().into()));
+    }
+    if options.local {
+        overrides.push(("file_client".to_owned(), "local".into()));
+    }
+    LoadOptions {
+        config_dir: start::config_dir(&options.common, environment),
+        config_file: environment.minion_config.clone(),
+        overrides,
+        host_names: HostNames::gather(Path::new("/")),
+    }
+}
+
+/// `--file-root` and `--pillar-root` name the base environment.
+fn lay_roots_over(options: &CallOptions, config: &mut MinionConfig) {
+    let base = |dirs: &Vec<PathBuf>| BTreeMap::from([("base".to_owned(), dirs.clone())]);
+    if options.local && !options.file_root.is_empty() {
+        config.file_roots = base(&options.file_root);
+    }
+    if options.local && !options.pillar_root.is_empty() {
+        config.pillar_roots = base(&options.pillar_root);
+    }
+}
+
+fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutcome {
+    if let Some(name) = &options.user {
+        let user = match User::lookup(name) {
+            Ok(user) => user,
+            Err(error) => return CallOutcome::NoUser(halite_cli::chain(&error)),
+        };
+        if let Err(error) = privileges::become_user(&user) {
+            return CallOutcome::Failed(halite_cli::chain(&error));
+        }
+    }
+    match work {
+        Work::Docs(prefix) => CallOutcome::Docs(docs(&prefix)),
+        Work::Grains => match minion::setup(config, false) {
+            Ok(setup) => CallOutcome::Grains((setup.collect_grains)()),
+            Err(error) => CallOutcome::Failed(format!("{error:#}")),
+        },
+        Work::Call(request) => run(options, config, request)
+            .unwrap_or_else(|error| CallOutcome::Failed(format!("{error:#}"))),
+    }
+}
+
+fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Result<CallOutcome> {
+    let jid = time::jid_from_micros(unix_micros());
+    let local = options.local || config.file_client == "local";
+    let patience = u64::try_from(options.timeout).unwrap_or(60);
+    let request = Request {
+        jid: jid.clone(),
+        fun: request.fun,
+        args: request.args,
+        metadata: request.metadata.and_then(|metadata| match metadata {
+            Value::Map(map) => Some(map),
+            _ => None,
+        }),
+        send_return: !options.no_return_event,
+        sign_in_timeout: Duration::from_secs(patience),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the async runtime")?;
+    let result = runtime.block_on(async {
+        let mut setup = minion::setup(config, false)?;
+        if options.skip_grains {
+            setup.collect_grains = Box::new(Map::new);
+        }
+        let outcome = if local {
+            let grains = (setup.collect_grains)();
+            let roots = minion::local_roots(config)?;
+            let context = LocalContext::new(setup.opts, grains, roots);
+            halite_minion::call::run(context, &request).await
+        } else {
+            let started = halite_minion::start::start(setup).await?;
+            halite_minion::call::remote(started.minion, started.fleet, request).await
+        };
+        anyhow::Ok(outcome)
+    });
+    // What is left on other threads must not hold up the prompt.
+    runtime.shutdown_background();
+    let id = config.minion_id()?.to_string();
+    Ok(match result? {
+        Ok(outcome) => shown(jid, id, outcome),
+        Err(CallError::NotAccepted) => CallOutcome::KeyPending,
+        Err(error) => CallOutcome::Failed(error.to_string()),
+    })
+}
+
+fn shown(jid: Jid, id: String, outcome: Outcome) -> CallOutcome {
+    match outcome.failure {
+        None => CallOutcome::Returned(CallReturn {
+            jid,
+            id,
+            value: outcome.ret,
+            retcode: outcome.retcode,
+            out: outcome.out.map(str::to_owned),
+        }),
+        Some(Failure::NotAvailable(text)) => CallOutcome::NotAvailable(text),
+        Some(Failure::Call { error, doc }) => match error {
+            FunctionError::Command(text) => CallOutcome::CommandFailed(text),
+            FunctionError::Arguments(text) | FunctionError::Invocation(text) => {
+                CallOutcome::BadArguments {
+                    text,
+                    doc: doc.to_owned(),
+                }
+            }
+            other => CallOutcome::Exception(other.to_string()),
+        },
+    }
+}
+
+fn docs(prefix: &str) -> BTreeMap<String, String> {
+    let wanted = |name: &str| {
+        prefix.is_empty()
+            || name == prefix
+            || name
+                .strip_prefix(prefix)
+                .is_some_and(|r| r.starts_with('.'))
+    };
+    Registry::functions()
+        .filter(|function| wanted(function.name))
+        .map(|function| (function.name.to_owned(), function.doc.to_owned()))
+        .collect()
+}
+
+fn unix_micros() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}

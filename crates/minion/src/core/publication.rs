@@ -101,8 +101,9 @@ impl Opener {
         let Value::Map(map) = value else {
             return Err(PublicationError::NotAuthentic);
         };
-        let load = PublishLoad::from_map(map).map_err(PublicationError::NotAJob)?;
-        if !self.serials.admit(load.serial) {
+        let mut load = PublishLoad::from_map(map).map_err(PublicationError::NotAJob)?;
+        // It numbers the publication, and is no part of the job.
+        if !self.serials.admit(load.serial.take()) {
             return Err(PublicationError::Replayed);
         }
         Ok(Verified(Box::new(load)))

@@ -1,0 +1,291 @@
+//! How a daemon starts: options, configuration, background, user, logs, pid
+//! file, signals, and only then its own work.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use halite_cli::options::{DaemonOptions, Program, Stop, parse};
+use halite_cli::{Environment, Exit, Screen};
+use halite_config::{ConfigError, HostNames, LevelName, LoadOptions, Loaded};
+use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
+use halite_process::logging::{self, Level, LogOptions};
+use halite_process::pidfile::PidFile;
+use halite_process::privileges::{self, User};
+use halite_process::shutdown::Signals;
+use halite_proto::Value;
+
+/// How long work that was left behind may hold up the end.
+const RUNTIME_SHUTDOWN: Duration = Duration::from_millis(500);
+
+/// What a daemon's configuration says about the process it runs in.
+pub struct Process {
+    /// `user`.
+    pub user: Option<String>,
+    /// `pidfile`.
+    pub pidfile: PathBuf,
+    /// `verify_env`: directories to make, for that user.
+    pub directories: Vec<PathBuf>,
+    /// `log_level`.
+    pub log_level: LevelName,
+    /// `log_file`.
+    pub log_file: PathBuf,
+    /// `log_level_logfile`.
+    pub log_level_file: Option<LevelName>,
+    /// `log_fmt_console` and its time format.
+    pub log_console: (Option<String>, Option<String>),
+    /// `log_fmt_logfile` and its time format.
+    pub log_lines: (Option<String>, Option<String>),
+    /// `log_granular_levels`.
+    pub log_granular: Vec<(String, String)>,
+    /// Threads that run async tasks.
+    pub async_threads: usize,
+    /// Threads for blocking work at most.
+    pub blocking_threads: usize,
+    /// `max_open_files`.
+    pub open_files: Option<u64>,
+}
+
+/// A kind of daemon.
+pub trait Daemon {
+    /// Its command line.
+    type Options: Program;
+    /// Its configuration.
+    type Config;
+
+    /// The options that all daemons have.
+    fn options(options: &Self::Options) -> &DaemonOptions;
+
+    /// Reads its configuration.
+    ///
+    /// # Errors
+    /// When that cannot be used.
+    fn load(load: &LoadOptions) -> Result<Loaded<Self::Config>, ConfigError>;
+
+    /// What the configuration says about the process.
+    fn process(config: &Self::Config) -> Process;
+
+    /// Runs until `stop` resolves; `ready` is called when it listens.
+    fn serve(
+        config: Self::Config,
+        ready: impl FnOnce() + Send,
+        stop: impl Future<Output = ()> + Send,
+    ) -> impl Future<Output = Result<u8>>;
+}
+
+/// Runs a daemon from its command line to its exit code.
+pub fn run<D: Daemon>() -> u8 {
+    let mut screen = Screen::standard();
+    let options = match parse::<D::Options>(std::env::args_os().skip(1)) {
+        Ok(options) => options,
+        Err(stop) => return Stop::show(stop, &mut screen).code(),
+    };
+    let options = D::options(&options);
+    let loaded = match D::load(&load_options(options, &Environment::of_process())) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            screen.error_line(&error.render());
+            return Exit::Config.code();
+        }
+    };
+    if options.check {
+        for warning in &loaded.warnings {
+            screen.line(&format!("warning: {warning}"));
+        }
+        screen.line("the configuration is good");
+        return Exit::Ok.code();
+    }
+    let readiness = if options.daemon {
+        match daemonize() {
+            Ok(Forked::Parent(StartReport::Ready)) => return Exit::Ok.code(),
+            Ok(Forked::Parent(StartReport::Failed { exit_code, message })) => {
+                screen.error_line(&message);
+                return exit_code;
+            }
+            Ok(Forked::Daemon(readiness)) => readiness,
+            Err(error) => {
+                screen.error_line(&halite_cli::chain(&error));
+                return Exit::Failure.code();
+            }
+        }
+    } else {
+        Readiness::foreground()
+    };
+    start::<D>(options, loaded, readiness, &mut screen)
+}
+
+/// Everything that happens in the process that stays.
+fn start<D: Daemon>(
+    options: &DaemonOptions,
+    loaded: Loaded<D::Config>,
+    readiness: Readiness,
+    screen: &mut Screen,
+) -> u8 {
+    let process = D::process(&loaded.config);
+    let mut readiness = Some(readiness);
+    let result = prepare(&process, options, &loaded.warnings).and_then(|(_pid_file, logs)| {
+        let runtime = build_runtime(&process)?;
+        let code = runtime.block_on(async {
+            let mut signals = Signals::new().context("could not catch signals")?;
+            tokio::spawn(logs.reopen_on_hangup());
+            let stop = async move {
+                let signal = signals.next().await;
+                tracing::info!(%signal, "stopping");
+                halite_process::notify::stopping();
+            };
+            let ready = || {
+                halite_process::notify::ready();
+                if let Some(readiness) = readiness.take() {
+                    readiness.ready();
+                }
+            };
+            D::serve(loaded.config, ready, stop).await
+        });
+        runtime.shutdown_timeout(RUNTIME_SHUTDOWN);
+        code
+    });
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            // The log may go to a file only, and whoever has started this
+            // wants to know.
+            let message = format!("{error:#}");
+            tracing::error!("{message}");
+            let code = Exit::Failure.code();
+            let heard = readiness.take().is_some_and(|r| r.failed(code, &message));
+            if !heard && !options.daemon {
+                screen.error_line(&message);
+            }
+            code
+        }
+    }
+}
+
+/// Options of the command line and the environment, for reading the files.
+fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptions {
+    let mut overrides = Vec::new();
+    let mut lay_over = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            overrides.push((name.to_owned(), Value::Str(value)));
+        }
+    };
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    lay_over("pidfile", path(&options.pid_file));
+    lay_over("user", options.user.clone());
+    lay_over(
+        "log_level",
+        options.log_level.map(|level| level.name().to_owned()),
+    );
+    lay_over("log_file", path(&options.logging.log_file));
+    let file_level = options
+        .logging
+        .log_file_level
+        .map(|level| level.name().to_owned());
+    lay_over("log_level_logfile", file_level);
+    LoadOptions {
+        config_dir: options
+            .common
+            .config_dir
+            .clone()
+            .or_else(|| environment.config_dir.clone()),
+        config_file: None,
+        overrides,
+        host_names: HostNames::gather("/".as_ref()),
+    }
+}
+
+/// User, directories, logs and pid file.
+fn prepare(
+    process: &Process,
+    options: &DaemonOptions,
+    warnings: &[halite_config::Warning],
+) -> Result<(PidFile, logging::Logs)> {
+    let user = match &process.user {
+        Some(name) => Some(User::lookup(name).context("bad option `user`")?),
+        None => None,
+    };
+    let other = user
+        .as_ref()
+        .filter(|user| user.uid != nix::unistd::geteuid());
+    let owner = other.map(|user| user.uid.as_raw());
+    for directory in &process.directories {
+        halite_crypto::files::ensure_private_dir(directory, owner)?;
+    }
+    let pid_file = PidFile::claim(&process.pidfile, other)?;
+    let logs = logging::init(&log_options(process, options, other.cloned())?)?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    if let Some(files) = process.open_files
+        && let Err(error) = halite_process::limits::raise_open_files(files)
+    {
+        tracing::warn!(%error, wanted = files, "the limit of open files stays as it is");
+    }
+    if let Some(user) = other {
+        privileges::become_user(user)?;
+    }
+    Ok((pid_file, logs))
+}
+
+fn log_options(
+    process: &Process,
+    options: &DaemonOptions,
+    file_owner: Option<User>,
+) -> Result<LogOptions> {
+    let level = |name: &str| Level::parse(name).with_context(|| format!("no log level {name:?}"));
+    let console = level(&process.log_level.0)?;
+    let file = process
+        .log_level_file
+        .as_ref()
+        .map_or(Ok(console), |name| level(&name.0))?;
+    let mut log = LogOptions {
+        console_level: (!options.daemon).then_some(console),
+        file: Some(process.log_file.clone()),
+        file_level: file,
+        file_owner,
+        ..LogOptions::default()
+    };
+    let set = |field: &mut String, value: &Option<String>| {
+        if let Some(value) = value {
+            field.clone_from(value);
+        }
+    };
+    set(&mut log.console_format, &process.log_console.0);
+    set(&mut log.console_date_format, &process.log_console.1);
+    set(&mut log.file_format, &process.log_lines.0);
+    set(&mut log.file_date_format, &process.log_lines.1);
+    for (target, name) in &process.log_granular {
+        log.granular.push((target.clone(), level(name)?));
+    }
+    Ok(log)
+}
+
+fn build_runtime(process: &Process) -> Result<tokio::runtime::Runtime> {
+    let mut builder = match process.async_threads {
+        0 | 1 => tokio::runtime::Builder::new_current_thread(),
+        threads => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(threads);
+            builder
+        }
+    };
+    builder
+        .enable_all()
+        .max_blocking_threads(process.blocking_threads)
+        .thread_keep_alive(Duration::from_secs(2))
+        .build()
+        .context("could not start the async runtime")
+}
+
+/// `log_granular_levels`, names with levels.
+pub fn granular(map: &halite_proto::Map) -> Vec<(String, String)> {
+    map.iter()
+        .filter_map(|(name, level)| {
+            Some((
+                name.as_str()?.to_owned(),
+                level.as_str()?.to_ascii_lowercase(),
+            ))
+        })
+        .collect()
+}

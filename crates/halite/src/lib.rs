@@ -1,0 +1,5 @@
+//! What the programs have in common: how a daemon starts and ends, and how a
+//! minion's configuration becomes a minion.
+
+pub mod daemon;
+pub mod minion;

@@ -1,0 +1,285 @@
+//! From settings to a running minion: keys, grains, links, local bus.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex};
+use halite_key::KeyStoreError;
+use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
+use halite_proto::{Map, MasterUri, MinionId, Value};
+use halite_transport::ipc::{BusOptions, EventBus, Framing};
+use halite_transport::zeromq::{KeepAlive, RequesterOptions, SubscribeOptions};
+use halite_transport::{BindError, Endpoint};
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use crate::channel::Patience;
+use crate::core::jobs::Jobs;
+use crate::core::link::LinkTiming;
+use crate::core::ports::BusPorts;
+use crate::core::rotation::Rotation;
+use crate::core::sign_in::{Identity, Trust};
+use crate::fleet::Fleet;
+use crate::link_task::LinkSettings;
+use crate::proc_files::ProcDir;
+use crate::state::Minion;
+use crate::trust_store::TrustStore;
+
+/// Everything a minion needs to know to start; Salt's options where the names
+/// are the same.
+pub struct Setup {
+    /// The minion's id.
+    pub id: MinionId,
+    /// The merged options, for functions.
+    pub opts: Map,
+    /// The masters as configured, and where they are.
+    pub masters: Vec<(String, MasterUri)>,
+    /// `cachedir`.
+    pub cachedir: PathBuf,
+    /// `pki_dir`.
+    pub pki_dir: PathBuf,
+    /// Where the local event bus listens; nowhere for `salt-call`.
+    pub bus: BusPlace,
+    /// `keysize`, in bits.
+    pub keysize: u32,
+    /// The user that owns the minion's files, if not the one that runs it.
+    pub owner: Option<u32>,
+    /// What is trusted beside the known master key.
+    pub trust: TrustSettings,
+    /// How links behave over time.
+    pub timing: LinkTiming,
+    /// `auth_timeout`.
+    pub auth_timeout: Duration,
+    /// `request_channel_timeout` and `request_channel_tries`.
+    pub patience: Patience,
+    /// `sign_pub_messages`.
+    pub signature_required: bool,
+    /// A publish port that overrides what masters announce.
+    pub publish_port: Option<u16>,
+    /// `ipv6`.
+    pub ipv6: Option<bool>,
+    /// `zmq_filtering`.
+    pub filtering: bool,
+    /// TCP keep-alive.
+    pub keep_alive: KeepAlive,
+    /// `recon_default` and `recon_max`.
+    pub reconnect: (Duration, Duration),
+    /// `autosign_grains`: names of grains that go along with a sign-in.
+    pub autosign_grains: Vec<String>,
+    /// `minion_jid_queue_hwm`.
+    pub jids_remembered: usize,
+    /// Collects the grains; called again when they are refreshed.
+    pub collect_grains: Box<dyn Fn() -> Map + Send + Sync>,
+}
+
+/// What decides which master is believed.
+pub struct TrustSettings {
+    /// The name of the key that master keys are signed with, where
+    /// `verify_master_pubkey_sign` is on.
+    pub signing_key: Option<String>,
+    /// `always_verify_signature`.
+    pub always_verify_signature: bool,
+    /// `master_finger`.
+    pub finger: Option<String>,
+    /// `hash_type`.
+    pub hash_type: HashType,
+    /// `open_mode`.
+    pub open_mode: bool,
+    /// `encryption_algorithm`.
+    pub enc_algo: EncAlgo,
+    /// `signing_algorithm`.
+    pub sig_algo: SigAlgo,
+}
+
+/// Where the local event bus is.
+pub enum BusPlace {
+    /// Within the process only.
+    Process,
+    /// Unix sockets in `sock_dir`.
+    SockDir(PathBuf),
+    /// Loopback TCP.
+    Ports(BusPorts),
+}
+
+/// Why a minion does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The minion's keys or the known master key cannot be used.
+    #[error("could not prepare the keys in {}", pki_dir.display())]
+    Keys {
+        /// `pki_dir`.
+        pki_dir: PathBuf,
+        /// Why.
+        #[source]
+        source: KeyStoreError,
+    },
+    /// The minion's key cannot sign.
+    #[error("could not use the minion's key")]
+    Identity(#[source] KeyError),
+    /// `verify_master_pubkey_sign` is on and the key is not there.
+    #[error(
+        "verify_master_pubkey_sign is set, but {} is missing; copy it from a master",
+        path.display()
+    )]
+    NoSigningKey {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The cache directory cannot be used.
+    #[error("could not prepare the cache directory")]
+    Cache(#[source] halite_crypto::files::FileError),
+    /// The local event bus cannot be bound.
+    #[error("could not open the local event bus")]
+    Bus(#[source] BindError),
+}
+
+/// A minion whose links are under way.
+pub struct Started {
+    /// The minion.
+    pub minion: Arc<Minion>,
+    /// Its links.
+    pub fleet: Fleet,
+}
+
+/// Starts the links. Nothing waits for a master here.
+///
+/// # Errors
+/// When keys, directories or sockets of this machine cannot be used.
+pub async fn start(setup: Setup) -> Result<Started, StartError> {
+    let bus = open_bus(&setup).map_err(StartError::Bus)?;
+    let proc = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
+    let (identity, trust) = keys(&setup)?;
+    let (identity, trust) = (Arc::new(identity), Arc::new(trust));
+    let grains = (setup.collect_grains)();
+    let links = setup
+        .masters
+        .iter()
+        .map(|(name, uri)| (name.clone(), link_settings(&setup, uri, &grains)))
+        .collect();
+    let (fleet, masters) = Fleet::start(links, &identity, &trust);
+    let minion = Minion {
+        id: setup.id,
+        opts: setup.opts,
+        cachedir: setup.cachedir,
+        grains: RwLock::new(Arc::new(grains)),
+        collect_grains: setup.collect_grains,
+        masters,
+        rotation: Mutex::new(Rotation::new()),
+        jobs: Mutex::new(Jobs::new(setup.jids_remembered)),
+        outstanding: AtomicUsize::new(0),
+        job_ended: Notify::new(),
+        proc,
+        patience: setup.patience,
+        bus,
+        runtime: Handle::current(),
+    };
+    Ok(Started {
+        minion: Arc::new(minion),
+        fleet,
+    })
+}
+
+/// Where the sockets of a minion's bus are: names with a hash of the id, as
+/// Salt has them.
+pub fn bus_endpoints(sock_dir: &Path, id: &MinionId, hash_type: HashType) -> (Endpoint, Endpoint) {
+    const DIGITS: usize = 10;
+    let hash = hash_hex(hash_type, id.as_str().as_bytes());
+    let hash = hash.get(..DIGITS).unwrap_or(&hash);
+    let path = |end| Endpoint::ipc(sock_dir.join(format!("minion_event_{hash}_{end}.ipc")));
+    (path("pub"), path("pull"))
+}
+
+fn open_bus(setup: &Setup) -> Result<EventBus, BindError> {
+    let options = BusOptions::minion(Framing::Bare);
+    let (publish, pull) = match &setup.bus {
+        BusPlace::Process => return Ok(EventBus::in_process(options)),
+        BusPlace::SockDir(dir) => bus_endpoints(dir, &setup.id, setup.trust.hash_type),
+        BusPlace::Ports(ports) => {
+            let host = if setup.ipv6 == Some(true) {
+                "::1"
+            } else {
+                "127.0.0.1"
+            };
+            (
+                Endpoint::tcp(host, ports.publish),
+                Endpoint::tcp(host, ports.pull),
+            )
+        }
+    };
+    EventBus::bind(&publish, &pull, options)
+}
+
+fn keys(setup: &Setup) -> Result<(Identity, TrustStore), StartError> {
+    let failed = |source| StartError::Keys {
+        pki_dir: setup.pki_dir.clone(),
+        source,
+    };
+    let pair = MinionKeys::load_or_generate(&setup.pki_dir, setup.keysize, setup.owner);
+    let pair = pair.map_err(failed)?;
+    let identity = Identity::new(setup.id.clone(), pair.private().clone());
+    let identity = identity.map_err(StartError::Identity)?;
+    let signing_key = match &setup.trust.signing_key {
+        None => None,
+        Some(name) => match signing_key(&setup.pki_dir, name).map_err(failed)? {
+            Some(key) => Some(key),
+            None => {
+                let path = setup.pki_dir.join(format!("{name}.pub"));
+                return Err(StartError::NoSigningKey { path });
+            }
+        },
+    };
+    let trust = Trust {
+        known: None,
+        signing_key,
+        always_verify_signature: setup.trust.always_verify_signature,
+        finger: setup.trust.finger.clone(),
+        hash_type: setup.trust.hash_type,
+        open_mode: setup.trust.open_mode,
+        enc_algo: setup.trust.enc_algo,
+        sig_algo: setup.trust.sig_algo,
+    };
+    let file = TrustedMaster::of_minion(&setup.pki_dir, setup.owner);
+    Ok((identity, TrustStore::open(file, trust).map_err(failed)?))
+}
+
+fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
+    let topic = |text: &str| text.as_bytes().to_vec();
+    let own_topic = hash_hex(HashType::Sha1, setup.id.as_str().as_bytes());
+    let autosign: Map = setup
+        .autosign_grains
+        .iter()
+        .map(|name| {
+            (
+                name.as_str(),
+                grains.get(name).cloned().unwrap_or(Value::Nil),
+            )
+        })
+        .collect();
+    LinkSettings {
+        uri: uri.clone(),
+        timing: setup.timing.clone(),
+        auth_timeout: setup.auth_timeout,
+        signature_required: setup.signature_required,
+        publish_port: setup.publish_port,
+        subscribe: SubscribeOptions {
+            identity: topic(setup.id.as_str()),
+            topics: match setup.filtering {
+                true => vec![topic("broadcast"), topic(&own_topic)],
+                false => Vec::new(),
+            },
+            reconnect: setup.reconnect.0,
+            reconnect_max: setup.reconnect.1,
+            keep_alive: setup.keep_alive,
+            ..SubscribeOptions::default()
+        },
+        request: RequesterOptions {
+            keep_alive: setup.keep_alive,
+            ..RequesterOptions::default()
+        },
+        ipv6: setup.ipv6,
+        autosign_grains: (!autosign.is_empty()).then_some(autosign),
+    }
+}

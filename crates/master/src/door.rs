@@ -156,9 +156,7 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     match handled {
         Handled::Value(value) => Answer::Now(seal.encode(&value)),
         Handled::Private(value) => Answer::Now(encode(&value)),
-        Handled::Later(value) => {
-            Answer::Later(Box::pin(async move { seal.encode(&value.await) }))
-        }
+        Handled::Later(value) => Answer::Later(Box::pin(async move { seal.encode(&value.await) })),
     }
 }
 
@@ -166,7 +164,10 @@ fn answer_clear(master: &Master, load: Map, version: u32) -> Vec<u8> {
     let command = match ClearCommand::from_map(load) {
         Ok(command) => command,
         Err(error) => {
-            tracing::warn!("a request in the clear cannot be handled: {}", chain(&error));
+            tracing::warn!(
+                "a request in the clear cannot be handled: {}",
+                chain(&error)
+            );
             master.complain(Cause::Failed, None);
             return encode(&Refusal::HandlerFailed.to_value());
         }

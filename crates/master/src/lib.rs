@@ -1,14 +1,33 @@
-//! The master daemon.
-#![allow(dead_code)]
+//! The master daemon: takes requests of minions and of programs on its host,
+//! publishes jobs, keeps what comes back.
+//!
+//! [`core`] decides, without doing anything. The rest does: `server` and
+//! `workers` move requests off the network, `door` proves who sends them,
+//! `handlers` serve them, `publisher` and `bus` tell the world.
+//!
+//! Invariant: nothing a peer sends reaches a handler before `door` has proven
+//! who sent it, and no handler runs on the thread that serves the network.
 
 mod accepted;
 mod bus;
 mod clock;
+mod connected;
 pub mod core;
+mod daemon;
+mod door;
 mod error;
+mod handlers;
 pub mod limits;
 mod local_keys;
+mod maintenance;
+mod master;
+mod old_versions;
 mod publisher;
+mod pushed;
+mod server;
 mod sessions;
+mod settings;
 mod workers;
+
+pub use daemon::Daemon;
 pub use error::{StartError, chain};

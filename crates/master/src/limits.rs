@@ -47,3 +47,7 @@ pub const DROP_FILE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often the health file `alive` is touched.
 pub const ALIVE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Threads for what waits for the disk outside requests: housekeeping,
+/// publications pushed by local programs, and the end.
+pub const BLOCKING_THREADS_MAX: usize = 4;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
-use halite_fileserver::Roots;
+use halite_fileserver::{Inbox, Roots};
 use halite_key::{Autosign, KeyStore, MasterKeys};
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -19,6 +19,7 @@ use crate::core::counters::Counters;
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, Minions, resolve};
 use crate::error::chain;
+use crate::handlers::publish;
 use crate::local_keys::LocalKeys;
 use crate::publisher::Publisher;
 use crate::sessions::Sessions;
@@ -50,6 +51,8 @@ pub(crate) struct Master {
     pub(crate) data: DataCache,
     /// The files for minions.
     pub(crate) files: Roots,
+    /// The files from minions.
+    pub(crate) inbox: Inbox,
     /// The keys of local users.
     pub(crate) local_keys: LocalKeys,
     /// What was served and refused.
@@ -176,8 +179,10 @@ impl Master {
         match self.publisher.rotate() {
             Ok(()) => {
                 tracing::info!("made a new publish key");
-                self.bus
-                    .fire("key", Map::from([("rotate_aes_key", true)]));
+                self.bus.fire("key", Map::from([("rotate_aes_key", true)]));
+                if self.settings.ping_on_rotate {
+                    publish::ping_everybody(self);
+                }
             }
             Err(error) => tracing::error!("could not make a new publish key: {}", chain(&error)),
         }

@@ -132,23 +132,6 @@ impl Publisher {
         self.send(&mut map, &topics)
     }
 
-    /// Publishes a load as it is; without a target of ids it goes to all.
-    ///
-    /// # Errors
-    /// When it cannot be made, or the port is closed.
-    pub(crate) fn publish_raw(&self, mut load: Map) -> Result<(), PublishFailed> {
-        let tgt = load.get("tgt").cloned().unwrap_or_default();
-        let tgt_type = load
-            .get("tgt_type")
-            .and_then(Value::as_str)
-            .unwrap_or("glob");
-        let topics = match tgt_type {
-            "list" => self.topics(&tgt, "list", &[]),
-            _ => self.topics(&tgt, "", &[]),
-        };
-        self.send(&mut load, &topics)
-    }
-
     fn send(&self, load: &mut Map, topics: &[String]) -> Result<(), PublishFailed> {
         let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
         if *serial == u64::MAX {

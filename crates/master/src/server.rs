@@ -116,7 +116,9 @@ impl Desk {
         let Incoming { peer, payload } = incoming;
         match answer(&self.master, &payload) {
             // An error means that the port is closed: the daemon stops.
-            Answer::Now(reply) => drop(self.replies.blocking_send(peer, reply)),
+            Answer::Now(reply) => {
+                let _ = self.replies.blocking_send(peer, reply);
+            }
             Answer::Later(reply) => {
                 let Ok(permit) = Arc::clone(&self.later).try_acquire_owned() else {
                     return self.master.complain(Cause::Overload, None);
@@ -124,7 +126,7 @@ impl Desk {
                 let replies = self.replies.clone();
                 self.runtime.spawn(async move {
                     let reply = reply.await;
-                    drop(replies.send(peer, reply).await);
+                    let _ = replies.send(peer, reply).await;
                     drop(permit);
                 });
             }

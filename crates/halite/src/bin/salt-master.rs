@@ -1,3 +1,71 @@
-//! `salt-master`.
+//! `salt-master`: commands minions.
 
-fn main() {}
+use std::future::Future;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use halite::daemon::{self, Daemon, Process};
+use halite_cli::options::{DaemonOptions, MasterOptions};
+use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, load_master};
+use halite_master::limits::BLOCKING_THREADS_MAX;
+
+struct Master;
+
+impl Daemon for Master {
+    type Options = MasterOptions;
+    type Config = MasterConfig;
+
+    fn options(options: &MasterOptions) -> &DaemonOptions {
+        &options.daemon
+    }
+
+    fn load(load: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
+        load_master(load)
+    }
+
+    fn process(config: &MasterConfig) -> Process {
+        let directories = [&config.pki_dir, &config.cachedir, &config.sock_dir];
+        Process {
+            user: config.user.clone(),
+            pidfile: config.pidfile.clone(),
+            directories: match config.verify_env {
+                true => directories.into_iter().cloned().collect(),
+                false => Vec::new(),
+            },
+            log_level: config.log_level.clone(),
+            log_file: config.log_file.clone(),
+            log_level_file: config.log_level_logfile.clone(),
+            log_console: (
+                config.log_fmt_console.clone(),
+                config
+                    .log_datefmt_console
+                    .clone()
+                    .or_else(|| config.log_datefmt.clone()),
+            ),
+            log_lines: (
+                config.log_fmt_logfile.clone(),
+                config.log_datefmt_logfile.clone(),
+            ),
+            log_granular: daemon::granular(&config.log_granular_levels),
+            async_threads: 1,
+            blocking_threads: BLOCKING_THREADS_MAX,
+            open_files: Some(config.max_open_files),
+        }
+    }
+
+    async fn serve(
+        config: MasterConfig,
+        ready: impl FnOnce() + Send,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<u8> {
+        let master = halite_master::Daemon::start(&config)?;
+        drop(config);
+        ready();
+        master.run(stop).await;
+        Ok(0)
+    }
+}
+
+fn main() -> ExitCode {
+    ExitCode::from(daemon::run::<Master>())
+}

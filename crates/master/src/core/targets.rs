@@ -6,8 +6,9 @@
 
 use std::cell::OnceCell;
 
+use super::target_stub::{Subject, Target};
 use halite_proto::{Map, MinionId, Value};
-use halite_target::{Subject, Target, TargetError, glob, list};
+use halite_target::{TargetError, glob, list};
 
 /// What the master knows of its minions.
 pub trait Minions {

@@ -12,7 +12,7 @@ use crate::master::Master;
 
 /// Keeps what the minion publishes about itself.
 pub(super) fn store(master: &Master, caller: &Caller, store: MineStore) -> Handled {
-    if !master.settings.keeps_data {
+    if !master.settings.keeps_mine {
         return true.into();
     }
     let stored = master.data.update_mine(&caller.id, store.data, store.clear);

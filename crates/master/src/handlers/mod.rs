@@ -84,21 +84,19 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::MineGet(get) => mine::get(master, caller, &get),
         MinionRequest::MineDelete(delete) => mine::delete(master, caller, &delete),
         MinionRequest::MineFlush => mine::flush(master, caller),
-        MinionRequest::FileHash(file) => files::hash(master, &file),
-        MinionRequest::FileHashAndStat(file) => files::hash_and_stat(master, &file),
-        MinionRequest::FileFind(file) => files::find(master, &file),
-        MinionRequest::FileList(list) => files::list(master, &list),
-        MinionRequest::FileListEmptydirs(list) => files::empty_dirs(master, &list),
-        MinionRequest::DirList(list) => files::dirs(master, &list),
-        MinionRequest::SymlinkList(list) => files::symlinks(master, &list),
-        MinionRequest::FileEnvs => files::envs(master),
-        MinionRequest::ServeFile(serve) => files::serve(master, &serve),
-        MinionRequest::FileRecv(receive) => files::receive(master, caller, &receive),
+        MinionRequest::FileHash(file) => files::hash(master, caller, &file),
+        MinionRequest::FileHashAndStat(file) => files::hash_and_stat(master, caller, &file),
+        MinionRequest::ServeFile(serve) => files::serve(master, caller, &serve),
+        MinionRequest::FileFind(file) => master.files.answer_find(&file).into(),
+        MinionRequest::FileList(list) => master.files.answer_files(&list).into(),
+        MinionRequest::FileListEmptydirs(list) => master.files.answer_empty_dirs(&list).into(),
+        MinionRequest::DirList(list) => master.files.answer_dirs(&list).into(),
+        MinionRequest::SymlinkList(list) => master.files.answer_symlinks(&list).into(),
+        MinionRequest::FileEnvs => master.files.answer_envs().into(),
+        MinionRequest::FileRecv(pushed) => master.inbox.answer(&caller.id, &pushed).into(),
         MinionRequest::MasterOpts(opts) => options::master_opts(master, opts).into(),
         MinionRequest::MinionPub(publish) => peer::publish(master, caller, &publish),
-        MinionRequest::MinionPublish(publish) => {
-            peer::publish_and_wait(master, caller, &publish)
-        }
+        MinionRequest::MinionPublish(publish) => peer::publish_and_wait(master, caller, &publish),
         MinionRequest::PubRet(ret) => peer::results(master, caller, &ret),
         // Nothing is registered yet that would use them; 3008 expects a yes.
         MinionRequest::RegisterResources(_) => true.into(),
@@ -109,9 +107,9 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::VerifyMinion(_) => Handled::failed(),
         MinionRequest::Unknown { cmd, .. } => unknown(caller, cmd.as_deref().unwrap_or("")),
         // These three need the whole request, see `handle`.
-        MinionRequest::Return(_)
-        | MinionRequest::MinionEvent(_)
-        | MinionRequest::RevokeAuth(_) => Handled::failed(),
+        MinionRequest::Return(_) | MinionRequest::MinionEvent(_) | MinionRequest::RevokeAuth(_) => {
+            Handled::failed()
+        }
     }
 }
 

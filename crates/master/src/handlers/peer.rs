@@ -46,7 +46,11 @@ pub(super) fn publish(master: &Master, caller: &Caller, publish: &PeerPublish) -
         return Handled::failed();
     }
     let minions: Vec<Value> = job.resolved.minions.iter().map(Value::from).collect();
-    Map::from([("jid", Value::from(&jid)), ("minions", Value::from(minions))]).into()
+    Map::from([
+        ("jid", Value::from(&jid)),
+        ("minions", Value::from(minions)),
+    ])
+    .into()
 }
 
 /// `minion_publish`: publishes, and waits for the results.
@@ -84,7 +88,8 @@ pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerP
 
 /// `pub_ret`: the results so far of a job that this minion published.
 pub(super) fn results(master: &Master, caller: &Caller, ret: &PubRet) -> Handled {
-    let publisher = files::read_limited(&publisher_file(master, &ret.jid), PUBLISHER_FILE_BYTES_MAX);
+    let publisher =
+        files::read_limited(&publisher_file(master, &ret.jid), PUBLISHER_FILE_BYTES_MAX);
     if publisher.ok().as_deref() != Some(caller.id.as_str().as_bytes()) {
         return Handled::nothing();
     }
@@ -152,7 +157,10 @@ fn request_of(master: &Master, id: &MinionId, publish: &PeerPublish) -> Option<P
     };
     Some(PublishRequest {
         tgt: publish.tgt.clone(),
-        tgt_type: publish.tgt_type.clone().unwrap_or_else(|| "glob".to_owned()),
+        tgt_type: publish
+            .tgt_type
+            .clone()
+            .unwrap_or_else(|| "glob".to_owned()),
         fun,
         arg,
         credentials: Credentials::default(),
@@ -245,11 +253,7 @@ fn shown(stored: StoredReturn) -> Map {
     shown
 }
 
-fn remember_publisher(
-    master: &Master,
-    jid: &Jid,
-    id: &MinionId,
-) -> Result<(), files::FileError> {
+fn remember_publisher(master: &Master, jid: &Jid, id: &MinionId) -> Result<(), files::FileError> {
     let path = publisher_file(master, jid);
     if let Some(dir) = path.parent()
         && !dir.is_dir()

@@ -52,7 +52,11 @@ pub(super) fn pillar(master: &Master, caller: &Caller, request: PillarRequest) -
     Handled::Private(answer.to_value())
 }
 
-fn seal(master: &Master, caller: &Caller, mut data: PillarData) -> Result<PillarReply, PillarError> {
+fn seal(
+    master: &Master,
+    caller: &Caller,
+    mut data: PillarData,
+) -> Result<PillarReply, PillarError> {
     let minion = master
         .accepted
         .public_key(&caller.id)
@@ -80,7 +84,11 @@ fn keep(master: &Master, id: &MinionId, request: &PillarRequest, pillar: &Map) {
     let stored = master
         .data
         .put(Bank::Grains, id, &request.grains)
-        .and_then(|()| master.data.put_pillar(id, request.pillarenv.as_deref(), pillar));
+        .and_then(|()| {
+            master
+                .data
+                .put_pillar(id, request.pillarenv.as_deref(), pillar)
+        });
     if let Err(error) = stored {
         tracing::error!(minion = %id, "could not keep the grains: {}", chain(&error));
     }

@@ -3,8 +3,8 @@
 //! Invariant: a job is stored and announced before it leaves, and it leaves
 //! only after its caller, its functions and its targets were judged.
 
-use halite_proto::clear::{ErrorReply, PublishReply, PublishRequest};
-use halite_proto::{Jid, Value};
+use halite_proto::clear::{Credentials, ErrorReply, PublishReply, PublishRequest};
+use halite_proto::{Jid, Map, Value};
 
 use crate::core::acl::{Allowed, Rights, authorise, is_blacklisted};
 use crate::core::jobs;
@@ -20,7 +20,11 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
     let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
     let user = request.user.as_deref();
     if is_blacklisted(&master.settings.publisher_acl_blacklist, user, &funs) {
-        tracing::warn!(user, "publisher_acl_blacklist forbids {}", request.fun.to_text());
+        tracing::warn!(
+            user,
+            "publisher_acl_blacklist forbids {}",
+            request.fun.to_text()
+        );
         return PublishReply::Denied(ErrorReply::authorization());
     }
     let resolved = resolved(master, jobs::asked(request));
@@ -35,7 +39,11 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
         Some(Allowed::Anywhere) => false,
         Some(Allowed::OnlyResolved) => !jobs::asked(request).is_by_id(),
         None => {
-            tracing::warn!(user, "refused to publish {}: not permitted", request.fun.to_text());
+            tracing::warn!(
+                user,
+                "refused to publish {}: not permitted",
+                request.fun.to_text()
+            );
             return refuse(master, request, ErrorReply::authorization());
         }
     };
@@ -65,10 +73,7 @@ pub(super) fn send(
     resolved: &Resolved,
     restricted: bool,
 ) -> Result<Jid, String> {
-    let nocache = request
-        .kwargs
-        .get("nocache")
-        .is_some_and(Value::is_true);
+    let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
     let jid = match &request.jid {
         Some(jid) => master.jobs.prepare(jid, nocache).map(|()| jid.clone()),
         None => master.allocate_jid(nocache),
@@ -110,6 +115,27 @@ pub(super) fn send(
     Ok(jid)
 }
 
+/// Pings all minions, so that they notice a new publish key before it matters.
+pub(crate) fn ping_everybody(master: &Master) {
+    let request = PublishRequest {
+        tgt: "*".into(),
+        tgt_type: "glob".to_owned(),
+        fun: "test.ping".into(),
+        arg: Vec::new(),
+        credentials: Credentials::default(),
+        ret: String::new(),
+        jid: None,
+        kwargs: Map::new(),
+        user: Some(master.settings.user.clone()),
+        to: None,
+        extra: Map::new(),
+    };
+    let resolved = resolved(master, jobs::asked(&request));
+    if let Err(error) = send(master, &request, &resolved, false) {
+        tracing::warn!("could not ping the minions: {error}");
+    }
+}
+
 /// Whom the target means; one that is not understood means nobody.
 pub(super) fn resolved(master: &Master, asked: Asked<'_>) -> Resolved {
     resolve(asked, master).unwrap_or_else(|error| {
@@ -126,7 +152,9 @@ fn authenticate(master: &Master, request: &PublishRequest) -> Option<Rights> {
         return None;
     }
     let owner = master.local_keys.owner_of(proofs.key.as_deref()?);
-    let rights = master.users().authenticate(request.user.as_deref(), owner)?;
+    let rights = master
+        .users()
+        .authenticate(request.user.as_deref(), owner)?;
     // A syndic's master hands the rights of its own caller on.
     match (rights, request.kwargs.get("auth_list")) {
         (Rights::Full, Some(Value::List(list))) if !list.is_empty() => {

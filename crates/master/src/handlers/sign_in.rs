@@ -162,8 +162,7 @@ impl<'a> SignIn<'a> {
     }
 
     fn grant(&self) -> Result<AuthAnswer, SignInError> {
-        let (Some(key), Some(enc_algo), Some(sig_algo)) =
-            (&self.key, self.enc_algo, self.sig_algo)
+        let (Some(key), Some(enc_algo), Some(sig_algo)) = (&self.key, self.enc_algo, self.sig_algo)
         else {
             return self.refusal(AuthRefusal::Rejected);
         };
@@ -237,7 +236,12 @@ impl<'a> SignIn<'a> {
             .auth_events_autosign_grains
             .iter()
             .any(|shown| shown == act.as_str());
-        if let Some(grains) = self.request.autosign_grains.as_ref().filter(|_| shows_grains) {
+        if let Some(grains) = self
+            .request
+            .autosign_grains
+            .as_ref()
+            .filter(|_| shows_grains)
+        {
             data.insert("autosign_grains", grains.clone());
         }
         self.master.bus.fire_under("auth", [], data);
@@ -259,7 +263,9 @@ impl<'a> SignIn<'a> {
                 "denied: it signs in with another key than the known one; \
                  if it was reinstalled, delete its key (salt-key -d {id})"
             ),
-            (Verdict::Refused, _) => tracing::warn!(minion = %id, "refused: its key is rejected or unusable"),
+            (Verdict::Refused, _) => {
+                tracing::warn!(minion = %id, "refused: its key is rejected or unusable")
+            }
             (Verdict::Full, _) => tracing::warn!(minion = %id, "refused: max_minions is reached"),
             (Verdict::BadEncAlgo | Verdict::BadSigAlgo, _) => tracing::warn!(
                 minion = %id,

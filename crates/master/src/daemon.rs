@@ -1,0 +1,326 @@
+//! The daemon: binds everything, puts the parts together, runs until it is
+//! told to stop, and leaves nothing behind.
+
+use std::fs;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use halite_config::MasterConfig;
+use halite_crypto::files;
+use halite_fileserver::{Inbox, Roots};
+use halite_key::{Autosign, KeyStore, MasterKeys};
+use halite_proto::Map;
+use halite_store::{DataCache, JobCache};
+use halite_transport::ipc::{BusOptions, EventBus};
+use halite_transport::zeromq::{
+    self, Publisher as PublishPort, PublisherOptions, Puller, PullerOptions, Router, RouterOptions,
+};
+use halite_transport::{BindError, Endpoint};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+
+use crate::accepted::AcceptedKeys;
+use crate::bus::{Bus, Style};
+use crate::clock::now_s;
+use crate::core::counters::Counters;
+use crate::error::StartError;
+use crate::limits::DRAIN_MAX;
+use crate::local_keys::{Holders, LocalKeys, system_users};
+use crate::maintenance::{Health, maintain};
+use crate::master::Master;
+use crate::publisher::{Publisher, PublisherSettings};
+use crate::pushed::publish_pushed;
+use crate::server::Server;
+use crate::sessions::Sessions;
+use crate::settings::Settings;
+
+/// Names of Salt's sockets below `sock_dir`.
+const EVENTS_OUT: &str = "master_event_pub.ipc";
+const EVENTS_IN: &str = "master_event_pull.ipc";
+const PUBLICATIONS_IN: &str = "publish_pull.ipc";
+/// No socket: an empty file that says that a master is up.
+const UP_MARK: &str = "workers.ipc";
+
+/// A master that listens.
+pub struct Daemon {
+    master: Arc<Master>,
+    router: Router,
+    puller: Puller,
+    server: Arc<Server>,
+    health: Health,
+    publish_endpoints: Vec<Endpoint>,
+    marks: Marks,
+}
+
+/// The sockets, bound before anything slow is done: who cannot have the port
+/// should know at once, and early requests wait instead of failing.
+struct Bound {
+    router: Router,
+    port: PublishPort,
+    puller: Puller,
+    bus: EventBus,
+    marks: Marks,
+}
+
+impl Daemon {
+    /// Starts a master: it listens when this returns.
+    ///
+    /// # Errors
+    /// When a port or socket is in use, or a key, file or directory cannot be
+    /// used.
+    pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
+        let settings = Settings::from_config(config)?;
+        make_dirs(&settings)?;
+        let Bound {
+            router,
+            port,
+            puller,
+            bus,
+            marks,
+        } = Bound::bind(&settings)?;
+        let health = Health::begin(&settings.cachedir);
+        let publish_endpoints = port.endpoints().to_vec();
+        let master = Arc::new(assemble(settings, config.opts().clone(), port, bus)?);
+        let server =
+            Server::start(Arc::clone(&master), &router.replies()).map_err(StartError::Threads)?;
+        health.ready();
+        for endpoint in router.endpoints() {
+            tracing::info!("taking requests at {endpoint}");
+        }
+        for endpoint in &publish_endpoints {
+            tracing::info!("publishing at {endpoint}");
+        }
+        Ok(Self {
+            master,
+            router,
+            puller,
+            server: Arc::new(server),
+            health,
+            publish_endpoints,
+            marks,
+        })
+    }
+
+    /// Where requests are taken, with the ports that were free.
+    pub fn request_endpoints(&self) -> &[Endpoint] {
+        self.router.endpoints()
+    }
+
+    /// Where publications go out, with the ports that were free.
+    pub fn publish_endpoints(&self) -> &[Endpoint] {
+        &self.publish_endpoints
+    }
+
+    /// Runs until `shutdown` is done or the request port fails, then finishes
+    /// what has begun and closes everything.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self {
+            master,
+            mut router,
+            mut puller,
+            server,
+            health,
+            publish_endpoints: _,
+            marks,
+        } = self;
+        let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone()));
+        tokio::select! {
+            () = server.serve(&mut router) => tracing::error!("the request port has failed"),
+            () = publish_pushed(&master, &mut puller) => {
+                tracing::error!("the socket for publications has failed");
+            }
+            () = shutdown => {}
+        }
+        health.end();
+        stop(maintenance).await;
+        drain(server).await;
+        let deadline = Instant::now() + DRAIN_MAX;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        drop(puller);
+        let _ = timeout(left(), router.close()).await;
+        // The last handles: the publish port and the bus close with them.
+        drop(master);
+        let left = left();
+        let _ = spawn_blocking(move || zeromq::terminate(left)).await;
+        drop(marks);
+    }
+}
+
+async fn stop(task: JoinHandle<()>) {
+    task.abort();
+    let _ = task.await;
+}
+
+async fn drain(server: Arc<Server>) {
+    let deadline = Instant::now() + DRAIN_MAX;
+    match spawn_blocking(move || server.drain(deadline)).await {
+        Ok(true) => {}
+        Ok(false) => tracing::warn!("stopping before all requests are answered"),
+        Err(error) => tracing::error!("could not finish what was queued: {error}"),
+    }
+}
+
+impl Bound {
+    fn bind(settings: &Settings) -> Result<Self, StartError> {
+        let at = |port| {
+            Endpoint::parse(&tcp_text(&settings.interface, port)).map_err(|error| {
+                StartError::Interface {
+                    why: error.to_string(),
+                }
+            })
+        };
+        let socket = |name| Endpoint::ipc(settings.sock_dir.join(name));
+        let router = Router::bind(
+            &[at(settings.ret_port)?],
+            RouterOptions {
+                backlog: settings.backlog,
+                ipv6: settings.ipv6,
+                ..RouterOptions::default()
+            },
+        )
+        .map_err(listen("requests (option ret_port)"))?;
+        let port = PublishPort::bind(
+            &[at(settings.publish_port)?],
+            PublisherOptions {
+                peer_messages_max: settings.pub_hwm,
+                backlog: settings.backlog,
+                ipv6: settings.ipv6,
+                keep_alive: settings.keep_alive,
+                ..PublisherOptions::default()
+            },
+        )
+        .map_err(listen(
+            "minions that wait for publications (option publish_port)",
+        ))?;
+        let puller = Puller::bind(&[socket(PUBLICATIONS_IN)], PullerOptions::default())
+            .map_err(listen("publications of local programs"))?;
+        let bus = EventBus::bind(
+            &socket(EVENTS_OUT),
+            &socket(EVENTS_IN),
+            BusOptions::master(settings.framing),
+        )
+        .map_err(listen("local programs on the event bus"))?;
+        let marks = Marks::make(&settings.sock_dir);
+        Ok(Self {
+            router,
+            port,
+            puller,
+            bus,
+            marks,
+        })
+    }
+}
+
+fn listen(what: &'static str) -> impl FnOnce(BindError) -> StartError {
+    move |source| StartError::Listen { what, source }
+}
+
+fn tcp_text(interface: &str, port: u16) -> String {
+    if interface.contains(':') && !interface.starts_with('[') {
+        format!("tcp://[{interface}]:{port}")
+    } else {
+        format!("tcp://{interface}:{port}")
+    }
+}
+
+fn make_dirs(settings: &Settings) -> Result<(), StartError> {
+    let make = |what, dir: &Path| {
+        files::ensure_private_dir(dir, None).map_err(|source| StartError::File { what, source })
+    };
+    let plain = |what, dir: &Path| {
+        fs::create_dir_all(dir).map_err(|source| StartError::File {
+            what,
+            source: files::FileError::MakeDir {
+                path: dir.to_owned(),
+                source,
+            },
+        })
+    };
+    plain("the cache directory", &settings.cachedir)?;
+    plain("the job cache", &settings.cachedir.join("jobs"))?;
+    plain("the socket directory", &settings.sock_dir)?;
+    make("the sessions", &settings.sessions_dir())
+}
+
+fn assemble(
+    settings: Settings,
+    opts: Map,
+    port: PublishPort,
+    bus: EventBus,
+) -> Result<Master, StartError> {
+    let keys = KeyStore::open(&settings.pki_dir, None)?;
+    let identity = MasterKeys::load_or_generate(&keys, &settings.master_key_options())?;
+    let publisher = Publisher::new(
+        port,
+        identity.private().clone(),
+        PublisherSettings {
+            signing: settings.publish_signing,
+            filtering: settings.zmq_filtering,
+            syndics: settings.order_masters,
+        },
+    )?;
+    let holders = Holders {
+        configured: &settings.user,
+        running: &settings.running_user,
+        publisher_acl: &settings.publisher_acl,
+        only_existing: settings.client_acl_verify,
+        system: &system_users(),
+    };
+    let local_keys =
+        LocalKeys::load(&settings.cachedir, &holders).map_err(|source| StartError::File {
+            what: "the key files of local users",
+            source,
+        })?;
+    let files = Roots::new(settings.roots.clone()).map_err(|error| StartError::Option {
+        option: "file_ignore_regex",
+        why: crate::error::chain(&error),
+    })?;
+    Ok(Master {
+        accepted: AcceptedKeys::new(keys.clone()),
+        autosign: Autosign::new(&settings.pki_dir, settings.autosign.clone()),
+        sessions: Sessions::new(settings.sessions_dir(), settings.publish_session_s, now_s()),
+        bus: Bus::new(
+            bus,
+            Style {
+                offset: true,
+                event_bytes_max: settings.event_bytes_max,
+            },
+        ),
+        jobs: JobCache::new(settings.cachedir.join("jobs"), settings.hash_type),
+        data: DataCache::new(&settings.cachedir),
+        inbox: Inbox::new(settings.inbox.clone()),
+        counters: Counters::default(),
+        jids: Mutex::default(),
+        filing: Mutex::default(),
+        settings,
+        opts,
+        keys,
+        identity,
+        publisher,
+        files,
+        local_keys,
+    })
+}
+
+/// Files that say that a master is up; they go when it does.
+struct Marks(Vec<PathBuf>);
+
+impl Marks {
+    fn make(sock_dir: &Path) -> Self {
+        let path = sock_dir.join(UP_MARK);
+        if let Err(error) = fs::write(&path, b"") {
+            tracing::warn!("could not make {}: {error}", path.display());
+        }
+        Self(vec![path])
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

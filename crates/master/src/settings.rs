@@ -1,0 +1,292 @@
+//! The options that the master reads, in the form in which it uses them.
+//!
+//! Invariant: options are looked at here and nowhere else; what remains in
+//! `opts` is only passed on to minions or holds lists of rules.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use halite_config::MasterConfig;
+use halite_crypto::{HashType, Secret, SigAlgo};
+use halite_fileserver::{InboxOptions, RootsOptions};
+use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
+use halite_process::privileges::User;
+use halite_proto::{Jid, Map, Value};
+use halite_transport::ipc::Framing;
+use halite_transport::zeromq::KeepAlive;
+
+use crate::error::StartError;
+
+/// How the master's public key is signed for minions.
+#[derive(Clone, Debug)]
+pub(crate) enum KeySigning {
+    /// Not at all.
+    Off,
+    /// With the signing key, `master_sign_key_name`.
+    Key(String),
+    /// With a signature made before, in a file of this name.
+    Stored(Option<String>),
+}
+
+/// What the master has to know of its configuration.
+pub(crate) struct Settings {
+    // Who and where.
+    pub(crate) id: String,
+    pub(crate) user: String,
+    pub(crate) running_user: String,
+    pub(crate) master_id: Option<String>,
+    pub(crate) cachedir: PathBuf,
+    pub(crate) sock_dir: PathBuf,
+    pub(crate) pki_dir: PathBuf,
+    // The network.
+    pub(crate) interface: String,
+    pub(crate) ret_port: u16,
+    pub(crate) publish_port: u16,
+    pub(crate) ipv6: bool,
+    pub(crate) backlog: i32,
+    pub(crate) pub_hwm: i32,
+    pub(crate) keep_alive: KeepAlive,
+    pub(crate) zmq_filtering: bool,
+    pub(crate) order_masters: bool,
+    pub(crate) framing: Framing,
+    pub(crate) event_bytes_max: usize,
+    pub(crate) worker_threads: usize,
+    // Keys and sign-ins.
+    pub(crate) keysize: u32,
+    pub(crate) key_pass: Option<Secret<String>>,
+    pub(crate) signing_key_pass: Option<Secret<String>>,
+    pub(crate) key_signing: KeySigning,
+    pub(crate) publish_signing: Option<SigAlgo>,
+    pub(crate) publish_session_s: u64,
+    pub(crate) autosign: AutosignOptions,
+    pub(crate) open_mode: bool,
+    pub(crate) max_minions: usize,
+    pub(crate) auth_events: bool,
+    pub(crate) auth_events_autosign_grains: Vec<String>,
+    pub(crate) minimum_auth_version: u32,
+    pub(crate) request_server_ttl_s: i64,
+    pub(crate) require_minion_sign_messages: bool,
+    pub(crate) drop_messages_signature_fail: bool,
+    pub(crate) allow_minion_key_revoke: bool,
+    pub(crate) ping_on_rotate: bool,
+    // Rights of local users.
+    pub(crate) publisher_acl: Map,
+    pub(crate) publisher_acl_blacklist: Map,
+    pub(crate) client_acl_verify: bool,
+    pub(crate) sudo_acl: bool,
+    // What is kept.
+    pub(crate) hash_type: HashType,
+    pub(crate) unique_jid: bool,
+    pub(crate) stores_returns: bool,
+    pub(crate) stores_endtime: bool,
+    pub(crate) keep_jobs: Duration,
+    pub(crate) keeps_data: bool,
+    pub(crate) keeps_mine: bool,
+    pub(crate) data_cache_events: bool,
+    pub(crate) loop_interval: Duration,
+    // Files.
+    pub(crate) roots: RootsOptions,
+    pub(crate) inbox: InboxOptions,
+}
+
+impl Settings {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// When a value has the right type and still cannot be used.
+    pub(crate) fn from_config(config: &MasterConfig) -> Result<Self, StartError> {
+        let running_user = User::current().map_or_else(|_| "root".to_owned(), |user| user.name);
+        let opts = config.opts();
+        let flag = |name: &str| opts.get(name).is_some_and(Value::is_true);
+        Ok(Self {
+            id: config
+                .id
+                .clone()
+                .unwrap_or_else(|| "localhost_master".to_owned()),
+            user: config.user.clone().unwrap_or_else(|| running_user.clone()),
+            running_user,
+            master_id: config.master_id.clone(),
+            cachedir: config.cachedir.clone(),
+            sock_dir: config.sock_dir.clone(),
+            pki_dir: config.pki_dir.clone(),
+            interface: config.interface.clone(),
+            ret_port: config.ret_port.0,
+            publish_port: config.publish_port.0,
+            ipv6: config.ipv6.unwrap_or(false),
+            backlog: clamped_i32(config.zmq_backlog),
+            pub_hwm: clamped_i32(config.pub_hwm),
+            keep_alive: keep_alive(config),
+            zmq_filtering: config.zmq_filtering,
+            order_masters: config.order_masters,
+            framing: Framing::Bare,
+            event_bytes_max: clamped(config.max_event_size),
+            worker_threads: clamped(config.worker_threads),
+            keysize: u32::try_from(config.keysize).map_err(|_| StartError::Option {
+                option: "keysize",
+                why: "no key is that large".to_owned(),
+            })?,
+            key_pass: config.key_pass.clone().map(Secret::new),
+            signing_key_pass: config.signing_key_pass.clone().map(Secret::new),
+            key_signing: key_signing(config),
+            publish_signing: publish_signing(config)?,
+            publish_session_s: config.publish_session,
+            autosign: autosign(config),
+            open_mode: config.open_mode,
+            max_minions: clamped(config.max_minions),
+            auth_events: config.auth_events,
+            auth_events_autosign_grains: texts(opts.get("auth_events_autosign_grains")),
+            minimum_auth_version: u32::try_from(config.minimum_auth_version).unwrap_or(u32::MAX),
+            request_server_ttl_s: i64::try_from(config.request_server_ttl).unwrap_or(i64::MAX),
+            require_minion_sign_messages: config.require_minion_sign_messages,
+            drop_messages_signature_fail: config.drop_messages_signature_fail,
+            allow_minion_key_revoke: config.allow_minion_key_revoke,
+            ping_on_rotate: config.ping_on_rotate,
+            publisher_acl: config.publisher_acl.clone(),
+            publisher_acl_blacklist: config.publisher_acl_blacklist.clone(),
+            client_acl_verify: config.client_acl_verify,
+            sudo_acl: config.sudo_acl,
+            hash_type: hash_type(config)?,
+            unique_jid: config.unique_jid,
+            stores_returns: config.job_cache && config.ext_job_cache.is_empty(),
+            stores_endtime: config.job_cache_store_endtime,
+            keep_jobs: Duration::from_secs(config.keep_jobs_seconds),
+            keeps_data: config.minion_data_cache,
+            keeps_mine: config.minion_data_cache || flag("enforce_mine_cache"),
+            data_cache_events: config.minion_data_cache_events,
+            loop_interval: config.loop_interval.duration().max(LOOP_INTERVAL_MIN),
+            roots: roots(config)?,
+            inbox: InboxOptions {
+                on: config.file_recv,
+                bytes_max: config.file_recv_max_size.saturating_mul(1024 * 1024),
+                ..InboxOptions::new(&config.cachedir)
+            },
+        })
+    }
+
+    /// Where sessions are kept.
+    pub(crate) fn sessions_dir(&self) -> PathBuf {
+        self.cachedir.join("sessions")
+    }
+
+    /// Where it is noted which minion published which job.
+    pub(crate) fn publish_auth_dir(&self) -> PathBuf {
+        self.cachedir.join("publish_auth")
+    }
+
+    /// The job id with the process id behind it, where `unique_jid` asks for
+    /// it.
+    pub(crate) fn mark_jid(&self, jid: Jid) -> Jid {
+        if !self.unique_jid {
+            return jid;
+        }
+        Jid::parse(format!("{jid}_{}", std::process::id())).unwrap_or(jid)
+    }
+
+    /// How the master's keys are found or made.
+    pub(crate) fn master_key_options(&self) -> MasterKeyOptions<'_> {
+        MasterKeyOptions {
+            id: &self.id,
+            passphrase: self.key_pass.as_ref(),
+            bits: self.keysize,
+            signing: match &self.key_signing {
+                KeySigning::Off => MasterSigning::None,
+                KeySigning::Key(name) => MasterSigning::Key {
+                    name,
+                    passphrase: self.signing_key_pass.as_ref(),
+                },
+                KeySigning::Stored(file_name) => MasterSigning::Stored {
+                    file_name: file_name.as_deref(),
+                },
+            },
+        }
+    }
+}
+
+/// The housekeeping does not run more often than this.
+const LOOP_INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+fn clamped(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn clamped_i32(number: u64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+fn keep_alive(config: &MasterConfig) -> KeepAlive {
+    let whole = |number: i64| i32::try_from(number).unwrap_or(-1);
+    KeepAlive {
+        on: config.tcp_keepalive,
+        idle_s: i32::try_from(config.tcp_keepalive_idle.duration().as_secs()).unwrap_or(-1),
+        count: whole(config.tcp_keepalive_cnt),
+        interval_s: whole(config.tcp_keepalive_intvl),
+    }
+}
+
+fn key_signing(config: &MasterConfig) -> KeySigning {
+    if !config.master_sign_pubkey {
+        KeySigning::Off
+    } else if config.master_use_pubkey_signature {
+        KeySigning::Stored(config.master_pubkey_signature.clone())
+    } else {
+        KeySigning::Key(config.master_sign_key_name.clone())
+    }
+}
+
+fn publish_signing(config: &MasterConfig) -> Result<Option<SigAlgo>, StartError> {
+    if !config.sign_pub_messages {
+        return Ok(None);
+    }
+    SigAlgo::parse(&config.publish_signing_algorithm)
+        .map(Some)
+        .map_err(|error| StartError::Option {
+            option: "publish_signing_algorithm",
+            why: error.to_string(),
+        })
+}
+
+fn hash_type(config: &MasterConfig) -> Result<HashType, StartError> {
+    HashType::parse(&config.hash_type.0).map_err(|error| StartError::Option {
+        option: "hash_type",
+        why: error.to_string(),
+    })
+}
+
+fn autosign(config: &MasterConfig) -> AutosignOptions {
+    const MINUTE_S: u64 = 60;
+    let lifetime = config.autosign_timeout.saturating_mul(MINUTE_S);
+    AutosignOptions {
+        auto_accept: config.auto_accept,
+        autosign_file: config.autosign_file.clone(),
+        autoreject_file: config.autoreject_file.clone(),
+        autosign_grains_dir: config.autosign_grains_dir.clone(),
+        stub_lifetime: (lifetime > 0).then(|| Duration::from_secs(lifetime)),
+        permissive_pki_access: config.permissive_pki_access,
+    }
+}
+
+fn roots(config: &MasterConfig) -> Result<RootsOptions, StartError> {
+    Ok(RootsOptions {
+        file_roots: config
+            .file_roots
+            .iter()
+            .map(|(env, dirs)| (env.clone(), dirs.clone()))
+            .collect(),
+        hash_type: hash_type(config)?,
+        buffer_bytes: clamped(config.file_buffer_size),
+        follow_symlinks: config.fileserver_followsymlinks,
+        ignore_symlinks: config.fileserver_ignoresymlinks,
+        ignore_regex: config.file_ignore_regex.0.clone(),
+        ignore_glob: config.file_ignore_glob.0.clone(),
+    })
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    value
+        .and_then(Value::as_list)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}

@@ -379,6 +379,56 @@ fn a_return_that_comes_twice_is_kept_once() -> Result<()> {
 }
 
 #[test]
+fn a_session_ends_with_its_key() -> Result<()> {
+    let target = Target::start()?;
+    target.check_serves()?;
+    target.master.key(&["-y", "-d", "honest"])?.ok()?;
+    let (request, _) = target
+        .honest
+        .request(&target.session, &[("cmd", Item::from("_file_envs"))]);
+    target.check_refused("a request of a deleted minion", &request, "bad load")
+}
+
+#[test]
+fn a_minion_does_not_speak_for_the_master() -> Result<()> {
+    let target = Target::start()?;
+    let event = |tag: &str| {
+        let data = Item::map([("id", Item::from("honest")), ("forged", Item::from(true))]);
+        Item::map([("tag", Item::from(tag)), ("data", data)])
+    };
+    let forged = [
+        "salt/key",
+        "salt/job/20260101000000000000/new",
+        "salt/run/x/ret",
+        "salt/wheel/x/new",
+    ];
+    let mut events: Vec<Item> = forged.iter().map(|tag| event(tag)).collect();
+    events.push(event("my/own/tag"));
+    let load = [
+        ("cmd", Item::from("_minion_event")),
+        ("pretag", Item::Nil),
+        ("events", Item::List(events)),
+    ];
+    target
+        .honest
+        .ask(&mut target.master.connect()?, &target.session, &load)?;
+    let heard = target.master.events()?;
+    heard.wait("the harmless event", SHORT, |event| {
+        event.tag == "my/own/tag"
+    })?;
+    let through: Vec<_> = heard
+        .events()
+        .into_iter()
+        .filter(|event| forged.contains(&event.tag.as_str()) && event.data["forged"] == true)
+        .collect();
+    ensure!(
+        through.is_empty(),
+        "forged events came through: {through:?}"
+    );
+    Ok(())
+}
+
+#[test]
 fn commands_without_the_key_of_the_master_are_refused() -> Result<()> {
     let target = Target::start()?;
     let publish = |key: &str| {

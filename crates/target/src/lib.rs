@@ -7,10 +7,17 @@
 //! Invariant: a pattern from a request never panics and never runs without a
 //! bound, whatever it says.
 
+mod compound;
+pub mod data;
 pub mod error;
 pub mod glob;
+pub mod ipcidr;
 pub mod limits;
 pub mod list;
+pub mod nodegroup;
 pub mod pcre;
+mod python;
+mod target;
 
 pub use error::TargetError;
+pub use target::{DEFAULT_DELIMITER, Reading, Subject, Target};

@@ -8,6 +8,7 @@
 //! [`REGEX_BYTES_MAX`].
 
 mod class;
+mod group;
 mod translate;
 
 use fancy_regex::RegexBuilder;

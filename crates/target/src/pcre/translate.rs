@@ -33,8 +33,8 @@ pub(super) fn to_engine(pattern: &str) -> Result<String, TargetError> {
 
 /// The characters of a pattern with their byte offsets.
 pub(super) struct Cursor<'p> {
-    text: &'p str,
-    at: usize,
+    pub(super) text: &'p str,
+    pub(super) at: usize,
 }
 
 impl<'p> Cursor<'p> {
@@ -66,7 +66,7 @@ impl<'p> Cursor<'p> {
     }
 
     /// Takes what comes before `end`, and `end` itself.
-    fn until(&mut self, end: char) -> Option<&'p str> {
+    pub(super) fn until(&mut self, end: char) -> Option<&'p str> {
         let (before, _) = self.rest().split_once(end)?;
         self.at += before.len() + end.len_utf8();
         Some(before)
@@ -87,37 +87,37 @@ impl<'p> Cursor<'p> {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Flags {
-    multi_line: bool,
-    verbose: bool,
+pub(super) struct Flags {
+    pub(super) multi_line: bool,
+    pub(super) verbose: bool,
 }
 
-struct Group {
-    name: Option<String>,
-    closed: bool,
+pub(super) struct Group {
+    pub(super) name: Option<String>,
+    pub(super) closed: bool,
 }
 
-struct Open {
-    at: usize,
-    flags: Flags,
-    number: Option<usize>,
+pub(super) struct Open {
+    pub(super) at: usize,
+    pub(super) flags: Flags,
+    pub(super) number: Option<usize>,
 }
 
 /// What a quantifier would repeat.
 #[derive(Clone, Copy, PartialEq)]
-enum Last {
+pub(super) enum Last {
     Nothing,
     Item,
     Repeat,
 }
 
-struct Translator<'p> {
-    input: Cursor<'p>,
-    out: String,
-    flags: Flags,
-    groups: Vec<Group>,
-    open: Vec<Open>,
-    last: Last,
+pub(super) struct Translator<'p> {
+    pub(super) input: Cursor<'p>,
+    pub(super) out: String,
+    pub(super) flags: Flags,
+    pub(super) groups: Vec<Group>,
+    pub(super) open: Vec<Open>,
+    pub(super) last: Last,
 }
 
 impl Translator<'_> {
@@ -154,7 +154,7 @@ impl Translator<'_> {
         self.last = Last::Item;
     }
 
-    fn assertion(&mut self, text: &str) {
+    pub(super) fn assertion(&mut self, text: &str) {
         self.out.push_str(text);
         self.last = Last::Nothing;
     }
@@ -253,7 +253,7 @@ impl Translator<'_> {
         self.reference(at, number)
     }
 
-    fn reference(&mut self, at: usize, number: usize) -> Result<(), TargetError> {
+    pub(super) fn reference(&mut self, at: usize, number: usize) -> Result<(), TargetError> {
         match number.checked_sub(1).and_then(|at| self.groups.get(at)) {
             Some(group) if group.closed => {
                 self.item(&format!("(?:\\{number})"));
@@ -277,176 +277,6 @@ impl Translator<'_> {
         self.flags = open.flags;
         self.item(")");
         Ok(())
-    }
-
-    fn group(&mut self, at: usize) -> Result<(), TargetError> {
-        if !self.input.eat("?") {
-            return self.capture(at, None);
-        }
-        for opening in [":", "=", "!", "<=", "<!", ">"] {
-            if self.input.eat(opening) {
-                self.open(at, None, &format!("(?{opening}"));
-                return Ok(());
-            }
-        }
-        let name_at = self.input.at + 2;
-        if self.input.eat("P<") {
-            let name = self.input.until('>');
-            let name = self.checked_name(name_at, name)?;
-            if self
-                .groups
-                .iter()
-                .any(|group| group.name.as_ref() == Some(&name))
-            {
-                let message = format!("redefinition of group name '{name}'");
-                return Err(TargetError::new(name_at, message));
-            }
-            return self.capture(at, Some(name));
-        }
-        if self.input.eat("P=") {
-            let name = self.input.until(')');
-            let name = self.checked_name(name_at, name)?;
-            let number = self.named(name_at, &name)?;
-            return self.reference(name_at, number);
-        }
-        if self.input.eat("#") {
-            return match self.input.until(')') {
-                Some(_) => Ok(()),
-                None => Err(TargetError::new(at, "missing ), unterminated comment")),
-            };
-        }
-        if self.input.eat("(") {
-            return self.conditional(at);
-        }
-        self.scoped_flags(at)
-    }
-
-    fn open(&mut self, at: usize, number: Option<usize>, text: &str) {
-        self.open.push(Open {
-            at,
-            flags: self.flags,
-            number,
-        });
-        self.assertion(text);
-    }
-
-    fn capture(&mut self, at: usize, name: Option<String>) -> Result<(), TargetError> {
-        let number = self.groups.len();
-        self.groups.push(Group {
-            name,
-            closed: false,
-        });
-        self.open(at, Some(number), "(");
-        Ok(())
-    }
-
-    fn checked_name(&self, at: usize, name: Option<&str>) -> Result<String, TargetError> {
-        let name = name.ok_or_else(|| TargetError::new(at, "unterminated group name"))?;
-        let start = |c: char| c == '_' || c.is_alphabetic();
-        let good = name.starts_with(start) && name.chars().all(|c| start(c) || c.is_alphanumeric());
-        if good {
-            Ok(name.to_owned())
-        } else {
-            let message = format!("bad character in group name '{name}'");
-            Err(TargetError::new(at, message))
-        }
-    }
-
-    fn named(&self, at: usize, name: &str) -> Result<usize, TargetError> {
-        self.groups
-            .iter()
-            .position(|group| group.name.as_deref() == Some(name))
-            .map(|index| index + 1)
-            .ok_or_else(|| TargetError::new(at, format!("unknown group name '{name}'")))
-    }
-
-    /// `(?(1)yes|no)` and `(?(name)yes|no)`.
-    fn conditional(&mut self, at: usize) -> Result<(), TargetError> {
-        let name_at = self.input.at;
-        let name = self.input.until(')');
-        let number = match name.and_then(|name| name.parse::<usize>().ok()) {
-            Some(number) if number == 0 || number > self.groups.len() => {
-                let message = format!("invalid group reference {number}");
-                return Err(TargetError::new(name_at, message));
-            }
-            Some(number) => number,
-            None => {
-                let name = self.checked_name(name_at, name)?;
-                self.named(name_at, &name)?
-            }
-        };
-        self.open(at, None, &format!("(?({number})"));
-        Ok(())
-    }
-
-    /// `(?im)` at the very start of the pattern.
-    fn global_flags(&mut self) -> Result<(), TargetError> {
-        loop {
-            let rest = self.input.rest();
-            let Some(letters) = rest.strip_prefix("(?") else {
-                return Ok(());
-            };
-            let length = letters.bytes().take_while(u8::is_ascii_lowercase).count();
-            if length == 0 || !letters[length..].starts_with(')') {
-                return Ok(());
-            }
-            self.input.eat("(?");
-            let on = self.flag_letters(true)?;
-            self.input.eat(")");
-            if !on.is_empty() {
-                let _ = write!(self.out, "(?{on})");
-            }
-        }
-    }
-
-    /// `(?i:...)`, `(?-i:...)` and `(?i-m:...)`.
-    fn scoped_flags(&mut self, at: usize) -> Result<(), TargetError> {
-        let outer = self.flags;
-        let on = self.flag_letters(true)?;
-        let mut off = String::new();
-        if self.input.eat("-") {
-            off = self.flag_letters(false)?;
-        }
-        if self.input.rest().starts_with(')') {
-            let message = "global flags not at the start of the expression";
-            return Err(TargetError::new(at, message));
-        }
-        if !self.input.eat(":") {
-            return Err(TargetError::new(at, "unknown extension in a group"));
-        }
-        let text = match (on.is_empty(), off.is_empty()) {
-            (true, true) => "(?:".to_owned(),
-            (false, true) => format!("(?{on}:"),
-            (_, false) => format!("(?{on}-{off}:"),
-        };
-        let inner = std::mem::replace(&mut self.flags, outer);
-        self.open(at, None, &text);
-        self.flags = inner;
-        Ok(())
-    }
-
-    /// Takes flag letters, sets what concerns the translation and returns
-    /// those that concern the engine.
-    fn flag_letters(&mut self, on: bool) -> Result<String, TargetError> {
-        let mut kept = String::new();
-        while let Some(c) = self.input.peek().filter(char::is_ascii_alphabetic) {
-            match c {
-                'x' => self.flags.verbose = on,
-                'u' => {}
-                'm' => {
-                    self.flags.multi_line = on;
-                    kept.push(c);
-                }
-                'i' | 's' => kept.push(c),
-                'a' | 'L' => {
-                    let message = format!("the flag {c} of regular expressions is not supported");
-                    return Err(TargetError::new(self.input.at, message));
-                }
-                _ => return Err(TargetError::new(self.input.at, format!("unknown flag {c}"))),
-            }
-            self.input.next();
-        }
-        Ok(kept)
     }
 }
 

@@ -1,0 +1,186 @@
+//! Targets of every kind, read once and matched against many minions.
+//!
+//! Invariant: matching a target that has been read cannot fail. What cannot be
+//! told (a regular expression that takes too long, grains that are not known)
+//! does not match.
+
+use halite_proto::{Map, Value};
+
+use crate::compound::{self, Expression};
+use crate::data::{DataTarget, Pattern};
+use crate::glob::Glob;
+use crate::ipcidr::IpCidr;
+use crate::limits::EXPRESSION_BYTES_MAX;
+use crate::pcre::Pcre;
+use crate::{TargetError, list, nodegroup};
+
+/// What separates the parts of a grain or pillar target unless said otherwise.
+pub const DEFAULT_DELIMITER: &str = ":";
+
+/// A minion, as far as targets look at it.
+pub trait Subject {
+    /// Its id.
+    fn id(&self) -> &str;
+
+    /// Its grains, if they are known.
+    fn grains(&self) -> Option<&Map>;
+
+    /// Its pillar, if it is known.
+    fn pillar(&self) -> Option<&Map>;
+}
+
+/// What is needed besides the target to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// What separates the parts of a grain or pillar target.
+    pub delimiter: &'a str,
+    /// The configured node groups.
+    pub nodegroups: Option<&'a Map>,
+}
+
+impl Default for Reading<'_> {
+    fn default() -> Self {
+        Self {
+            delimiter: DEFAULT_DELIMITER,
+            nodegroups: None,
+        }
+    }
+}
+
+/// A target that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Glob(Glob),
+    Pcre(Pcre),
+    List(Vec<String>),
+    Grain(DataTarget),
+    Pillar(DataTarget),
+    IpCidr(IpCidr),
+    Compound(Expression),
+}
+
+impl Target {
+    /// Reads `tgt` as the kind `tgt_type`: `glob`, `pcre`, `list`, `grain`,
+    /// `grain_pcre`, `pillar`, `pillar_pcre`, `pillar_exact`, `ipcidr`,
+    /// `compound` or `compound_pillar_exact`.
+    ///
+    /// # Errors
+    /// When it cannot be understood or the kind is unknown; the offset is that
+    /// of the byte that is to blame.
+    pub fn parse(tgt: &Value, tgt_type: &str, delimiter: &str) -> Result<Self, TargetError> {
+        let reading = Reading {
+            delimiter,
+            nodegroups: None,
+        };
+        Self::parse_with(tgt, tgt_type, &reading)
+    }
+
+    /// Like [`Target::parse`], with node groups (`nodegroup` and `N@`).
+    ///
+    /// # Errors
+    /// As [`Target::parse`], and when a node group is missing or is part of
+    /// itself.
+    pub fn parse_with(
+        tgt: &Value,
+        tgt_type: &str,
+        reading: &Reading<'_>,
+    ) -> Result<Self, TargetError> {
+        let data = |pattern| DataTarget::parse(text(tgt, tgt_type)?, reading.delimiter, pattern);
+        Ok(Self(match tgt_type {
+            "glob" => Kind::Glob(Glob::new(text(tgt, tgt_type)?)),
+            "pcre" => Kind::Pcre(Pcre::new(text(tgt, tgt_type)?)?),
+            "list" => match tgt {
+                Value::Str(_) | Value::List(_) => {
+                    Kind::List(list::ids(tgt).into_iter().map(str::to_owned).collect())
+                }
+                other => return Err(wrong_type(other, tgt_type)),
+            },
+            "grain" => Kind::Grain(data(Pattern::Glob)?),
+            "grain_pcre" => Kind::Grain(data(Pattern::Pcre)?),
+            "pillar" => Kind::Pillar(data(Pattern::Glob)?),
+            "pillar_pcre" => Kind::Pillar(data(Pattern::Pcre)?),
+            "pillar_exact" => Kind::Pillar(data(Pattern::Exact)?),
+            "ipcidr" => Kind::IpCidr(IpCidr::parse(text(tgt, tgt_type)?)?),
+            "compound" => Kind::Compound(compound::parse(tgt, reading, false)?),
+            "compound_pillar_exact" => Kind::Compound(compound::parse(tgt, reading, true)?),
+            "nodegroup" => {
+                let none = Map::new();
+                let groups = reading.nodegroups.unwrap_or(&none);
+                let words = nodegroup::expand(text(tgt, tgt_type)?, groups)?;
+                let words = Value::List(words.into_iter().map(Value::Str).collect());
+                Kind::Compound(compound::parse(&words, reading, false).map_err(|error| {
+                    TargetError::new(0, format!("in the node group: {}", error.message))
+                })?)
+            }
+            "range" => {
+                let message = "range targets are not supported: they need a range server";
+                return Err(TargetError::new(0, message));
+            }
+            other => {
+                let message = format!("there is no target type {other:?}");
+                return Err(TargetError::new(0, message));
+            }
+        }))
+    }
+
+    /// Whether `subject` is meant.
+    pub fn matches(&self, subject: &dyn Subject) -> bool {
+        match &self.0 {
+            Kind::Glob(glob) => glob.matches(subject.id()),
+            Kind::Pcre(pcre) => pcre.matches_start(subject.id()).unwrap_or(false),
+            Kind::List(ids) => ids.iter().any(|id| id == subject.id()),
+            Kind::Grain(target) => subject.grains().is_some_and(|data| target.matches(data)),
+            Kind::Pillar(target) => subject.pillar().is_some_and(|data| target.matches(data)),
+            Kind::IpCidr(target) => subject.grains().is_some_and(|data| target.matches(data)),
+            Kind::Compound(expression) => expression.holds(&mut |target| target.matches(subject)),
+        }
+    }
+
+    /// The ids that are named one by one and not excluded with `not`: of these
+    /// a master can say that they are missing.
+    pub fn named_ids(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = Vec::new();
+        match &self.0 {
+            Kind::List(own) => ids.extend(own.iter().map(String::as_str)),
+            Kind::Compound(expression) => expression.visit(&mut |target, negated| {
+                if let (Kind::List(own), false) = (&target.0, negated) {
+                    ids.extend(own.iter().map(String::as_str));
+                }
+            }),
+            _ => {}
+        }
+        ids
+    }
+
+    /// Whether matching looks at more than ids.
+    pub fn needs_data(&self) -> bool {
+        match &self.0 {
+            Kind::Glob(_) | Kind::Pcre(_) | Kind::List(_) => false,
+            Kind::Grain(_) | Kind::Pillar(_) | Kind::IpCidr(_) => true,
+            Kind::Compound(expression) => {
+                let mut needs = false;
+                expression.visit(&mut |target, _| needs |= target.needs_data());
+                needs
+            }
+        }
+    }
+}
+
+fn text<'t>(tgt: &'t Value, tgt_type: &str) -> Result<&'t str, TargetError> {
+    match tgt.as_str() {
+        Some(text) if text.len() <= EXPRESSION_BYTES_MAX => Ok(text),
+        Some(_) => {
+            let message = format!("a target has at most {EXPRESSION_BYTES_MAX} bytes");
+            Err(TargetError::new(0, message))
+        }
+        None => Err(wrong_type(tgt, tgt_type)),
+    }
+}
+
+fn wrong_type(tgt: &Value, tgt_type: &str) -> TargetError {
+    let found = tgt.type_name();
+    TargetError::new(0, format!("a {tgt_type} target cannot be a {found}"))
+}

@@ -8,4 +8,6 @@
 pub mod msgpack;
 #[cfg(feature = "wire")]
 pub mod stand_in;
+#[cfg(feature = "wire")]
+pub mod stand_in_master;
 pub mod zmtp;

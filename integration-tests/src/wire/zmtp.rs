@@ -29,12 +29,17 @@ impl Connection {
     pub fn open(peer: SocketAddr, socket_type: &str, deadline: Duration) -> Result<Self> {
         let stream = TcpStream::connect_timeout(&peer, deadline)
             .with_context(|| format!("no connection to {peer}"))?;
+        Self::accept(stream, socket_type, deadline)
+            .with_context(|| format!("no greeting from {peer}"))
+    }
+
+    /// Greets over a connection that somebody has made.
+    pub fn accept(stream: TcpStream, socket_type: &str, deadline: Duration) -> Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(deadline))?;
         stream.set_write_timeout(Some(deadline))?;
         let mut this = Self { stream, deadline };
-        this.greet(socket_type)
-            .with_context(|| format!("no greeting from {peer}"))?;
+        this.greet(socket_type)?;
         Ok(this)
     }
 
@@ -73,8 +78,16 @@ impl Connection {
 
     /// Sends a request without waiting (REQ).
     pub fn send_request(&mut self, payload: &[u8]) -> Result<()> {
-        self.write_frame(MORE, &[])?;
-        self.write_frame(0, payload)
+        self.send(&[b"", payload])
+    }
+
+    /// Sends the frames of one message.
+    pub fn send(&mut self, frames: &[&[u8]]) -> Result<()> {
+        for (number, frame) in frames.iter().enumerate() {
+            let flags = if number + 1 < frames.len() { MORE } else { 0 };
+            self.write_frame(flags, frame)?;
+        }
+        Ok(())
     }
 
     /// Subscribes to everything that begins with `topic` (SUB).

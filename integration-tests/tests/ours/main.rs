@@ -1,6 +1,7 @@
 //! Our programs among themselves.
 
 mod bad_input;
+mod bad_publications;
 mod daemons;
 mod main_job;
 mod screens;

@@ -23,6 +23,6 @@ pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use minion_id::HostNames;
 pub use setting::{
-    AnyValue, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany, Port,
-    PortSetting, Seconds, Transport,
+    AnyValue, BusFraming, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany,
+    Port, PortSetting, Seconds, Transport,
 };

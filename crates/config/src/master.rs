@@ -8,7 +8,7 @@ use halite_proto::{Map, Value};
 use crate::minion_id::HostNames;
 use crate::options::options;
 use crate::setting::{
-    AnyValue, Count, HashName, IpcMode, LevelName, OneOrMany, Port, Seconds, Transport,
+    AnyValue, BusFraming, Count, HashName, IpcMode, LevelName, OneOrMany, Port, Seconds, Transport,
 };
 
 options! {
@@ -37,6 +37,8 @@ options! {
         cachedir: PathBuf = "/var/cache/salt/master".into(),
         /// Sockets of the local event bus.
         sock_dir: PathBuf = "/var/run/salt/master".into(),
+        /// How local programs get events; not an option of Salt's.
+        event_bus_framing: BusFraming = BusFraming::Auto,
         /// Unix sockets or loopback TCP.
         ipc_mode: IpcMode = IpcMode::Ipc,
         /// TCP port of the local bus to subscribe at.

@@ -111,6 +111,19 @@ words! {
 }
 
 words! {
+    /// `event_bus_framing`, an option of our own.
+    BusFraming {
+        /// What the program at the other end wants, as far as can be told.
+        Auto = "auto",
+        /// As 3007 and later.
+        Bare = "bare",
+        /// As 3006, each event's length in front.
+        Prefixed = "prefixed",
+    }
+    "auto, bare (Salt 3007 and later) or prefixed (Salt 3006)"
+}
+
+words! {
     /// `transport`.
     Transport {
         /// ZeroMQ.

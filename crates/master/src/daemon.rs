@@ -199,7 +199,10 @@ impl Bound {
         let bus = EventBus::bind(
             &socket(EVENTS_OUT),
             &socket(EVENTS_IN),
-            BusOptions::master(settings.framing),
+            BusOptions {
+                framing_of: settings.framing_of,
+                ..BusOptions::master(settings.framing)
+            },
         )
         .map_err(listen("local programs on the event bus"))?;
         let marks = Marks::make(&settings.sock_dir);
@@ -225,23 +228,35 @@ fn tcp_text(interface: &str, port: u16) -> String {
     }
 }
 
+/// Directories below `cachedir` that programs of Salt expect to be there.
+const CACHE_DIRS: [&str; 5] = ["jobs", "proc", "queues", "syndics", "tokens"];
+
+/// Directory below `pki_dir` for approvals by name.
+const AUTOSIGN_DIR: &str = "minions_autosign";
+
 fn make_dirs(settings: &Settings) -> Result<(), StartError> {
-    let make = |what, dir: &Path| {
-        files::ensure_private_dir(dir, None).map_err(|source| StartError::File { what, source })
-    };
-    let plain = |what, dir: &Path| {
-        fs::create_dir_all(dir).map_err(|source| StartError::File {
-            what,
-            source: files::FileError::MakeDir {
-                path: dir.to_owned(),
-                source,
-            },
-        })
-    };
-    plain("the cache directory", &settings.cachedir)?;
-    plain("the job cache", &settings.cachedir.join("jobs"))?;
-    plain("the socket directory", &settings.sock_dir)?;
-    make("the sessions", &settings.sessions_dir())
+    // An admin's choice of modes for these two stays.
+    make_dir("the cache directory", &settings.cachedir)?;
+    make_dir("the socket directory", &settings.sock_dir)?;
+    let in_cache = CACHE_DIRS.iter().map(|name| settings.cachedir.join(name));
+    let private = in_cache.chain([settings.sessions_dir(), settings.pki_dir.join(AUTOSIGN_DIR)]);
+    for dir in private {
+        files::ensure_private_dir(&dir, None).map_err(|source| StartError::File {
+            what: "the master's directories",
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+fn make_dir(what: &'static str, dir: &Path) -> Result<(), StartError> {
+    fs::create_dir_all(dir).map_err(|source| StartError::File {
+        what,
+        source: files::FileError::MakeDir {
+            path: dir.to_owned(),
+            source,
+        },
+    })
 }
 
 fn assemble(

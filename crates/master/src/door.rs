@@ -145,7 +145,10 @@ pub(crate) const EMPTY_MAP: u8 = 0x80;
 fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     let Admitted { caller, seal, load } = admitted;
     let handled = match Request::from_map(load) {
-        Ok(request) => handlers::handle(master, &caller, request),
+        Ok(request) => {
+            tracing::debug!(minion = %caller.id, "{}", request.command.cmd());
+            handlers::handle(master, &caller, request)
+        }
         Err(error) => {
             tracing::warn!(minion = %caller.id, "a request cannot be handled: {}", chain(&error));
             master.complain(Cause::Failed, Some(&caller.id));

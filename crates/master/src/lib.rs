@@ -14,6 +14,7 @@ mod clock;
 mod connected;
 pub mod core;
 mod daemon;
+mod dialect;
 mod door;
 mod error;
 mod handlers;

@@ -226,6 +226,10 @@ impl Minions for Master {
     fn keeps_data(&self) -> bool {
         self.settings.keeps_data
     }
+
+    fn nodegroups(&self) -> Option<&Map> {
+        self.opts.get("nodegroups").and_then(Value::as_map)
+    }
 }
 
 impl Master {

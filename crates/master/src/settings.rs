@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use halite_config::MasterConfig;
+use halite_config::{BusFraming, MasterConfig};
 use halite_crypto::{HashType, Secret, SigAlgo};
 use halite_fileserver::{InboxOptions, RootsOptions};
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
@@ -15,6 +15,7 @@ use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
 use halite_transport::zeromq::KeepAlive;
 
+use crate::dialect::framing_of;
 use crate::error::StartError;
 
 /// How the master's public key is signed for minions.
@@ -49,6 +50,7 @@ pub(crate) struct Settings {
     pub(crate) zmq_filtering: bool,
     pub(crate) order_masters: bool,
     pub(crate) framing: Framing,
+    pub(crate) framing_of: Option<fn(u32) -> Option<Framing>>,
     pub(crate) event_bytes_max: usize,
     pub(crate) worker_threads: usize,
     // Keys and sign-ins.
@@ -118,7 +120,14 @@ impl Settings {
             keep_alive: keep_alive(config),
             zmq_filtering: config.zmq_filtering,
             order_masters: config.order_masters,
-            framing: Framing::Bare,
+            framing: match config.event_bus_framing {
+                BusFraming::Prefixed => Framing::Prefixed,
+                BusFraming::Auto | BusFraming::Bare => Framing::Bare,
+            },
+            framing_of: match config.event_bus_framing {
+                BusFraming::Auto => Some(framing_of),
+                BusFraming::Bare | BusFraming::Prefixed => None,
+            },
             event_bytes_max: clamped(config.max_event_size),
             worker_threads: clamped(config.worker_threads),
             keysize: u32::try_from(config.keysize).map_err(|_| StartError::Option {

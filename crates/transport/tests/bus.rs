@@ -242,3 +242,31 @@ async fn a_bus_works_over_loopback_tcp_and_without_sockets() {
     bus.close().await;
     assert!(local.recv().await.is_none());
 }
+
+#[tokio::test]
+async fn each_subscriber_gets_the_framing_that_its_process_wants() {
+    fn prefixed_for_me(pid: u32) -> Option<Framing> {
+        (pid == std::process::id()).then_some(Framing::Prefixed)
+    }
+    let bus = bus_with(BusOptions {
+        framing_of: Some(prefixed_for_me),
+        ..BusOptions::master(Framing::Bare)
+    });
+    let mut stream = UnixStream::connect(bus.publish.path().unwrap())
+        .await
+        .unwrap();
+    let mut length = [0; 4];
+    loop {
+        bus.bus.fire(&event("probe", b"\x80"));
+        let read = timeout(Duration::from_millis(20), stream.read_exact(&mut length)).await;
+        if read.is_ok() {
+            break;
+        }
+    }
+    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+    timeout(SOON, stream.read_exact(&mut frame))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(frame[0], 0x82);
+}

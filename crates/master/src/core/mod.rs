@@ -12,6 +12,5 @@ pub mod presence;
 pub mod replay;
 pub mod returns;
 pub mod tags;
-pub mod target_stub;
 pub mod targets;
 pub mod text;

@@ -6,9 +6,8 @@
 
 use std::cell::OnceCell;
 
-use super::target_stub::{Subject, Target};
 use halite_proto::{Map, MinionId, Value};
-use halite_target::{TargetError, glob, list};
+use halite_target::{Reading, Subject, Target, TargetError, glob};
 
 /// What the master knows of its minions.
 pub trait Minions {
@@ -23,6 +22,9 @@ pub trait Minions {
 
     /// Whether grains and pillar are kept at all (`minion_data_cache`).
     fn keeps_data(&self) -> bool;
+
+    /// The node groups of the configuration.
+    fn nodegroups(&self) -> Option<&Map>;
 }
 
 /// A target as it is asked for.
@@ -36,20 +38,15 @@ pub struct Asked<'a> {
     pub delimiter: &'a str,
 }
 
-impl Asked<'_> {
-    /// Whether ids alone decide, so that the prediction is exact.
-    pub fn is_by_id(&self) -> bool {
-        matches!(self.tgt_type, "glob" | "pcre" | "list")
-    }
-}
-
 /// Whom a target means.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
     /// Accepted minions, sorted.
     pub minions: Vec<MinionId>,
-    /// Listed ids that are not accepted.
+    /// Ids that are named one by one and not accepted.
     pub missing: Vec<String>,
+    /// Whether grains or pillar decide: then the minions may know better.
+    pub by_data: bool,
 }
 
 /// Resolves a target.
@@ -57,53 +54,47 @@ pub struct Resolved {
 /// # Errors
 /// When the target cannot be understood.
 pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, TargetError> {
-    let accepted = minions.accepted();
-    match (asked.tgt_type, asked.tgt) {
-        ("glob", Value::Str(globs)) => Ok(by_globs(globs, accepted)),
-        ("list", ids) => Ok(by_list(ids, &accepted)),
-        _ => by_target(asked, accepted, minions),
+    let mut accepted = minions.accepted();
+    if let ("glob", Value::Str(globs)) = (asked.tgt_type, asked.tgt) {
+        retain_by_globs(globs, &mut accepted);
+        return Ok(Resolved {
+            minions: accepted,
+            ..Resolved::default()
+        });
     }
+    let reading = Reading {
+        delimiter: asked.delimiter,
+        nodegroups: minions.nodegroups(),
+    };
+    let target = Target::parse_with(asked.tgt, asked.tgt_type, &reading)?;
+    let by_data = target.needs_data();
+    let named = target.named_ids().into_iter();
+    let missing = named
+        .filter(|id| {
+            accepted
+                .binary_search_by(|known| known.as_str().cmp(id))
+                .is_err()
+        })
+        .map(str::to_owned)
+        .collect();
+    // Without data, everybody might be meant by it.
+    if minions.keeps_data() || !by_data {
+        accepted.retain(|id| target.matches(&Known::new(id, minions)));
+    }
+    Ok(Resolved {
+        minions: accepted,
+        missing,
+        by_data,
+    })
 }
 
 /// Commas separate several globs here, other than on minions.
-fn by_globs(globs: &str, mut accepted: Vec<MinionId>) -> Resolved {
+fn retain_by_globs(globs: &str, accepted: &mut Vec<MinionId>) {
     accepted.retain(|id| {
         globs
             .split(',')
             .any(|pattern| glob::fnmatch(pattern, id.as_str()))
     });
-    Resolved {
-        minions: accepted,
-        missing: Vec::new(),
-    }
-}
-
-fn by_list(ids: &Value, accepted: &[MinionId]) -> Resolved {
-    let mut resolved = Resolved::default();
-    for id in list::ids(ids) {
-        match accepted.binary_search_by(|known| known.as_str().cmp(id)) {
-            Ok(at) => resolved.minions.push(accepted[at].clone()),
-            Err(_) => resolved.missing.push(id.to_owned()),
-        }
-    }
-    resolved.minions.sort_unstable();
-    resolved.minions.dedup();
-    resolved
-}
-
-fn by_target(
-    asked: Asked<'_>,
-    mut accepted: Vec<MinionId>,
-    minions: &dyn Minions,
-) -> Result<Resolved, TargetError> {
-    let target = Target::parse(asked.tgt, asked.tgt_type, asked.delimiter)?;
-    if minions.keeps_data() || asked.is_by_id() {
-        accepted.retain(|id| target.matches(&Known::new(id, minions)));
-    }
-    Ok(Resolved {
-        minions: accepted,
-        missing: Vec::new(),
-    })
 }
 
 /// A minion with what is known of it, read when the target asks for it.
@@ -149,6 +140,7 @@ mod tests {
 
     struct Fleet {
         keeps_data: bool,
+        groups: Map,
     }
 
     impl Minions for Fleet {
@@ -174,6 +166,17 @@ mod tests {
         fn keeps_data(&self) -> bool {
             self.keeps_data
         }
+
+        fn nodegroups(&self) -> Option<&Map> {
+            Some(&self.groups)
+        }
+    }
+
+    fn fleet(keeps_data: bool) -> Fleet {
+        Fleet {
+            keeps_data,
+            groups: Map::from([("all_web", "web*")]),
+        }
     }
 
     #[track_caller]
@@ -184,7 +187,7 @@ mod tests {
                 tgt_type,
                 delimiter: ":",
             },
-            &Fleet { keeps_data: true },
+            &fleet(true),
         )
         .unwrap();
         let ids: Vec<_> = resolved.minions.iter().map(MinionId::as_str).collect();
@@ -210,6 +213,14 @@ mod tests {
         check("os:Debian", "grain", &["web1"], &[]);
         check("os:*", "grain", &["db1", "web1"], &[]);
         check("G@os:Alpine or web2", "compound", &["db1", "web2"], &[]);
+        check(
+            "L@web1,gone and not G@os:Alpine",
+            "compound",
+            &["web1"],
+            &["gone"],
+        );
+        check("all_web", "nodegroup", &["web1", "web2"], &[]);
+        check("N@all_web and not web2", "compound", &["web1"], &[]);
     }
 
     #[test]
@@ -220,7 +231,7 @@ mod tests {
                 tgt_type: "grain",
                 delimiter: ":",
             },
-            &Fleet { keeps_data: false },
+            &fleet(false),
         )
         .unwrap();
         assert_eq!(resolved.minions.len(), 3);
@@ -233,7 +244,6 @@ mod tests {
             tgt_type,
             delimiter: ":",
         };
-        let fleet = Fleet { keeps_data: true };
-        assert!(resolve(asked("no such type"), &fleet).is_err());
+        assert!(resolve(asked("no such type"), &fleet(true)).is_err());
     }
 }

@@ -122,7 +122,7 @@ fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judg
         return None;
     };
     Some(Judged {
-        restricted: allowed == Allowed::OnlyResolved && !asked.is_by_id(),
+        restricted: allowed == Allowed::OnlyResolved && resolved.by_data,
         request,
         resolved,
     })

@@ -37,7 +37,7 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
     };
     let restricted = match allowed(master, request, &rights, &resolved) {
         Some(Allowed::Anywhere) => false,
-        Some(Allowed::OnlyResolved) => !jobs::asked(request).is_by_id(),
+        Some(Allowed::OnlyResolved) => resolved.by_data,
         None => {
             tracing::warn!(
                 user,

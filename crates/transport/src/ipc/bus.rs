@@ -21,6 +21,9 @@ use crate::{BindError, Counters, Endpoint, limits};
 pub struct BusOptions {
     /// How events are framed for connected subscribers.
     pub framing: Framing,
+    /// How the program with this process id wants its events framed, where
+    /// that can be told; all others get `framing`.
+    pub framing_of: Option<fn(u32) -> Option<Framing>>,
     /// Mode of the socket file to subscribe at.
     pub publish_mode: u32,
     /// Mode of the socket file to send events to.
@@ -49,6 +52,7 @@ impl BusOptions {
     pub fn minion(framing: Framing) -> Self {
         Self {
             framing,
+            framing_of: None,
             publish_mode: 0o600,
             pull_mode: 0o600,
             events_max: limits::BUS_EVENTS_MAX,
@@ -188,7 +192,7 @@ impl Hub {
     }
 
     pub(super) fn fire(&self, event: &[u8]) {
-        let Some(event) = BusEvent::new(event, self.options.framing) else {
+        let Some(event) = BusEvent::new(event) else {
             self.counters.add(Count::malformed);
             return;
         };

@@ -3,15 +3,15 @@
 use std::io;
 use std::sync::Arc;
 
-use halite_proto::stream::FrameReader;
+use halite_proto::stream::{FrameReader, Framing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::bus::Hub;
+use super::bus::{BusOptions, Hub};
 use super::queue::{Overflow, Queue};
-use super::stream::{Listener, Reader, Writer};
+use super::stream::{Accepted, Listener, Reader, Writer};
 use crate::counters::Count;
 use crate::limits;
 
@@ -41,7 +41,11 @@ pub(super) async fn accept(
             next = next => next,
             _ = ends.changed() => return,
         };
-        let (reader, writer) = match accepted {
+        let Accepted {
+            reader,
+            writer,
+            pid,
+        } = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 warn!(%error, "could not accept a connection to the event bus");
@@ -58,6 +62,8 @@ pub(super) async fn accept(
                 // misses nothing of what it causes next.
                 let queue = hub.subscribe(Overflow::Close, Vec::new());
                 tokio::spawn(async move {
+                    let framing = framing_for(&hub.options, pid);
+                    let writer = Events { writer, framing };
                     serve_subscriber(reader, writer, &hub, queue, ends).await;
                     drop((slot, running));
                 });
@@ -73,15 +79,28 @@ pub(super) async fn accept(
     }
 }
 
+fn framing_for(options: &BusOptions, pid: Option<u32>) -> Framing {
+    let known = options.framing_of.zip(pid);
+    known
+        .and_then(|(framing_of, pid)| framing_of(pid))
+        .unwrap_or(options.framing)
+}
+
+/// The way to a subscriber, and how events are framed on it.
+struct Events {
+    writer: Writer,
+    framing: Framing,
+}
+
 async fn serve_subscriber(
     mut reader: Reader,
-    mut writer: Writer,
+    mut events: Events,
     hub: &Hub,
     queue: Arc<Queue>,
     mut ends: watch::Receiver<()>,
 ) {
     tokio::select! {
-        result = write_events(&mut writer, &queue) => {
+        result = events.write(&queue) => {
             if let Err(error) = result {
                 debug!(%error, "a subscriber of the event bus is gone");
             }
@@ -96,28 +115,31 @@ async fn serve_subscriber(
     hub.unsubscribe(&queue);
 }
 
-/// Writes events until there are no more, small ones together.
-async fn write_events(writer: &mut Writer, queue: &Queue) -> io::Result<()> {
-    let mut together = Vec::new();
-    while let Some(first) = queue.next().await {
-        let mut next = Some(first);
-        while let Some(event) = next {
-            if event.frame().len() >= limits::BUS_WRITE_BYTES {
-                writer.write_all(&together).await?;
-                together.clear();
-                writer.write_all(event.frame()).await?;
-            } else {
-                together.extend_from_slice(event.frame());
+impl Events {
+    /// Writes events until there are no more, small ones together.
+    async fn write(&mut self, queue: &Queue) -> io::Result<()> {
+        let mut together = Vec::new();
+        while let Some(first) = queue.next().await {
+            let mut next = Some(first);
+            while let Some(event) = next {
+                let frame = event.frame(self.framing);
+                if frame.len() >= limits::BUS_WRITE_BYTES {
+                    self.writer.write_all(&together).await?;
+                    together.clear();
+                    self.writer.write_all(frame).await?;
+                } else {
+                    together.extend_from_slice(frame);
+                }
+                if together.len() >= limits::BUS_WRITE_BYTES {
+                    break;
+                }
+                next = queue.try_next();
             }
-            if together.len() >= limits::BUS_WRITE_BYTES {
-                break;
-            }
-            next = queue.try_next();
+            self.writer.write_all(&together).await?;
+            together.clear();
         }
-        writer.write_all(&together).await?;
-        together.clear();
+        self.writer.shutdown().await
     }
-    writer.shutdown().await
 }
 
 /// Reads what a subscriber has no business to send, until it hangs up.

@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use halite_proto::MessageError;
 use halite_proto::event::{Event, split};
-use halite_proto::stream::{Framing, frame_bare, frame_push};
+use halite_proto::stream::{Framing, frame_push};
+
+/// The length in front of a frame, which `Framing::Bare` leaves out.
+const LENGTH_BYTES: usize = 4;
 
 /// A packed event, `tag "\n\n" data`, that has a tag. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BusEvent {
+    /// With its length in front.
     frame: Arc<[u8]>,
     /// Where the event starts in the frame, of which it is the end.
     start: usize,
@@ -19,13 +23,9 @@ pub struct BusEvent {
 impl BusEvent {
     /// Frames a packed event; `None` if it has no tag that any reader would
     /// take.
-    pub(super) fn new(event: &[u8], framing: Framing) -> Option<Self> {
+    pub(super) fn new(event: &[u8]) -> Option<Self> {
         let (tag, _) = split(event).ok()?;
-        let frame = match framing {
-            Framing::Prefixed => frame_push(event),
-            Framing::Bare => frame_bare(event),
-        };
-        let frame = frame.ok()?;
+        let frame = frame_push(event).ok()?;
         Some(Self {
             start: frame.len() - event.len(),
             tag_len: tag.as_str().len(),
@@ -59,8 +59,16 @@ impl BusEvent {
         Event::unpack(self.bytes())
     }
 
-    pub(super) fn frame(&self) -> &[u8] {
-        &self.frame
+    pub(super) fn frame(&self, framing: Framing) -> &[u8] {
+        match framing {
+            Framing::Prefixed => &self.frame,
+            Framing::Bare => self.frame.get(LENGTH_BYTES..).unwrap_or_default(),
+        }
+    }
+
+    /// How much memory it takes.
+    pub(super) fn size(&self) -> usize {
+        self.frame.len()
     }
 }
 
@@ -77,23 +85,26 @@ impl fmt::Debug for BusEvent {
 
 #[cfg(test)]
 mod tests {
+    use halite_proto::stream::frame_bare;
+
     use super::*;
 
     #[test]
-    fn an_event_knows_its_parts_in_both_framings() {
-        for framing in [Framing::Prefixed, Framing::Bare] {
-            let event = BusEvent::new(b"salt/auth\n\n\x80", framing).unwrap();
-            assert_eq!(event.tag(), "salt/auth");
-            assert_eq!(event.data(), b"\x80");
-            assert_eq!(event.bytes(), b"salt/auth\n\n\x80");
-            assert!(event.unpack().unwrap().data.is_empty());
-        }
+    fn an_event_knows_its_parts_and_both_framings() {
+        let packed = b"salt/auth\n\n\x80";
+        let event = BusEvent::new(packed).unwrap();
+        assert_eq!(event.tag(), "salt/auth");
+        assert_eq!(event.data(), b"\x80");
+        assert_eq!(event.bytes(), packed);
+        assert!(event.unpack().unwrap().data.is_empty());
+        assert_eq!(event.frame(Framing::Prefixed), frame_push(packed).unwrap());
+        assert_eq!(event.frame(Framing::Bare), frame_bare(packed).unwrap());
     }
 
     #[test]
     fn what_has_no_tag_is_no_event() {
         for bytes in [&b"no end"[..], b"\n\n\x80", b"\xff\n\n\x80", b""] {
-            assert!(BusEvent::new(bytes, Framing::Bare).is_none(), "{bytes:?}");
+            assert!(BusEvent::new(bytes).is_none(), "{bytes:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use halite_proto::PackError;
-use halite_proto::stream::{FrameError, FrameReader, Framing, frame_push};
+use halite_proto::stream::{FrameError, FrameReader, frame_push};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -109,7 +109,7 @@ impl EventSubscriber {
         loop {
             while let Some(event) = self.frames.next_event().map_err(ReceiveError::Frame)? {
                 // Readers of all releases skip an event without a tag.
-                if let Some(event) = BusEvent::new(&event, Framing::Bare) {
+                if let Some(event) = BusEvent::new(&event) {
                     return Ok(Some(event));
                 }
             }

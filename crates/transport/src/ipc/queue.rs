@@ -92,7 +92,7 @@ impl Queue {
         if !wanted {
             return Pushed::Fine;
         }
-        let size = event.frame().len();
+        let size = event.size();
         let mut pushed = Pushed::Fine;
         // A single event always fits, so that a small limit stops nothing.
         while !state.events.is_empty()
@@ -113,7 +113,7 @@ impl Queue {
                     pushed = Pushed::Lost;
                     state.lost += 1;
                     let oldest = state.events.pop_front();
-                    state.bytes -= oldest.map_or(0, |oldest| oldest.frame().len());
+                    state.bytes -= oldest.map_or(0, |oldest| oldest.size());
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Queue {
 impl State {
     fn pop(&mut self) -> Option<BusEvent> {
         let event = self.events.pop_front()?;
-        self.bytes -= event.frame().len();
+        self.bytes -= event.size();
         Some(event)
     }
 }
@@ -219,12 +219,10 @@ impl Drop for LocalEvents {
 
 #[cfg(test)]
 mod tests {
-    use halite_proto::stream::Framing;
-
     use super::*;
 
     fn event(tag: &str) -> BusEvent {
-        BusEvent::new(format!("{tag}\n\n\u{0}").as_bytes(), Framing::Bare).unwrap()
+        BusEvent::new(format!("{tag}\n\n\u{0}").as_bytes()).unwrap()
     }
 
     fn queue(events_max: usize, bytes_max: usize, overflow: Overflow) -> Queue {

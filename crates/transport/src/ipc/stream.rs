@@ -13,6 +13,14 @@ use crate::{BindError, Endpoint};
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
+/// A connection that was accepted.
+pub(super) struct Accepted {
+    pub(super) reader: Reader,
+    pub(super) writer: Writer,
+    /// The process at the other end, where the system knows it.
+    pub(super) pid: Option<u32>,
+}
+
 /// A listening stream socket.
 #[derive(Debug)]
 pub(super) enum Listener {
@@ -48,11 +56,20 @@ impl Listener {
         }
     }
 
-    pub(super) async fn accept(&self) -> io::Result<(Reader, Writer)> {
-        match self {
-            Self::Unix(listener) => Ok(split_unix(listener.accept().await?.0)),
-            Self::Tcp(listener) => split_tcp(listener.accept().await?.0),
-        }
+    pub(super) async fn accept(&self) -> io::Result<Accepted> {
+        let ((reader, writer), pid) = match self {
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
+                (split_unix(stream), pid)
+            }
+            Self::Tcp(listener) => (split_tcp(listener.accept().await?.0)?, None),
+        };
+        Ok(Accepted {
+            reader,
+            writer,
+            pid: pid.and_then(|pid| pid.try_into().ok()),
+        })
     }
 }
 

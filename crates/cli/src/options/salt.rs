@@ -116,7 +116,7 @@ pub struct SaltOptions {
     pub timeout: Option<i64>,
 
     /// Show the results of all minions at once, when all have returned.
-    #[arg(short, long = "static")]
+    #[arg(short = 's', long = "static")]
     pub is_static: bool,
 
     /// Show a progress graph.

@@ -71,7 +71,7 @@ pub fn parse<P: Program>(words: impl IntoIterator<Item = OsString>) -> Result<P,
     let line = std::iter::once(OsString::from(P::NAME)).chain(words.iter().cloned());
     let parsed = match P::try_parse_from(line) {
         Ok(parsed) => parsed,
-        Err(error) => return Err(stop::<P>(&error, words.last())),
+        Err(error) => return Err(stop::<P>(&error, &words)),
     };
     let common = parsed.common();
     if common.version {
@@ -99,7 +99,7 @@ fn shown(stdout: String) -> Stop {
     }
 }
 
-fn stop<P: Program>(error: &clap::Error, last_word: Option<&OsString>) -> Stop {
+fn stop<P: Program>(error: &clap::Error, words: &[OsString]) -> Stop {
     if error.kind() == ErrorKind::DisplayHelp {
         return shown(error.render().to_string());
     }
@@ -109,11 +109,12 @@ fn stop<P: Program>(error: &clap::Error, last_word: Option<&OsString>) -> Stop {
     };
     let argument = text(ContextKind::InvalidArg);
     let option = argument.split([' ', '=']).next().unwrap_or(&argument);
+    let option = &as_typed::<P>(option, words);
     let value = text(ContextKind::InvalidValue);
     let message = match error.kind() {
         ErrorKind::UnknownArgument => format!("no such option: {option}"),
         ErrorKind::InvalidValue if value.is_empty() => {
-            format!("{} option requires 1 argument", as_typed(option, last_word))
+            format!("{option} option requires 1 argument")
         }
         ErrorKind::InvalidValue => {
             let choices = match error.get(ContextKind::ValidValue) {
@@ -130,16 +131,23 @@ fn stop<P: Program>(error: &clap::Error, last_word: Option<&OsString>) -> Stop {
     Stop::usage::<P>(&message)
 }
 
-/// A missing value can only be that of the last word, which may have been the
-/// short form.
-fn as_typed(option: &str, last_word: Option<&OsString>) -> String {
-    match last_word.and_then(|word| word.to_str()) {
-        Some(word) if word.starts_with('-') && !word.starts_with("--") => word
-            .chars()
-            .last()
-            .map_or_else(|| option.to_owned(), |char| format!("-{char}")),
-        _ => option.to_owned(),
+/// An option in the form it was given in: the short one, unless the long one or
+/// its beginning stands among the words.
+fn as_typed<P: Program>(option: &str, words: &[OsString]) -> String {
+    let words = words.iter().filter_map(|word| word.to_str());
+    let mut names = words
+        .take_while(|word| *word != "--")
+        .filter_map(|word| word.split('=').next());
+    if names.any(|name| name.len() > 2 && option.starts_with(name)) {
+        return option.to_owned();
     }
+    let command = P::command();
+    let argument = command
+        .get_arguments()
+        .find(|argument| argument.get_long() == option.strip_prefix("--"));
+    argument
+        .and_then(clap::Arg::get_short)
+        .map_or_else(|| option.to_owned(), |short| format!("-{short}"))
 }
 
 /// What is wrong with a value, in the words of Python's `optparse`.

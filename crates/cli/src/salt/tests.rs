@@ -47,7 +47,7 @@ fn wrong_command_lines_are_usage_errors() {
         (&["*", "test.ping", "-t"], "-t option requires 1 argument"),
         (
             &["*", "test.ping", "-t", "x"],
-            "option --timeout: invalid integer value: 'x'",
+            "option -t: invalid integer value: 'x'",
         ),
         (
             &["*", "test.ping", "-b", "10%"],

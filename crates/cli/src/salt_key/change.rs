@@ -8,7 +8,7 @@ use halite_key::{Change, KeyState, KeyStore, Listing};
 use halite_proto::{Map, MinionId};
 use halite_store::DataCache;
 
-use super::{ActionError, Program, STATES, ids, notice};
+use super::{ActionError, Program, STATES, ids, notice, sorted};
 use crate::{Exit, Screen};
 
 /// What is done to keys.
@@ -162,7 +162,7 @@ fn apply(
     let mut changes = Vec::new();
     let mut all_done = true;
     for state in STATES {
-        for id in listing.of(state) {
+        for id in sorted(listing, state) {
             let done = match kind {
                 Kind::Delete => {
                     changes.extend(store.delete(id)?);

@@ -216,7 +216,19 @@ fn listed(listing: &Listing, state: ListedState) -> Value {
 }
 
 fn ids(listing: &Listing, state: KeyState) -> Value {
-    Value::List(listing.of(state).iter().map(Value::from).collect())
+    Value::List(
+        sorted(listing, state)
+            .into_iter()
+            .map(Value::from)
+            .collect(),
+    )
+}
+
+/// The ids in one state; capitals do not count for their order.
+fn sorted(listing: &Listing, state: KeyState) -> Vec<&MinionId> {
+    let mut ids: Vec<&MinionId> = listing.of(state).iter().collect();
+    ids.sort_by_cached_key(|id| id.as_str().to_lowercase());
+    ids
 }
 
 /// A text for each id, in the states that have any.
@@ -227,7 +239,7 @@ fn by_state(
     let mut states = Map::new();
     for state in STATES {
         let mut texts = Map::new();
-        for id in listing.of(state) {
+        for id in sorted(listing, state) {
             // A key that has gone since it was listed has no text.
             if let Some(text) = text(state, id)? {
                 texts.insert(id, text);

@@ -259,6 +259,9 @@ fn best_version(root: &Root, release: Option<&Settings>) -> String {
             .and_then(|release| release.get("VERSION_ID"))
             .map(str::to_owned),
     );
+    if versions.is_empty() {
+        versions.extend(root.value("/etc/debian_version"));
+    }
     // The first of those with the most parts.
     let parts = |version: &String| version.matches('.').count();
     let most = versions.iter().map(parts).max().unwrap_or_default();

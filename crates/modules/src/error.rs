@@ -15,6 +15,10 @@ pub enum CallError {
     /// The arguments do not fit the signature (`TypeError` of the call).
     #[error("{0}")]
     Arguments(String),
+    /// A program that the function needs is not installed
+    /// (`CommandNotFoundError`).
+    #[error("{0}")]
+    NotFound(String),
     /// Anything else, named as Python names it, since users search for it.
     #[error("{kind}{}{message}", if message.is_empty() { "" } else { ": " })]
     Exception {

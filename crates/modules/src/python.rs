@@ -72,61 +72,13 @@ pub fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// Walks `key` through maps and, by index, lists (`a:b:0`); a key that holds
-/// the delimiter itself is found too, as the longest match at each step.
-pub fn traverse<'v>(data: &'v Value, key: &str, delimiter: &str) -> Option<&'v Value> {
-    let mut at = data;
-    if delimiter.is_empty() {
-        return step(at, key);
-    }
-    for part in key.split(delimiter) {
-        at = step(at, part)?;
-    }
-    Some(at)
-}
-
-/// [`traverse`] from a map.
+/// Walks `key` through maps and, by index, lists (`a:b:0`).
 pub fn traverse_map<'v>(data: &'v Map, key: &str, delimiter: &str) -> Option<&'v Value> {
-    let (first, rest) = match key.split_once(delimiter).filter(|_| !delimiter.is_empty()) {
-        Some((first, rest)) => (first, Some(rest)),
-        None => (key, None),
-    };
-    let value = map_entry(data, first)?;
-    match rest {
-        Some(rest) => traverse(value, rest, delimiter),
-        None => Some(value),
+    if delimiter.is_empty() {
+        data.get(key)
+    } else {
+        halite_target::data::traverse(data, key, delimiter)
     }
-}
-
-fn step<'v>(at: &'v Value, part: &str) -> Option<&'v Value> {
-    match at {
-        Value::Map(map) => map_entry(map, part),
-        Value::List(items) => match part.parse::<i64>() {
-            Ok(index) => {
-                let index = if index < 0 {
-                    items
-                        .len()
-                        .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
-                } else {
-                    usize::try_from(index).ok()?
-                };
-                items.get(index)
-            }
-            // A list of maps is searched for the first that has the key.
-            Err(_) => items
-                .iter()
-                .filter_map(Value::as_map)
-                .find_map(|map| map_entry(map, part)),
-        },
-        _ => None,
-    }
-}
-
-fn map_entry<'v>(map: &'v Map, key: &str) -> Option<&'v Value> {
-    map.get(key).or_else(|| {
-        let number = key.parse::<i128>().ok()?;
-        map.get_value(&Value::Int(number))
-    })
 }
 
 #[cfg(test)]
@@ -135,17 +87,13 @@ mod tests {
 
     #[test]
     fn paths_go_through_maps_and_lists() {
-        let data = Value::Map(Map::from([(
-            "a",
-            Value::List(vec![
-                Value::from(7),
-                Value::Map(Map::from([("b", Value::from("x"))])),
-            ]),
-        )]));
-        assert_eq!(traverse(&data, "a:0", ":"), Some(&Value::from(7)));
-        assert_eq!(traverse(&data, "a:1:b", ":"), Some(&Value::from("x")));
-        assert_eq!(traverse(&data, "a|b", "|"), Some(&Value::from("x")));
-        assert_eq!(traverse(&data, "a:9", ":"), None);
+        let inner = Map::from([("b", Value::from("x"))]);
+        let data = Map::from([("a", vec![Value::from(7), inner.into()])]);
+        let at = |key, delimiter| traverse_map(&data, key, delimiter);
+        assert_eq!(at("a:0", ":"), Some(&Value::from(7)));
+        assert_eq!(at("a:1:b", ":"), Some(&Value::from("x")));
+        assert_eq!(at("a|b", "|"), Some(&Value::from("x")));
+        assert_eq!(at("a:9", ":"), None);
     }
 
     #[test]

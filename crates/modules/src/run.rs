@@ -213,6 +213,7 @@ fn failure_text(function: &Function, error: &CallError) -> String {
     match error {
         CallError::Command(text) => format!("ERROR: {text}"),
         CallError::Invocation(text) => format!("ERROR executing '{fun}': {text}"),
+        CallError::NotFound(text) => format!("Command required for '{fun}' not found: {text}"),
         CallError::Arguments(text) => {
             format!(
                 "Passed invalid arguments to {fun}: {text}\n{}",

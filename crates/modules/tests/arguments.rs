@@ -1,4 +1,5 @@
 //! What real Salt 3008.5 makes of argument texts (`real/arguments.jsonl`).
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 

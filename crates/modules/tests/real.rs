@@ -1,6 +1,7 @@
 //! What real Salt 3008.5 returned for the same calls (`real/*.jsonl`).
 //! `HALITE_REAL=<file>` compares with another recording and prints all that
 //! differs.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
@@ -120,6 +121,8 @@ const RECORDINGS: &[&str] = &[
     include_str!("real/cmd.jsonl"),
     include_str!("real/config.jsonl"),
     include_str!("real/grains.jsonl"),
+    include_str!("real/machine.jsonl"),
+    include_str!("real/match.jsonl"),
     include_str!("real/pillar.jsonl"),
     include_str!("real/sys.jsonl"),
     include_str!("real/test.jsonl"),

@@ -132,3 +132,23 @@ pub enum Warning {
         text: String,
     },
 }
+
+impl Warning {
+    /// The warning with the line it is about.
+    pub fn render(&self) -> String {
+        let place = match self {
+            Self::NoFile { .. } => None,
+            Self::NoInclude { place, .. }
+            | Self::NotHonoured { place, .. }
+            | Self::Unknown { place, .. }
+            | Self::Odd { place, .. } => Some(place),
+        };
+        match place
+            .map(Place::excerpt)
+            .filter(|excerpt| !excerpt.is_empty())
+        {
+            Some(excerpt) => format!("{self}\n{excerpt}"),
+            None => self.to_string(),
+        }
+    }
+}

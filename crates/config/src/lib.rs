@@ -7,12 +7,14 @@
 
 mod address;
 mod error;
+mod files;
 mod known;
 mod load;
 mod master;
 mod minion;
 mod minion_id;
 mod options;
+mod raw;
 mod setting;
 mod suggest;
 

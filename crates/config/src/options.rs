@@ -15,7 +15,7 @@ macro_rules! options {
             $($(#[$option_doc])* pub $option: $type,)*
             /// The configuration file.
             pub conf_file: std::path::PathBuf,
-            pub(crate) raw: crate::load::Raw,
+            pub(crate) raw: crate::raw::Raw,
         }
 
         impl $name {
@@ -24,7 +24,7 @@ macro_rules! options {
 
             pub(crate) fn read(
                 conf_file: std::path::PathBuf,
-                raw: crate::load::Raw,
+                raw: crate::raw::Raw,
             ) -> Result<Self, crate::ConfigError> {
                 Ok(Self {
                     $($option: match raw.setting::<$type>(stringify!($option))? {

@@ -1,0 +1,180 @@
+//! The options of all files, each with its place, before they have types.
+
+use std::sync::{Arc, OnceLock};
+
+use halite_proto::{Map, Value};
+use halite_yaml::place::{Place, Span};
+use halite_yaml::{Kind, Node};
+
+use crate::error::{ConfigError, Warning};
+use crate::known::{self, Side};
+use crate::setting::Setting;
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: Arc<str>,
+}
+
+impl Source {
+    pub(crate) fn place(&self, span: Span) -> Place {
+        Place::new(&self.name, &self.text, span)
+    }
+}
+
+/// One option of the files.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    /// None for an option of the command line.
+    pub(crate) source: Option<Source>,
+    pub(crate) key: Span,
+    pub(crate) value: Node,
+}
+
+/// The options of all files, merged, each with its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Raw {
+    side: Side,
+    entries: Vec<Entry>,
+    opts: OnceLock<Map>,
+    settled: Map,
+}
+
+impl Raw {
+    pub(crate) fn new(side: Side, entries: Vec<Entry>) -> Self {
+        Self {
+            side,
+            entries,
+            opts: OnceLock::new(),
+            settled: Map::new(),
+        }
+    }
+
+    /// The option `name`, if a file or the command line has it.
+    pub(crate) fn setting<T: Setting>(&self, name: &str) -> Result<Option<T>, ConfigError> {
+        let Some(entry) = self.entries.iter().find(|entry| entry.name == name) else {
+            return Ok(None);
+        };
+        if let Some(value) = T::read(&entry.value) {
+            return Ok(Some(value));
+        }
+        let option = name.to_owned();
+        let found = describe(&entry.value);
+        let allowed = T::ALLOWED.to_owned();
+        Err(match &entry.source {
+            Some(source) => {
+                let place = Box::new(source.place(entry.value.span));
+                ConfigError::Value {
+                    place,
+                    option,
+                    found,
+                    allowed,
+                }
+            }
+            None => ConfigError::Override {
+                option,
+                found,
+                allowed,
+            },
+        })
+    }
+
+    /// The error about a value that has the right type and is wrong all the
+    /// same.
+    pub(crate) fn wrong(&self, name: &str, allowed: String) -> ConfigError {
+        let option = name.to_owned();
+        match self.entries.iter().find(|entry| entry.name == name) {
+            Some(Entry {
+                source: Some(source),
+                value,
+                ..
+            }) => ConfigError::Value {
+                place: Box::new(source.place(value.span)),
+                option,
+                found: describe(value),
+                allowed,
+            },
+            Some(entry) => ConfigError::Override {
+                option,
+                found: describe(&entry.value),
+                allowed,
+            },
+            None => ConfigError::Override {
+                option,
+                found: "the default".to_owned(),
+                allowed,
+            },
+        }
+    }
+
+    /// Notes what became of an option, for [`Self::opts`].
+    pub(crate) fn settle(&mut self, name: &str, value: impl Into<Value>) {
+        self.settled.insert(name, value);
+    }
+
+    /// All options, defaults included.
+    pub(crate) fn opts(&self) -> &Map {
+        self.opts.get_or_init(|| {
+            let mut opts = known::defaults(self.side);
+            for entry in &self.entries {
+                opts.insert(entry.name.as_str(), entry.value.to_value());
+            }
+            opts.extend(self.settled.clone());
+            opts
+        })
+    }
+
+    /// Warns about the options that are not honoured.
+    pub(crate) fn check_names(
+        &self,
+        honoured: &'static [&'static str],
+        warnings: &mut Vec<Warning>,
+    ) {
+        for entry in &self.entries {
+            let name = entry.name.as_str();
+            let Some(source) = &entry.source else {
+                continue;
+            };
+            if honoured.contains(&name) || READ_HERE.contains(&name) || is_of_a_module(name) {
+                continue;
+            }
+            let place = source.place(entry.key);
+            let option = entry.name.clone();
+            warnings.push(if known::is_known(name) {
+                Warning::NotHonoured { place, option }
+            } else {
+                let nearest = known::nearest(name, honoured);
+                Warning::Unknown {
+                    place,
+                    option,
+                    nearest,
+                }
+            });
+        }
+    }
+}
+
+/// Options that this crate itself heeds.
+const READ_HERE: &[&str] = &["include", "default_include"];
+
+/// Whether an option belongs to a module, such as `mysql.host`: only the
+/// module knows its names, and it reads them when it is used.
+fn is_of_a_module(name: &str) -> bool {
+    name.contains('.') && !known::is_known(name)
+}
+
+fn describe(node: &Node) -> String {
+    const SHOWN_CHARS_MAX: usize = 60;
+    match &node.value {
+        Kind::Scalar(Value::Nil) => "empty".to_owned(),
+        Kind::Scalar(value) => {
+            let text = halite_yaml::python_str(value);
+            let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+            format!("{shown:?}")
+        }
+        Kind::List(_) => "a list".to_owned(),
+        Kind::Map(_) => "a map".to_owned(),
+    }
+}

@@ -42,6 +42,14 @@ options! {
         publish_port: Option<Port> = None,
         /// Start with any of the masters.
         random_master: bool = false,
+        /// The old name of that.
+        master_shuffle: bool = false,
+        /// Return to the first master when it is back.
+        master_failback: bool = false,
+        /// Seconds between asking for it.
+        master_failback_interval: Seconds = Seconds(0.0),
+        /// Seconds between signs of life of a master; 0 for none.
+        master_alive_interval: Seconds = Seconds(0.0),
         /// How masters and minions talk.
         transport: Transport = Transport::Zeromq,
         /// Whether to use IPv6.
@@ -267,8 +275,9 @@ impl MinionConfig {
             *path = below(&root, path);
             self.raw.settle(name, path.display().to_string());
         }
-        if self.master_type != MasterType::Str {
-            let allowed = "str (the other types are not honoured here)".to_owned();
+        if self.master_type == MasterType::Func {
+            let allowed = "str, failover, distributed or disable (func is not honoured here)";
+            let allowed = allowed.to_owned();
             return Err(self.raw.wrong("master_type", allowed));
         }
         self.find_id(names)?;

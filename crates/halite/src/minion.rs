@@ -4,16 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use halite_config::{IpcMode, MinionConfig, PortSetting};
+use halite_config::{IpcMode, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{Roots, RootsOptions};
 use halite_grains::GrainsOptions;
 use halite_minion::channel::Patience;
+use halite_minion::core::conductor::{Mode, distributed_order};
 use halite_minion::core::link::LinkTiming;
 use halite_minion::core::ports::{self, BusPorts};
 use halite_minion::start::{BusPlace, Setup, TrustSettings};
 use halite_proto::MasterUri;
 use halite_transport::zeromq::KeepAlive;
+
+/// How often a lost first master is asked for when no option says.
+const FAILBACK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// What a minion starts with. The local bus has sockets only for a daemon.
 ///
@@ -43,6 +47,7 @@ pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
             retry_max,
             rejected_retry: config.rejected_retry,
             subscribes: is_daemon,
+            alive_interval: Some(seconds(config.master_alive_interval)).filter(|i| !i.is_zero()),
         },
         auth_timeout: seconds(config.auth_timeout),
         patience: Patience {
@@ -62,8 +67,36 @@ pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
         autosign_grains: config.autosign_grains.0.clone(),
         jids_remembered: usize::try_from(config.minion_jid_queue_hwm).unwrap_or(usize::MAX),
         collect_grains: Box::new(move || halite_grains::collect(&grains)),
+        mode: mode(config, masters.len())?,
         masters,
         opts,
+    })
+}
+
+/// `master_type` and what belongs to it.
+fn mode(config: &MinionConfig, masters: usize) -> Result<Mode> {
+    let shuffle = config.random_master || config.master_shuffle;
+    let order = match config.master_type {
+        MasterType::Str | MasterType::Func | MasterType::Disable => return Ok(Mode::Hot),
+        MasterType::Failover => (0..masters).collect(),
+        MasterType::Distributed => distributed_order(config.minion_id()?.as_str(), masters),
+    };
+    // As in Salt, without an interval of its own it is that of the pings.
+    let intervals = [
+        config.master_failback_interval,
+        config.master_alive_interval,
+    ];
+    let interval = intervals
+        .into_iter()
+        .map(|i| i.duration())
+        .find(|i| !i.is_zero());
+    let failback = config
+        .master_failback
+        .then(|| interval.unwrap_or(FAILBACK_INTERVAL));
+    Ok(Mode::Failover {
+        order,
+        failback,
+        shuffle,
     })
 }
 
@@ -77,6 +110,9 @@ pub fn spool(config: &MinionConfig) -> (PathBuf, halite_spool::Limits) {
 }
 
 fn masters(config: &MinionConfig) -> Result<Vec<(String, MasterUri)>> {
+    if config.master_type == MasterType::Disable {
+        return Ok(Vec::new());
+    }
     let uri = |address: halite_config::MasterAddress| {
         Ok((address.to_string(), address.uri(config.master_port.0)?))
     };

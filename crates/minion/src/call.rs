@@ -64,6 +64,7 @@ pub async fn remote(
     mut fleet: Fleet,
     request: Request,
 ) -> Result<Outcome, CallError> {
+    fleet.all_up().await;
     let first = first_ready(&minion, &mut fleet, request.sign_in_timeout).await;
     let master = match first {
         Ok(master) => master,
@@ -132,7 +133,10 @@ async fn first_ready(
                         return None;
                     }
                 }
-                LinkOutput::Job(_) | LinkOutput::Lost | LinkOutput::Rejected => {}
+                LinkOutput::Job(_)
+                | LinkOutput::Lost
+                | LinkOutput::Rejected
+                | LinkOutput::Answered => {}
             }
         }
         None

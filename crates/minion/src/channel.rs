@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::core::private_reply::{self, PrivateReplyError};
 use crate::core::sign_in::{Credentials, Identity};
-use crate::link_task::LinkInput;
+use crate::link_task::{LinkInput, ping};
 
 /// What a link has to offer while it is signed in.
 #[derive(Clone)]
@@ -127,11 +127,7 @@ impl Channel {
         let Some(session) = self.session.borrow().clone() else {
             return false;
         };
-        let ping = RequestEnvelope::clear(Map::from([("cmd", "ping")]));
-        match ping.encode() {
-            Ok(packed) => session.requester.request(packed, timeout).await.is_ok(),
-            Err(_) => false,
-        }
+        ping(&session.requester, timeout).await
     }
 
     async fn ask(

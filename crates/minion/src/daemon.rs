@@ -12,6 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
 use crate::context::event_request;
+use crate::core::conductor::{Input, Output};
 use crate::core::meant::is_meant;
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
@@ -20,7 +21,8 @@ use crate::executor::{self, Executor};
 use crate::fleet::Fleet;
 use crate::greeting;
 use crate::limits::{DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
-use crate::link_task::LinkOutput;
+use crate::link_task::{LinkOutput, sleep_until};
+use crate::start::Started;
 use crate::state::{Minion, unix_micros};
 
 /// Why the minion ended.
@@ -37,21 +39,33 @@ const MINE_FIRST: Duration = Duration::from_secs(1);
 
 /// Runs until `stop` resolves or no master wants this minion.
 pub async fn run(
-    minion: Arc<Minion>,
+    started: Started,
     courier: Arc<Courier>,
-    mut fleet: Fleet,
     rejected_retry: bool,
     stop: impl Future<Output = ()>,
 ) -> Ended {
+    let Started {
+        minion,
+        mut fleet,
+        mut conductor,
+    } = started;
     let places = job_places(&minion.opts);
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
     let carrying = tokio::spawn(Arc::clone(&courier).run());
     let mut rejected_by = HashSet::new();
+    conductor.handle(now(), Input::Start);
     tokio::pin!(stop);
     let ended = loop {
+        while let Some(output) = conductor.poll() {
+            conduct(&minion, &fleet, output).await;
+        }
         let (master, output) = tokio::select! {
             () = &mut stop => break Ended::Stopped,
+            () = sleep_until(conductor.next_timeout()) => {
+                conductor.handle_timeout(now());
+                continue;
+            }
             output = fleet.next() => match output {
                 Some(output) => output,
                 None => break Ended::Stopped,
@@ -62,17 +76,12 @@ pub async fn run(
             LinkOutput::Ready { first } => {
                 rejected_by.remove(&master);
                 courier.link_is_ready();
+                conductor.handle(now(), Input::Ready(master));
                 tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
             }
             LinkOutput::Lost => {
-                let name = minion
-                    .masters
-                    .get(master)
-                    .map(|master| master.name.as_str());
-                let data = Map::from([("master", Value::from(name))]);
-                if let Err(error) = minion.fire_local("__master_disconnected", data) {
-                    debug!(error, "no local event");
-                }
+                conductor.handle(now(), Input::Lost(master));
+                fire(&minion, "__master_disconnected", master);
             }
             LinkOutput::Rejected => {
                 rejected_by.insert(master);
@@ -83,7 +92,8 @@ pub async fn run(
                     break Ended::Rejected;
                 }
             }
-            LinkOutput::Stuck(_) => {}
+            LinkOutput::Stuck(_) => conductor.handle(now(), Input::Stuck(master)),
+            LinkOutput::Answered => conductor.handle(now(), Input::Answered(master)),
         }
     };
     own_work.abort();
@@ -91,6 +101,36 @@ pub async fn run(
     carrying.abort();
     fleet.stop().await;
     ended
+}
+
+async fn conduct(minion: &Minion, fleet: &Fleet, output: Output) {
+    let name = |link: usize| minion.masters.get(link).map(|master| master.name.as_str());
+    match output {
+        Output::Up(link) => {
+            debug!(master = name(link), "link up");
+            fleet.up(link).await;
+        }
+        Output::Down(link) => {
+            debug!(master = name(link), "link down");
+            fleet.down(link).await;
+        }
+        Output::Ping(link) => fleet.ping(link),
+        Output::FailBack(link) => {
+            info!(master = name(link), "the preferred master is back");
+            fire(minion, "__master_failback", link);
+        }
+    }
+}
+
+/// Tells the local bus about a master.
+fn fire(minion: &Minion, tag: &str, master: usize) {
+    let name = minion
+        .masters
+        .get(master)
+        .map(|master| master.name.as_str());
+    if let Err(error) = minion.fire_local(tag, Map::from([("master", Value::from(name))])) {
+        debug!(error, "no local event");
+    }
 }
 
 /// Hands a publication on if it is meant for this minion and new.
@@ -171,6 +211,10 @@ async fn say_alive(minion: &Arc<Minion>) {
             });
         }
     }
+}
+
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
 }
 
 fn minutes_to_duration(minutes: i64) -> Option<Duration> {

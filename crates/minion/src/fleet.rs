@@ -1,8 +1,11 @@
 //! The links of a minion: made together, each running on its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use halite_crypto::random_bytes;
+use halite_transport::Endpoint;
+use halite_transport::zeromq::Requester;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{Instrument, error_span};
@@ -11,20 +14,25 @@ use crate::channel::Channel;
 use crate::core::link::Phase;
 use crate::core::sign_in::Identity;
 use crate::limits::LINK_INPUTS_MAX;
-use crate::link_task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
+use crate::link_task::{self, LinkInput, LinkOutput, LinkSettings, LinkTask};
 use crate::state::Master;
 use crate::trust_store::TrustStore;
+
+/// How long a master whose link is down may take to answer a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the links of all masters and hears from them.
 pub struct Fleet {
     inputs: Vec<mpsc::Sender<LinkInput>>,
+    settings: Vec<LinkSettings>,
+    answers: mpsc::Sender<(usize, LinkOutput)>,
     outputs: mpsc::Receiver<(usize, LinkOutput)>,
     tasks: JoinSet<()>,
 }
 
 impl Fleet {
-    /// Starts a link to each of the named masters.
-    pub fn start(
+    /// Makes a link to each of the named masters; all are down.
+    pub fn new(
         links: Vec<(String, LinkSettings)>,
         identity: &Arc<Identity>,
         trust: &Arc<TrustStore>,
@@ -32,6 +40,8 @@ impl Fleet {
         let (to_minion, outputs) = mpsc::channel(LINK_INPUTS_MAX);
         let mut fleet = Self {
             inputs: Vec::new(),
+            settings: Vec::new(),
+            answers: to_minion.clone(),
             outputs,
             tasks: JoinSet::new(),
         };
@@ -44,6 +54,7 @@ impl Fleet {
             let (phase, phases) = watch::channel(Phase::Idle);
             let span = error_span!("master", uri = %settings.uri);
             let seed = u64::from_le_bytes(random_bytes());
+            fleet.settings.push(settings.clone());
             let task = LinkTask::new(
                 settings,
                 Arc::clone(identity),
@@ -80,6 +91,40 @@ impl Fleet {
         (fleet, masters)
     }
 
+    /// Brings a link up.
+    pub async fn up(&self, link: usize) {
+        self.tell(link, LinkInput::Up).await;
+    }
+
+    /// Brings all links up.
+    pub async fn all_up(&self) {
+        for link in 0..self.inputs.len() {
+            self.up(link).await;
+        }
+    }
+
+    /// Takes a link down.
+    pub async fn down(&self, link: usize) {
+        self.tell(link, LinkInput::Down).await;
+    }
+
+    /// Asks the master of a link that is down for a sign of life; an answer
+    /// comes as [`LinkOutput::Answered`].
+    pub fn ping(&self, link: usize) {
+        let Some(settings) = self.settings.get(link) else {
+            return;
+        };
+        let endpoint = Endpoint::from(&settings.uri);
+        let options = settings.request.clone();
+        let answers = self.answers.clone();
+        tokio::spawn(async move {
+            let requester = Requester::connect(endpoint, options);
+            if link_task::ping(&requester, PING_TIMEOUT).await {
+                let _ = answers.send((link, LinkOutput::Answered)).await;
+            }
+        });
+    }
+
     /// What the next link has to say, and which one it is.
     pub async fn next(&mut self) -> Option<(usize, LinkOutput)> {
         self.outputs.recv().await
@@ -87,10 +132,17 @@ impl Fleet {
 
     /// Closes all links.
     pub async fn stop(mut self) {
-        for input in &self.inputs {
-            let _ = input.try_send(LinkInput::Stop);
-        }
         drop(self.outputs);
+        for input in &self.inputs {
+            let _ = input.send(LinkInput::End).await;
+        }
         while self.tasks.join_next().await.is_some() {}
+    }
+
+    async fn tell(&self, link: usize, input: LinkInput) {
+        if let Some(inputs) = self.inputs.get(link) {
+            // A link's task ends only when it is told to.
+            let _ = inputs.send(input).await;
+        }
     }
 }

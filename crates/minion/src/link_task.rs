@@ -34,8 +34,14 @@ pub enum LinkInput {
     Resolved(Result<IpAddr, String>),
     /// A sign-in came to its end.
     SignedIn(Result<(Box<Credentials>, Requester), Failed>),
-    /// Close the link and end the task.
-    Stop,
+    /// The master has answered a ping, or has not in time.
+    Pinged(bool),
+    /// Bring the link up.
+    Up,
+    /// Take the link down.
+    Down,
+    /// Take the link down and end the task.
+    End,
 }
 
 /// Why a sign-in failed, for the machine and for people.
@@ -59,6 +65,8 @@ pub enum LinkOutput {
     Rejected,
     /// The link cannot get on; said once per reason.
     Stuck(Notice),
+    /// The master of a link that is down has answered a ping.
+    Answered,
 }
 
 /// Everything fixed about a link.
@@ -103,7 +111,7 @@ pub struct LinkTask {
 }
 
 impl LinkTask {
-    /// A link that starts when [`Self::run`] is called.
+    /// A link that is down.
     #[expect(clippy::too_many_arguments, reason = "each end of each queue, once")]
     pub fn new(
         settings: LinkSettings,
@@ -133,9 +141,8 @@ impl LinkTask {
         }
     }
 
-    /// Keeps the link up until it is told to stop.
+    /// Keeps the link as it is wanted, until it is told to end.
     pub async fn run(mut self) {
-        self.link.handle(Instant::now(), Input::Start);
         loop {
             while let Some(output) = self.link.poll() {
                 self.perform(output).await;
@@ -146,7 +153,7 @@ impl LinkTask {
             let timeout = self.link.next_timeout();
             tokio::select! {
                 input = self.inputs.recv() => match input {
-                    Some(LinkInput::Stop) | None => break,
+                    Some(LinkInput::End) | None => break,
                     Some(input) => self.take(input).await,
                 },
                 event = next_event(&mut self.subscriber) => self.feed(event).await,
@@ -169,6 +176,7 @@ impl LinkTask {
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }
             Output::Unsubscribe => self.subscriber = None,
+            Output::Ping => self.ping(),
             Output::Ready { first } => {
                 info!("Minion is ready to receive requests!");
                 self.tell(LinkOutput::Ready { first }).await;
@@ -206,7 +214,16 @@ impl LinkTask {
                 self.requester = None;
                 self.link.handle(now, Input::SignInFailed(failed.failure));
             }
-            LinkInput::Stop => {}
+            LinkInput::Pinged(answered) => self.link.handle(now, Input::Pinged(answered)),
+            LinkInput::Up => self.link.handle(now, Input::Start),
+            LinkInput::Down => {
+                self.link.handle(now, Input::Stop);
+                self.session.send_replace(None);
+                self.requester = None;
+                self.opener = None;
+                self.held.clear();
+            }
+            LinkInput::End => {}
         }
     }
 
@@ -314,9 +331,30 @@ impl LinkTask {
         });
     }
 
+    fn ping(&self) {
+        let Some(requester) = self.requester.clone() else {
+            return;
+        };
+        let inputs = self.own_inputs.clone();
+        let timeout = self.settings.auth_timeout;
+        tokio::spawn(async move {
+            let answered = ping(&requester, timeout).await;
+            let _ = inputs.send(LinkInput::Pinged(answered)).await;
+        });
+    }
+
     async fn tell(&self, output: LinkOutput) {
         // The minion outlives its links; if it is gone, so is the reason.
         let _ = self.outputs.send(output).await;
+    }
+}
+
+/// Whether a master answers a clear ping, with anything at all.
+pub async fn ping(requester: &Requester, timeout: Duration) -> bool {
+    let ping = RequestEnvelope::clear(Map::from([("cmd", "ping")]));
+    match ping.encode() {
+        Ok(packed) => requester.request(packed, timeout).await.is_ok(),
+        Err(_) => false,
     }
 }
 
@@ -433,7 +471,8 @@ async fn next_event(subscriber: &mut Option<Subscriber>) -> Option<SubscriberEve
     }
 }
 
-async fn sleep_until(at: Option<Instant>) {
+/// Waits for a timer, for ever if there is none.
+pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,

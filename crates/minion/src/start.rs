@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
-use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex};
+use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes};
 use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
 use halite_proto::{Map, MasterUri, MinionId, Value};
@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::channel::Patience;
+use crate::core::conductor::{Conductor, Mode};
 use crate::core::jobs::Jobs;
 use crate::core::link::LinkTiming;
 use crate::core::ports::BusPorts;
@@ -49,6 +50,8 @@ pub struct Setup {
     pub owner: Option<u32>,
     /// What is trusted beside the known master key.
     pub trust: TrustSettings,
+    /// How several masters are used.
+    pub mode: Mode,
     /// How links behave over time.
     pub timing: LinkTiming,
     /// `auth_timeout`.
@@ -136,15 +139,17 @@ pub enum StartError {
     Bus(#[source] BindError),
 }
 
-/// A minion whose links are under way.
+/// A minion that is ready to bring its links up.
 pub struct Started {
     /// The minion.
     pub minion: Arc<Minion>,
     /// Its links.
     pub fleet: Fleet,
+    /// Which of them are up.
+    pub conductor: Conductor,
 }
 
-/// Starts the links. Nothing waits for a master here.
+/// Makes everything ready; the links are still down.
 ///
 /// # Errors
 /// When keys, directories or sockets of this machine cannot be used.
@@ -159,7 +164,9 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         .iter()
         .map(|(name, uri)| (name.clone(), link_settings(&setup, uri, &grains)))
         .collect();
-    let (fleet, masters) = Fleet::start(links, &identity, &trust);
+    let (fleet, masters) = Fleet::new(links, &identity, &trust);
+    let seed = u64::from_le_bytes(random_bytes());
+    let conductor = Conductor::new(masters.len(), setup.mode, seed);
     let minion = Minion {
         id: setup.id,
         opts: setup.opts,
@@ -179,6 +186,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
     Ok(Started {
         minion: Arc::new(minion),
         fleet,
+        conductor,
     })
 }
 

@@ -73,6 +73,8 @@ enum Event {
     SignIn { master: usize },
     SignInTimeout { master: usize },
     Connect { master: usize, number: u64 },
+    Ping { master: usize },
+    PingTimeout { master: usize },
     Publish { master: usize },
     Timer { master: usize },
     Fault,
@@ -94,6 +96,7 @@ impl World {
         let mut chance = Chance::new(seed);
         let timing = LinkTiming {
             acceptance_wait_time: Duration::from_secs(10),
+            alive_interval: seed.is_multiple_of(3).then_some(Duration::from_secs(5)),
             ..LinkTiming::default()
         };
         let mut world = Self {
@@ -186,6 +189,11 @@ impl World {
                     self.after(Duration::from_secs(1), Event::Connect { master, number });
                 }
             }
+            Event::Ping { master } => match self.masters[master].health {
+                Health::Up => self.input(master, Input::Pinged(true)),
+                _ => self.after(AUTH_TIMEOUT - LATENCY, Event::PingTimeout { master }),
+            },
+            Event::PingTimeout { master } => self.input(master, Input::Pinged(false)),
             Event::Publish { master } => {
                 self.publish(master);
                 self.after(Duration::from_secs(1), Event::Publish { master });
@@ -282,6 +290,7 @@ impl World {
                     assert!(shell.ready, "lost what was not ready");
                     shell.ready = false;
                 }
+                Output::Ping => self.after(LATENCY, Event::Ping { master }),
                 Output::RefusedForGood | Output::Say(_) => {}
             }
             let shell = &self.shells[master];

@@ -71,8 +71,7 @@ impl Daemon for Minion {
         let rejected_retry = config.rejected_retry;
         drop(config);
         ready();
-        let (minion, fleet) = (started.minion, started.fleet);
-        let ended = halite_minion::daemon::run(minion, courier, fleet, rejected_retry, stop).await;
+        let ended = halite_minion::daemon::run(started, courier, rejected_retry, stop).await;
         Ok(match ended {
             Ended::Stopped => 0,
             Ended::Rejected => EXIT_REJECTED,

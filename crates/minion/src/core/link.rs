@@ -40,6 +40,9 @@ pub const RENEW_INTERVAL_MIN: Duration = Duration::from_millis(500);
 /// an administrator can change (another key, a bad signature).
 pub const MISTRUST_PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// Unanswered pings in a row after which a connected master counts as lost.
+pub const PINGS_MISSED_MAX: u32 = 2;
+
 /// How the link behaves over time; Salt's options of the same names.
 #[derive(Clone, Debug)]
 pub struct LinkTiming {
@@ -53,6 +56,9 @@ pub struct LinkTiming {
     pub rejected_retry: bool,
     /// Whether the link wants publications; `salt-call` only asks.
     pub subscribes: bool,
+    /// `master_alive_interval`: how often a connected master is asked for a
+    /// sign of life; none: its connection is trusted.
+    pub alive_interval: Option<Duration>,
 }
 
 impl Default for LinkTiming {
@@ -63,6 +69,7 @@ impl Default for LinkTiming {
             retry_max: Duration::from_secs(10),
             rejected_retry: false,
             subscribes: true,
+            alive_interval: None,
         }
     }
 }
@@ -93,7 +100,9 @@ pub enum Input {
         /// Which credentials, as numbered by [`Link::credentials`].
         credentials: u64,
     },
-    /// The minion stops.
+    /// The master has answered the ping, or has not in time.
+    Pinged(bool),
+    /// The link is not wanted any more.
     Stop,
 }
 
@@ -131,6 +140,8 @@ pub enum Output {
     },
     /// Close the subscription.
     Unsubscribe,
+    /// Ask the master for a sign of life, on its request port.
+    Ping,
     /// The link is ready: commands can arrive and requests be made.
     Ready {
         /// Whether it is ready for the first time since the minion started.
@@ -212,6 +223,8 @@ pub struct Link {
     was_ready: bool,
     announced: bool,
     said: Option<Notice>,
+    ping_at: Option<Instant>,
+    pings_missed: u32,
     outputs: VecDeque<Output>,
 }
 
@@ -234,6 +247,8 @@ impl Link {
             was_ready: false,
             announced: false,
             said: None,
+            ping_at: None,
+            pings_missed: 0,
             outputs: VecDeque::new(),
             timing,
         }
@@ -259,10 +274,11 @@ impl Link {
             }
             Input::Connected if self.feed == Feed::Connecting => {
                 self.feed = Feed::Connected;
-                self.check_ready();
+                self.check_ready(now);
             }
             Input::Disconnected if self.feed != Feed::Closed => self.disconnected(now),
             Input::Refused { credentials } => self.refused(now, credentials),
+            Input::Pinged(answered) if self.announced => self.pinged(now, answered),
             Input::Stop => self.stop(),
             // What is left was overtaken by something else meanwhile.
             _ => {}
@@ -271,6 +287,11 @@ impl Link {
 
     /// Takes note that time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.ping_at.is_some_and(|at| now >= at) {
+            // Not again before the answer is there, or its absence.
+            self.ping_at = None;
+            self.outputs.push_back(Output::Ping);
+        }
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
@@ -297,7 +318,7 @@ impl Link {
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.deadline
+        self.deadline.into_iter().chain(self.ping_at).min()
     }
 
     /// The number of the credentials in use; 0 before the first sign-in.
@@ -349,7 +370,7 @@ impl Link {
         let moved = self.publish_port != publish_port;
         self.publish_port = publish_port;
         if !self.timing.subscribes || (self.feed == Feed::Connected && !moved) {
-            self.check_ready();
+            self.check_ready(now);
         } else if let Some(address) = self.address {
             self.feed = Feed::Connecting;
             self.deadline = Some(now + SUBSCRIBE_TIMEOUT);
@@ -419,19 +440,38 @@ impl Link {
         }
     }
 
+    fn pinged(&mut self, now: Instant, answered: bool) {
+        if answered {
+            self.pings_missed = 0;
+            self.ping_at = self.timing.alive_interval.map(|interval| now + interval);
+            return;
+        }
+        self.pings_missed += 1;
+        if self.pings_missed < PINGS_MISSED_MAX {
+            self.outputs.push_back(Output::Ping);
+        } else {
+            let pause = self.retry.pause();
+            self.pause(now, pause, Some(Notice::NoAnswer));
+        }
+    }
+
     fn stop(&mut self) {
         self.lose();
         self.close_feed();
         self.step = Step::Idle;
         self.deadline = None;
+        // Whoever starts the link again wants to hear why it is stuck.
+        self.said = None;
     }
 
-    fn check_ready(&mut self) {
+    fn check_ready(&mut self, now: Instant) {
         let fed = self.feed == Feed::Connected || !self.timing.subscribes;
         if self.step == Step::Signed && fed {
             self.deadline = None;
             if !self.announced {
                 self.announced = true;
+                self.pings_missed = 0;
+                self.ping_at = self.timing.alive_interval.map(|interval| now + interval);
                 let first = !std::mem::replace(&mut self.was_ready, true);
                 self.outputs.push_back(Output::Ready { first });
             }
@@ -439,6 +479,7 @@ impl Link {
     }
 
     fn lose(&mut self) {
+        self.ping_at = None;
         if std::mem::take(&mut self.announced) {
             self.outputs.push_back(Output::Lost);
         }
@@ -579,6 +620,39 @@ mod tests {
             !all.iter()
                 .any(|output| matches!(output, Output::Subscribe { .. }))
         );
+    }
+
+    #[test]
+    fn a_connected_master_that_never_answers_is_lost() {
+        let mut now = Instant::now();
+        let timing = LinkTiming {
+            alive_interval: Some(Duration::from_secs(5)),
+            ..LinkTiming::default()
+        };
+        let mut link = Link::new(timing, 1);
+        link.handle(now, Input::Start);
+        link.handle(now, Input::Resolved(ADDRESS));
+        link.handle(now, Input::SignedIn { publish_port: PORT });
+        link.handle(now, Input::Connected);
+        outputs(&mut link);
+        for answers in [true, false] {
+            now = link.next_timeout().unwrap();
+            link.handle_timeout(now);
+            assert_eq!(outputs(&mut link), [Output::Ping]);
+            assert_eq!(link.next_timeout(), None, "one ping at a time");
+            link.handle(now, Input::Pinged(answers));
+        }
+        assert_eq!(
+            outputs(&mut link),
+            [Output::Ping],
+            "one missed answer is chance"
+        );
+        link.handle(now, Input::Pinged(false));
+        let all = outputs(&mut link);
+        assert_eq!(all.first(), Some(&Output::Lost), "{all:?}");
+        assert!(link.next_timeout().is_some());
+        link.handle(now, Input::Pinged(true));
+        assert_eq!(outputs(&mut link), [], "too late to matter");
     }
 
     #[test]

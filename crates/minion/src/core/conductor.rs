@@ -1,0 +1,450 @@
+//! Which links are up: all of them, or one at a time with the others behind it
+//! (`master_type: failover` and `distributed`).
+//!
+//! Like the link, a machine without effects: the shell tells it what links
+//! report and performs its [`Output`]s. Invariant: while the minion runs and
+//! has a master at all, at least one link is up or a timer is set.
+//!
+//! Changing masters is make before break where it is a choice: for a failback
+//! the old link goes on until the new one is ready, so no command is lost.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::backoff::Backoff;
+
+/// How several masters are used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Every master is served.
+    Hot,
+    /// One at a time, in this order of preference.
+    Failover {
+        /// Places in the `master:` list.
+        order: Vec<usize>,
+        /// How often the first one is asked whether it is back; none: it is
+        /// not returned to as long as another serves.
+        failback: Option<Duration>,
+        /// Whether every new search starts anywhere in the list.
+        shuffle: bool,
+    },
+}
+
+/// What a link reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The minion starts.
+    Start,
+    /// This link is ready.
+    Ready(usize),
+    /// This link was ready and is no more.
+    Lost(usize),
+    /// This link cannot get on: no answer, no name, not accepted, mistrusted.
+    Stuck(usize),
+    /// This master has answered a ping.
+    Answered(usize),
+}
+
+/// What the shell is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Bring this link up.
+    Up(usize),
+    /// Take this link down.
+    Down(usize),
+    /// Ask this master, whose link is down, for a sign of life.
+    Ping(usize),
+    /// A switch to this master begins although another serves.
+    FailBack(usize),
+}
+
+/// First pause after every master of the list has failed.
+const ROUND_PAUSE: Duration = Duration::from_millis(500);
+
+/// Longest such pause.
+const ROUND_PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// How long a failback may take before it is given up for now.
+const FAILBACK_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Decides which links are up.
+#[derive(Debug)]
+pub struct Conductor {
+    masters: usize,
+    mode: Mode,
+    state: State,
+    timer: Option<Instant>,
+    rounds: Backoff,
+    chance: super::backoff::Chance,
+    outputs: VecDeque<Output>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// Every link is up, for good.
+    Hot,
+    /// Trying the master at this place of the order.
+    Trying {
+        place: usize,
+        failed: usize,
+    },
+    /// All have failed; a pause until the next round.
+    Resting,
+    /// Served by the master at this place.
+    Served {
+        place: usize,
+    },
+    /// Served by one while the first one's link comes up.
+    FailingBack {
+        place: usize,
+    },
+}
+
+impl Conductor {
+    /// A conductor of `masters` links. `seed` spreads its pauses.
+    pub fn new(masters: usize, mode: Mode, seed: u64) -> Self {
+        Self {
+            masters,
+            mode,
+            state: State::Idle,
+            timer: None,
+            rounds: Backoff::new(ROUND_PAUSE, ROUND_PAUSE_MAX, seed),
+            chance: super::backoff::Chance::new(seed),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes note of what happened at `now`.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        match (self.state, input) {
+            (State::Idle, Input::Start) => self.start(now),
+            (State::Idle | State::Hot, _) => {}
+            (State::Trying { place, .. }, Input::Ready(link)) if self.is_at(place, link) => {
+                self.rounds.reset();
+                self.serve(now, place);
+            }
+            (State::Trying { place, failed }, Input::Stuck(link) | Input::Lost(link))
+                if self.is_at(place, link) =>
+            {
+                self.outputs.push_back(Output::Down(link));
+                self.try_next(now, place, failed + 1);
+            }
+            (State::Served { place }, Input::Lost(link)) if self.is_at(place, link) => {
+                self.outputs.push_back(Output::Down(link));
+                self.try_next(now, place, 0);
+            }
+            (State::Served { place }, Input::Answered(link))
+                if self.is_at(0, link) && place > 0 =>
+            {
+                self.state = State::FailingBack { place };
+                self.timer = Some(now + FAILBACK_TIMEOUT);
+                self.outputs.push_back(Output::FailBack(link));
+                self.outputs.push_back(Output::Up(link));
+            }
+            (State::FailingBack { place }, input) => self.fail_back(now, place, input),
+            _ => {}
+        }
+    }
+
+    /// Takes note that time has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timer.is_none_or(|timer| now < timer) {
+            return;
+        }
+        self.timer = None;
+        match self.state {
+            State::Resting => self.search(now),
+            State::Served { place } => {
+                if let Some(first) = self.link_at(0).filter(|_| place > 0) {
+                    self.outputs.push_back(Output::Ping(first));
+                }
+                self.serve(now, place);
+            }
+            State::FailingBack { place } => {
+                self.give_up_failback();
+                self.serve(now, place);
+            }
+            State::Idle | State::Hot | State::Trying { .. } => {}
+        }
+    }
+
+    /// The next thing to do, until there is none.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    fn start(&mut self, now: Instant) {
+        match self.mode {
+            Mode::Hot => {
+                self.state = State::Hot;
+                self.outputs.extend((0..self.masters).map(Output::Up));
+            }
+            Mode::Failover { .. } => self.search(now),
+        }
+    }
+
+    /// Begins at the top of the list, or anywhere in it.
+    fn search(&mut self, now: Instant) {
+        if let Mode::Failover {
+            order,
+            failback,
+            shuffle: true,
+        } = &mut self.mode
+        {
+            // The first one keeps its place where it is returned to.
+            let fixed = usize::from(failback.is_some());
+            for at in (fixed + 1..order.len()).rev() {
+                let span = u64::try_from(at - fixed + 1).unwrap_or(1);
+                let other = usize::try_from(self.chance.next_u64() % span).unwrap_or(0);
+                order.swap(at, fixed + other);
+            }
+        }
+        self.try_place(now, 0, 0);
+    }
+
+    fn try_next(&mut self, now: Instant, place: usize, failed: usize) {
+        self.try_place(now, place + 1, failed);
+    }
+
+    fn try_place(&mut self, now: Instant, place: usize, failed: usize) {
+        let Mode::Failover { order, .. } = &self.mode else {
+            return;
+        };
+        self.timer = None;
+        if order.is_empty() || failed >= order.len() {
+            self.state = State::Resting;
+            self.timer = Some(now + self.rounds.pause());
+            return;
+        }
+        let place = place % order.len();
+        self.state = State::Trying { place, failed };
+        self.outputs
+            .extend(order.get(place).copied().map(Output::Up));
+    }
+
+    fn serve(&mut self, now: Instant, place: usize) {
+        self.state = State::Served { place };
+        self.timer = match &self.mode {
+            Mode::Failover {
+                failback: Some(interval),
+                ..
+            } if place > 0 => Some(now + *interval),
+            _ => None,
+        };
+    }
+
+    fn fail_back(&mut self, now: Instant, place: usize, input: Input) {
+        let first = self.link_at(0);
+        let serving = self.link_at(place);
+        match input {
+            Input::Ready(link) if Some(link) == first => {
+                self.outputs.extend(serving.map(Output::Down));
+                self.serve(now, 0);
+            }
+            Input::Stuck(link) | Input::Lost(link) if Some(link) == first => {
+                self.give_up_failback();
+                self.serve(now, place);
+            }
+            // The one that served is gone: the first one's link is all there is.
+            Input::Lost(link) if Some(link) == serving => {
+                self.outputs.push_back(Output::Down(link));
+                self.timer = None;
+                self.state = State::Trying {
+                    place: 0,
+                    failed: 0,
+                };
+            }
+            _ => {}
+        }
+    }
+
+    fn give_up_failback(&mut self) {
+        self.outputs.extend(self.link_at(0).map(Output::Down));
+    }
+
+    fn is_at(&self, place: usize, link: usize) -> bool {
+        self.link_at(place) == Some(link)
+    }
+
+    fn link_at(&self, place: usize) -> Option<usize> {
+        match &self.mode {
+            Mode::Failover { order, .. } => order.get(place).copied(),
+            Mode::Hot => None,
+        }
+    }
+}
+
+/// The order of `distributed`: the list, starting where the id says, so that
+/// minions spread evenly over the masters.
+pub fn distributed_order(id: &str, masters: usize) -> Vec<usize> {
+    if masters == 0 {
+        return Vec::new();
+    }
+    let start = usize::try_from(crc32(id.as_bytes())).unwrap_or(0) % masters;
+    (0..masters).map(|step| (start + step) % masters).collect()
+}
+
+/// The checksum of zlib, which Salt means to spread minions with.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & 0_u32.wrapping_sub(crc & 1))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backoff::Chance;
+    use super::*;
+
+    fn failover(masters: usize, failback: Option<u64>) -> Conductor {
+        let mode = Mode::Failover {
+            order: (0..masters).collect(),
+            failback: failback.map(Duration::from_secs),
+            shuffle: false,
+        };
+        Conductor::new(masters, mode, 7)
+    }
+
+    fn outputs(conductor: &mut Conductor) -> Vec<Output> {
+        std::iter::from_fn(|| conductor.poll()).collect()
+    }
+
+    #[test]
+    fn hot_masters_are_all_served() {
+        let now = Instant::now();
+        let mut conductor = Conductor::new(3, Mode::Hot, 1);
+        conductor.handle(now, Input::Start);
+        assert_eq!(
+            outputs(&mut conductor),
+            [Output::Up(0), Output::Up(1), Output::Up(2)]
+        );
+        conductor.handle(now, Input::Lost(1));
+        assert_eq!(outputs(&mut conductor), []);
+    }
+
+    #[test]
+    fn a_lost_master_is_replaced_by_the_next_at_once() {
+        let now = Instant::now();
+        let mut conductor = failover(3, None);
+        conductor.handle(now, Input::Start);
+        conductor.handle(now, Input::Ready(0));
+        assert_eq!(outputs(&mut conductor), [Output::Up(0)]);
+        conductor.handle(now, Input::Lost(0));
+        assert_eq!(outputs(&mut conductor), [Output::Down(0), Output::Up(1)]);
+        conductor.handle(now, Input::Stuck(1));
+        assert_eq!(outputs(&mut conductor), [Output::Down(1), Output::Up(2)]);
+        conductor.handle(now, Input::Ready(2));
+        conductor.handle(now, Input::Lost(2));
+        assert_eq!(outputs(&mut conductor), [Output::Down(2), Output::Up(0)]);
+    }
+
+    #[test]
+    fn when_all_fail_it_rests_and_starts_at_the_top() {
+        let now = Instant::now();
+        let mut conductor = failover(2, None);
+        conductor.handle(now, Input::Start);
+        conductor.handle(now, Input::Stuck(0));
+        conductor.handle(now, Input::Stuck(1));
+        outputs(&mut conductor);
+        let until = conductor.next_timeout().unwrap();
+        conductor.handle_timeout(until);
+        assert_eq!(outputs(&mut conductor), [Output::Up(0)]);
+    }
+
+    #[test]
+    fn failback_makes_before_it_breaks() {
+        let mut now = Instant::now();
+        let mut conductor = failover(2, Some(10));
+        conductor.handle(now, Input::Start);
+        conductor.handle(now, Input::Stuck(0));
+        conductor.handle(now, Input::Ready(1));
+        outputs(&mut conductor);
+        now += Duration::from_secs(10);
+        conductor.handle_timeout(now);
+        assert_eq!(outputs(&mut conductor), [Output::Ping(0)]);
+        conductor.handle(now, Input::Answered(0));
+        assert_eq!(
+            outputs(&mut conductor),
+            [Output::FailBack(0), Output::Up(0)]
+        );
+        conductor.handle(now, Input::Ready(0));
+        assert_eq!(outputs(&mut conductor), [Output::Down(1)]);
+        assert_eq!(conductor.next_timeout(), None);
+    }
+
+    #[test]
+    fn a_failback_that_does_not_work_changes_nothing() {
+        let mut now = Instant::now();
+        let mut conductor = failover(2, Some(10));
+        conductor.handle(now, Input::Start);
+        conductor.handle(now, Input::Stuck(0));
+        conductor.handle(now, Input::Ready(1));
+        now += Duration::from_secs(10);
+        conductor.handle_timeout(now);
+        conductor.handle(now, Input::Answered(0));
+        outputs(&mut conductor);
+        conductor.handle(now, Input::Stuck(0));
+        assert_eq!(outputs(&mut conductor), [Output::Down(0)]);
+        assert_eq!(
+            conductor.next_timeout(),
+            Some(now + Duration::from_secs(10))
+        );
+    }
+
+    #[test]
+    fn no_order_of_reports_leaves_it_without_a_link_or_a_timer() {
+        for seed in 0..2000 {
+            let mut chance = Chance::new(seed);
+            let mut now = Instant::now();
+            let masters = 1 + usize::try_from(seed % 4).unwrap();
+            let mut conductor = failover(masters, (seed % 2 == 0).then_some(5));
+            conductor.handle(now, Input::Start);
+            let mut up = vec![false; masters];
+            for _ in 0..80 {
+                for output in outputs(&mut conductor) {
+                    match output {
+                        Output::Up(link) => assert!(!std::mem::replace(&mut up[link], true)),
+                        Output::Down(link) => assert!(std::mem::replace(&mut up[link], false)),
+                        Output::Ping(_) | Output::FailBack(_) => {}
+                    }
+                }
+                let alive = up.iter().filter(|&&up| up).count();
+                assert!(
+                    alive >= 1 || conductor.next_timeout().is_some(),
+                    "seed {seed}"
+                );
+                assert!(alive <= 2, "seed {seed}: {alive} links");
+                now += chance.up_to(Duration::from_secs(3));
+                let link = usize::try_from(chance.next_u64()).unwrap() % masters;
+                // Only a link that is up has anything to say.
+                match chance.next_u64() % 5 {
+                    0 if up[link] => conductor.handle(now, Input::Ready(link)),
+                    1 if up[link] => conductor.handle(now, Input::Lost(link)),
+                    2 if up[link] => conductor.handle(now, Input::Stuck(link)),
+                    3 => conductor.handle(now, Input::Answered(link)),
+                    _ => conductor.handle_timeout(now),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn minions_spread_over_distributed_masters() {
+        let mut times = [0; 3];
+        for n in 0..300 {
+            let order = distributed_order(&format!("web{n}"), 3);
+            times[order[0]] += 1;
+            assert_eq!(order.len(), 3);
+        }
+        assert!(times.iter().all(|&times| times > 60), "{times:?}");
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+    }
+}

@@ -172,8 +172,6 @@ pub(crate) fn common_settings(settings: &mut Settings, dir: &Path) -> Result<()>
     settings.set("log_level_logfile", "info");
     let user = nix::unistd::User::from_uid(nix::unistd::geteuid())?;
     settings.set("user", user.context("the user has no name")?.name);
-    settings.set("enable_fqdns_grains", false);
-    settings.set("enable_gpu_grains", false);
     Ok(())
 }
 

@@ -67,6 +67,10 @@ impl<'fleet> MinionPlan<'fleet> {
             masters => settings.set("master", masters),
         }
         common_settings(&mut settings, &dir)?;
+        if self.kind != Kind::Ours {
+            settings.set("enable_fqdns_grains", false);
+            settings.set("enable_gpu_grains", false);
+        }
         // The waits that Salt makes long for the sake of large fleets.
         settings.set("acceptance_wait_time", 1);
         settings.set("recon_default", 100);

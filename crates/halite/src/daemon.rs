@@ -124,7 +124,9 @@ fn start<D: Daemon>(
 ) -> u8 {
     let process = D::process(&loaded.config);
     let mut readiness = Some(readiness);
-    let result = prepare(&process, options, &loaded.warnings).and_then(|(_pid_file, logs)| {
+    let prepared = prepare(&process, options, &loaded.warnings);
+    let logs_to_console = prepared.is_ok() && !options.daemon;
+    let result = prepared.and_then(|(_pid_file, logs)| {
         let runtime = build_runtime(&process)?;
         let code = runtime.block_on(async {
             let mut signals = Signals::new().context("could not catch signals")?;
@@ -148,13 +150,13 @@ fn start<D: Daemon>(
     match result {
         Ok(code) => code,
         Err(error) => {
-            // The log may go to a file only, and whoever has started this
-            // wants to know.
+            // Before there is a log, and in the background, whoever has started
+            // this wants to know all the same.
             let message = format!("{error:#}");
             tracing::error!("{message}");
             let code = Exit::Failure.code();
             let heard = readiness.take().is_some_and(|r| r.failed(code, &message));
-            if !heard && !options.daemon {
+            if !heard && !options.daemon && !logs_to_console {
                 screen.error_line(&message);
             }
             code

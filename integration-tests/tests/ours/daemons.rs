@@ -253,7 +253,8 @@ fn check_points_at_what_is_wrong_in_a_file() -> Result<()> {
 
     let typo = check("typo", "worker_thread", 5.into())?.exit(0)?;
     ensure!(
-        typo.stderr.contains("worker_threads"),
+        typo.stdout
+            .contains("worker_thread, did you mean worker_threads?"),
         "expected the nearest name in {typo}"
     );
 
@@ -286,13 +287,13 @@ fn check_points_at_what_is_wrong_in_a_file() -> Result<()> {
 fn a_directory_that_cannot_be_made_is_one_line() -> Result<()> {
     let fleet = Fleet::new("nodir")?;
     for (name, option) in [("m1", "pki_dir"), ("m2", "cachedir"), ("m3", "sock_dir")] {
-        let file = fleet.path().join(format!("{name}.file"));
-        fs::write(&file, "not a directory")?;
+        let file = fleet.path().join(name).join("file");
         let below = file.join("below").display().to_string();
         let mut master = fleet
             .master(name, Kind::Ours)
             .set(option, below.as_str())
             .lay()?;
+        fs::write(&file, "not a directory")?;
         let output = run(master.daemon().recipe(), SHORT)?;
         ensure!(output.code != 0, "a start without {option}: {output}");
         check_one_line(&output, &[&file.display().to_string()])?;

@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 
 use halite_proto::{Jid, Map, Value};
 
+/// Most returns that are kept while it is not known yet which job asks who is
+/// working. Beyond it they are dropped, and the minion is asked again.
+const EARLY_ANSWERS_MAX: usize = 4096;
+
 /// How long to wait for whom.
 #[derive(Clone, Debug)]
 pub struct CollectOptions {
@@ -79,6 +83,8 @@ pub struct Collector {
     asking: bool,
     /// The job that asks.
     question: Option<Jid>,
+    /// Answers that overtook the news of which job they answer.
+    early: Vec<(String, Map)>,
     outputs: VecDeque<Output>,
     finished: bool,
 }
@@ -100,6 +106,7 @@ impl Collector {
             working: true,
             asking: false,
             question: None,
+            early: Vec::new(),
             outputs: VecDeque::new(),
             finished: false,
         };
@@ -120,6 +127,7 @@ impl Collector {
                 .question
                 .as_ref()
                 .is_some_and(|question| tag.starts_with(&Self::tag_prefix(question)))
+            || (self.asking && is_return_tag(tag))
     }
 
     /// Takes an event from the bus; others than this job's are ignored.
@@ -135,6 +143,8 @@ impl Collector {
             && tag.starts_with(&Self::tag_prefix(question))
         {
             self.answer(now, data);
+        } else if self.asking && is_return_tag(tag) && self.early.len() < EARLY_ANSWERS_MAX {
+            self.early.push((tag.to_owned(), data.clone()));
         }
         self.start_deadlines(now);
     }
@@ -147,6 +157,9 @@ impl Collector {
         self.window_ends = now + self.gather_job_timeout;
         if let Some(wait) = self.syndic_wait {
             self.window_ends += wait;
+        }
+        for (tag, data) in std::mem::take(&mut self.early) {
+            self.event(now, &tag, &data);
         }
     }
 
@@ -289,6 +302,10 @@ impl Collector {
         self.outputs.extend(missing);
         self.outputs.push_back(Output::Done);
     }
+}
+
+fn is_return_tag(tag: &str) -> bool {
+    tag.starts_with("salt/job/") && tag.contains("/ret/")
 }
 
 fn is_syndic_tag(tag: &str, jid: &Jid) -> bool {

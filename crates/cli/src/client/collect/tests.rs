@@ -141,6 +141,21 @@ fn a_minion_that_works_is_waited_for_and_asked_again() {
 }
 
 #[test]
+fn an_answer_may_overtake_the_news_of_its_question() {
+    let mut simulation = Simulation::new(&["a"], |_| ());
+    assert_eq!(simulation.at(5.0).done(), ["ask a"]);
+    let early = format!("salt/job/{QUESTION}/ret/a");
+    assert!(simulation.collector.wants(&early));
+    simulation.answers("a", running()).asked();
+    assert!(
+        !simulation
+            .collector
+            .wants("salt/job/20260101000000000000/ret/a")
+    );
+    assert_eq!(simulation.at(15.0).done(), ["ask a"]);
+}
+
+#[test]
 fn who_stopped_working_without_a_return_is_missing() {
     let mut simulation = Simulation::new(&["a"], |options| {
         options.gather_job_timeout = Duration::from_secs(1);

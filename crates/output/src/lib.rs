@@ -132,9 +132,6 @@ pub struct RenderOptions {
     pub retcode: i64,
     /// Where `nested` begins, in columns.
     pub nested_indent: usize,
-    /// `--out` was given as `highstate` or not at all, so `nested` stays the
-    /// format of changes; else the name that was given.
-    pub changes_outputter: Option<Outputter>,
     /// How `highstate` shows state runs.
     pub highstate: HighstateOptions,
 }
@@ -147,7 +144,6 @@ impl Default for RenderOptions {
             indent: Indent::Unset,
             retcode: 0,
             nested_indent: 0,
-            changes_outputter: None,
             highstate: HighstateOptions::default(),
         }
     }

@@ -266,10 +266,9 @@ impl Screen<'_> {
         let mut options = self.options.clone();
         options.retcode = 0;
         options.nested_indent = CHANGES_INDENT;
-        let outputter = options.changes_outputter.unwrap_or(Outputter::Nested);
         Ok(Changes {
             changed: true,
-            text: format!("\n{}", crate::render_as(outputter, changes, &options)),
+            text: format!("\n{}", crate::render_as(Outputter::Nested, changes, &options)),
         })
     }
 

@@ -134,6 +134,7 @@ async fn first_ready(
                     }
                 }
                 LinkOutput::Job(_)
+                | LinkOutput::Missed(_)
                 | LinkOutput::Lost
                 | LinkOutput::Rejected
                 | LinkOutput::Answered => {}

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_crypto::{Opened, random_bytes};
 use halite_proto::envelope::{Reply, RequestEnvelope};
-use halite_proto::{Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
+use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
 use halite_transport::zeromq::{RequestError, Requester};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -95,6 +95,13 @@ impl Channel {
             enc_algo,
             sig_algo,
         }
+    }
+
+    /// What the master understands beyond Salt's protocol.
+    pub fn capabilities(&self) -> Capabilities {
+        let session = self.session.borrow();
+        let extra = session.as_ref().map(|session| &session.credentials.extra);
+        extra.map(Capabilities::of).unwrap_or_default()
     }
 
     /// Whether the link is signed in now.

@@ -12,7 +12,6 @@ use tracing::debug;
 
 use crate::channel::ChannelError;
 use crate::core::sign_in::chain;
-use crate::limits::FIRST_PILLAR_WAIT;
 use crate::pillar;
 use crate::state::{Master, Minion};
 
@@ -111,14 +110,14 @@ impl JobContext {
 
     /// The master whose pillar this job sees: its own, else the first that is
     /// ready.
-    fn pillar_master(&self) -> Option<&Master> {
+    fn pillar_master(&self) -> Option<usize> {
         let masters = &self.minion.masters;
         match self.route {
-            Route::Bound(master) | Route::Prefer(master) => masters.get(master),
+            Route::Bound(master) | Route::Prefer(master) => Some(master),
             Route::Any => masters
                 .iter()
-                .find(|master| master.is_ready())
-                .or_else(|| masters.first()),
+                .position(Master::is_ready)
+                .or_else(|| (!masters.is_empty()).then_some(0)),
         }
     }
 }
@@ -133,17 +132,13 @@ impl MinionContext for JobContext {
     }
 
     fn pillar(&self) -> Arc<Map> {
-        let Some(master) = self.pillar_master() else {
-            return Arc::default();
-        };
-        let mut pillars = master.pillar.subscribe();
-        self.minion.runtime.block_on(async move {
-            let first = pillars.wait_for(Option::is_some);
-            match tokio::time::timeout(FIRST_PILLAR_WAIT, first).await {
-                Ok(Ok(pillar)) => pillar.clone().unwrap_or_default(),
-                _ => Arc::default(),
-            }
-        })
+        match self.pillar_master() {
+            Some(master) => self
+                .minion
+                .runtime
+                .block_on(self.minion.first_pillar(master)),
+            None => Arc::default(),
+        }
     }
 
     fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
+use halite_target::{DEFAULT_DELIMITER, Subject, Target};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
 use crate::context::event_request;
 use crate::core::conductor::{Input, Output};
-use crate::core::meant::is_meant;
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
 use crate::courier::Courier;
@@ -73,10 +73,16 @@ pub async fn run(
         };
         match output {
             LinkOutput::Job(job) => take(&minion, &executor, master, job),
+            LinkOutput::Missed(jobs) => {
+                for job in jobs {
+                    take(&minion, &executor, master, job);
+                }
+            }
             LinkOutput::Ready { first } => {
                 rejected_by.remove(&master);
                 courier.link_is_ready();
                 conductor.handle(now(), Input::Ready(master));
+                fleet.replay(master, &minion);
                 tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
             }
             LinkOutput::Lost => {
@@ -134,13 +140,80 @@ fn fire(minion: &Minion, tag: &str, master: usize) {
 }
 
 /// Hands a publication on if it is meant for this minion and new.
-fn take(minion: &Minion, executor: &Arc<Executor>, master: usize, job: Verified) {
+fn take(minion: &Arc<Minion>, executor: &Arc<Executor>, master: usize, job: Verified) {
     let load = job.load();
-    match is_meant(&load.tgt, &load.tgt_type, minion.id.as_str()) {
-        Ok(true) if minion.jobs().claim(&load.jid) => executor.submit(master, job),
-        Ok(true) => debug!(jid = %load.jid, "this job was taken already"),
-        Ok(false) => debug!(jid = %load.jid, "not for this minion"),
-        Err(error) => warn!(jid = %load.jid, "a job was dropped: {}", chain(&error)),
+    let delimiter = load.delimiter.as_deref().unwrap_or(DEFAULT_DELIMITER);
+    let target = match Target::parse(&load.tgt, &load.tgt_type, delimiter) {
+        Ok(target) => target,
+        Err(error) => {
+            warn!(jid = %load.jid, "a job was dropped: {}", chain(&error));
+            return;
+        }
+    };
+    let pillar = minion
+        .masters
+        .get(master)
+        .and_then(|m| m.pillar.borrow().clone());
+    if pillar.is_none() && target.needs_data() {
+        // The first pillar is on its way: the target may depend on it.
+        let (minion, executor) = (Arc::clone(minion), Arc::clone(executor));
+        tokio::spawn(async move {
+            let pillar = minion.first_pillar(master).await;
+            claim(&minion, &executor, master, job, &target, &pillar);
+        });
+    } else {
+        claim(
+            minion,
+            executor,
+            master,
+            job,
+            &target,
+            &pillar.unwrap_or_default(),
+        );
+    }
+}
+
+fn claim(
+    minion: &Minion,
+    executor: &Arc<Executor>,
+    master: usize,
+    job: Verified,
+    target: &Target,
+    pillar: &Map,
+) {
+    let jid = &job.load().jid;
+    let me = Me {
+        id: minion.id.as_str(),
+        grains: &minion.grains(),
+        pillar,
+    };
+    if !target.matches(&me) {
+        debug!(%jid, "not for this minion");
+    } else if minion.jobs().claim(jid) {
+        executor.submit(master, job);
+    } else {
+        debug!(%jid, "this job was taken already");
+    }
+}
+
+/// This minion as targets see it.
+struct Me<'a> {
+    id: &'a str,
+    grains: &'a Map,
+    pillar: &'a Map,
+}
+
+impl Subject for Me<'_> {
+    fn id(&self) -> &str {
+        self.id
+    }
+
+    fn grains(&self) -> Option<&Map> {
+        Some(self.grains)
+    }
+
+    fn pillar(&self) -> Option<&Map> {
+        Some(self.pillar)
     }
 }
 

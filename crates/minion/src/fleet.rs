@@ -4,18 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halite_crypto::random_bytes;
+use halite_proto::request::MinionRequest;
 use halite_transport::Endpoint;
 use halite_transport::zeromq::Requester;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tracing::{Instrument, error_span};
+use tracing::{Instrument, debug, error_span, warn};
 
 use crate::channel::Channel;
 use crate::core::link::Phase;
-use crate::core::sign_in::Identity;
+use crate::core::publication::Verified;
+use crate::core::sign_in::{Identity, chain};
 use crate::limits::LINK_INPUTS_MAX;
 use crate::link_task::{self, LinkInput, LinkOutput, LinkSettings, LinkTask};
-use crate::state::Master;
+use crate::state::{Master, Minion};
 use crate::trust_store::TrustStore;
 
 /// How long a master whose link is down may take to answer a ping.
@@ -121,6 +123,35 @@ impl Fleet {
             let requester = Requester::connect(endpoint, options);
             if link_task::ping(&requester, PING_TIMEOUT).await {
                 let _ = answers.send((link, LinkOutput::Answered)).await;
+            }
+        });
+    }
+
+    /// Asks a master that has just become ready for the jobs that this minion
+    /// may have missed; they come as [`LinkOutput::Missed`]. Salt's masters
+    /// have no such memory and are not asked.
+    pub fn replay(&self, link: usize, minion: &Arc<Minion>) {
+        let answers = self.answers.clone();
+        let minion = Arc::clone(minion);
+        tokio::spawn(async move {
+            let Some(master) = minion.masters.get(link) else {
+                return;
+            };
+            if !master.channel.capabilities().replay {
+                return;
+            }
+            let ask = MinionRequest::Replay.to_map(&minion.id);
+            match master.channel.request(ask, minion.patience).await {
+                Ok(answer) => {
+                    let jobs = Verified::replayed(answer);
+                    debug!(
+                        master = master.name,
+                        jobs = jobs.len(),
+                        "asked for missed jobs"
+                    );
+                    let _ = answers.send((link, LinkOutput::Missed(jobs))).await;
+                }
+                Err(error) => warn!(master = master.name, "missed jobs: {}", chain(&error)),
             }
         });
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use halite_crypto::random_bytes;
 use halite_proto::envelope::RequestEnvelope;
-use halite_proto::{Map, MasterUri, Nonce};
+use halite_proto::{Capabilities, Map, MasterUri, Nonce};
 use halite_transport::Endpoint;
 use halite_transport::zeromq::{
     RequestError, Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
@@ -54,6 +54,8 @@ pub struct Failed {
 pub enum LinkOutput {
     /// A job from this master.
     Job(Verified),
+    /// Jobs of this master that this minion may have missed.
+    Missed(Vec<Verified>),
     /// Commands can arrive now.
     Ready {
         /// For the first time since the minion started.
@@ -108,6 +110,8 @@ pub struct LinkTask {
     opener: Option<Opener>,
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
+    /// Whether the link is to be up; a loss that was asked for is no news.
+    wanted: bool,
 }
 
 impl LinkTask {
@@ -138,6 +142,7 @@ impl LinkTask {
             opener: None,
             requester: None,
             held: VecDeque::new(),
+            wanted: false,
         }
     }
 
@@ -182,7 +187,9 @@ impl LinkTask {
                 self.tell(LinkOutput::Ready { first }).await;
             }
             Output::Lost => {
-                warn!("connection lost");
+                if self.wanted {
+                    warn!("connection lost");
+                }
                 self.tell(LinkOutput::Lost).await;
             }
             Output::RefusedForGood => self.tell(LinkOutput::Rejected).await,
@@ -215,8 +222,12 @@ impl LinkTask {
                 self.link.handle(now, Input::SignInFailed(failed.failure));
             }
             LinkInput::Pinged(answered) => self.link.handle(now, Input::Pinged(answered)),
-            LinkInput::Up => self.link.handle(now, Input::Start),
+            LinkInput::Up => {
+                self.wanted = true;
+                self.link.handle(now, Input::Start);
+            }
             LinkInput::Down => {
+                self.wanted = false;
                 self.link.handle(now, Input::Stop);
                 self.session.send_replace(None);
                 self.requester = None;
@@ -371,13 +382,8 @@ pub async fn sign_in(
         let (identity, trust) = (Arc::clone(&identity), Arc::clone(&trust));
         blocking(move || {
             let nonce = Nonce::from_random(random_bytes());
-            Attempt::new(
-                &identity,
-                &trust.trust(),
-                nonce,
-                autosign_grains,
-                Map::new(),
-            )
+            let extra = Capabilities::OURS.to_extra();
+            Attempt::new(&identity, &trust.trust(), nonce, autosign_grains, extra)
         })
         .await?
     };

@@ -16,6 +16,7 @@ use crate::channel::{Channel, Patience};
 use crate::core::jobs::Jobs;
 use crate::core::link::Phase;
 use crate::core::rotation::Rotation;
+use crate::limits::FIRST_PILLAR_WAIT;
 use crate::proc_files::ProcDir;
 
 /// A job that runs.
@@ -89,6 +90,19 @@ impl Minion {
     pub fn refresh_grains(&self) {
         let grains = Arc::new((self.collect_grains)());
         *self.grains.write().unwrap_or_else(PoisonError::into_inner) = grains;
+    }
+
+    /// The pillar of one master, waiting for the first one for a while.
+    pub async fn first_pillar(&self, master: usize) -> Arc<Map> {
+        let Some(master) = self.masters.get(master) else {
+            return Arc::default();
+        };
+        let mut pillars = master.pillar.subscribe();
+        let first = pillars.wait_for(Option::is_some);
+        match tokio::time::timeout(FIRST_PILLAR_WAIT, first).await {
+            Ok(Ok(pillar)) => pillar.clone().unwrap_or_default(),
+            _ => Arc::default(),
+        }
     }
 
     /// The registry of jobs.

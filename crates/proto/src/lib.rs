@@ -7,6 +7,7 @@
 //! the network is checked while it is decoded, never later.
 
 pub mod auth;
+pub mod capabilities;
 pub mod clear;
 pub mod envelope;
 pub mod event;
@@ -27,6 +28,7 @@ pub mod subscriber;
 pub mod time;
 pub mod value;
 
+pub use capabilities::Capabilities;
 pub use envelope::ENVELOPE_VERSION;
 pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};

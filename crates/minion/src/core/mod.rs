@@ -6,7 +6,6 @@ pub mod backoff;
 pub mod conductor;
 pub mod jobs;
 pub mod link;
-pub mod meant;
 pub mod ports;
 pub mod private_reply;
 pub mod publication;

@@ -26,6 +26,25 @@ impl Verified {
     }
 }
 
+impl Verified {
+    /// The jobs in the answer to a replay request. The answer came sealed with
+    /// this minion's own session key and for its own request, so its jobs are
+    /// the master's; what is no job is left out.
+    pub fn replayed(answer: Value) -> Vec<Self> {
+        let Value::List(loads) = answer else {
+            return Vec::new();
+        };
+        loads
+            .into_iter()
+            .filter_map(|load| match load {
+                Value::Map(load) => PublishLoad::from_map(load).ok(),
+                _ => None,
+            })
+            .map(|load| Self(Box::new(load)))
+            .collect()
+    }
+}
+
 /// Why a publication is not run.
 #[derive(Debug, Error)]
 pub enum PublicationError {

@@ -66,6 +66,9 @@ pub enum MinionRequest {
     MinionRunner(MinionRunner),
     /// `revoke_auth`: delete this minion's key.
     RevokeAuth(RevokeAuth),
+    /// `_halite_replay`: the jobs of the last while that this minion has not
+    /// returned. Only between Halite peers.
+    Replay,
     /// `verify_minion`, which never succeeds in Salt.
     VerifyMinion(Map),
     /// Anything else, also nothing.
@@ -76,6 +79,9 @@ pub enum MinionRequest {
         fields: Map,
     },
 }
+
+/// The command of [`MinionRequest::Replay`].
+const REPLAY: &str = "_halite_replay";
 
 impl MinionRequest {
     /// The command in a load whose common fields are gone.
@@ -125,6 +131,10 @@ impl MinionRequest {
             Self::PubRet(ret) => ret.put(id, &mut map),
             Self::MinionRunner(runner) => runner.put(id, &mut map),
             Self::RevokeAuth(revoke) => revoke.put(id, &mut map),
+            Self::Replay => {
+                map.put("cmd", REPLAY);
+                map.put("id", id);
+            }
             Self::VerifyMinion(fields) => {
                 map.put("cmd", "verify_minion");
                 map.extend(fields.clone());
@@ -167,6 +177,7 @@ impl MinionRequest {
             Self::PubRet(_) => "pub_ret",
             Self::MinionRunner(_) => "minion_runner",
             Self::RevokeAuth(_) => "revoke_auth",
+            Self::Replay => REPLAY,
             Self::VerifyMinion(_) => "verify_minion",
             Self::Unknown { cmd, .. } => cmd.as_deref().unwrap_or_default(),
         }
@@ -232,6 +243,7 @@ impl MinionRequest {
             "pub_ret" => Self::PubRet(PubRet::take(fields)?),
             "minion_runner" => Self::MinionRunner(MinionRunner::take(fields)?),
             "revoke_auth" => Self::RevokeAuth(RevokeAuth::take(fields)),
+            REPLAY => Self::Replay,
             _ => return Ok(None),
         }))
     }

@@ -12,12 +12,12 @@ use crate::python;
 pub(super) const COMPRESSED: &str = "state_compressed_";
 
 /// The data with such entries, or `None` where it is not made of states.
-pub(super) fn compressed(data: &Value) -> Option<Value> {
+pub(super) fn compressed(hosts: &Map) -> Option<Map> {
     let mut out = Map::new();
-    for (id, states) in data.as_map()? {
+    for (id, states) in hosts {
         out.insert(id.clone(), host(states.as_map()?)?);
     }
-    Some(out.into())
+    Some(out)
 }
 
 fn host(states: &Map) -> Option<Map> {
@@ -78,9 +78,15 @@ fn merge(into: &mut Map, state: &Map) -> Option<()> {
         let [least, _] = both;
         into.insert(field, least);
     }
-    let sum = into.get("duration")?.as_f64()? + state.get("duration")?.as_f64()?;
-    let rounded: f64 = format!("{sum:.3}").parse().ok()?;
-    into.insert("duration", rounded);
+    let durations = [into.get("duration")?, state.get("duration")?];
+    let sum = match durations {
+        [Value::Int(a), Value::Int(b)] => Value::Int(a + b),
+        [a, b] => {
+            let sum = a.as_f64()? + b.as_f64()?;
+            Value::Float(format!("{sum:.3}").parse().ok()?)
+        }
+    };
+    into.insert("duration", sum);
 
     let changes = state.get("changes").filter(|changes| changes.is_true());
     let Some(changes) = changes else {

@@ -268,7 +268,10 @@ impl Screen<'_> {
         options.nested_indent = CHANGES_INDENT;
         Ok(Changes {
             changed: true,
-            text: format!("\n{}", crate::render_as(Outputter::Nested, changes, &options)),
+            text: format!(
+                "\n{}",
+                crate::render_as(Outputter::Nested, changes, &options)
+            ),
         })
     }
 

@@ -10,6 +10,8 @@ mod fields;
 mod host;
 mod line;
 
+use std::borrow::Cow;
+
 use halite_proto::Value;
 
 use crate::{RenderOptions, Unfit};
@@ -24,33 +26,30 @@ pub(crate) fn render(data: &Value, options: &RenderOptions) -> Result<String, Un
 /// The hosts of `data`; `depth` counts state runs inside state runs.
 fn hosts(data: &Value, options: &RenderOptions, depth: usize) -> Result<String, Unfit> {
     let data = unwrapped(data);
-    let compressed = options
-        .highstate
-        .compress_ids
-        .then(|| compress::compressed(data))
-        .flatten();
-    let data = compressed.as_ref().unwrap_or(data);
     match data {
         Value::Str(text) => return Ok(text.clone()),
         Value::Nil => return Ok("None".to_owned()),
         _ => {}
     }
-    let map = data.as_map().ok_or(Unfit)?;
+    let mut hosts = Cow::Borrowed(data.as_map().ok_or(Unfit)?);
     let mut masters = 0;
-    for key in map.keys() {
+    for key in hosts.keys() {
         if key.as_str().ok_or(Unfit)?.ends_with("_master") {
             masters += 1;
         }
     }
     // What an orchestration returns has its exit code beside the master's id.
-    let is_orchestration = masters == 1 && map.contains_key("retcode");
+    if masters == 1 && hosts.contains_key("retcode") {
+        hosts.to_mut().remove("retcode");
+    }
+    if options.highstate.compress_ids
+        && let Some(compressed) = compress::compressed(&hosts)
+    {
+        hosts = Cow::Owned(compressed);
+    }
     let mut texts = Vec::new();
-    for (id, states) in map {
-        let id = id.as_str().ok_or(Unfit)?;
-        if is_orchestration && id == "retcode" {
-            continue;
-        }
-        texts.push(host::render(id, states, options, depth)?.text);
+    for (id, states) in hosts.iter() {
+        texts.push(host::render(id.as_str().ok_or(Unfit)?, states, options, depth)?.text);
     }
     Ok(texts.join("\n"))
 }

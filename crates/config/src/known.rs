@@ -50,6 +50,14 @@ pub(crate) fn defaults(side: Side) -> Map {
     map
 }
 
+/// Salt's default of one option on one side.
+pub(crate) fn default(side: Side, name: &str) -> Option<Value> {
+    let (_, _, default) =
+        rows().find(|(known, letter, _)| *known == name && *letter == side.letter())?;
+    let node = halite_yaml::load(default, name).ok()?;
+    (!default.is_empty()).then(|| node.into_value())
+}
+
 fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     TABLE
         .lines()

@@ -8,22 +8,24 @@
 mod address;
 mod error;
 mod files;
+mod host_names;
 mod known;
 mod load;
 mod master;
 mod minion;
 mod minion_id;
 mod options;
+mod paths;
 mod raw;
 mod setting;
 mod suggest;
 
 pub use address::{AddressError, MasterAddress};
 pub use error::{ConfigError, Warning};
+pub use host_names::HostNames;
 pub use load::{LoadOptions, Loaded, load_client, load_master, load_minion};
 pub use master::MasterConfig;
 pub use minion::MinionConfig;
-pub use minion_id::HostNames;
 pub use setting::{
     AnyValue, BusFraming, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany,
     Port, PortSetting, Seconds, Transport,

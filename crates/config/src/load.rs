@@ -6,8 +6,8 @@ use halite_proto::Value;
 
 use crate::error::{ConfigError, Warning};
 use crate::files::Reader;
+use crate::host_names::HostNames;
 use crate::known::Side;
-use crate::minion_id::HostNames;
 use crate::raw::Raw;
 use crate::{MasterConfig, MinionConfig};
 
@@ -86,7 +86,7 @@ pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
     let raw = Raw::new(Side::Master, entries);
     raw.check_names(MasterConfig::HONOURED, &mut warnings);
     let mut config = MasterConfig::read(conf_file, raw)?;
-    config.settle(&options.host_names);
+    config.settle(&options.host_names)?;
     Ok(Loaded {
         config,
         warnings,
@@ -100,7 +100,12 @@ pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
 /// # Errors
 /// When a file cannot be read or a value does not fit.
 pub fn load_client(options: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
-    let mut loaded = load_master(options)?;
+    // No command waits for a name server; only the master's own name would
+    // need one.
+    let mut loaded = load_master(&LoadOptions {
+        host_names: options.host_names.without_name_servers(),
+        ..options.clone()
+    })?;
     match loaded.config.interface.as_str() {
         "0.0.0.0" | "*" => "127.0.0.1".clone_into(&mut loaded.config.interface),
         "::" => "::1".clone_into(&mut loaded.config.interface),

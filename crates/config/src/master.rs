@@ -5,8 +5,12 @@ use std::path::PathBuf;
 
 use halite_proto::{Map, Value};
 
-use crate::minion_id::HostNames;
+use crate::error::ConfigError;
+use crate::host_names::HostNames;
+use crate::minion_id::{IdRules, RemoveDomain};
 use crate::options::options;
+use crate::paths;
+use crate::raw::SIGNING;
 use crate::setting::{
     AnyValue, BusFraming, Count, HashName, IpcMode, LevelName, OneOrMany, Port, Seconds, Transport,
 };
@@ -21,6 +25,14 @@ options! {
         root_dir: PathBuf = "/".into(),
         /// The master's name; `<host>_master` by default.
         id: Option<String> = None,
+        /// Heed the name that the minion on this machine has kept.
+        minion_id_caching: bool = true,
+        /// A found name is made lower case.
+        minion_id_lowercase: bool = false,
+        /// A found name loses its domain.
+        minion_id_remove_domain: AnyValue = AnyValue(Value::Bool(false)),
+        /// A domain for a name without it.
+        append_domain: Option<String> = None,
         /// The address both ports are bound to.
         interface: String = "0.0.0.0".to_owned(),
         /// Whether to use IPv6.
@@ -265,37 +277,88 @@ options! {
 }
 
 impl MasterConfig {
-    /// What follows from the rest: paths below `root_dir`, the master's name.
-    pub(crate) fn settle(&mut self, names: &HostNames) {
+    /// What follows from the rest: paths below `root_dir`, the master's name,
+    /// and whether the options fit each other.
+    pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
+        self.settle_paths();
+        self.check_values()?;
+        self.find_id(names);
+        self.raw.settle("id", self.id.clone());
+        self.raw
+            .settle("conf_file", self.conf_file.display().to_string());
+        self.raw
+            .settle("config_dir", self.config_dir().display().to_string());
+        self.raw.settle("hash_type", self.hash_type.0.as_str());
+        self.raw.settle("__role", "master");
+        Ok(())
+    }
+
+    fn settle_paths(&mut self) {
+        self.sock_dir = paths::sock_dir(&self.sock_dir, &self.cachedir);
         let root = self.root_dir.clone();
         let optional = [
             ("autosign_file", &mut self.autosign_file),
             ("autoreject_file", &mut self.autoreject_file),
             ("autosign_grains_dir", &mut self.autosign_grains_dir),
         ];
-        let paths = [
+        let always = [
             ("pki_dir", &mut self.pki_dir),
             ("cachedir", &mut self.cachedir),
             ("sock_dir", &mut self.sock_dir),
             ("pidfile", &mut self.pidfile),
-            ("log_file", &mut self.log_file),
         ];
         let given = optional
             .into_iter()
             .filter_map(|(name, path)| Some((name, path.as_mut()?)));
-        for (name, path) in paths.into_iter().chain(given) {
-            *path = crate::minion::below(&root, path);
+        for (name, path) in always.into_iter().chain(given) {
+            *path = paths::below(&root, path);
             self.raw.settle(name, path.display().to_string());
         }
-        if self.id.is_none() {
-            let host = names.best().unwrap_or_else(|| "localhost".to_owned());
-            self.id = Some(format!("{host}_master"));
+        self.log_file = paths::log_below(&root, &self.log_file);
+        self.raw
+            .settle("log_file", self.log_file.display().to_string());
+        let others = ["extension_modules", "sqlite_queue_dir", "key_logfile"];
+        self.raw.settle_paths(&root, &others);
+        for (name, dir) in [("token_dir", "tokens"), ("syndic_dir", "syndics")] {
+            let path = self.cachedir.join(dir);
+            self.raw.settle(name, path.display().to_string());
         }
-        self.raw.settle("id", self.id.clone());
-        self.raw
-            .settle("conf_file", self.conf_file.display().to_string());
-        self.raw
-            .settle("config_dir", self.config_dir().display().to_string());
-        self.raw.settle("__role", "master");
+    }
+
+    fn check_values(&self) -> Result<(), ConfigError> {
+        if self.publish_port == self.ret_port {
+            let allowed = format!("another port than ret_port, {}", self.ret_port.0);
+            return Err(self.raw.wrong("publish_port", allowed));
+        }
+        for (name, value) in [
+            ("publish_signing_algorithm", &self.publish_signing_algorithm),
+            ("signing_algorithm", &self.signing_algorithm),
+        ] {
+            self.raw.check_word(name, value, SIGNING)?;
+        }
+        Ok(())
+    }
+
+    /// The configured name, or that of the minion on this machine with
+    /// `_master` behind it.
+    fn find_id(&mut self, names: &HostNames) {
+        let remove_domain = match &self.minion_id_remove_domain.0 {
+            Value::Bool(true) => RemoveDomain::Any,
+            Value::Str(domain) if !domain.is_empty() => RemoveDomain::This(domain),
+            _ => RemoveDomain::None,
+        };
+        let rules = IdRules {
+            root_dir: &self.root_dir,
+            caching: self.minion_id_caching,
+            lowercase: self.minion_id_lowercase,
+            remove_domain,
+            append_domain: self.append_domain.as_deref(),
+        };
+        let configured = self.id.as_deref().is_some_and(|id| !id.is_empty());
+        let mut id = rules.id(self.id.as_deref(), names).text;
+        if !configured {
+            id.push_str("_master");
+        }
+        self.id = Some(id);
     }
 }

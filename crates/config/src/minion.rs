@@ -1,14 +1,17 @@
 //! What a minion's files say.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use halite_proto::{Map, MinionId, Value};
 
 use crate::address::MasterAddress;
 use crate::error::ConfigError;
-use crate::minion_id::{self, HostNames, IdRules, RemoveDomain};
+use crate::host_names::HostNames;
+use crate::minion_id::{IdRules, RemoveDomain};
 use crate::options::options;
+use crate::paths;
+use crate::raw::{ENCRYPTION, SIGNING};
 use crate::setting::{
     AnyValue, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany, Port,
     PortSetting, Seconds, Transport,
@@ -264,23 +267,9 @@ impl MinionConfig {
     /// What follows from the rest: paths below `root_dir`, the id, and
     /// whether the options fit each other.
     pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
-        let root = self.root_dir.clone();
-        for (name, path) in [
-            ("pki_dir", &mut self.pki_dir),
-            ("cachedir", &mut self.cachedir),
-            ("sock_dir", &mut self.sock_dir),
-            ("pidfile", &mut self.pidfile),
-            ("log_file", &mut self.log_file),
-        ] {
-            *path = below(&root, path);
-            self.raw.settle(name, path.display().to_string());
-        }
-        if self.master_type == MasterType::Func {
-            let allowed = "str, failover, distributed or disable (func is not honoured here)";
-            let allowed = allowed.to_owned();
-            return Err(self.raw.wrong("master_type", allowed));
-        }
-        self.find_id(names)?;
+        self.settle_paths();
+        self.check_values()?;
+        self.find_id(names);
         let id = self.minion_id()?;
         self.masters()?;
         self.raw.settle("id", &id);
@@ -288,44 +277,63 @@ impl MinionConfig {
             .settle("conf_file", self.conf_file.display().to_string());
         self.raw
             .settle("config_dir", self.config_dir().display().to_string());
+        self.raw.settle("hash_type", self.hash_type.0.as_str());
         self.raw.settle("__role", "minion");
         Ok(())
     }
 
-    fn find_id(&mut self, names: &HostNames) -> Result<(), ConfigError> {
-        if self.id.as_ref().is_some_and(|id| !id.is_empty()) {
-            return Ok(());
+    fn settle_paths(&mut self) {
+        self.sock_dir = paths::sock_dir(&self.sock_dir, &self.cachedir);
+        let root = self.root_dir.clone();
+        for (name, path) in [
+            ("pki_dir", &mut self.pki_dir),
+            ("cachedir", &mut self.cachedir),
+            ("sock_dir", &mut self.sock_dir),
+            ("pidfile", &mut self.pidfile),
+        ] {
+            *path = paths::below(&root, path);
+            self.raw.settle(name, path.display().to_string());
         }
-        let config_dir = self.config_dir().to_owned();
-        if let Some(id) = minion_id::cached(&config_dir).filter(|_| self.minion_id_caching) {
-            self.id = Some(id);
-            return Ok(());
+        self.log_file = paths::log_below(&root, &self.log_file);
+        self.raw
+            .settle("log_file", self.log_file.display().to_string());
+        self.raw.settle_paths(&root, &["extension_modules"]);
+    }
+
+    fn check_values(&self) -> Result<(), ConfigError> {
+        if self.master_type == MasterType::Func {
+            let allowed = "str, failover, distributed or disable (func is not honoured here)";
+            let allowed = allowed.to_owned();
+            return Err(self.raw.wrong("master_type", allowed));
         }
+        if !matches!(self.file_client.as_str(), "remote" | "local") {
+            let allowed = "remote or local".to_owned();
+            return Err(self.raw.wrong("file_client", allowed));
+        }
+        self.raw.check_word(
+            "encryption_algorithm",
+            &self.encryption_algorithm,
+            ENCRYPTION,
+        )?;
+        self.raw
+            .check_word("signing_algorithm", &self.signing_algorithm, SIGNING)
+    }
+
+    fn find_id(&mut self, names: &HostNames) {
         let remove_domain = match &self.minion_id_remove_domain.0 {
             Value::Bool(true) => RemoveDomain::Any,
-            Value::Str(domain) => RemoveDomain::This(domain),
+            Value::Str(domain) if !domain.is_empty() => RemoveDomain::This(domain),
             _ => RemoveDomain::None,
         };
         let rules = IdRules {
+            root_dir: &self.root_dir,
+            caching: self.minion_id_caching,
             lowercase: self.minion_id_lowercase,
             remove_domain,
+            append_domain: self.append_domain.as_deref(),
         };
-        let mut id = rules.apply(&names.best().ok_or_else(minion_id::none_found)?);
-        if let Some(domain) = self.append_domain.as_ref().filter(|_| !id.contains('.')) {
-            id = format!("{id}.{domain}");
-        }
-        if self.minion_id_caching {
-            minion_id::cache(&config_dir, &id);
-        }
-        self.id = Some(id);
-        Ok(())
+        let id = rules.id(self.id.as_deref(), names);
+        rules.cache(&id);
+        self.id = Some(id.text);
     }
-}
-
-/// A path below `root`, unless it is there already.
-pub(crate) fn below(root: &Path, path: &Path) -> PathBuf {
-    if root == Path::new("/") || path.starts_with(root) {
-        return path.to_owned();
-    }
-    root.join(path.strip_prefix("/").unwrap_or(path))
 }

@@ -82,7 +82,10 @@ mod tests {
 
     #[test]
     fn a_long_socket_directory_gives_way() {
-        let short = sock_dir(Path::new("/a/very/long/directory/for/sockets"), Path::new("/c"));
+        let short = sock_dir(
+            Path::new("/a/very/long/directory/for/sockets"),
+            Path::new("/c"),
+        );
         assert_eq!(short, Path::new("/c/.salt-unix"));
         let kept = sock_dir(Path::new("/run/salt"), Path::new("/var/cache"));
         assert_eq!(kept, Path::new("/run/salt"));

@@ -1,5 +1,6 @@
 //! The options of all files, each with its place, before they have types.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use halite_proto::{Map, Value};
@@ -8,7 +9,14 @@ use halite_yaml::{Kind, Node};
 
 use crate::error::{ConfigError, Warning};
 use crate::known::{self, Side};
+use crate::paths;
 use crate::setting::Setting;
+
+/// The names that `encryption_algorithm` may have.
+pub(crate) const ENCRYPTION: &[&str] = &["OAEP-SHA1", "OAEP-SHA224"];
+
+/// The names that signing algorithms may have.
+pub(crate) const SIGNING: &[&str] = &["PKCS1v15-SHA1", "PKCS1v15-SHA224"];
 
 /// A file that was read.
 #[derive(Clone, Debug)]
@@ -106,6 +114,37 @@ impl Raw {
                 found: "the default".to_owned(),
                 allowed,
             },
+        }
+    }
+
+    /// Checks an option that is one of some words.
+    pub(crate) fn check_word(
+        &self,
+        name: &str,
+        value: &str,
+        words: &[&str],
+    ) -> Result<(), ConfigError> {
+        if words.contains(&value) {
+            return Ok(());
+        }
+        Err(self.wrong(name, words.join(" or ")))
+    }
+
+    /// Puts `root` in front of paths that no field holds.
+    pub(crate) fn settle_paths(&mut self, root: &Path, names: &[&str]) {
+        for name in names {
+            let given = self.entries.iter().find(|entry| entry.name == *name);
+            let path = match given {
+                Some(entry) => entry.value.as_str().map(str::to_owned),
+                None => known::default(self.side, name).and_then(|value| match value {
+                    Value::Str(text) => Some(text),
+                    _ => None,
+                }),
+            };
+            if let Some(path) = path.filter(|path| !path.is_empty()) {
+                let path = paths::below(root, Path::new(&path));
+                self.settled.insert(*name, path.display().to_string());
+            }
         }
     }
 

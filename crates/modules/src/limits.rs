@@ -12,3 +12,13 @@ pub(crate) const LOGIN_ENV_SECONDS_MAX: u64 = 10;
 
 /// Seconds that a function waits for grains or pillar to be made new.
 pub(crate) const REFRESH_SECONDS_MAX: u64 = 30;
+
+/// Bytes that one piece of a file may have after decompression; a larger one
+/// is a malformed answer.
+pub(crate) const FILE_PIECE_BYTES_MAX: u64 = 100 << 20;
+
+/// How often a piece is asked for when the answer makes no sense.
+pub(crate) const FILE_REPLY_TRIES: u32 = 3;
+
+/// Files that are looked at below a directory; what follows is left out.
+pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;

@@ -98,16 +98,18 @@ fn returns_are_those_of_salt() {
         Ok(file) => vec![std::fs::read_to_string(file).unwrap()],
         Err(_) => RECORDINGS.iter().map(|text| (*text).to_owned()).collect(),
     };
-    let config = tempfile::tempdir().unwrap();
-    let minion = minion(config.path());
     let (mut same, mut different) = (0, Vec::new());
-    for line in files.iter().flat_map(|text| text.lines()) {
-        let call: Json = serde_json::from_str(line).unwrap();
-        let (ours, theirs) = (settle(ours(&minion, &call)), settle(call));
-        if ours == theirs {
-            same += 1;
-        } else {
-            different.push(format!("ours   {ours}\ntheirs {theirs}"));
+    for file in files {
+        let config = tempfile::tempdir().unwrap();
+        let minion = minion(config.path());
+        for line in file.lines() {
+            let call: Json = serde_json::from_str(line).unwrap();
+            let (ours, theirs) = (settle(ours(&minion, &call)), settle(call));
+            if ours == theirs {
+                same += 1;
+            } else {
+                different.push(format!("ours   {ours}\ntheirs {theirs}"));
+            }
         }
     }
     assert!(

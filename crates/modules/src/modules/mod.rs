@@ -4,6 +4,7 @@ use crate::registry::Module;
 
 mod cmd;
 mod config;
+mod cp;
 mod disk;
 mod environ;
 mod event;
@@ -25,6 +26,7 @@ mod versions;
 pub(crate) static MODULES: &[Module] = &[
     cmd::MODULE,
     config::MODULE,
+    cp::MODULE,
     disk::MODULE,
     environ::MODULE,
     event::MODULE,

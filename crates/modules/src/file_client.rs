@@ -1,0 +1,456 @@
+//! Fetching files from the master (or, with `file_client: local`, from the
+//! local roots) into the minion's cache or to a place of choice.
+//!
+//! The download: ask for the hash, and unless a copy has it already, ask for
+//! one piece after the other until an empty one comes (`fileclient.py` of Salt
+//! 3008). Invariant: a file appears under its name only when it is complete,
+//! and no name from the master leads out of the cache.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use halite_crypto::{HashType, Hasher};
+use halite_proto::{Map, Value};
+use thiserror::Error;
+
+use crate::context::{ContextError, MinionContext};
+use crate::limits::{FILE_PIECE_BYTES_MAX, FILE_REPLY_TRIES};
+
+/// Why a file could not be fetched.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// The address is of no kind that can be fetched.
+    #[error("Unsupported path: {0}")]
+    Unsupported(String),
+    /// No master, or no answer.
+    #[error("could not ask for {path}")]
+    Ask {
+        /// The file.
+        path: String,
+        /// Why not.
+        #[source]
+        source: ContextError,
+    },
+    /// The master's answer makes no sense.
+    #[error("the master sent no piece of {path}: {why}")]
+    Reply {
+        /// The file.
+        path: String,
+        /// What is wrong with the answer.
+        why: &'static str,
+    },
+    /// A path that would lead out of its directory.
+    #[error("not a path below a file root: {0}")]
+    Path(String),
+    /// The file could not be written here.
+    #[error("could not write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What a `salt://` address names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaltUrl {
+    /// The path below the roots.
+    pub path: String,
+    /// The environment, if the address names one.
+    pub saltenv: Option<String>,
+}
+
+impl SaltUrl {
+    /// Reads `salt://a/b?saltenv=dev`; nothing for other addresses.
+    pub fn parse(url: &str) -> Option<Self> {
+        let rest = url.strip_prefix("salt://")?;
+        // An escaped path may hold any character.
+        if rest.starts_with('|') {
+            return Some(Self {
+                path: rest.to_owned(),
+                saltenv: None,
+            });
+        }
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let saltenv = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("saltenv="))
+            .filter(|env| !env.is_empty());
+        Some(Self {
+            path: path.to_owned(),
+            saltenv: saltenv.map(str::to_owned),
+        })
+    }
+}
+
+/// The file client of one call.
+pub struct FileClient<'a> {
+    ctx: &'a dyn MinionContext,
+}
+
+impl<'a> FileClient<'a> {
+    /// A client that asks through `ctx`.
+    pub fn new(ctx: &'a dyn MinionContext) -> Self {
+        Self { ctx }
+    }
+
+    /// The environment that is meant where none is named.
+    pub fn default_env(&self) -> String {
+        let env = self.ctx.opts().get("saltenv").and_then(Value::as_str);
+        env.filter(|env| !env.is_empty())
+            .unwrap_or("base")
+            .to_owned()
+    }
+
+    fn ask(&self, cmd: &str, path: &str, saltenv: &str, more: Map) -> Result<Value, FileError> {
+        let mut load = Map::from([("cmd", cmd), ("path", path), ("saltenv", saltenv)]);
+        load.extend(more);
+        self.ctx.request(load).map_err(|source| FileError::Ask {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Hash and stat of a file as the master has it; nothing if it has none.
+    ///
+    /// # Errors
+    /// When the master cannot be asked.
+    pub fn hash_and_stat(
+        &self,
+        path: &str,
+        saltenv: &str,
+    ) -> Result<Option<(Map, Value)>, FileError> {
+        let reply = self.ask("_file_hash_and_stat", path, saltenv, Map::new())?;
+        let (hash, stat) = match reply {
+            Value::List(mut pair) if pair.len() == 2 => {
+                let stat = pair.pop().unwrap_or_default();
+                (pair.pop().unwrap_or_default(), stat)
+            }
+            other => (other, Value::Nil),
+        };
+        Ok(match hash {
+            Value::Map(hash) if !hash.is_empty() => Some((hash, stat)),
+            _ => None,
+        })
+    }
+
+    /// Where a file lies in the cache.
+    ///
+    /// # Errors
+    /// When the path would lead out of it.
+    pub fn cache_path(&self, path: &str, saltenv: &str) -> Result<PathBuf, FileError> {
+        let path = path.strip_prefix('|').unwrap_or(path);
+        below(&self.ctx.cachedir().join("files"), &[saltenv, path])
+    }
+
+    /// Has the file in the cache, fetched if it is not the one the master has.
+    /// With a local file client, the file itself. Nothing if there is none.
+    ///
+    /// # Errors
+    /// When the master cannot be asked or the cache not be written.
+    pub fn cache(&self, path: &str, saltenv: &str) -> Result<Option<PathBuf>, FileError> {
+        if self.ctx.is_local()
+            && let Some(found) = self.find_local(path, saltenv)?
+        {
+            return Ok(Some(found));
+        }
+        let cached = self.cache_path(path, saltenv)?;
+        if self.fetch(path, saltenv, &cached, None)? {
+            Ok(Some(cached))
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn find_local(&self, path: &str, saltenv: &str) -> Result<Option<PathBuf>, FileError> {
+        let found = self.ask("_file_find", path, saltenv, Map::new())?;
+        let found = found
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        Ok((!found.is_empty()).then(|| PathBuf::from(found)))
+    }
+
+    /// Has the file at `to`; `false` if the master has no such file.
+    ///
+    /// # Errors
+    /// When the master cannot be asked or the file not be written.
+    pub fn fetch(
+        &self,
+        path: &str,
+        saltenv: &str,
+        to: &Path,
+        gzip: Option<i64>,
+    ) -> Result<bool, FileError> {
+        let Some((hash, _)) = self.hash_and_stat(path, saltenv)? else {
+            return Ok(false);
+        };
+        if to.is_file() && has_hash(to, &hash) {
+            return Ok(true);
+        }
+        let wrong = |source| FileError::Write {
+            path: to.to_owned(),
+            source,
+        };
+        if let Some(directory) = to.parent().filter(|directory| !directory.is_dir()) {
+            private_dirs(directory).map_err(wrong)?;
+        }
+        let mut partial = Partial::create(to).map_err(wrong)?;
+        let mut written = 0_u64;
+        loop {
+            let piece = self.piece(path, saltenv, written, gzip)?;
+            let Piece { data, dest } = piece;
+            if data.is_empty() {
+                // Nothing at all, not even a name: gone in between.
+                if written == 0 && dest.is_empty() {
+                    return Ok(false);
+                }
+                break;
+            }
+            partial.file.write_all(&data).map_err(wrong)?;
+            written += data.len() as u64;
+        }
+        partial.finish(to).map_err(wrong)?;
+        Ok(true)
+    }
+
+    fn piece(
+        &self,
+        path: &str,
+        saltenv: &str,
+        at: u64,
+        gzip: Option<i64>,
+    ) -> Result<Piece, FileError> {
+        let mut more = Map::from([("loc", at)]);
+        if let Some(level) = gzip {
+            more.insert("gzip", level);
+        }
+        let mut why = "";
+        for _ in 0..FILE_REPLY_TRIES {
+            let reply = self.ask("_serve_file", path, saltenv, more.clone())?;
+            match Piece::read(&reply) {
+                Ok(piece) => return Ok(piece),
+                Err(wrong) => why = wrong,
+            }
+            tracing::debug!(path, why, "asking for a piece again");
+        }
+        Err(FileError::Reply {
+            path: path.to_owned(),
+            why,
+        })
+    }
+
+    /// A list of names from the master: `_file_list`, `_dir_list`, ...
+    ///
+    /// # Errors
+    /// When the master cannot be asked.
+    pub fn list(&self, cmd: &str, saltenv: &str, prefix: &str) -> Result<Value, FileError> {
+        let load = Map::from([("cmd", cmd), ("saltenv", saltenv), ("prefix", prefix)]);
+        self.ctx.request(load).map_err(|source| FileError::Ask {
+            path: prefix.to_owned(),
+            source,
+        })
+    }
+
+    /// The files of an environment whose paths start with `prefix`.
+    ///
+    /// # Errors
+    /// When the master cannot be asked.
+    pub fn files(&self, saltenv: &str, prefix: &str) -> Result<Vec<String>, FileError> {
+        Ok(names(&self.list("_file_list", saltenv, prefix)?))
+    }
+
+    /// The empty directories of an environment.
+    ///
+    /// # Errors
+    /// When the master cannot be asked.
+    pub fn empty_dirs(&self, saltenv: &str, prefix: &str) -> Result<Vec<String>, FileError> {
+        Ok(names(&self.list(
+            "_file_list_emptydirs",
+            saltenv,
+            prefix,
+        )?))
+    }
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let items = list.as_list().unwrap_or_default();
+    items
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// One answer to `_serve_file`.
+struct Piece {
+    data: Vec<u8>,
+    dest: String,
+}
+
+impl Piece {
+    fn read(reply: &Value) -> Result<Self, &'static str> {
+        let map = reply.as_map().ok_or("the answer is no map")?;
+        let data = map
+            .get("data")
+            .and_then(Value::as_bytes)
+            .ok_or("it holds no data")?;
+        let dest = map.get("dest").and_then(Value::as_str).unwrap_or_default();
+        let compressed = map.get("gzip").is_some_and(Value::is_true) && !data.is_empty();
+        let data = if compressed {
+            gunzip(data)?
+        } else {
+            data.to_vec()
+        };
+        Ok(Self {
+            data,
+            dest: dest.to_owned(),
+        })
+    }
+}
+
+fn gunzip(data: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut plain = Vec::new();
+    let mut reader = MultiGzDecoder::new(data).take(FILE_PIECE_BYTES_MAX + 1);
+    reader
+        .read_to_end(&mut plain)
+        .map_err(|_| "it is not compressed as it says")?;
+    if plain.len() as u64 > FILE_PIECE_BYTES_MAX {
+        return Err("it is too large");
+    }
+    Ok(plain)
+}
+
+/// A file that is being written beside the place it is for; gone unless it is
+/// finished.
+struct Partial {
+    file: File,
+    path: PathBuf,
+    finished: bool,
+}
+
+impl Partial {
+    fn create(to: &Path) -> io::Result<Self> {
+        let random: String = halite_crypto::random_bytes::<6>()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let name = to.file_name().unwrap_or_default().to_string_lossy();
+        // Names may be as long as the system allows.
+        let short: String = name.chars().take(40).collect();
+        let path = to.with_file_name(format!(".{short}.{random}.part"));
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(&path)?;
+        Ok(Self {
+            file,
+            path,
+            finished: false,
+        })
+    }
+
+    /// The mode of a file that was there before stays.
+    fn finish(mut self, to: &Path) -> io::Result<()> {
+        if let Ok(data) = fs::metadata(to) {
+            self.file.set_permissions(data.permissions())?;
+        }
+        fs::rename(&self.path, to)?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes the directories of the cache, which are nobody else's business.
+pub(crate) fn private_dirs(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Joins untrusted names to a directory: nothing that leads out of it.
+pub(crate) fn below(directory: &Path, parts: &[&str]) -> Result<PathBuf, FileError> {
+    let mut path = directory.to_owned();
+    for part in parts {
+        let good = |component: Component<'_>| matches!(component, Component::Normal(_));
+        let part_path = Path::new(part);
+        if part.is_empty() || part.contains('\0') || !part_path.components().all(good) {
+            return Err(FileError::Path((*part).to_owned()));
+        }
+        path.push(part_path);
+    }
+    Ok(path)
+}
+
+fn has_hash(path: &Path, hash: &Map) -> bool {
+    let text = |key: &str| hash.get(key).and_then(Value::as_str);
+    let (Some(name), Some(sum)) = (text("hash_type"), text("hsum")) else {
+        return false;
+    };
+    HashType::parse(name)
+        .ok()
+        .and_then(|hash_type| hash_of(path, hash_type).ok())
+        .is_some_and(|own| own == sum)
+}
+
+/// The hash of a file, read piece by piece.
+pub(crate) fn hash_of(path: &Path, hash_type: HashType) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Hasher::new(hash_type);
+    let mut buffer = vec![0; 128 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finish_hex()),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_apart() {
+        let url = |text| SaltUrl::parse(text).map(|url| (url.path, url.saltenv));
+        assert_eq!(url("salt://a/b"), Some(("a/b".to_owned(), None)));
+        assert_eq!(
+            url("salt://a?saltenv=dev"),
+            Some(("a".to_owned(), Some("dev".to_owned())))
+        );
+        assert_eq!(url("salt://|a?b"), Some(("|a?b".to_owned(), None)));
+        assert_eq!(url("http://a"), None);
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_cache() {
+        let cache = Path::new("/cache");
+        assert_eq!(
+            below(cache, &["base", "a/b"]).unwrap(),
+            Path::new("/cache/base/a/b")
+        );
+        for evil in [
+            "..",
+            "../a",
+            "a/../../b",
+            "/etc/passwd",
+            "",
+            "a\0",
+            "./a/..",
+        ] {
+            assert!(below(cache, &["base", evil]).is_err(), "{evil:?}");
+        }
+    }
+}

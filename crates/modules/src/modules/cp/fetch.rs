@@ -1,0 +1,398 @@
+//! From the master to here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use halite_proto::Value;
+use halite_target::glob::fnmatch;
+use halite_target::pcre;
+
+use super::{place, saltenv};
+use crate::call::Call;
+use crate::error::{CallError, CallResult};
+use crate::file_client::{FileClient, FileError, SaltUrl, below, private_dirs};
+use crate::python;
+
+fn path_value(path: Option<PathBuf>) -> Value {
+    path.map_or(Value::Bool(false), |path| path.display().to_string().into())
+}
+
+/// What comes over protocols that are not there yet is refused by name.
+fn refuse_remote(url: &str) -> Result<(), CallError> {
+    match url.split_once("://") {
+        Some((scheme, _)) if !matches!(scheme, "salt" | "file") => Err(CallError::command(
+            format!("{scheme}:// sources are not supported by this minion yet: {url}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Caches what an address names; the path of a local file is its own.
+fn cache_one(call: &Call<'_>, url: &str) -> Result<Option<PathBuf>, CallError> {
+    refuse_remote(url)?;
+    let client = FileClient::new(call.ctx);
+    match SaltUrl::parse(url) {
+        Some(salt) => {
+            let (path, env) = place(call, &client, &salt);
+            let cached = client.cache(&path, &env)?;
+            if cached.is_none() {
+                tracing::error!("Unable to cache file '{url}' from saltenv '{env}'.");
+            }
+            Ok(cached)
+        }
+        None => Ok(Some(url.strip_prefix("file://").unwrap_or(url).into())),
+    }
+}
+
+pub(super) fn cache_file(call: &Call<'_>) -> CallResult {
+    Ok(path_value(cache_one(call, &call.text("path"))?))
+}
+
+pub(super) fn cache_files(call: &Call<'_>) -> CallResult {
+    let mut cached = Vec::new();
+    for url in call.texts("paths") {
+        cached.push(path_value(cache_one(call, &url)?));
+    }
+    Ok(cached.into())
+}
+
+pub(super) fn cache_master(call: &Call<'_>) -> CallResult {
+    let client = FileClient::new(call.ctx);
+    let env = saltenv(call, &client);
+    let mut cached = Vec::new();
+    for path in client.files(&env, "")? {
+        cached.push(path_value(client.cache(&path, &env)?));
+    }
+    Ok(cached.into())
+}
+
+/// Whether a path is wanted by the patterns that say what to take and leave.
+fn wanted(call: &Call<'_>, path: &str) -> bool {
+    let matches = |pattern: &str| match pattern.strip_prefix("E@") {
+        Some(regex) => pcre::Pcre::searching(regex)
+            .and_then(|regex| regex.is_in(path))
+            .unwrap_or(false),
+        None => fnmatch(pattern, path),
+    };
+    let include = call
+        .text_opt("include_pat")
+        .is_none_or(|pattern| matches(&pattern));
+    let exclude = call
+        .text_opt("exclude_pat")
+        .is_some_and(|pattern| matches(&pattern));
+    include && !exclude
+}
+
+pub(super) fn cache_dir(call: &Call<'_>) -> CallResult {
+    let client = FileClient::new(call.ctx);
+    let url = call.text("path");
+    let Some(salt) = SaltUrl::parse(&url) else {
+        return Err(FileError::Unsupported(url).into());
+    };
+    let (mut prefix, env) = place(call, &client, &salt);
+    if !prefix.ends_with('/') {
+        prefix.push('/');
+    }
+    let mut cached = Vec::new();
+    for path in client.files(&env, "")? {
+        if path.starts_with(&prefix)
+            && wanted(call, &path)
+            && let Some(file) = client.cache(&path, &env)?
+        {
+            cached.push(file.display().to_string());
+        }
+    }
+    if call.flag("include_empty") {
+        for path in client.empty_dirs(&env, "")? {
+            if path.starts_with(&prefix) && wanted(call, &path) {
+                let directory = client.cache_path(&path, &env)?;
+                make_dirs(&directory)?;
+                cached.push(directory.display().to_string());
+            }
+        }
+    }
+    cached.sort();
+    Ok(cached
+        .into_iter()
+        .map(Value::from)
+        .collect::<Vec<_>>()
+        .into())
+}
+
+fn make_dirs(path: &Path) -> Result<(), CallError> {
+    private_dirs(path)
+        .map_err(|error| CallError::command(format!("could not make {}: {error}", path.display())))
+}
+
+pub(super) fn cache_local_file(call: &Call<'_>) -> CallResult {
+    let path = call.text("path");
+    if !Path::new(&path).is_file() {
+        return Ok("".into());
+    }
+    let cached = local_cache_path(call, &path)?;
+    if let Some(directory) = cached.parent() {
+        make_dirs(directory)?;
+    }
+    fs::copy(&path, &cached)
+        .map_err(|error| CallError::command(format!("could not copy {path}: {error}")))?;
+    Ok(cached.display().to_string().into())
+}
+
+/// Where a local file's copy lies in the cache.
+pub(super) fn local_cache_path(call: &Call<'_>, path: &str) -> Result<PathBuf, CallError> {
+    let root = call.ctx.cachedir().join("localfiles");
+    Ok(below(&root, &[path.trim_start_matches('/')])?)
+}
+
+pub(super) fn cache_dest(call: &Call<'_>) -> CallResult {
+    let client = FileClient::new(call.ctx);
+    let url = call.text("url");
+    if let Some(salt) = SaltUrl::parse(&url) {
+        let (path, env) = place(call, &client, &salt);
+        return Ok(client.cache_path(&path, &env)?.display().to_string().into());
+    }
+    let Some((_, rest)) = url
+        .split_once("://")
+        .filter(|(scheme, _)| *scheme != "file")
+    else {
+        return Ok(
+            local_cache_path(call, url.strip_prefix("file://").unwrap_or(&url))?
+                .display()
+                .to_string()
+                .into(),
+        );
+    };
+    // Elsewhere: host (without user and colon), path, and the query behind a
+    // dash.
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.rsplit('@').next().unwrap_or_default().replace(':', "");
+    let path = path.replacen('?', "-", 1);
+    let env = saltenv(call, &client);
+    let root = call.ctx.cachedir().join("extrn_files");
+    Ok(below(&root, &[&env, &host, &path])?
+        .display()
+        .to_string()
+        .into())
+}
+
+/// Copies to `dest`: where it is a directory or ends like one, under the
+/// file's own name. Nothing if there is no such file, `Err(false)` shape: see
+/// [`Copied`].
+fn copy_to(
+    call: &Call<'_>,
+    url: &str,
+    dest: &str,
+    makedirs: bool,
+    gzip: Option<i64>,
+) -> Result<Copied, CallError> {
+    let Some(salt) = SaltUrl::parse(url) else {
+        return Err(FileError::Unsupported(url.to_owned()).into());
+    };
+    let client = FileClient::new(call.ctx);
+    let (path, env) = place(call, &client, &salt);
+    if dest.is_empty() {
+        return Ok(client
+            .cache(&path, &env)?
+            .map_or(Copied::NoFile, Copied::To));
+    }
+    let mut to = PathBuf::from(dest);
+    if to.is_dir() || dest.ends_with('/') {
+        let name = Path::new(&path).file_name().unwrap_or_default();
+        // As Salt writes it, a doubled slash included.
+        to = format!(
+            "{}/{}",
+            dest.strip_suffix('/').unwrap_or(dest),
+            name.to_string_lossy()
+        )
+        .into();
+    }
+    let parent = to.parent().unwrap_or_else(|| Path::new("")).to_owned();
+    if !parent.is_dir() {
+        if !makedirs || !to.is_absolute() {
+            return Ok(Copied::NoDirectory);
+        }
+        fs::create_dir_all(&parent).map_err(|error| {
+            CallError::command(format!("could not make {}: {error}", parent.display()))
+        })?;
+    }
+    if client.fetch(&path, &env, &to, gzip)? {
+        Ok(Copied::To(to))
+    } else {
+        Ok(Copied::NoFile)
+    }
+}
+
+enum Copied {
+    To(PathBuf),
+    NoFile,
+    NoDirectory,
+}
+
+fn gzip(call: &Call<'_>) -> Result<Option<i64>, CallError> {
+    let level = call.arg("gzip");
+    if !level.is_true() {
+        return Ok(None);
+    }
+    let level = python::int(level)?;
+    if (1..=9).contains(&level) {
+        Ok(Some(level))
+    } else {
+        Err(CallError::invocation("gzip must be a level from 1 to 9"))
+    }
+}
+
+/// Paths that hold something to render, which is not there yet.
+fn refuse_template(call: &Call<'_>) -> Result<(), CallError> {
+    let texts = [call.text("path"), call.text("dest")];
+    let marked = texts
+        .iter()
+        .any(|text| text.contains("{{") || text.contains("{%"));
+    if call.flag("template") && marked {
+        return Err(CallError::command(
+            "template: this minion cannot render templates of paths yet",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn get_file(call: &Call<'_>) -> CallResult {
+    refuse_template(call)?;
+    let makedirs = call.flag("makedirs");
+    let copied = copy_to(
+        call,
+        &call.text("path"),
+        &call.text("dest"),
+        makedirs,
+        gzip(call)?,
+    )?;
+    Ok(match copied {
+        Copied::To(path) => path.display().to_string().into(),
+        Copied::NoFile => "".into(),
+        Copied::NoDirectory => false.into(),
+    })
+}
+
+pub(super) fn get_file_str(call: &Call<'_>) -> CallResult {
+    match cache_one(call, &call.text("path"))? {
+        Some(path) => content(&path),
+        None => Ok(false.into()),
+    }
+}
+
+fn content(path: &Path) -> CallResult {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Value::text_or_bytes(bytes)),
+        Err(error) => Err(CallError::command(format!(
+            "could not read {}: {error}",
+            path.display()
+        ))),
+    }
+}
+
+pub(super) fn get_url(call: &Call<'_>) -> CallResult {
+    let url = call.text("path");
+    let dest = call.arg("dest");
+    refuse_remote(&url)?;
+    if SaltUrl::parse(&url).is_none() {
+        // A file of this machine is where it is.
+        let path = url.strip_prefix("file://").unwrap_or(&url);
+        return Ok(if dest.is_nil() {
+            content(Path::new(path))?
+        } else {
+            path.into()
+        });
+    }
+    if dest.is_nil() {
+        return match cache_one(call, &url)? {
+            Some(path) => content(&path),
+            None => Ok(false.into()),
+        };
+    }
+    let copied = copy_to(call, &url, &python::str(dest), call.flag("makedirs"), None)?;
+    Ok(match copied {
+        Copied::To(path) => path.display().to_string().into(),
+        Copied::NoFile | Copied::NoDirectory => {
+            tracing::error!(
+                "Unable to fetch file {url} from saltenv {}.",
+                call.text("saltenv")
+            );
+            false.into()
+        }
+    })
+}
+
+pub(super) fn get_dir(call: &Call<'_>) -> CallResult {
+    refuse_template(call)?;
+    let client = FileClient::new(call.ctx);
+    let url = call.text("path");
+    let Some(salt) = SaltUrl::parse(&url) else {
+        return Err(FileError::Unsupported(url).into());
+    };
+    let (path, env) = place(call, &client, &salt);
+    let path = path.trim_end_matches('/').to_owned();
+    let dest = call.text("dest");
+    let gzip = gzip(call)?;
+    // The directory itself comes along, what lies above it does not.
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    let target = |name: &str| {
+        let relative = name
+            .strip_prefix(above)
+            .unwrap_or(name)
+            .trim_start_matches('/');
+        format!("{dest}/{relative}")
+    };
+    let inside = |name: &str| {
+        path.is_empty()
+            || name
+                .strip_prefix(&path)
+                .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let mut copied = Vec::new();
+    for name in client
+        .files(&env, &path)?
+        .iter()
+        .filter(|name| inside(name))
+    {
+        let url = format!("salt://{name}?saltenv={env}");
+        if let Copied::To(to) = copy_to(call, &url, &target(name), true, gzip)? {
+            copied.push(to.display().to_string());
+        }
+    }
+    for name in client
+        .empty_dirs(&env, &path)?
+        .iter()
+        .filter(|name| inside(name))
+    {
+        let directory = target(name);
+        fs::create_dir_all(&directory)
+            .map_err(|error| CallError::command(format!("could not make {directory}: {error}")))?;
+        copied.push(format!("{directory}/"));
+    }
+    copied.sort();
+    Ok(copied
+        .into_iter()
+        .map(Value::from)
+        .collect::<Vec<_>>()
+        .into())
+}
+
+pub(super) fn get_template(call: &Call<'_>) -> CallResult {
+    let url = call.text("path");
+    let dest = call.text("dest");
+    let Some(source) = cache_one(call, &url)? else {
+        return Ok(false.into());
+    };
+    let bytes = fs::read(&source).map_err(|error| {
+        CallError::command(format!("could not read {}: {error}", source.display()))
+    })?;
+    let has = |mark: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
+    if [&b"{{"[..], b"{%", b"{#"].iter().any(|mark| has(mark)) {
+        return Err(CallError::command(format!(
+            "this minion cannot render the template {url} yet"
+        )));
+    }
+    match copy_to(call, &url, &dest, call.flag("makedirs"), None)? {
+        Copied::To(path) => Ok(path.display().to_string().into()),
+        Copied::NoFile | Copied::NoDirectory => Ok(false.into()),
+    }
+}

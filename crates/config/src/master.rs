@@ -159,6 +159,9 @@ options! {
         loop_interval: Seconds = Seconds(60.0),
         /// Seconds that jobs are kept; 0 for ever.
         keep_jobs_seconds: Count = 86_400,
+        /// Seconds within which a minion that comes back is told of the jobs it
+        /// has missed; 0 for never.
+        job_replay_window: Count = 30,
         /// Keep jobs at all.
         job_cache: bool = true,
         /// Where jobs are kept.

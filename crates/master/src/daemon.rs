@@ -30,6 +30,7 @@ use crate::limits::DRAIN_MAX;
 use crate::local_keys::{Holders, LocalKeys, system_users};
 use crate::maintenance::{Health, maintain};
 use crate::master::Master;
+use crate::missed::MissedJobs;
 use crate::publisher::{Publisher, PublisherSettings};
 use crate::pushed::publish_pushed;
 use crate::server::Server;
@@ -292,6 +293,13 @@ fn assemble(
         option: "file_ignore_regex",
         why: crate::error::chain(&error),
     })?;
+    let jobs = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
+    let missed = MissedJobs::open(
+        &settings.cachedir.join("replay"),
+        settings.job_replay_window_s,
+        &jobs,
+    )
+    .map_err(StartError::Replay)?;
     Ok(Master {
         accepted: AcceptedKeys::new(keys.clone()),
         autosign: Autosign::new(&settings.pki_dir, settings.autosign.clone()),
@@ -303,7 +311,8 @@ fn assemble(
                 event_bytes_max: settings.event_bytes_max,
             },
         ),
-        jobs: JobCache::new(settings.cachedir.join("jobs"), settings.hash_type),
+        jobs,
+        missed,
         data: DataCache::new(&settings.cachedir),
         inbox: Inbox::new(settings.inbox.clone()),
         counters: Counters::default(),

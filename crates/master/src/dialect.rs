@@ -5,9 +5,8 @@
 //! who has opened the socket already. When nothing can be told, the newer way
 //! is used.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use halite_transport::ipc::Framing;
@@ -15,14 +14,16 @@ use halite_transport::ipc::Framing;
 /// The last release whose programs want a length in front of each event.
 const LAST_PREFIXED: u32 = 3006;
 
-/// Words at the start of a command line that may tell where Salt is: the
-/// interpreter, options of it, the script.
-const WORDS_MAX: usize = 4;
+/// Names of the directories that Python packages are installed in.
+const PACKAGE_DIRS: [&str; 2] = ["site-packages", "dist-packages"];
 
 /// The framing that a process wants.
+///
+/// Its command line does not tell, Salt's programs rewrite it. But they have
+/// libraries loaded from the directory that Salt itself is installed in.
 pub(crate) fn framing_of(pid: u32) -> Option<Framing> {
-    let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let release = prefixes(&command).find_map(|prefix| release_below(&prefix))?;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let release = package_dirs(&maps).iter().find_map(|dir| release_in(dir))?;
     Some(if release <= LAST_PREFIXED {
         Framing::Prefixed
     } else {
@@ -30,43 +31,21 @@ pub(crate) fn framing_of(pid: u32) -> Option<Framing> {
     })
 }
 
-/// The directories above the `bin` of a command line's programs: of
-/// `/opt/salt/bin/python3 /opt/salt/bin/salt`, `/opt/salt`.
-fn prefixes(command: &[u8]) -> impl Iterator<Item = PathBuf> {
-    command
-        .split(|byte| *byte == 0)
-        .take(WORDS_MAX)
-        .map(|word| Path::new(OsStr::from_bytes(word)))
-        .filter(|word| word.is_absolute())
-        .filter_map(|word| {
-            let bin = word.parent().filter(|dir| dir.ends_with("bin"))?;
-            bin.parent().map(Path::to_owned)
+/// The package directories that a process has files loaded from.
+fn package_dirs(maps: &str) -> BTreeSet<PathBuf> {
+    maps.lines()
+        .filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])))
+        .filter_map(|file| {
+            let mut dirs = file.ancestors();
+            dirs.find(|dir| PACKAGE_DIRS.iter().any(|name| dir.ends_with(name)))
         })
+        .map(Path::to_owned)
+        .collect()
 }
 
-/// The release of the Salt that is installed below a prefix.
-fn release_below(prefix: &Path) -> Option<u32> {
-    let lib = fs::read_dir(prefix.join("lib")).ok()?;
-    let pythons = lib
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| is_python(path));
-    pythons
-        .flat_map(|python| {
-            ["site-packages", "dist-packages"]
-                .map(|packages| python.join(packages).join("salt/_version.txt"))
-        })
-        .find_map(|version| release(&fs::read_to_string(version).ok()?))
-}
-
-fn is_python(path: &Path) -> bool {
-    path.file_name()
-        .and_then(OsStr::to_str)
-        .is_some_and(|name| name.starts_with("python3"))
-}
-
-/// The first number of a version.
-fn release(version: &str) -> Option<u32> {
+/// The release of the Salt that is installed in a package directory.
+fn release_in(dir: &Path) -> Option<u32> {
+    let version = fs::read_to_string(dir.join("salt/_version.txt")).ok()?;
     version.trim().split('.').next()?.parse().ok()
 }
 
@@ -75,30 +54,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prefix_is_above_the_directory_of_programs() {
-        let of = |command: &[u8]| prefixes(command).collect::<Vec<_>>();
+    fn loaded_libraries_tell_where_packages_are() {
+        let maps = "\
+7f0000000000-7f0000001000 r--p 00000000 fe:00 123  /v/lib/python3.11/site-packages/zmq/a.so
+7f0000000000-7f0000001000 r--p 00000000 fe:00 123  /v/lib/python3.11/site-packages/msgpack/b.so
+7f0000000000-7f0000001000 r--p 00000000 fe:00 123  /usr/lib/libc.so.6
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0    [heap]
+";
         assert_eq!(
-            of(b"/v/bin/python3\0/w/bin/salt\0-c\0/etc/bin/salt\0*\0"),
-            [
-                PathBuf::from("/v"),
-                PathBuf::from("/w"),
-                PathBuf::from("/etc")
-            ]
+            package_dirs(maps).into_iter().collect::<Vec<_>>(),
+            [PathBuf::from("/v/lib/python3.11/site-packages")]
         );
-        assert!(of(b"python3\0salt\0").is_empty());
-        assert!(of(b"").is_empty());
     }
 
     #[test]
     fn the_installed_release_is_found() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(release_below(dir.path()), None);
-        let salt = dir.path().join("lib/python3.11/site-packages/salt");
+        assert_eq!(release_in(dir.path()), None);
+        let salt = dir.path().join("salt");
         fs::create_dir_all(&salt).unwrap();
         fs::write(salt.join("_version.txt"), "3006.30\n").unwrap();
-        assert_eq!(release_below(dir.path()), Some(3006));
+        assert_eq!(release_in(dir.path()), Some(3006));
         fs::write(salt.join("_version.txt"), "unknown").unwrap();
-        assert_eq!(release_below(dir.path()), None);
+        assert_eq!(release_in(dir.path()), None);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use thiserror::Error;
 /// Why a master does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
+    /// The memory of jobs for minions that come back cannot be opened.
+    #[error("could not open the memory of recent jobs")]
+    Replay(#[source] halite_spool::SpoolError),
     /// A port or a socket cannot be had.
     #[error("could not listen for {what}")]
     Listen {

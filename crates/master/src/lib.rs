@@ -22,6 +22,7 @@ pub mod limits;
 mod local_keys;
 mod maintenance;
 mod master;
+mod missed;
 mod old_versions;
 mod publisher;
 mod pushed;

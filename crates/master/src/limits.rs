@@ -51,3 +51,7 @@ pub const ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 /// Threads for what waits for the disk outside requests: housekeeping,
 /// publications pushed by local programs, and the end.
 pub const BLOCKING_THREADS_MAX: usize = 4;
+
+/// Bytes of jobs that are remembered for minions that come back
+/// (`job_replay_window`); the oldest are forgotten.
+pub(crate) const MISSED_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -21,6 +21,7 @@ use crate::core::targets::{Asked, Minions, resolve};
 use crate::error::chain;
 use crate::handlers::publish;
 use crate::local_keys::LocalKeys;
+use crate::missed::MissedJobs;
 use crate::publisher::Publisher;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -47,6 +48,8 @@ pub(crate) struct Master {
     pub(crate) bus: Bus,
     /// The job cache.
     pub(crate) jobs: JobCache,
+    /// The jobs that minions can ask for after a reconnect.
+    pub(crate) missed: MissedJobs,
     /// Grains, pillar and mine of minions.
     pub(crate) data: DataCache,
     /// The files for minions.
@@ -95,7 +98,7 @@ impl Master {
         &self,
         name: Option<&str>,
     ) -> Result<EncAlgo, UnknownAlgorithm> {
-        name.map_or(Ok(EncAlgo::default()), EncAlgo::parse)
+        name.map_or_else(|| Ok(EncAlgo::default()), EncAlgo::parse)
     }
 
     /// The signature of an answer whose request names `name`.
@@ -106,7 +109,7 @@ impl Master {
         &self,
         name: Option<&str>,
     ) -> Result<SigAlgo, UnknownAlgorithm> {
-        name.map_or(Ok(SigAlgo::default()), SigAlgo::parse)
+        name.map_or_else(|| Ok(SigAlgo::default()), SigAlgo::parse)
     }
 
     /// What the keys of local users are worth.

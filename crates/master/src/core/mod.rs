@@ -7,6 +7,7 @@ pub mod gate;
 pub mod jobs;
 pub mod lane;
 pub mod mine;
+pub mod missed;
 pub mod peer;
 pub mod presence;
 pub mod replay;

@@ -77,8 +77,19 @@ pub(crate) fn handle(master: &Arc<Master>, caller: &Caller, request: Request) ->
     }
 }
 
+/// The jobs that a minion may have missed, from a memory that Salt's masters
+/// do not have.
+fn missed(master: &Master, caller: &Caller) -> Handled {
+    let jobs = master.missed.of(&caller.id);
+    if !jobs.is_empty() {
+        tracing::info!(minion = %caller.id, jobs = jobs.len(), "told of jobs it may have missed");
+    }
+    jobs.into_iter().map(Value::Map).collect::<Vec<_>>().into()
+}
+
 fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest) -> Handled {
     match command {
+        MinionRequest::Replay => missed(master, caller),
         MinionRequest::Pillar(request) => pillar::pillar(master, caller, *request),
         MinionRequest::Mine(store) => mine::store(master, caller, store),
         MinionRequest::MineGet(get) => mine::get(master, caller, &get),

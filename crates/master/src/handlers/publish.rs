@@ -28,12 +28,9 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
         return PublishReply::Denied(ErrorReply::authorization());
     }
     let resolved = resolved(master, jobs::asked(request));
-    let rights = match authenticate(master, request) {
-        Some(rights) => rights,
-        None => {
-            tracing::warn!(user, "refused to publish: the caller is not authenticated");
-            return refuse(master, request, ErrorReply::authentication());
-        }
+    let Some(rights) = authenticate(master, request) else {
+        tracing::warn!(user, "refused to publish: the caller is not authenticated");
+        return refuse(master, request, ErrorReply::authentication());
     };
     let restricted = match allowed(master, request, &rights, &resolved) {
         Some(Allowed::Anywhere) => false,
@@ -101,6 +98,7 @@ pub(super) fn send(
     master
         .bus
         .fire_under("job", [job, "publish"], load.to_map());
+    master.missed.note(&load, &resolved.minions);
     if let Err(error) = master.publisher.publish(&load, &resolved.minions) {
         tracing::error!(jid = job, "{}", chain(&error));
         return Err(chain(&error));

@@ -29,7 +29,9 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
         }
     }
     let stored = job.jid.jid().map(|jid| store(master, id, jid, job));
-    tell(master, id, &request);
+    if !matches!(stored, Some(Ok(false))) {
+        tell(master, id, &request);
+    }
     match stored {
         Some(Err(error)) => {
             tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
@@ -39,20 +41,25 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
     }
 }
 
-fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<(), StoreError> {
+/// Whether the return is new.
+fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<bool, StoreError> {
+    master.missed.returned(jid, id);
     if !master.settings.stores_returns {
-        return Ok(());
+        return Ok(true);
     }
-    match master.jobs.save_return(jid, id, job)? {
+    let is_new = match master.jobs.save_return(jid, id, job)? {
         Saved::Duplicate { differs: true } => {
             tracing::warn!(minion = %id, %jid, "a second, different return is ignored");
+            true
         }
-        Saved::Duplicate { differs: false } | Saved::NoCache | Saved::Stored => {}
-    }
+        // A minion that did not hear us the first time.
+        Saved::Duplicate { differs: false } => false,
+        Saved::NoCache | Saved::Stored => true,
+    };
     if master.settings.stores_endtime {
         master.jobs.save_endtime(jid, &master.endtime())?;
     }
-    Ok(())
+    Ok(is_new)
 }
 
 fn tell(master: &Master, id: &MinionId, request: &Request) {

@@ -10,7 +10,7 @@ use halite_proto::auth::{
     AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
 };
 use halite_proto::clear::AuthBadId;
-use halite_proto::{Map, Nonce, PackError, Refusal};
+use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal};
 use thiserror::Error;
 
 use crate::clock::now_s;
@@ -181,7 +181,11 @@ impl<'a> SignIn<'a> {
             session: sealed(session.key.expose())?,
             sig: publish_key.sig.clone(),
             nonce: self.nonce(),
-            extra: Map::new(),
+            extra: match Capabilities::of(&self.request.extra) == Capabilities::default() {
+                // A minion of Salt is told nothing that it would not know.
+                true => Map::new(),
+                false => Capabilities::OURS.to_extra(),
+            },
         };
         self.sign(AuthReply::Accepted(Box::new(grant)))
     }

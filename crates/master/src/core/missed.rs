@@ -1,0 +1,164 @@
+//! The jobs of the last while, for minions that come back and ask what they
+//! have missed.
+//!
+//! Pure: time comes in. Invariant: a minion is told only of jobs that were
+//! meant for it, are younger than the window and that it has not returned.
+
+use std::collections::{HashSet, VecDeque};
+
+use halite_proto::{Jid, Map, MinionId};
+
+/// A job and who has not returned it.
+#[derive(Debug)]
+struct Job {
+    jid: Jid,
+    published_s: u64,
+    load: Map,
+    bytes: usize,
+    open: HashSet<MinionId>,
+}
+
+/// The jobs that can be asked for.
+#[derive(Debug)]
+pub(crate) struct Missed {
+    window_s: u64,
+    bytes_max: usize,
+    bytes: usize,
+    jobs: VecDeque<Job>,
+}
+
+impl Missed {
+    /// A memory of `window_s` seconds (0: none) and `bytes_max` bytes of jobs;
+    /// the oldest are forgotten first.
+    pub(crate) fn new(window_s: u64, bytes_max: usize) -> Self {
+        Self {
+            window_s,
+            bytes_max,
+            bytes: 0,
+            jobs: VecDeque::new(),
+        }
+    }
+
+    /// Whether anything is remembered at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.window_s > 0
+    }
+
+    /// Remembers a job that is about to be published; `bytes` is its size.
+    pub(crate) fn note(
+        &mut self,
+        now_s: u64,
+        jid: Jid,
+        load: Map,
+        bytes: usize,
+        minions: impl IntoIterator<Item = MinionId>,
+    ) {
+        if !self.is_on() || bytes > self.bytes_max {
+            return;
+        }
+        self.bytes += bytes;
+        self.jobs.push_back(Job {
+            jid,
+            published_s: now_s,
+            load,
+            bytes,
+            open: minions.into_iter().collect(),
+        });
+        self.forget_old(now_s);
+        while self.bytes > self.bytes_max {
+            self.forget_oldest();
+        }
+    }
+
+    /// Notes that a minion has returned a job.
+    pub(crate) fn returned(&mut self, jid: &Jid, id: &MinionId) {
+        // The job is among the last ones, if it is there at all.
+        if let Some(job) = self.jobs.iter_mut().rev().find(|job| job.jid == *jid) {
+            job.open.remove(id);
+        }
+    }
+
+    /// The jobs that a minion may have missed, in the order of publication.
+    pub(crate) fn of(&mut self, now_s: u64, id: &MinionId) -> Vec<Map> {
+        self.forget_old(now_s);
+        let open = self.jobs.iter().filter(|job| job.open.contains(id));
+        open.map(|job| job.load.clone()).collect()
+    }
+
+    fn forget_old(&mut self, now_s: u64) {
+        let window_s = self.window_s;
+        let is_old = |job: &Job| now_s.saturating_sub(job.published_s) > window_s;
+        while self.jobs.front().is_some_and(is_old) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(job) = self.jobs.pop_front() {
+            self.bytes -= job.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(name: &str) -> MinionId {
+        MinionId::parse(name).unwrap()
+    }
+
+    fn note(missed: &mut Missed, now_s: u64, n: u64, minions: &[&str]) -> Jid {
+        let jid = Jid::parse(format!("{n:020}")).unwrap();
+        let load = Map::from([("jid", jid.as_str())]);
+        missed.note(
+            now_s,
+            jid.clone(),
+            load,
+            100,
+            minions.iter().map(|name| id(name)),
+        );
+        jid
+    }
+
+    fn jids(missed: &mut Missed, now_s: u64, name: &str) -> Vec<u64> {
+        let jid = |load: Map| load.get("jid").unwrap().as_str().unwrap().parse().unwrap();
+        missed.of(now_s, &id(name)).into_iter().map(jid).collect()
+    }
+
+    #[test]
+    fn a_minion_hears_of_its_own_open_jobs_in_order() {
+        let mut missed = Missed::new(30, 10_000);
+        note(&mut missed, 100, 1, &["web1", "web2"]);
+        let second = note(&mut missed, 101, 2, &["web1"]);
+        note(&mut missed, 102, 3, &["web2"]);
+        note(&mut missed, 103, 4, &["web1"]);
+        missed.returned(&second, &id("web1"));
+        assert_eq!(jids(&mut missed, 104, "web1"), [1, 4]);
+        assert_eq!(jids(&mut missed, 104, "web2"), [1, 3]);
+        assert_eq!(jids(&mut missed, 104, "web3"), []);
+    }
+
+    #[test]
+    fn an_expired_job_is_never_given_out() {
+        let mut missed = Missed::new(30, 10_000);
+        note(&mut missed, 100, 1, &["web1"]);
+        note(&mut missed, 120, 2, &["web1"]);
+        assert_eq!(jids(&mut missed, 130, "web1"), [1, 2]);
+        assert_eq!(jids(&mut missed, 131, "web1"), [2]);
+        assert_eq!(jids(&mut missed, 200, "web1"), []);
+        assert_eq!(missed.bytes, 0);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_off_is_off() {
+        let mut missed = Missed::new(30, 1000);
+        for n in 0..50 {
+            note(&mut missed, 100, n, &["web1"]);
+        }
+        assert_eq!(jids(&mut missed, 100, "web1").len(), 10);
+        let mut off = Missed::new(0, 1000);
+        note(&mut off, 100, 1, &["web1"]);
+        assert_eq!(jids(&mut off, 100, "web1"), []);
+    }
+}

@@ -1,0 +1,136 @@
+//! The jobs of the last while, kept on disk too, so that a master that was
+//! killed can still tell its minions what they have missed.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use halite_proto::publish::PublishLoad;
+use halite_proto::{Jid, Map, MinionId, Value, msgpack};
+use halite_spool::{Limits, Spool, SpoolError};
+use halite_store::JobCache;
+
+use crate::core::missed::Missed;
+use crate::error::chain;
+use crate::limits::MISSED_BYTES_MAX;
+
+/// The jobs that minions can ask for after a reconnect.
+pub(crate) struct MissedJobs {
+    memory: Mutex<Memory>,
+}
+
+struct Memory {
+    missed: Missed,
+    spool: Option<Spool>,
+}
+
+impl MissedJobs {
+    /// Opens the memory in `dir`, with what an earlier run of this master has
+    /// published within the window and `jobs` shows as open.
+    ///
+    /// # Errors
+    /// When the directory cannot be used.
+    pub(crate) fn open(dir: &Path, window_s: u64, jobs: &JobCache) -> Result<Self, SpoolError> {
+        let mut missed = Missed::new(window_s, MISSED_BYTES_MAX);
+        let mut spool = None;
+        if missed.is_on() {
+            let limits = Limits {
+                bytes_max: MISSED_BYTES_MAX as u64,
+                age_max: Duration::from_secs(window_s),
+            };
+            let mut opened = Spool::open(dir, limits)?;
+            opened.expire(SystemTime::now())?;
+            for kept in opened.pending(0, usize::MAX)? {
+                if let Some((jid, load, minions)) = unpack(&kept.payload) {
+                    let open: Vec<MinionId> = minions
+                        .into_iter()
+                        .filter(|id| is_open(jobs, &jid, id))
+                        .collect();
+                    let bytes = kept.payload.len();
+                    missed.note(seconds(kept.appended), jid, load, bytes, open);
+                }
+            }
+            spool = Some(opened);
+        }
+        let memory = Mutex::new(Memory { missed, spool });
+        Ok(Self { memory })
+    }
+
+    /// Remembers a job that is about to be published to `minions`.
+    pub(crate) fn note(&self, load: &PublishLoad, minions: &[MinionId]) {
+        let mut memory = self.lock();
+        if !memory.missed.is_on() {
+            return;
+        }
+        let map = load.to_map();
+        let packed = match pack(&map, minions) {
+            Ok(packed) => packed,
+            Err(error) => {
+                tracing::warn!(jid = %load.jid, "not kept for replay: {error}");
+                return;
+            }
+        };
+        if let Some(spool) = &mut memory.spool
+            && let Err(error) = spool.append(SystemTime::now(), &packed)
+        {
+            tracing::warn!(jid = %load.jid, "kept for replay in memory only: {}", chain(&error));
+        }
+        let jid = load.jid.clone();
+        memory.missed.note(
+            seconds(SystemTime::now()),
+            jid,
+            map,
+            packed.len(),
+            minions.iter().cloned(),
+        );
+    }
+
+    /// Notes that a minion has returned a job.
+    pub(crate) fn returned(&self, jid: &Jid, id: &MinionId) {
+        self.lock().missed.returned(jid, id);
+    }
+
+    /// The jobs that a minion may have missed, in order.
+    pub(crate) fn of(&self, id: &MinionId) -> Vec<Map> {
+        self.lock().missed.of(seconds(SystemTime::now()), id)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
+
+fn is_open(jobs: &JobCache, jid: &Jid, id: &MinionId) -> bool {
+    matches!(jobs.return_of(jid, id), Ok(None))
+}
+
+fn pack(load: &Map, minions: &[MinionId]) -> Result<Vec<u8>, halite_proto::PackError> {
+    let minions: Vec<Value> = minions.iter().map(Value::from).collect();
+    let kept = Map::from([
+        ("load", Value::Map(load.clone())),
+        ("minions", minions.into()),
+    ]);
+    msgpack::pack_modern(&kept.into())
+}
+
+fn unpack(packed: &[u8]) -> Option<(Jid, Map, Vec<MinionId>)> {
+    let Value::Map(mut kept) = msgpack::unpack_modern(packed).ok()? else {
+        return None;
+    };
+    let Some(Value::Map(load)) = kept.remove("load") else {
+        return None;
+    };
+    let minions = kept.get("minions")?.as_list()?;
+    let ids = minions
+        .iter()
+        .filter_map(|id| MinionId::parse(id.as_str()?).ok());
+    let jid = Jid::parse(load.get("jid")?.as_str()?).ok()?;
+    let ids = ids.collect();
+    Some((jid, load, ids))
+}

@@ -48,7 +48,9 @@ struct Queue<W> {
 struct State<W> {
     waiting: VecDeque<(Instant, W)>,
     bytes: usize,
-    busy: usize,
+    /// Threads that have not ended. An idle one counts: it holds what `work`
+    /// and `late` hold until it is gone.
+    threads: usize,
     closed: bool,
 }
 
@@ -68,7 +70,7 @@ impl<W: Work> Workers<W> {
             state: Mutex::new(State {
                 waiting: VecDeque::new(),
                 bytes: 0,
-                busy: 0,
+                threads: limits.threads.max(1),
                 closed: false,
             }),
             changed: Condvar::new(),
@@ -80,7 +82,11 @@ impl<W: Work> Workers<W> {
             let (queue, work, late) = (Arc::clone(&queue), Arc::clone(&work), Arc::clone(&late));
             thread::Builder::new()
                 .name(name.to_owned())
-                .spawn(move || queue.serve(&*work, &*late))?;
+                .spawn(move || {
+                    queue.serve(&*work, &*late);
+                    drop((work, late));
+                    queue.leave();
+                })?;
         }
         Ok(Self { queue })
     }
@@ -106,13 +112,14 @@ impl<W: Work> Workers<W> {
         Ok(())
     }
 
-    /// Takes no more work and waits until what is queued is done; false if
-    /// that is not so by `deadline`.
+    /// Takes no more work and waits until what is queued is done and all
+    /// threads have let go of what they hold; false if that is not so by
+    /// `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
         let mut state = self.queue.lock();
         state.closed = true;
         self.queue.changed.notify_all();
-        while state.busy > 0 || !state.waiting.is_empty() {
+        while state.threads > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -138,7 +145,6 @@ impl<W: Work> Queue<W> {
             if outcome.is_err() {
                 tracing::error!("a request handler panicked; its sender gets no answer");
             }
-            self.finish();
         }
     }
 
@@ -147,7 +153,6 @@ impl<W: Work> Queue<W> {
         loop {
             if let Some((since, item)) = state.waiting.pop_front() {
                 state.bytes = state.bytes.saturating_sub(item.bytes());
-                state.busy += 1;
                 return Some((since, item));
             }
             if state.closed {
@@ -160,12 +165,9 @@ impl<W: Work> Queue<W> {
         }
     }
 
-    fn finish(&self) {
-        let mut state = self.lock();
-        state.busy -= 1;
-        if state.closed {
-            self.changed.notify_all();
-        }
+    fn leave(&self) {
+        self.lock().threads -= 1;
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State<W>> {
@@ -288,5 +290,16 @@ mod tests {
         assert!(test.workers.drain(Instant::now() + PATIENCE));
         assert_eq!(test.done.recv_timeout(PATIENCE), Ok("a"));
         assert_eq!(test.workers.submit((1, "b")), Err(NoRoom));
+    }
+
+    #[test]
+    fn drained_threads_hold_nothing() {
+        let test = setup(LaneLimits {
+            threads: 8,
+            ..LIMITS
+        });
+        assert!(test.workers.drain(Instant::now() + PATIENCE));
+        // The senders are gone with what the threads had to do.
+        assert_eq!(test.done.try_recv(), Err(mpsc::TryRecvError::Disconnected));
     }
 }

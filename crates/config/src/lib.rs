@@ -17,6 +17,8 @@ mod minion_id;
 mod options;
 mod paths;
 mod raw;
+#[cfg(test)]
+mod samples;
 mod setting;
 mod suggest;
 

@@ -6,13 +6,13 @@ macro_rules! options {
     (
         $(#[$doc:meta])*
         $name:ident {
-            $($(#[$option_doc:meta])* $option:ident: $type:ty = $default:expr,)*
+            $($(#[doc = $option_doc:literal])* $option:ident: $type:ty = $default:expr,)*
         }
     ) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub struct $name {
-            $($(#[$option_doc])* pub $option: $type,)*
+            $($(#[doc = $option_doc])* pub $option: $type,)*
             /// The configuration file.
             pub conf_file: std::path::PathBuf,
             pub(crate) raw: crate::raw::Raw,
@@ -39,7 +39,24 @@ macro_rules! options {
             /// All options with their values: those of the files, and Salt's
             /// defaults for the rest. What `config.get` and `__opts__` show.
             pub fn opts(&self) -> &halite_proto::Map {
-                self.raw.opts()
+                use crate::setting::Setting;
+                self.raw.opts(&[
+                    $((stringify!($option), &|| self.$option.to_value()),)*
+                ])
+            }
+
+            /// What the table says, for the sample files and their tests.
+            #[cfg(test)]
+            pub(crate) fn table() -> Vec<crate::options::Row> {
+                use crate::setting::Setting;
+                vec![$(crate::options::Row {
+                    name: stringify!($option),
+                    doc: concat!($($option_doc, "\n",)*),
+                    default: {
+                        let default: $type = $default;
+                        default.to_value()
+                    },
+                },)*]
             }
 
             /// The directory of the configuration file.
@@ -51,3 +68,11 @@ macro_rules! options {
 }
 
 pub(crate) use options;
+
+/// An option of the table.
+#[cfg(test)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) default: halite_proto::Value,
+}

@@ -153,12 +153,16 @@ impl Raw {
         self.settled.insert(name, value);
     }
 
-    /// All options, defaults included.
-    pub(crate) fn opts(&self) -> &Map {
+    /// All options: Salt's defaults, ours for the options that only we have,
+    /// what the files say and what became of it.
+    pub(crate) fn opts(&self, ours: &[(&str, &dyn Fn() -> Value)]) -> &Map {
         self.opts.get_or_init(|| {
             let mut opts = known::defaults(self.side);
             for entry in &self.entries {
                 opts.insert(entry.name.as_str(), entry.value.to_value());
+            }
+            for (name, value) in ours {
+                opts.get_or_insert_with(*name, value);
             }
             opts.extend(self.settled.clone());
             opts

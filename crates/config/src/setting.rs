@@ -15,6 +15,9 @@ pub(crate) trait Setting: Sized {
 
     /// The value of a node, if it is one of this type.
     fn read(node: &Node) -> Option<Self>;
+
+    /// The value as it would stand in a file.
+    fn to_value(&self) -> Value;
 }
 
 /// A number of things, not negative.
@@ -77,6 +80,12 @@ macro_rules! words {
                     $($word => Some(Self::$variant),)*
                     _ => None,
                 }
+            }
+
+            fn to_value(&self) -> Value {
+                Value::from(match self {
+                    $(Self::$variant => $word,)*
+                })
             }
         }
     };
@@ -145,6 +154,10 @@ macro_rules! named {
                 let text = node.as_str()?.to_ascii_lowercase();
                 [$($word),*].contains(&text.as_str()).then_some(Self(text))
             }
+
+            fn to_value(&self) -> Value {
+                Value::from(self.0.as_str())
+            }
         }
 
         impl From<&str> for $name {
@@ -179,6 +192,10 @@ impl Setting for bool {
             _ => None,
         }
     }
+
+    fn to_value(&self) -> Value {
+        Value::Bool(*self)
+    }
 }
 
 impl Setting for i64 {
@@ -186,6 +203,10 @@ impl Setting for i64 {
 
     fn read(node: &Node) -> Option<Self> {
         whole(node).and_then(|number| number.try_into().ok())
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(*self)
     }
 }
 
@@ -195,6 +216,10 @@ impl Setting for Count {
     fn read(node: &Node) -> Option<Self> {
         whole(node).and_then(|number| number.try_into().ok())
     }
+
+    fn to_value(&self) -> Value {
+        Value::from(*self)
+    }
 }
 
 impl Setting for Port {
@@ -203,6 +228,10 @@ impl Setting for Port {
     fn read(node: &Node) -> Option<Self> {
         let port = u16::try_from(whole(node)?).ok()?;
         (port != 0).then_some(Self(port))
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(self.0)
     }
 }
 
@@ -215,6 +244,14 @@ impl Setting for Seconds {
             number => number.as_f64()?,
         };
         number.is_finite().then_some(Self(number))
+    }
+
+    fn to_value(&self) -> Value {
+        if self.0.fract() == 0.0 && self.0.abs() < 1e15 {
+            #[expect(clippy::cast_possible_truncation, reason = "bounded and whole")]
+            return Value::from(self.0 as i64);
+        }
+        Value::Float(self.0)
     }
 }
 
@@ -229,6 +266,10 @@ impl Setting for String {
             _ => None,
         }
     }
+
+    fn to_value(&self) -> Value {
+        Value::from(self.as_str())
+    }
 }
 
 impl Setting for PathBuf {
@@ -238,6 +279,10 @@ impl Setting for PathBuf {
         node.as_str()
             .filter(|text| !text.contains('\0'))
             .map(Self::from)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(self.display().to_string())
     }
 }
 
@@ -250,6 +295,10 @@ impl<T: Setting> Setting for Option<T> {
         } else {
             T::read(node).map(Some)
         }
+    }
+
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Nil, T::to_value)
     }
 }
 
@@ -269,6 +318,10 @@ impl Setting for OneOrMany {
             Kind::Map(_) => None,
         }
     }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.0.iter().map(|text| text.as_str().into()).collect())
+    }
 }
 
 impl Setting for Masters {
@@ -278,6 +331,13 @@ impl Setting for Masters {
         let OneOrMany(entries) = OneOrMany::read(node)?;
         let is_list = node.as_list().is_some();
         (!entries.is_empty()).then_some(Self { entries, is_list })
+    }
+
+    fn to_value(&self) -> Value {
+        match self.entries.as_slice() {
+            [one] if !self.is_list => Value::from(one.as_str()),
+            many => Value::List(many.iter().map(|text| text.as_str().into()).collect()),
+        }
     }
 }
 
@@ -294,6 +354,13 @@ impl Setting for PortSetting {
             None => i64::read(node).map(Self::Base),
         }
     }
+
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Base(port) => Value::from(*port),
+            Self::List(ports) => Value::List(ports.iter().map(|port| (*port).into()).collect()),
+        }
+    }
 }
 
 impl Setting for AnyValue {
@@ -301,6 +368,10 @@ impl Setting for AnyValue {
 
     fn read(node: &Node) -> Option<Self> {
         Some(Self(node.to_value()))
+    }
+
+    fn to_value(&self) -> Value {
+        self.0.clone()
     }
 }
 
@@ -313,6 +384,10 @@ impl Setting for Map {
             Value::Nil => Some(Self::new()),
             _ => None,
         }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Map(self.clone())
     }
 }
 
@@ -336,6 +411,15 @@ impl Setting for BTreeMap<String, Vec<PathBuf>> {
                 ))
             })
             .collect()
+    }
+
+    fn to_value(&self) -> Value {
+        let dirs = |dirs: &Vec<PathBuf>| Value::List(dirs.iter().map(Setting::to_value).collect());
+        Value::Map(
+            self.iter()
+                .map(|(env, own)| (env.as_str(), dirs(own)))
+                .collect(),
+        )
     }
 }
 

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use halite_crypto::random_bytes;
-use halite_proto::returns::JobReturn;
-use halite_proto::{Map, MinionId, Value, msgpack};
+use halite_proto::publish::PublishLoad;
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, Map, MinionId, Value, msgpack};
 use halite_spool::{Limits, Pending, Spool, SpoolError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep;
@@ -78,6 +79,29 @@ impl Courier {
         }))
     }
 
+    /// Reports a job that an earlier run of this minion began and did not
+    /// finish, from what its proc file holds. It is not run again: nobody knows
+    /// how far it got.
+    pub fn report_cut_off(&self, load: &Map) {
+        let mut load = load.clone();
+        load.remove("pid");
+        let Ok(load) = PublishLoad::from_map(load) else {
+            return;
+        };
+        warn!(jid = %load.jid, fun = load.fun.to_text(), "the minion was stopped while this job ran");
+        self.minion.jobs().claim(&load.jid);
+        let text = "ERROR: the minion was stopped while this job ran";
+        let jid = ReturnJid::Jid(load.jid);
+        let mut result = JobReturn::new(jid, load.fun, load.arg, text.into(), 1);
+        result.out = Some("nested".to_owned());
+        result.user = load.user;
+        // Which master asked is not known any more; any will take it.
+        let parcel = self.take_in(String::new(), &result);
+        if let Some(sequence) = parcel.sequence {
+            self.carried().remove(&sequence);
+        }
+    }
+
     /// Takes a return for the numbered master onto the disk. For job threads.
     pub fn accept(&self, master: usize, result: &JobReturn) -> Parcel {
         let name = self
@@ -85,7 +109,10 @@ impl Courier {
             .masters
             .get(master)
             .map(|master| master.name.clone());
-        let name = name.unwrap_or_default();
+        self.take_in(name.unwrap_or_default(), result)
+    }
+
+    fn take_in(&self, name: String, result: &JobReturn) -> Parcel {
         let load = request(&self.minion.id, result);
         let letter = Map::from([
             ("master", Value::from(name.as_str())),
@@ -356,6 +383,18 @@ impl Courier {
     fn carried(&self) -> MutexGuard<'_, HashSet<u64>> {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The job that a spooled return belongs to.
+fn jid_of(letter: &[u8]) -> Option<Jid> {
+    let letter = msgpack::unpack_modern(letter).ok()?;
+    Jid::parse(letter.get("load")?.get("jid")?.as_str()?).ok()
+}
+
+/// The job that a spooled return belongs to.
+fn jid_of(letter: &[u8]) -> Option<Jid> {
+    let letter = msgpack::unpack_modern(letter).ok()?;
+    Jid::parse(letter.get("load")?.get("jid")?.as_str()?).ok()
 }
 
 /// The `_return` request.

@@ -48,7 +48,11 @@ pub async fn run(
         minion,
         mut fleet,
         mut conductor,
+        cut_off,
     } = started;
+    for load in cut_off {
+        courier.report_cut_off(&load);
+    }
     let places = job_places(&minion.opts);
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));

@@ -24,21 +24,23 @@ pub struct ProcDir {
 
 impl ProcDir {
     /// Opens `<cachedir>/proc` and removes what an earlier run of this minion
-    /// left behind: none of those jobs runs any more.
+    /// left behind: none of those jobs runs any more. They are returned.
     ///
     /// # Errors
     /// When the directory cannot be made.
-    pub fn open(cachedir: &Path) -> Result<Self, files::FileError> {
+    pub fn open(cachedir: &Path) -> Result<(Self, Vec<Map>), files::FileError> {
         let path = cachedir.join("proc");
         files::ensure_private_dir(&path, None)?;
         let this = Self { path };
+        let mut cut_off = Vec::new();
         for (path, load) in this.all() {
             let pid = load.get("pid").and_then(Value::as_i64);
             if !pid.is_some_and(is_other_salt) {
                 remove(&path);
+                cut_off.push(load);
             }
         }
-        Ok(this)
+        Ok((this, cut_off))
     }
 
     /// Writes a job's file; it is removed when the guard is dropped.
@@ -138,7 +140,7 @@ mod tests {
     #[test]
     fn a_running_job_is_seen_until_it_ends() {
         let dir = tempfile::tempdir().unwrap();
-        let proc = ProcDir::open(dir.path()).unwrap();
+        let (proc, _) = ProcDir::open(dir.path()).unwrap();
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([
             ("pid", Value::from(std::process::id())),
@@ -159,7 +161,8 @@ mod tests {
         let bytes = msgpack::pack_wire(&Value::Map(load)).unwrap();
         fs::write(stale.join("20261120141841939742"), bytes).unwrap();
         fs::write(stale.join("20261120141841939743"), b"\xc1 rubbish").unwrap();
-        ProcDir::open(dir.path()).unwrap();
+        let (_, cut_off) = ProcDir::open(dir.path()).unwrap();
+        assert_eq!(cut_off.len(), 1);
         assert_eq!(fs::read_dir(&stale).unwrap().count(), 0);
     }
 }

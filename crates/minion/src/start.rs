@@ -147,6 +147,8 @@ pub struct Started {
     pub fleet: Fleet,
     /// Which of them are up.
     pub conductor: Conductor,
+    /// Jobs that an earlier run of this minion did not finish.
+    pub cut_off: Vec<Map>,
 }
 
 /// Makes everything ready; the links are still down.
@@ -155,7 +157,7 @@ pub struct Started {
 /// When keys, directories or sockets of this machine cannot be used.
 pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let bus = open_bus(&setup).map_err(StartError::Bus)?;
-    let proc = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
+    let (proc, cut_off) = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
     let (identity, trust) = keys(&setup)?;
     let (identity, trust) = (Arc::new(identity), Arc::new(trust));
     let grains = (setup.collect_grains)();
@@ -187,6 +189,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         minion: Arc::new(minion),
         fleet,
         conductor,
+        cut_off,
     })
 }
 

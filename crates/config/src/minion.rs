@@ -250,10 +250,10 @@ impl MinionConfig {
     /// loaded.
     pub fn masters(&self) -> Result<Vec<MasterAddress>, ConfigError> {
         let mut addresses = Vec::new();
-        for entry in &self.master.entries {
+        for (at, entry) in self.master.entries.iter().enumerate() {
             let address = MasterAddress::parse(entry).map_err(|error| {
-                let allowed = format!("host, host:port or [v6]:port ({error})");
-                self.raw.wrong("master", allowed)
+                let allowed = format!("host, host:port or [v6]:port ({})", error.why);
+                self.raw.wrong_item("master", Some(at), allowed)
             })?;
             if addresses.contains(&address) {
                 tracing::warn!(master = %address, "this master is listed more than once");

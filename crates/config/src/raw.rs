@@ -92,26 +92,34 @@ impl Raw {
     /// The error about a value that has the right type and is wrong all the
     /// same.
     pub(crate) fn wrong(&self, name: &str, allowed: String) -> ConfigError {
+        self.wrong_item(name, None, allowed)
+    }
+
+    /// The same about one item of a list.
+    pub(crate) fn wrong_item(
+        &self,
+        name: &str,
+        item: Option<usize>,
+        allowed: String,
+    ) -> ConfigError {
         let option = name.to_owned();
-        match self.entries.iter().find(|entry| entry.name == name) {
-            Some(Entry {
-                source: Some(source),
-                value,
-                ..
-            }) => ConfigError::Value {
-                place: Box::new(source.place(value.span)),
+        let entry = self.entries.iter().find(|entry| entry.name == name);
+        let node = entry.map(|entry| {
+            let items = entry.value.as_list();
+            let item = items.and_then(|items| items.get(item?));
+            item.unwrap_or(&entry.value)
+        });
+        let found = node.map_or_else(|| "the default".to_owned(), describe);
+        match (entry.and_then(|entry| entry.source.as_ref()), node) {
+            (Some(source), Some(node)) => ConfigError::Value {
+                place: Box::new(source.place(node.span)),
                 option,
-                found: describe(value),
+                found,
                 allowed,
             },
-            Some(entry) => ConfigError::Override {
+            _ => ConfigError::Override {
                 option,
-                found: describe(&entry.value),
-                allowed,
-            },
-            None => ConfigError::Override {
-                option,
-                found: "the default".to_owned(),
+                found,
                 allowed,
             },
         }

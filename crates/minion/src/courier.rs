@@ -391,12 +391,6 @@ fn jid_of(letter: &[u8]) -> Option<Jid> {
     Jid::parse(letter.get("load")?.get("jid")?.as_str()?).ok()
 }
 
-/// The job that a spooled return belongs to.
-fn jid_of(letter: &[u8]) -> Option<Jid> {
-    let letter = msgpack::unpack_modern(letter).ok()?;
-    Jid::parse(letter.get("load")?.get("jid")?.as_str()?).ok()
-}
-
 /// The `_return` request.
 pub fn request(id: &MinionId, result: &JobReturn) -> Map {
     let mut load = Map::with_capacity(12);

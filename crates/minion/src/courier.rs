@@ -65,6 +65,12 @@ impl Courier {
                 "returns of an earlier run wait for a master"
             );
         }
+        for letter in spool.pending(0, usize::MAX)? {
+            // A job that has run is not run again, whoever asks for it.
+            if let Some(jid) = jid_of(&letter.payload) {
+                minion.jobs().claim(&jid);
+            }
+        }
         let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
         let retry_max = minion.opt_seconds("return_retry_timer_max", 10.0);
         Ok(Arc::new(Self {

@@ -57,10 +57,11 @@ impl JobContext {
         }
     }
 
-    /// Asks one master after the other until one answers.
+    /// Asks one master after the other until one answers. `once` gives nothing
+    /// when the minion ends meanwhile.
     fn ask<T>(
         &self,
-        mut once: impl FnMut(&Master) -> Result<T, ChannelError>,
+        mut once: impl FnMut(&Master) -> Option<Result<T, ChannelError>>,
     ) -> Result<T, ContextError> {
         let mut last = ContextError::NoMaster;
         for master in self
@@ -68,7 +69,7 @@ impl JobContext {
             .into_iter()
             .filter_map(|m| self.minion.masters.get(m))
         {
-            match once(master) {
+            match once(master).ok_or_else(stopping)? {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     debug!(master = master.name, "request failed: {}", chain(&error));
@@ -95,14 +96,13 @@ impl JobContext {
             );
         }
         let mut answer = Err(ContextError::NoMaster);
-        while let Some(done) = minion.runtime.block_on(asked.join_next()) {
+        for done in minion.wait(asked.join_all()).ok_or_else(stopping)? {
             match done {
-                Ok(Ok(value)) => answer = Ok(value),
-                Ok(Err(error)) => {
+                Ok(value) => answer = Ok(value),
+                Err(error) => {
                     debug!("a request failed: {}", chain(&error));
                     answer = answer.map_err(|_| context_error(error));
                 }
-                Err(error) => debug!(%error, "a request was cut off"),
             }
         }
         answer
@@ -133,10 +133,11 @@ impl MinionContext for JobContext {
 
     fn pillar(&self) -> Arc<Map> {
         match self.pillar_master() {
-            Some(master) => self
-                .minion
-                .runtime
-                .block_on(self.minion.first_pillar(master)),
+            Some(master) => {
+                let minion = Arc::clone(&self.minion);
+                let first = async move { minion.first_pillar(master).await };
+                self.minion.wait(first).unwrap_or_default()
+            }
             None => Arc::default(),
         }
     }
@@ -145,10 +146,8 @@ impl MinionContext for JobContext {
         let minion = &self.minion;
         let load = pillar::request(&minion.id, &minion.grains(), &minion.opts, request);
         let reply = self.ask(|master| {
-            let asked = master
-                .channel
-                .request_private(load.clone(), minion.patience);
-            minion.runtime.block_on(asked)
+            let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
+            minion.wait(async move { channel.request_private(load, patience).await })
         })?;
         match reply {
             Value::Map(pillar) => Ok(pillar),
@@ -161,9 +160,8 @@ impl MinionContext for JobContext {
     fn request(&self, load: Map) -> Result<Value, ContextError> {
         let minion = &self.minion;
         self.ask(|master| {
-            minion
-                .runtime
-                .block_on(master.channel.request(load.clone(), minion.patience))
+            let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
+            minion.wait(async move { channel.request(load, patience).await })
         })
     }
 
@@ -236,9 +234,9 @@ impl MinionContext for JobContext {
             .iter()
             .find(|known| known.name == master);
         known.is_some_and(|known| {
-            self.minion
-                .runtime
-                .block_on(known.channel.ping(PING_TIMEOUT))
+            let channel = known.channel.clone();
+            let answered = async move { channel.ping(PING_TIMEOUT).await };
+            self.minion.wait(answered).unwrap_or_default()
         })
     }
 }
@@ -252,6 +250,11 @@ pub fn event_request(minion: &Minion, tag: &str, data: Value) -> Map {
         ("data", data),
         ("tag", tag.into()),
     ])
+}
+
+/// What a job thread is told that outlives the async thread.
+pub fn stopping() -> ContextError {
+    ContextError::Other("the minion stops".to_owned())
 }
 
 /// What a function is told of a failed request.

@@ -8,7 +8,7 @@ use halite_proto::{Map, MinionId, Value};
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-use crate::context::context_error;
+use crate::context::{context_error, stopping};
 use crate::core::sign_in::chain;
 use crate::state::Minion;
 
@@ -96,11 +96,12 @@ pub fn refresh_all(minion: &Arc<Minion>, wait: Option<Duration>) -> Result<bool,
         asked.detach_all();
         return Ok(true);
     };
-    minion.runtime.block_on(async {
+    let refreshed = minion.wait(async move {
         match tokio::time::timeout(wait, asked.join_all()).await {
             Ok(results) if results.iter().any(Result::is_ok) => Ok(true),
             Ok(_) => Err(ContextError::NoMaster),
             Err(_) => Ok(false),
         }
-    })
+    });
+    refreshed.unwrap_or_else(|| Err(stopping()))
 }

@@ -1,5 +1,6 @@
 //! What exists once per minion, and once per master, while it runs.
 
+use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -10,7 +11,7 @@ use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::{Map, MinionId, Tag, Value};
 use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::channel::{Channel, Patience};
 use crate::core::jobs::Jobs;
@@ -103,6 +104,21 @@ impl Minion {
             Ok(Ok(pillar)) => pillar.clone().unwrap_or_default(),
             _ => Arc::default(),
         }
+    }
+
+    /// Lets the async thread do `work` while this job thread waits; nothing if
+    /// the minion ends first. (`Handle::block_on` panics then: its timers are
+    /// gone before the job threads are.)
+    pub fn wait<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (told, done) = oneshot::channel();
+        self.runtime.spawn(async move {
+            // Whoever waited may be gone.
+            let _ = told.send(work.await);
+        });
+        done.blocking_recv().ok()
     }
 
     /// The registry of jobs.

@@ -86,22 +86,16 @@ fn send(call: &Call<'_>) -> CallResult {
     }
     if call.flag("with_env_opts") {
         for name in ["saltenv", "pillarenv"] {
-            let value = call.opt_text(name).unwrap_or_else(|| "base".to_owned());
-            data.insert(name, value);
+            data.insert(name, call.opt(name).clone());
         }
     }
-    data.extend(call.clean_kwargs());
+    // The publication comes along, as in Salt.
+    data.extend(call.kwargs().clone());
     match call.arg("data") {
         Value::Map(more) => data.extend(more.clone()),
         Value::Nil => {}
         other => {
             data.insert("data", other.clone());
-        }
-    }
-    // The publication comes along, as in Salt.
-    for (key, value) in call.kwargs() {
-        if key.as_str().is_some_and(|key| key.starts_with("__pub_")) {
-            data.insert(key.clone(), value.clone());
         }
     }
     let tag = python::str(call.arg("tag"));

@@ -228,6 +228,9 @@ fn store(call: &Call<'_>, data: Map, clear: bool) -> CallResult {
 }
 
 fn get(call: &Call<'_>) -> CallResult {
+    if call.ctx.is_local() {
+        return Ok(Map::new().into());
+    }
     // Pillar is compared whole, or it could be guessed piece by piece.
     let tgt_type = match call.text("tgt_type").as_str() {
         "pillar" => "pillar_exact".to_owned(),
@@ -257,6 +260,9 @@ fn get(call: &Call<'_>) -> CallResult {
 }
 
 fn delete(call: &Call<'_>) -> CallResult {
+    if call.ctx.is_local() {
+        return Ok(true.into());
+    }
     let load = Map::from([
         ("cmd", Value::from("_mine_delete")),
         ("fun", call.arg("fun").clone()),
@@ -266,6 +272,9 @@ fn delete(call: &Call<'_>) -> CallResult {
 }
 
 fn flush(call: &Call<'_>) -> CallResult {
+    if call.ctx.is_local() {
+        return Ok(true.into());
+    }
     let load = Map::from([
         ("cmd", Value::from("_mine_flush")),
         ("id", call.ctx.id().into()),

@@ -1,14 +1,16 @@
 //! `test.*`: is the minion there, and what does it make of arguments?
 
-use std::time::{Duration, Instant};
+mod failures;
+mod numbers;
 
-use halite_crypto::{HashType, hash_hex, random_bytes};
+use std::time::Duration;
+
+use halite_crypto::random_bytes;
 use halite_proto::{Map, Value};
 
 use super::versions;
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
-use crate::limits::COLLATZ_STEPS_MAX;
 use crate::python;
 use crate::registry::{Function, Module, Registry};
 
@@ -42,7 +44,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "test.assertion",
             "(assertion)",
-            assertion,
+            failures::assertion,
             "Fails with an AssertionError unless the argument is true.",
         ),
         Function::new(
@@ -54,7 +56,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "test.collatz",
             "(start)",
-            collatz,
+            numbers::collatz,
             "Runs the Collatz sequence from a number down to one; returns the steps and\nthe seconds it took.",
         ),
         Function::new(
@@ -79,14 +81,14 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "test.exception",
             "(message='Test Exception')",
-            exception,
+            failures::exception,
             "Fails with an exception that has this text.",
         ),
         Function::new("test.false", "()", no, "Returns False."),
         Function::new(
             "test.fib",
             "(num)",
-            fib,
+            numbers::fib,
             "Returns the Fibonacci number at this place and the seconds it took.",
         ),
         Function::new(
@@ -140,7 +142,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "test.raise_exception",
             "(name, *args, **kwargs)",
-            raise_exception,
+            failures::raise_exception,
             "Fails with the built-in exception of this name, made of the arguments.\nReturns False when there is none of this name.",
         ),
         Function::new(
@@ -152,13 +154,13 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "test.rand_str",
             "(size=9999999999, hash_type=None)",
-            rand_str,
+            numbers::rand_str,
             "Returns a random hash.",
         ),
         Function::new(
             "test.random_hash",
             "(size=9999999999, hash_type=None)",
-            rand_str,
+            numbers::rand_str,
             "Returns a random hash.",
         ),
         Function::new(
@@ -264,47 +266,8 @@ fn tuple_repr(items: &[Value]) -> String {
     }
 }
 
-fn assertion(call: &Call<'_>) -> CallResult {
-    if call.flag("assertion") {
-        Ok(Value::Nil)
-    } else {
-        Err(bare_exception("AssertionError"))
-    }
-}
-
 fn attr_call(call: &Call<'_>) -> CallResult {
     call.salt("grains.items", &[], Map::new())
-}
-
-/// The sequence halves with Python's true division, so its numbers are floats
-/// from the first halving on.
-fn collatz(call: &Call<'_>) -> CallResult {
-    let start = call.int("start")?;
-    let began = Instant::now();
-    if start < 1 {
-        return Err(CallError::invocation("the start must be 1 or more"));
-    }
-    let mut steps = Vec::new();
-    let mut number = i128::from(start);
-    let mut is_float = false;
-    while number != 1 {
-        #[expect(clippy::cast_precision_loss, reason = "as in Python")]
-        steps.push(if is_float {
-            Value::Float(number as f64)
-        } else {
-            Value::Int(number)
-        });
-        if steps.len() > COLLATZ_STEPS_MAX {
-            return Err(CallError::command("the sequence is too long"));
-        }
-        number = if number % 2 == 0 {
-            is_float = true;
-            number / 2
-        } else {
-            number * 3 + 1
-        };
-    }
-    Ok(vec![steps.into(), began.elapsed().as_secs_f64().into()].into())
 }
 
 fn conf_test(call: &Call<'_>) -> CallResult {
@@ -326,26 +289,6 @@ fn cross_test(call: &Call<'_>) -> CallResult {
 
 fn echo(call: &Call<'_>) -> CallResult {
     Ok(call.arg("text").clone())
-}
-
-fn exception(call: &Call<'_>) -> CallResult {
-    Err(CallError::exception("Exception", call.text("message")))
-}
-
-fn fib(call: &Call<'_>) -> CallResult {
-    let place = call.int("num")?;
-    let began = Instant::now();
-    let too_large = || CallError::exception("OverflowError", "the number is too large");
-    let (mut one, mut next) = (0_i128, 1_i128);
-    if place < 2 {
-        one = place.into();
-    } else {
-        for _ in 0..place {
-            let sum = one.checked_add(next).ok_or_else(too_large)?;
-            (one, next) = (next, sum);
-        }
-    }
-    Ok(vec![Value::Int(one), began.elapsed().as_secs_f64().into()].into())
 }
 
 fn get_opts(call: &Call<'_>) -> CallResult {
@@ -406,106 +349,10 @@ fn providers(_: &Call<'_>) -> CallResult {
     Ok(providers.into())
 }
 
-/// An exception without a text: only its name is written.
-fn bare_exception(kind: &'static str) -> CallError {
-    CallError::Exception {
-        kind,
-        message: String::new(),
-    }
-}
-
-fn raise_exception(call: &Call<'_>) -> CallResult {
-    const KNOWN: &[&str] = &[
-        "ArithmeticError",
-        "AssertionError",
-        "AttributeError",
-        "BlockingIOError",
-        "BrokenPipeError",
-        "BufferError",
-        "ChildProcessError",
-        "ConnectionAbortedError",
-        "ConnectionError",
-        "ConnectionRefusedError",
-        "ConnectionResetError",
-        "EOFError",
-        "Exception",
-        "FileExistsError",
-        "FileNotFoundError",
-        "FloatingPointError",
-        "ImportError",
-        "IndexError",
-        "InterruptedError",
-        "IsADirectoryError",
-        "KeyError",
-        "LookupError",
-        "MemoryError",
-        "ModuleNotFoundError",
-        "NameError",
-        "NotADirectoryError",
-        "NotImplementedError",
-        "OSError",
-        "OverflowError",
-        "PermissionError",
-        "ProcessLookupError",
-        "RecursionError",
-        "ReferenceError",
-        "RuntimeError",
-        "StopIteration",
-        "SyntaxError",
-        "SystemError",
-        "TimeoutError",
-        "TypeError",
-        "UnboundLocalError",
-        "UnicodeError",
-        "ValueError",
-        "ZeroDivisionError",
-    ];
-    let name = call.text("name");
-    let Some(mut kind) = KNOWN.iter().find(|known| **known == name).copied() else {
-        tracing::error!("There is no exception called {name}");
-        return Ok(Value::Bool(false));
-    };
-    let message = match (call.varargs(), kind) {
-        ([], _) => String::new(),
-        ([key], "KeyError") => python::repr(key),
-        ([one], _) => python::str(one),
-        ([number, text, rest @ ..], "OSError") => {
-            kind = match number.as_i64() {
-                Some(1 | 13) => "PermissionError",
-                Some(2) => "FileNotFoundError",
-                Some(17) => "FileExistsError",
-                Some(20) => "NotADirectoryError",
-                Some(21) => "IsADirectoryError",
-                Some(110) => "TimeoutError",
-                _ => kind,
-            };
-            let file = rest.first().map(|file| format!(": {}", python::repr(file)));
-            format!(
-                "[Errno {}] {}{}",
-                python::str(number),
-                python::str(text),
-                file.unwrap_or_default()
-            )
-        }
-        (several, _) => tuple_repr(several),
-    };
-    Err(CallError::exception(kind, message))
-}
-
 fn rand_sleep(call: &Call<'_>) -> CallResult {
     let most = u64::try_from(call.int("max")?).unwrap_or_default();
     let seconds = u64::from_le_bytes(random_bytes()) % most.saturating_add(1);
     pause(call, seconds)
-}
-
-fn rand_str(call: &Call<'_>) -> CallResult {
-    let name = call
-        .text_opt("hash_type")
-        .or_else(|| call.opt_text("hash_type"))
-        .unwrap_or_else(|| "sha256".to_owned());
-    let hash_type = HashType::parse(&name)
-        .map_err(|_| CallError::exception("ValueError", format!("unsupported hash type {name}")))?;
-    Ok(hash_hex(hash_type, &random_bytes::<32>()).into())
 }
 
 fn retcode(call: &Call<'_>) -> CallResult {

@@ -6,15 +6,20 @@
 //! 3008). Invariant: a file appears under its name only when it is complete,
 //! and no name from the master leads out of the cache.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+mod partial;
+mod url;
+
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use halite_crypto::{HashType, Hasher};
 use halite_proto::{Map, Value};
+use partial::Partial;
 use thiserror::Error;
+pub use url::SaltUrl;
 
 use crate::context::{ContextError, MinionContext};
 use crate::limits::{FILE_PIECE_BYTES_MAX, FILE_REPLY_TRIES};
@@ -54,38 +59,6 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
-}
-
-/// What a `salt://` address names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SaltUrl {
-    /// The path below the roots.
-    pub path: String,
-    /// The environment, if the address names one.
-    pub saltenv: Option<String>,
-}
-
-impl SaltUrl {
-    /// Reads `salt://a/b?saltenv=dev`; nothing for other addresses.
-    pub fn parse(url: &str) -> Option<Self> {
-        let rest = url.strip_prefix("salt://")?;
-        // An escaped path may hold any character.
-        if rest.starts_with('|') {
-            return Some(Self {
-                path: rest.to_owned(),
-                saltenv: None,
-            });
-        }
-        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let saltenv = query
-            .split('&')
-            .find_map(|pair| pair.strip_prefix("saltenv="))
-            .filter(|env| !env.is_empty());
-        Some(Self {
-            path: path.to_owned(),
-            saltenv: saltenv.map(str::to_owned),
-        })
-    }
 }
 
 /// The file client of one call.
@@ -149,31 +122,17 @@ impl<'a> FileClient<'a> {
     }
 
     /// Has the file in the cache, fetched if it is not the one the master has.
-    /// With a local file client, the file itself. Nothing if there is none.
+    /// Nothing if there is none.
     ///
     /// # Errors
     /// When the master cannot be asked or the cache not be written.
     pub fn cache(&self, path: &str, saltenv: &str) -> Result<Option<PathBuf>, FileError> {
-        if self.ctx.is_local()
-            && let Some(found) = self.find_local(path, saltenv)?
-        {
-            return Ok(Some(found));
-        }
         let cached = self.cache_path(path, saltenv)?;
         if self.fetch(path, saltenv, &cached, None)? {
             Ok(Some(cached))
         } else {
             Ok(None)
         }
-    }
-
-    fn find_local(&self, path: &str, saltenv: &str) -> Result<Option<PathBuf>, FileError> {
-        let found = self.ask("_file_find", path, saltenv, Map::new())?;
-        let found = found
-            .get("path")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        Ok((!found.is_empty()).then(|| PathBuf::from(found)))
     }
 
     /// Has the file at `to`; `false` if the master has no such file.
@@ -326,55 +285,6 @@ fn gunzip(data: &[u8]) -> Result<Vec<u8>, &'static str> {
     Ok(plain)
 }
 
-/// A file that is being written beside the place it is for; gone unless it is
-/// finished.
-struct Partial {
-    file: File,
-    path: PathBuf,
-    finished: bool,
-}
-
-impl Partial {
-    fn create(to: &Path) -> io::Result<Self> {
-        let random: String = halite_crypto::random_bytes::<6>()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let name = to.file_name().unwrap_or_default().to_string_lossy();
-        // Names may be as long as the system allows.
-        let short: String = name.chars().take(40).collect();
-        let path = to.with_file_name(format!(".{short}.{random}.part"));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(&path)?;
-        Ok(Self {
-            file,
-            path,
-            finished: false,
-        })
-    }
-
-    /// The mode of a file that was there before stays.
-    fn finish(mut self, to: &Path) -> io::Result<()> {
-        if let Ok(data) = fs::metadata(to) {
-            self.file.set_permissions(data.permissions())?;
-        }
-        fs::rename(&self.path, to)?;
-        self.finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.finished {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
 /// Makes the directories of the cache, which are nobody else's business.
 pub(crate) fn private_dirs(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
@@ -421,18 +331,6 @@ pub(crate) fn hash_of(path: &Path, hash_type: HashType) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_taken_apart() {
-        let url = |text| SaltUrl::parse(text).map(|url| (url.path, url.saltenv));
-        assert_eq!(url("salt://a/b"), Some(("a/b".to_owned(), None)));
-        assert_eq!(
-            url("salt://a?saltenv=dev"),
-            Some(("a".to_owned(), Some("dev".to_owned())))
-        );
-        assert_eq!(url("salt://|a?b"), Some(("|a?b".to_owned(), None)));
-        assert_eq!(url("http://a"), None);
-    }
 
     #[test]
     fn no_name_leads_out_of_the_cache() {

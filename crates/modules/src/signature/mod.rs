@@ -2,9 +2,12 @@
 //! binding arguments, for `sys.argspec` and for the messages about arguments
 //! that do not fit.
 
+mod reader;
+
 use std::fmt;
 
 use halite_proto::{Map, Value};
+use reader::Reader;
 use thiserror::Error;
 
 /// A function's parameters.
@@ -73,7 +76,7 @@ impl Signature {
     /// # Errors
     /// When the text is no such list.
     pub fn parse(text: &str) -> Result<Self, SignatureError> {
-        let mut reader = Reader { text, at: 0 };
+        let mut reader = Reader::new(text);
         let mut signature = Self::default();
         let mut after_star = false;
         reader.expect("(")?;
@@ -103,7 +106,7 @@ impl Signature {
                 reader.expect(",")?;
             }
         }
-        if reader.at == text.len() {
+        if reader.is_done() {
             Ok(signature)
         } else {
             Err(reader.error("text after the closing parenthesis"))
@@ -227,98 +230,6 @@ impl Signature {
             ("varargs", flag(&self.varargs)),
             ("kwargs", flag(&self.kwargs)),
         ])
-    }
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl Reader<'_> {
-    fn rest(&mut self) -> &str {
-        let rest = &self.text[self.at..];
-        self.at += rest.len() - rest.trim_start().len();
-        &self.text[self.at..]
-    }
-
-    fn sees(&mut self, token: &str) -> bool {
-        self.rest().starts_with(token)
-    }
-
-    fn take(&mut self, token: &str) -> bool {
-        let seen = self.sees(token);
-        if seen {
-            self.at += token.len();
-        }
-        seen
-    }
-
-    fn expect(&mut self, token: &str) -> Result<(), SignatureError> {
-        if self.take(token) {
-            Ok(())
-        } else {
-            Err(self.error("a parenthesis or comma is missing"))
-        }
-    }
-
-    fn name(&mut self) -> Result<String, SignatureError> {
-        let rest = self.rest();
-        let length = rest
-            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
-        let name = rest[..length].to_owned();
-        self.at += length;
-        if name.is_empty() {
-            Err(self.error("a name is missing"))
-        } else {
-            Ok(name)
-        }
-    }
-
-    fn literal(&mut self) -> Result<Value, SignatureError> {
-        let rest = self.rest();
-        let (value, length) = match rest.as_bytes().first() {
-            Some(b'\'') => {
-                let end = rest[1..]
-                    .find('\'')
-                    .ok_or_else(|| self.error("a quote is open"))?;
-                let rest = self.rest();
-                (Value::from(&rest[1..=end]), end + 2)
-            }
-            Some(b'[' | b'(') if matches!(rest.get(1..2), Some("]" | ")")) => {
-                (Value::List(Vec::new()), 2)
-            }
-            Some(b'{') if rest.get(1..2) == Some("}") => (Value::Map(Map::new()), 2),
-            _ => {
-                let length = rest.find([',', ')']).unwrap_or(rest.len());
-                let word = rest[..length].trim();
-                let value = match word {
-                    "None" => Some(Value::Nil),
-                    // What stands for "not given" in Salt, as it is shown.
-                    "NOT_SET" => Some(Value::from("<Constant.NOT_SET>")),
-                    "True" => Some(Value::Bool(true)),
-                    "False" => Some(Value::Bool(false)),
-                    // The login shell of the process, as Salt finds it.
-                    "SHELL" => Some(Value::Str(default_shell())),
-                    number => number
-                        .parse()
-                        .map(Value::Int)
-                        .ok()
-                        .or_else(|| number.parse().map(Value::Float).ok()),
-                };
-                match value {
-                    Some(value) => (value, length),
-                    None => return Err(self.error("not a literal")),
-                }
-            }
-        };
-        self.at += length;
-        Ok(value)
-    }
-
-    fn error(&self, why: &'static str) -> SignatureError {
-        SignatureError { at: self.at, why }
     }
 }
 

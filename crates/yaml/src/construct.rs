@@ -88,42 +88,52 @@ impl Constructor<'_> {
             return Ok(Kind::Scalar(Value::Nil));
         };
         match (&raw.tag, &raw.body) {
+            (Tag::List | Tag::Pairs, Body::List(_))
+            | (Tag::Map | Tag::OrderedMap | Tag::Set, Body::Map(_)) => {
+                self.open(index, span)?;
+                let value = self.collection(index, span);
+                self.open.remove(&index);
+                value
+            }
+            _ => self.scalar(index, span),
+        }
+    }
+
+    /// A list or map. These functions call each other once per level of
+    /// nesting: plain loops keep what a level takes of the stack small.
+    fn collection(&mut self, index: usize, span: Span) -> Result<Kind, YamlError> {
+        if matches!(self.tag(index), Tag::List | Tag::Pairs) {
+            let pairs = self.tag(index) == &Tag::Pairs;
+            let mut items = Vec::new();
+            for item in self.items(index) {
+                items.push(if pairs {
+                    self.pair(item, span)?
+                } else {
+                    self.node(item)?
+                });
+            }
+            return Ok(Kind::List(items));
+        }
+        let set = self.tag(index) == &Tag::Set;
+        let entries = self.map(index, span)?;
+        if set {
+            return Ok(Kind::List(
+                entries.into_iter().map(|(key, _)| key).collect(),
+            ));
+        }
+        Ok(Kind::Map(entries))
+    }
+
+    /// What is neither a list nor a map to Salt, and what is an error.
+    fn scalar(&self, index: usize, span: Span) -> Result<Kind, YamlError> {
+        let Some(raw) = self.document.nodes.get(index) else {
+            return Ok(Kind::Scalar(Value::Nil));
+        };
+        match (&raw.tag, &raw.body) {
             (tag, Body::Scalar(text)) => match scalar::construct(tag, text) {
                 Ok(value) => Ok(Kind::Scalar(value)),
                 Err(problem) => Err(self.error(ErrorKind::Constructor, span, problem)),
             },
-            (Tag::List, Body::List(items)) => {
-                let items = items.clone();
-                self.open(index, span)?;
-                let items: Result<Vec<Node>, _> =
-                    items.into_iter().map(|item| self.node(item)).collect();
-                self.open.remove(&index);
-                Ok(Kind::List(items?))
-            }
-            (Tag::Map | Tag::OrderedMap, Body::Map(_)) => {
-                self.open(index, span)?;
-                let entries = self.map(index, span);
-                self.open.remove(&index);
-                Ok(Kind::Map(entries?))
-            }
-            (Tag::Set, Body::Map(_)) => {
-                self.open(index, span)?;
-                let entries = self.map(index, span);
-                self.open.remove(&index);
-                Ok(Kind::List(
-                    entries?.into_iter().map(|(key, _)| key).collect(),
-                ))
-            }
-            (Tag::Pairs, Body::List(items)) => {
-                let items = items.clone();
-                self.open(index, span)?;
-                let pairs: Result<Vec<Node>, _> = items
-                    .into_iter()
-                    .map(|item| self.pair(item, span))
-                    .collect();
-                self.open.remove(&index);
-                Ok(Kind::List(pairs?))
-            }
             (Tag::Str, Body::Map(entries)) => {
                 let default = entries
                     .iter()
@@ -145,6 +155,13 @@ impl Constructor<'_> {
             }
             (_, Body::List(_)) => Err(self.wrong_node(span, "scalar", "sequence")),
             (_, Body::Map(_)) => Err(self.wrong_node(span, "scalar", "mapping")),
+        }
+    }
+
+    fn items(&self, index: usize) -> Vec<usize> {
+        match self.document.nodes.get(index).map(|raw| &raw.body) {
+            Some(Body::List(items)) => items.clone(),
+            _ => Vec::new(),
         }
     }
 
@@ -183,30 +200,34 @@ impl Constructor<'_> {
         let mut seen = HashSet::with_capacity(entries.len());
         let mut out = Vec::with_capacity(entries.len());
         for (key_index, value_index) in entries {
-            let key_span = self.span(key_index);
-            let unacceptable = |this: &Self| {
-                let problem = format!("found unacceptable key {}", this.shown(key_index));
-                this.error(ErrorKind::Constructor, key_span, problem)
-                    .while_reading(IN_A_MAP, span)
-            };
-            if self.is_collection(key_index) {
-                return Err(unacceptable(self));
-            }
-            let key = self.key(key_index)?;
-            let Some(python) = key.as_scalar().and_then(PythonKey::of) else {
-                return Err(unacceptable(self));
-            };
+            let key = self.checked_key(key_index, span)?;
             let value = self.node(value_index)?;
-            if !seen.insert(python) {
-                let name = key.as_scalar().map(python_str).unwrap_or_default();
-                let problem = format!("found conflicting ID '{name}'");
-                return Err(self
-                    .error(ErrorKind::Constructor, key_span, problem)
-                    .while_reading(IN_A_MAP, span));
+            if !seen.insert(key.as_scalar().and_then(PythonKey::of)) {
+                return Err(self.conflict(&key, span));
             }
             out.push((key, value));
         }
         Ok(out)
+    }
+
+    fn checked_key(&mut self, index: usize, map: Span) -> Result<Node, YamlError> {
+        if !self.is_collection(index) {
+            let key = self.key(index)?;
+            if key.as_scalar().and_then(PythonKey::of).is_some() {
+                return Ok(key);
+            }
+        }
+        let problem = format!("found unacceptable key {}", self.shown(index));
+        Err(self
+            .error(ErrorKind::Constructor, self.span(index), problem)
+            .while_reading(IN_A_MAP, map))
+    }
+
+    fn conflict(&self, key: &Node, map: Span) -> YamlError {
+        let name = key.as_scalar().map(python_str).unwrap_or_default();
+        let problem = format!("found conflicting ID '{name}'");
+        self.error(ErrorKind::Constructor, key.span, problem)
+            .while_reading(IN_A_MAP, map)
     }
 
     /// Whether a node is a list or map of a known type; a key is looked at

@@ -1,8 +1,8 @@
 //! Bounds on what a text may make of itself.
 
-/// Deepest nesting of lists and maps; deeper is an error. Salt's loader gives
-/// up near its interpreter's recursion limit.
-pub const DEPTH_MAX: usize = 256;
+/// Deepest nesting of lists and maps; deeper is an error. Reading, copying and
+/// writing a document at this depth fits a stack of 1 MiB, even unoptimised.
+pub const DEPTH_MAX: usize = 100;
 
 /// Nodes that aliases may add to those that are written out; more is an
 /// error. A handful of lines can otherwise mean billions of nodes.

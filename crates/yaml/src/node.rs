@@ -44,13 +44,20 @@ impl Node {
     pub fn to_value(&self) -> Value {
         match &self.value {
             Kind::Scalar(value) => value.clone(),
-            Kind::List(items) => Value::List(items.iter().map(Self::to_value).collect()),
-            Kind::Map(entries) => Value::Map(
-                entries
-                    .iter()
-                    .map(|(key, value)| (key.to_value(), value.to_value()))
-                    .collect::<Map>(),
-            ),
+            Kind::List(items) => {
+                let mut out = Vec::with_capacity(items.len());
+                for item in items {
+                    out.push(item.to_value());
+                }
+                Value::List(out)
+            }
+            Kind::Map(entries) => {
+                let mut out = Map::with_capacity(entries.len());
+                for (key, value) in entries {
+                    out.insert(key.to_value(), value.to_value());
+                }
+                Value::Map(out)
+            }
         }
     }
 
@@ -58,13 +65,20 @@ impl Node {
     pub fn into_value(self) -> Value {
         match self.value {
             Kind::Scalar(value) => value,
-            Kind::List(items) => Value::List(items.into_iter().map(Self::into_value).collect()),
-            Kind::Map(entries) => Value::Map(
-                entries
-                    .into_iter()
-                    .map(|(key, value)| (key.into_value(), value.into_value()))
-                    .collect::<Map>(),
-            ),
+            Kind::List(items) => {
+                let mut out = Vec::with_capacity(items.len());
+                for item in items {
+                    out.push(item.into_value());
+                }
+                Value::List(out)
+            }
+            Kind::Map(entries) => {
+                let mut out = Map::with_capacity(entries.len());
+                for (key, value) in entries {
+                    out.insert(key.into_value(), value.into_value());
+                }
+                Value::Map(out)
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use halite_proto::{Map, Value};
+use halite_yaml::limits::DEPTH_MAX;
 use halite_yaml::{DumpOptions, ErrorKind, Kind, Span, dump, load, load_bytes, scalar};
 use proptest::prelude::*;
 
@@ -39,6 +40,28 @@ fn depth_is_bounded_in_every_form() {
         nested.push_str("a:\n");
     }
     assert!(load(&nested, "f").is_err());
+}
+
+#[test]
+fn what_is_as_deep_as_allowed_fits_a_small_stack() {
+    const STACK: usize = 1024 * 1024;
+    let reader = std::thread::Builder::new().stack_size(STACK).spawn(|| {
+        for (open, close) in [("[", "]"), ("{a: ", "}")] {
+            let text = format!("{}x{}", open.repeat(DEPTH_MAX), close.repeat(DEPTH_MAX));
+            let value = load(&text, "f").unwrap().to_value();
+            let written = dump(
+                &value,
+                DumpOptions {
+                    width: -1,
+                    ..DumpOptions::flow()
+                },
+            );
+            assert_eq!(written.trim_end(), text);
+            let deeper = format!("{open}{text}{close}");
+            assert_eq!(load(&deeper, "f").unwrap_err().kind, ErrorKind::Limit);
+        }
+    });
+    reader.unwrap().join().unwrap();
 }
 
 #[test]

@@ -75,7 +75,10 @@ fn only_functions_that_take_anything_see_the_publication() {
 fn commands_go_through_the_shell_only_for_people() {
     let minion = FakeMinion::new().opt("cmd_safe", true);
     let line = Value::from("echo $((1+1))");
-    assert_eq!(minion.ret("cmd.run", &[line.clone()]), "2".into());
+    assert_eq!(
+        minion.ret("cmd.run", std::slice::from_ref(&line)),
+        "2".into()
+    );
     // Called from another function there is no publication.
     let outcome = run_function(
         &minion,

@@ -26,7 +26,7 @@ pub fn entries_for(option: Option<&Value>, id: &MinionId) -> Vec<Value> {
 /// The functions of `asked` that `mine_get` lets the minion read; all of them
 /// where the option is not set.
 pub fn readable_in_mine(option: Option<&Value>, id: &MinionId, asked: Vec<String>) -> Vec<String> {
-    if option.is_none() {
+    if matches!(option, None | Some(Value::Nil)) {
         return asked;
     }
     let entries = entries_for(option, id);
@@ -74,6 +74,7 @@ mod tests {
         let id = MinionId::parse("web1").unwrap();
         let asked = || vec!["test.ping".to_owned(), "cmd.run".to_owned()];
         assert_eq!(readable_in_mine(None, &id, asked()), asked());
+        assert_eq!(readable_in_mine(Some(&Value::Nil), &id, asked()), asked());
         let some = option("web", "test");
         assert_eq!(readable_in_mine(Some(&some), &id, asked()), ["test.ping"]);
         assert!(readable_in_mine(Some(&option("db", ".*")), &id, asked()).is_empty());

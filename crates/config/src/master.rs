@@ -314,10 +314,15 @@ impl MasterConfig {
             .into_iter()
             .filter_map(|(name, path)| Some((name, path.as_mut()?)));
         for (name, path) in always.into_iter().chain(given) {
-            *path = paths::below(&root, path);
+            // Who types a path means that path.
+            if !self.raw.is_override(name) {
+                *path = paths::below(&root, path);
+            }
             self.raw.settle(name, path.display().to_string());
         }
-        self.log_file = paths::log_below(&root, &self.log_file);
+        if !self.raw.is_override("log_file") {
+            self.log_file = paths::log_below(&root, &self.log_file);
+        }
         self.raw
             .settle("log_file", self.log_file.display().to_string());
         let others = ["extension_modules", "sqlite_queue_dir", "key_logfile"];

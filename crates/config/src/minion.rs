@@ -291,10 +291,15 @@ impl MinionConfig {
             ("sock_dir", &mut self.sock_dir),
             ("pidfile", &mut self.pidfile),
         ] {
-            *path = paths::below(&root, path);
+            // Who types a path means that path.
+            if !self.raw.is_override(name) {
+                *path = paths::below(&root, path);
+            }
             self.raw.settle(name, path.display().to_string());
         }
-        self.log_file = paths::log_below(&root, &self.log_file);
+        if !self.raw.is_override("log_file") {
+            self.log_file = paths::log_below(&root, &self.log_file);
+        }
         self.raw
             .settle("log_file", self.log_file.display().to_string());
         self.raw.settle_paths(&root, &["extension_modules"]);

@@ -60,6 +60,12 @@ impl Raw {
         }
     }
 
+    /// Whether `name` comes from the command line.
+    pub(crate) fn is_override(&self, name: &str) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.name == name && entry.source.is_none())
+    }
+
     /// The option `name`, if a file or the command line has it.
     pub(crate) fn setting<T: Setting>(&self, name: &str) -> Result<Option<T>, ConfigError> {
         let Some(entry) = self.entries.iter().find(|entry| entry.name == name) else {

@@ -371,3 +371,23 @@ fn the_command_line_wins() {
             .starts_with("log_level cannot be \"loud\"; it is all, garbage")
     );
 }
+
+#[test]
+fn a_path_of_the_command_line_is_not_put_below_root_dir() {
+    let dir = Dir::new();
+    dir.file(
+        "master",
+        "root_dir: /elsewhere\npidfile: /a\nlog_file: /b\n",
+    );
+    let mut options = dir.options();
+    for (name, path) in [("pidfile", "/run/x.pid"), ("log_file", "/tmp/x.log")] {
+        options.overrides.push((name.to_owned(), Value::from(path)));
+    }
+    let config = load_master(&options).unwrap().config;
+    assert_eq!(config.pidfile, Path::new("/run/x.pid"));
+    assert_eq!(config.log_file, Path::new("/tmp/x.log"));
+    assert_eq!(
+        config.opts().get("log_file").and_then(Value::as_str),
+        Some("/tmp/x.log")
+    );
+}

@@ -172,7 +172,12 @@ fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptio
             overrides.push((name.to_owned(), Value::Str(value)));
         }
     };
-    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    // The daemon's directory is `/`; a relative path is meant from here.
+    let path = |path: &Option<PathBuf>| {
+        let path = path.as_ref()?;
+        let absolute = std::path::absolute(path);
+        Some(absolute.as_ref().unwrap_or(path).display().to_string())
+    };
     lay_over("pidfile", path(&options.pid_file));
     lay_over("user", options.user.clone());
     lay_over(

@@ -304,3 +304,19 @@ fn only_authentic_new_publications_become_jobs() {
         Err(PublicationError::Frame(_))
     ));
 }
+
+#[test]
+fn a_known_key_that_is_none_is_named_with_its_file() {
+    let trust = Trust {
+        known: Some("rubbish".to_owned()),
+        ..trust()
+    };
+    let nonce = Nonce::from_random([7; 16]);
+    let Err(error) = Attempt::new(&identity(), &trust, nonce, None, Map::new()) else {
+        panic!("rubbish was taken for a key");
+    };
+    assert_eq!(
+        error.to_string(),
+        "the known master key cannot be used; remove minion_master.pub and restart to trust anew"
+    );
+}

@@ -46,6 +46,9 @@ impl Identity {
     }
 }
 
+/// The file with the key of an earlier contact, as messages name it.
+const KNOWN_KEY_FILE: &str = "minion_master.pub";
+
 /// Which master keys this minion trusts, and how it wants to talk.
 #[derive(Clone)]
 pub struct Trust {
@@ -124,6 +127,15 @@ pub enum SignInError {
         /// The file that holds the known key.
         remedy: &'static str,
     },
+    /// The key of an earlier contact is none.
+    #[error("the known master key cannot be used; remove {remedy} and restart to trust anew")]
+    KnownKey {
+        /// The file that holds it.
+        remedy: &'static str,
+        /// Why not.
+        #[source]
+        source: KeyError,
+    },
     /// The master could not read the token of this minion.
     #[error("invalid master key: the master does not return this minion's token")]
     Token,
@@ -165,6 +177,13 @@ impl SignInError {
             other => SignInFailure::Mistrusted(chain(other)),
         }
     }
+
+    fn known_key(source: KeyError) -> Self {
+        Self::KnownKey {
+            remedy: KNOWN_KEY_FILE,
+            source,
+        }
+    }
 }
 
 /// One try to sign in.
@@ -196,17 +215,11 @@ impl Attempt {
         };
         let mut sealed_token = None;
         if let Some(known) = &trust.known {
-            let master = PublicKey::from_pem(known).map_err(|source| SignInError::Key {
-                what: "the known master key",
-                source,
-            })?;
+            let master = PublicKey::from_pem(known).map_err(SignInError::known_key)?;
             let token = SymmetricKey::generate();
             let sealed = master
                 .encrypt(trust.enc_algo, token.expose().as_bytes())
-                .map_err(|source| SignInError::Key {
-                    what: "the known master key",
-                    source,
-                })?;
+                .map_err(SignInError::known_key)?;
             sealed_token = Some(sealed);
             attempt.token = Some(token);
         }
@@ -255,12 +268,9 @@ impl Attempt {
         let decision = AuthReply::decode(&signed.load).map_err(SignInError::Reply)?;
         let signer = match (&decision, &trust.known) {
             (AuthReply::Accepted(grant), _) => Some(self.check_master(trust, grant)?),
-            (AuthReply::Refused(..), Some(known)) if !trust.open_mode => Some(
-                PublicKey::from_pem(known).map_err(|source| SignInError::Key {
-                    what: "the known master key",
-                    source,
-                })?,
-            ),
+            (AuthReply::Refused(..), Some(known)) if !trust.open_mode => {
+                Some(PublicKey::from_pem(known).map_err(SignInError::known_key)?)
+            }
             // The first contact of a minion that is not accepted yet: there
             // is no key to check against, and nothing is taken from the reply.
             (AuthReply::Refused(..), _) => None,
@@ -323,7 +333,7 @@ impl Attempt {
             (None, None) => {
                 if same == Some(false) && !trust.open_mode {
                     return Err(SignInError::MasterKeyChanged {
-                        remedy: "minion_master.pub",
+                        remedy: KNOWN_KEY_FILE,
                     });
                 }
             }

@@ -150,11 +150,12 @@ pub fn run<Guard>(
     })
 }
 
-/// Starts `command` in a process group of its own and does not wait for it.
+/// Starts `command` in a process group of its own and does not wait for it;
+/// `keep` is dropped when it has ended.
 ///
 /// # Errors
 /// When the command cannot be started.
-pub fn spawn_detached(mut command: Command) -> io::Result<u32> {
+pub fn spawn_detached<Keep: Send + 'static>(mut command: Command, keep: Keep) -> io::Result<u32> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -163,7 +164,10 @@ pub fn spawn_detached(mut command: Command) -> io::Result<u32> {
         .spawn()?;
     let pid = child.id();
     // Somebody has to take note of its end, or it stays as a zombie.
-    thread::spawn(move || child.wait());
+    thread::spawn(move || {
+        let _ = child.wait();
+        drop(keep);
+    });
     Ok(pid)
 }
 
@@ -341,6 +345,14 @@ mod tests {
             };
             assert_eq!(run(sh(script), options, |_| ()).unwrap().code, 4);
         }
+    }
+
+    #[test]
+    fn what_is_kept_for_a_command_goes_when_it_has_ended() {
+        let (keep, kept) = mpsc::channel::<()>();
+        assert!(spawn_detached(sh("exit 0"), keep).unwrap() > 0);
+        // The other end hangs up when the guard is dropped.
+        assert!(kept.recv_timeout(Duration::from_secs(60)).is_err());
     }
 
     #[test]

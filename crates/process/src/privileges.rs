@@ -131,7 +131,9 @@ pub fn lookup_group(name: &str) -> Result<Gid, UserError> {
 }
 
 /// Gives up root for `user` for good: all supplementary groups become those of
-/// the user. Does nothing when the process is that user already.
+/// the user, and so do the variables that say who the user is. Does nothing
+/// when the process is that user already. To be called before any thread is
+/// started.
 ///
 /// # Errors
 /// When the process is somebody else and not root.
@@ -150,7 +152,27 @@ pub fn become_user(user: &User) -> Result<(), UserError> {
     if !user.uid.is_root() && unistd::setuid(Uid::from_raw(0)).is_ok() {
         return Err(failed(Errno::EPERM));
     }
+    describe_in_environment(user);
     Ok(())
+}
+
+/// Commands and libraries look for their files in `HOME`, and root's is none
+/// of the user's business. A variable that is not set stays so, as in Salt.
+fn describe_in_environment(user: &User) {
+    let name = user.name.as_ref();
+    let variables = [
+        ("HOME", user.home.as_os_str()),
+        ("SHELL", user.shell.as_os_str()),
+        ("USER", name),
+        ("LOGNAME", name),
+    ];
+    let set: Vec<_> = variables
+        .into_iter()
+        .filter(|(name, _)| std::env::var_os(name).is_some())
+        .collect();
+    if let Err(error) = crate::sys::set_env_single_threaded(&set) {
+        tracing::warn!(%error, "the environment still describes the former user");
+    }
 }
 
 /// Whether the process is root.

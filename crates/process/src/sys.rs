@@ -1,7 +1,8 @@
-//! The calls that Rust cannot check: `fork`, and what runs between `fork` and
-//! `exec`. Nothing else of the project is unsafe.
+//! The calls that Rust cannot check: `fork`, what runs between `fork` and
+//! `exec`, and changing the environment. Nothing else of the project is unsafe.
 #![allow(unsafe_code)]
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -9,22 +10,41 @@ use std::process::Command;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{ForkResult, Gid, Uid, setgid, setgroups, setuid};
 
+fn check_single_threaded() -> io::Result<()> {
+    match std::fs::read_dir("/proc/self/task")?.count() {
+        1 => Ok(()),
+        threads => Err(io::Error::other(format!(
+            "the process has {threads} threads already"
+        ))),
+    }
+}
+
 /// Splits the process in two.
 ///
 /// # Errors
 /// When the process has more than one thread, or the system cannot fork.
 pub(crate) fn fork_single_threaded() -> io::Result<ForkResult> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    if threads != 1 {
-        return Err(io::Error::other(format!(
-            "the process has {threads} threads already"
-        )));
-    }
+    check_single_threaded()?;
     // SAFETY: only the forking thread lives on in the child, so a lock that
     // another thread holds would stay locked for ever. The check above makes
     // sure that there is no other thread; nothing can start one in between,
     // since this is the only thread there is.
     unsafe { nix::unistd::fork() }.map_err(io::Error::from)
+}
+
+/// Changes variables of the environment.
+///
+/// # Errors
+/// When the process has more than one thread.
+pub(crate) fn set_env_single_threaded(variables: &[(&str, &OsStr)]) -> io::Result<()> {
+    check_single_threaded()?;
+    for (name, value) in variables {
+        // SAFETY: another thread that reads the environment meanwhile, in Rust
+        // or in C, would read freed memory. The check above makes sure that
+        // there is no other thread.
+        unsafe { std::env::set_var(name, value) };
+    }
+    Ok(())
 }
 
 /// Ends the process without running what was set up to run at its end: that

@@ -1,5 +1,6 @@
-//! Going into the background, seen from the command that was typed. The test
-//! binary has no harness: a fork needs a process with one thread.
+//! Going into the background, seen from the command that was typed, and
+//! becoming another user. The test binary has no harness: both need a process
+//! with one thread.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
@@ -8,18 +9,21 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use halite_process::daemon::{Forked, StartReport, daemonize};
+use halite_process::privileges::{self, User};
 
 fn main() {
     let mut args = std::env::args().skip(1);
     match args.next().as_deref() {
         Some("--as-daemon") => as_daemon(&args.next().unwrap(), &args.next().unwrap()),
+        Some("--as-user") => as_user(&args.next().unwrap()),
         // Listing tests and the like: nothing to do.
         Some("--list") => {}
         _ => {
             a_ready_daemon_lets_its_parent_go();
             a_failed_daemon_says_why();
             a_daemon_that_dies_is_noticed();
-            println!("3 daemon tests passed");
+            whoever_gives_up_root_has_a_home_of_their_own();
+            println!("4 daemon tests passed");
         }
     }
 }
@@ -97,5 +101,31 @@ fn a_daemon_that_dies_is_noticed() {
     assert_eq!(
         told,
         (Some(1), "the daemon ended before it was ready\n".to_owned())
+    );
+}
+
+fn as_user(name: &str) {
+    privileges::become_user(&User::lookup(name).unwrap()).unwrap();
+    let told = ["HOME", "USER", "SHELL"].map(|name| std::env::var(name).unwrap_or_default());
+    println!("{}", told.join(" "));
+}
+
+fn whoever_gives_up_root_has_a_home_of_their_own() {
+    const OTHER: &str = "nobody";
+    if !privileges::is_root() {
+        return println!("skipped: only root can become somebody else");
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--as-user", OTHER])
+        .env("HOME", "/root")
+        .env("USER", "root")
+        .env_remove("SHELL")
+        .output()
+        .unwrap();
+    let home = User::lookup(OTHER).unwrap().home;
+    // What was not set stays so.
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        format!("{} {OTHER} \n", home.display())
     );
 }

@@ -95,9 +95,8 @@ fn run_script(call: &Call<'_>) -> CallResult {
 
 fn in_background(options: &Options, script: TempScript) -> CallResult {
     let command = exec::command(options)?;
-    let pid = child::spawn_detached(command).map_err(|error| exec::not_started(options, &error))?;
-    // It has to stay until the script has run; nobody knows when that is.
-    std::mem::forget(script);
+    let pid = child::spawn_detached(command, script)
+        .map_err(|error| exec::not_started(options, &error))?;
     Ok(Map::from([
         ("pid", Value::from(pid)),
         ("retcode", Value::Nil),

@@ -61,8 +61,6 @@ impl KeyMark {
 pub(crate) struct AcceptedKey {
     /// Which key it is.
     pub(crate) mark: KeyMark,
-    /// When the file came to be what it is, in Unix seconds.
-    pub(crate) since: i64,
 }
 
 /// The directory of accepted keys, with what was learnt from it.
@@ -89,11 +87,8 @@ impl AcceptedKeys {
 
     /// The accepted key of a minion.
     pub(crate) fn get(&self, id: &MinionId) -> Option<AcceptedKey> {
-        let (mark, key) = self.look_up(id)?;
-        Some(AcceptedKey {
-            mark: key,
-            since: mark.changed.0,
-        })
+        let mark = self.look_up(id)?;
+        Some(AcceptedKey { mark })
     }
 
     /// The accepted public key of a minion itself.
@@ -147,7 +142,7 @@ impl AcceptedKeys {
             .collect()
     }
 
-    fn look_up(&self, id: &MinionId) -> Option<(FileMark, KeyMark)> {
+    fn look_up(&self, id: &MinionId) -> Option<KeyMark> {
         let Some(mark) = self.mark_of(id) else {
             self.with_keys(|keys| keys.remove(id));
             return None;
@@ -157,8 +152,8 @@ impl AcceptedKeys {
                 .filter(|known| known.mark == mark)
                 .map(|known| known.key.clone())
         });
-        if let Some(key) = known {
-            return Some((mark, key));
+        if known.is_some() {
+            return known;
         }
         let pem = self.store.get(KeyState::Accepted, id).ok().flatten()?;
         let key = KeyMark::of(&pem);
@@ -167,7 +162,7 @@ impl AcceptedKeys {
             key: key.clone(),
         };
         self.with_keys(|keys| keys.insert(id.clone(), remembered));
-        Some((mark, key))
+        Some(key)
     }
 
     /// The mark of the key file; links are not keys.

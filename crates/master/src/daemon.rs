@@ -23,7 +23,6 @@ use tokio::time::timeout;
 
 use crate::accepted::AcceptedKeys;
 use crate::bus::{Bus, Style};
-use crate::clock::now_s;
 use crate::core::counters::Counters;
 use crate::error::StartError;
 use crate::limits::DRAIN_MAX;
@@ -72,7 +71,7 @@ impl Daemon {
     /// When a port or socket is in use, or a key, file or directory cannot be
     /// used.
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
-        let settings = Settings::from_config(config)?;
+        let mut settings = Settings::from_config(config)?;
         make_dirs(&settings)?;
         let Bound {
             router,
@@ -83,6 +82,10 @@ impl Daemon {
         } = Bound::bind(&settings)?;
         let health = Health::begin(&settings.cachedir);
         let publish_endpoints = port.endpoints().to_vec();
+        // What minions are told is where they can connect.
+        if let Some(port) = publish_endpoints.iter().find_map(Endpoint::port) {
+            settings.publish_port = port;
+        }
         let master = Arc::new(assemble(settings, config.opts().clone(), port, bus)?);
         let server =
             Server::start(Arc::clone(&master), &router.replies()).map_err(StartError::Threads)?;
@@ -303,7 +306,7 @@ fn assemble(
     Ok(Master {
         accepted: AcceptedKeys::new(keys.clone()),
         autosign: Autosign::new(&settings.pki_dir, settings.autosign.clone()),
-        sessions: Sessions::new(settings.sessions_dir(), settings.publish_session_s, now_s()),
+        sessions: Sessions::new(settings.sessions_dir(), settings.publish_session_s),
         bus: Bus::new(
             bus,
             Style {

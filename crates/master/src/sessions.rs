@@ -2,11 +2,12 @@
 //! the nonces used with it.
 //!
 //! Invariant: a session belongs to one accepted public key. It ends with its
-//! age (`publish_session`), with that key, or when it is retired.
+//! age (`publish_session`), with that key, when it is retired, or with the
+//! process: what was recorded before a restart opens nothing after it. Minions
+//! lose nothing by that, because the publish key is a new one as well.
 
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +18,6 @@ use halite_proto::MinionId;
 
 use crate::accepted::{AcceptedKey, KeyMark};
 use crate::core::replay::{Freshness, NonceMemory};
-
-/// A session file larger than this is not one.
-const FILE_BYTES_MAX: u64 = 256;
-
-/// How much slower than the master's a minion's clock may be for its requests
-/// to pass when a session was kept over a restart of the master.
-const RESTART_SKEW_S: i64 = 30;
 
 /// One minion's session.
 pub(crate) struct Session {
@@ -38,13 +32,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    fn new(key: SymmetricKey, born: i64, owner: KeyMark, floor: i64) -> Self {
+    fn new(key: SymmetricKey, born: i64, owner: KeyMark) -> Self {
         Self {
             crypticle: Crypticle::new(&key),
             key,
             born,
             owner,
-            nonces: Mutex::new(NonceMemory::new(floor)),
+            nonces: Mutex::default(),
             retired: AtomicBool::new(false),
         }
     }
@@ -68,19 +62,22 @@ impl Session {
 pub(crate) struct Sessions {
     dir: PathBuf,
     lifetime_s: i64,
-    started: i64,
     sessions: Mutex<HashMap<MinionId, Arc<Session>>>,
 }
 
 impl Sessions {
-    /// The sessions kept in `dir`; `now` is when the master starts.
-    pub(crate) fn new(dir: PathBuf, lifetime_s: u64, now: i64) -> Self {
-        Self {
+    /// No sessions yet; `dir` is where their files go, and what an earlier run
+    /// left there goes away.
+    pub(crate) fn new(dir: PathBuf, lifetime_s: u64) -> Self {
+        let this = Self {
             dir,
             lifetime_s: i64::try_from(lifetime_s).unwrap_or(i64::MAX),
-            started: now,
             sessions: Mutex::default(),
+        };
+        for id in this.ids() {
+            this.drop_session(&id);
         }
+        this
     }
 
     /// The session of a request, if there is one that holds.
@@ -90,15 +87,8 @@ impl Sessions {
         accepted: &AcceptedKey,
         now: i64,
     ) -> Option<Arc<Session>> {
-        let known = self.with(|sessions| sessions.get(id).cloned());
-        if let Some(session) = known {
-            return self.holds(&session, accepted, now).then_some(session);
-        }
-        let session = Arc::new(self.load(id, accepted)?);
-        if !self.holds(&session, accepted, now) {
-            return None;
-        }
-        Some(self.with(|sessions| Arc::clone(sessions.entry(id.clone()).or_insert(session))))
+        self.with(|sessions| sessions.get(id).cloned())
+            .filter(|session| self.holds(session, accepted, now))
     }
 
     /// The session a minion is given when it signs in, made if need be.
@@ -120,7 +110,6 @@ impl Sessions {
             SymmetricKey::generate(),
             now,
             accepted.mark.clone(),
-            i64::MIN,
         ));
         // Two sign-ins at once must end with the same key in memory, on disk
         // and at the minion, so the file is written under the lock; it need
@@ -171,24 +160,6 @@ impl Sessions {
         session.owner == accepted.mark && now.saturating_sub(session.born) < self.lifetime_s
     }
 
-    /// A session of an earlier run. Which public key it belonged to is not on
-    /// disk: it counts only if the key was there before it. What was recorded
-    /// before the start is refused by its age.
-    fn load(&self, id: &MinionId, accepted: &AcceptedKey) -> Option<Session> {
-        let path = self.path(id);
-        let born = fs::symlink_metadata(&path)
-            .ok()
-            .filter(fs::Metadata::is_file)?
-            .mtime();
-        if born < accepted.since {
-            return None;
-        }
-        let text = String::from_utf8(files::read_limited(&path, FILE_BYTES_MAX).ok()?).ok()?;
-        let key = SymmetricKey::parse(text.trim_end()).ok()?;
-        let floor = self.started.saturating_sub(RESTART_SKEW_S);
-        Some(Session::new(key, born, accepted.mark.clone(), floor))
-    }
-
     /// The one place where an id becomes a session's path; ids cannot leave it.
     fn path(&self, id: &MinionId) -> PathBuf {
         self.dir.join(id.as_str())
@@ -201,14 +172,16 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
+    use crate::core::replay::NONCES_MAX;
 
     const NOW: i64 = 4_000_000_000;
 
     fn key(text: &str) -> AcceptedKey {
         AcceptedKey {
             mark: KeyMark::of(text),
-            since: 0,
         }
     }
 
@@ -217,7 +190,7 @@ mod tests {
     }
 
     fn sessions(dir: &tempfile::TempDir) -> Sessions {
-        Sessions::new(dir.path().to_owned(), 86_400, NOW)
+        Sessions::new(dir.path().to_owned(), 86_400)
     }
 
     #[test]
@@ -250,28 +223,34 @@ mod tests {
     }
 
     #[test]
-    fn a_session_survives_a_restart_but_recordings_do_not() {
+    fn no_session_survives_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let first = sessions(&dir).sign_in(&web1(), &key("a"), NOW).unwrap();
-        let restarted = Sessions::new(dir.path().to_owned(), u64::MAX, NOW + 100);
-        let again = restarted.find(&web1(), &key("a"), NOW + 100).unwrap();
-        assert!(first.key.is_same(&again.key));
-        assert_eq!(again.admit(b"new", NOW + 100), Freshness::Fresh);
-        assert_eq!(again.admit(b"recorded", NOW), Freshness::TooOld);
-        let renewed = restarted.sign_in(&web1(), &key("a"), NOW + 100).unwrap();
-        assert!(!renewed.key.is_same(&again.key));
-        assert_eq!(renewed.admit(b"recorded", NOW), Freshness::Fresh);
+        assert!(dir.path().join("web1").exists());
+        let restarted = sessions(&dir);
+        assert!(!dir.path().join("web1").exists());
+        assert!(restarted.find(&web1(), &key("a"), NOW).is_none());
+        let again = restarted.sign_in(&web1(), &key("a"), NOW).unwrap();
+        assert!(!first.key.is_same(&again.key));
     }
 
     #[test]
-    fn a_key_accepted_after_the_session_was_made_does_not_inherit_it() {
+    fn a_session_whose_memory_is_outrun_is_renewed_at_the_next_sign_in() {
         let dir = tempfile::tempdir().unwrap();
-        sessions(&dir).sign_in(&web1(), &key("a"), NOW).unwrap();
-        let restarted = Sessions::new(dir.path().to_owned(), u64::MAX, NOW);
-        let later = AcceptedKey {
-            since: i64::MAX,
-            ..key("b")
-        };
-        assert!(restarted.find(&web1(), &later, NOW).is_none());
+        let sessions = sessions(&dir);
+        let first = sessions.sign_in(&web1(), &key("a"), NOW).unwrap();
+        for n in 0..=NONCES_MAX {
+            first.admit(&n.to_be_bytes(), NOW + 1);
+        }
+        assert_eq!(
+            first.admit(b"a clock that went back", NOW),
+            Freshness::TooOld
+        );
+        let renewed = sessions.sign_in(&web1(), &key("a"), NOW).unwrap();
+        assert!(!first.key.is_same(&renewed.key));
+        assert_eq!(
+            renewed.admit(b"a clock that went back", NOW),
+            Freshness::Fresh
+        );
     }
 }

@@ -3,6 +3,7 @@
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, MinionId, Value};
+use halite_store::jobs::load_of_return;
 use halite_store::{Saved, StoreError};
 
 use super::{Caller, Handled};
@@ -20,10 +21,10 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
         return Handled::failed();
     };
     if job.jid == ReturnJid::Req {
-        match master.allocate_jid(false) {
+        match own_job(master, id, job) {
             Ok(jid) => job.jid = ReturnJid::Jid(jid),
             Err(error) => {
-                tracing::error!(minion = %id, "could not allocate a job id: {}", chain(&error));
+                tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
                 return Handled::failed();
             }
         }
@@ -39,6 +40,16 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
         }
         _ => Value::Nil.into(),
     }
+}
+
+/// Makes a job for a return that nobody asked for: `salt-call`, a schedule.
+fn own_job(master: &Master, id: &MinionId, job: &JobReturn) -> Result<Jid, StoreError> {
+    let jid = master.allocate_jid(false)?;
+    if master.settings.stores_returns {
+        let load = load_of_return(&jid, id, job);
+        master.jobs.save_load(&jid, &load, None)?;
+    }
+    Ok(jid)
 }
 
 /// Whether the return is new.

@@ -1,0 +1,71 @@
+//! Starting and ending.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use halite_config::Port;
+use halite_master::{Daemon, chain};
+
+use crate::support::{Master, Minion, config};
+
+#[tokio::test]
+async fn nothing_is_left_behind() {
+    let master = Master::start("");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let sockets = [
+        "master_event_pub.ipc",
+        "master_event_pull.ipc",
+        "publish_pull.ipc",
+        "workers.ipc",
+    ];
+    for name in sockets {
+        assert!(master.path("run").join(name).exists(), "{name}");
+    }
+    for name in ["startup", "ready", "alive"] {
+        assert!(master.path("cache/health").join(name).exists(), "{name}");
+    }
+    let before = Instant::now();
+    let dir = master.stop().await;
+    assert!(before.elapsed() < Duration::from_secs(5));
+    drop(minion);
+    let left: Vec<_> = fs::read_dir(dir.path().join("run")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(!dir.path().join("cache/health/ready").exists());
+}
+
+#[tokio::test]
+async fn a_taken_port_or_socket_is_one_clear_line() {
+    let master = Master::start("");
+    let other = tempfile::tempdir().unwrap();
+    let mut config = config(other.path(), "");
+    config.ret_port = Port(master.requests.port().unwrap());
+    let error = Daemon::start(&config).err().unwrap();
+    let line = chain(&error);
+    assert!(
+        line.contains("ret_port") && line.contains("in use"),
+        "{line}"
+    );
+    config.ret_port = Port(0);
+    config.sock_dir = master.path("run");
+    let line = chain(&Daemon::start(&config).err().unwrap());
+    assert!(line.contains("publish_pull.ipc"), "{line}");
+    assert!(!line.contains('\n'), "{line}");
+    // The one that runs is not disturbed.
+    Minion::signed_in(&master, "web1").await;
+    let dir = master.stop().await;
+    Master::start_in(dir, "").stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("pki")).unwrap();
+    fs::write(dir.path().join("pki/m1.pem"), "not a key").unwrap();
+    let line = chain(&Daemon::start(&config(dir.path(), "")).err().unwrap());
+    assert!(line.contains("m1.pem"), "{line}");
+
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("cache"), "in the way").unwrap();
+    let line = chain(&Daemon::start(&config(dir.path(), "")).err().unwrap());
+    assert!(line.contains("cache"), "{line}");
+}

@@ -1,0 +1,9 @@
+//! A master in this process against a minion made by hand.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod daemon;
+mod jobs;
+mod requests;
+mod sign_in;
+mod support;

@@ -128,7 +128,7 @@ impl MinionContext for JobContext {
     }
 
     fn grains(&self) -> Arc<Map> {
-        self.minion.grains()
+        self.minion.grains_at(self.pillar_master())
     }
 
     fn pillar(&self) -> Arc<Map> {
@@ -144,7 +144,7 @@ impl MinionContext for JobContext {
 
     fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
         let minion = &self.minion;
-        let load = pillar::request(&minion.id, &minion.grains(), &minion.opts, request);
+        let load = pillar::request(&minion.id, &self.grains(), &minion.opts, request);
         let reply = self.ask(|master| {
             let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
             minion.wait(async move { channel.request_private(load, patience).await })

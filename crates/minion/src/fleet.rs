@@ -56,6 +56,7 @@ impl Fleet {
             let (phase, phases) = watch::channel(Phase::Idle);
             let span = error_span!("master", uri = %settings.uri);
             let seed = u64::from_le_bytes(random_bytes());
+            let host = settings.uri.host().to_owned();
             fleet.settings.push(settings.clone());
             let task = LinkTask::new(
                 settings,
@@ -78,6 +79,7 @@ impl Fleet {
             });
             masters.push(Master {
                 name,
+                host,
                 channel: Channel::new(
                     Arc::clone(identity),
                     sessions,

@@ -38,13 +38,9 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
 /// # Errors
 /// When the master gives none; the old pillar stays.
 pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError> {
+    let grains = minion.grains_at(Some(master));
     let master = minion.masters.get(master).ok_or(ContextError::NoMaster)?;
-    let load = request(
-        &minion.id,
-        &minion.grains(),
-        &minion.opts,
-        &PillarRequest::default(),
-    );
+    let load = request(&minion.id, &grains, &minion.opts, &PillarRequest::default());
     match master.channel.request_private(load, minion.patience).await {
         Ok(Value::Map(pillar)) => {
             debug!(master = master.name, keys = pillar.len(), "pillar received");

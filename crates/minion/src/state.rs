@@ -33,6 +33,8 @@ pub struct RunningJob {
 pub struct Master {
     /// Its entry in the `master:` list.
     pub name: String,
+    /// Its host alone, as the grain `master` names it.
+    pub host: String,
     /// The way to ask it.
     pub channel: Channel,
     /// Where its link stands.
@@ -85,6 +87,23 @@ impl Minion {
     pub fn grains(&self) -> Arc<Map> {
         let grains = self.grains.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&grains)
+    }
+
+    /// The grains as one master sees them: the grain `master` is that master,
+    /// whatever else is in the list.
+    pub fn grains_at(&self, master: Option<usize>) -> Arc<Map> {
+        let grains = self.grains();
+        let host = master
+            .and_then(|master| self.masters.get(master))
+            .map(|master| master.host.as_str());
+        match host {
+            Some(host) if grains.get("master").and_then(Value::as_str) != Some(host) => {
+                let mut own = Map::clone(&grains);
+                own.insert("master", host);
+                Arc::new(own)
+            }
+            _ => grains,
+        }
     }
 
     /// Collects the grains again. Takes milliseconds: not for async threads.

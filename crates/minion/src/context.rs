@@ -7,11 +7,14 @@ use std::time::Duration;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh};
 use halite_proto::{Jid, Map, Value};
 use halite_transport::zeromq::RequestError;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 use tracing::debug;
 
 use crate::channel::ChannelError;
+use crate::core::link::Phase;
 use crate::core::sign_in::chain;
+use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
 use crate::pillar;
 use crate::state::{Master, Minion};
 
@@ -80,32 +83,28 @@ impl JobContext {
         Err(last)
     }
 
-    /// Asks every master that is signed in, all at the same time.
+    /// Asks every master that is signed in, all at the same time. A job has
+    /// its answer when its own master has given one: others may hang.
     fn ask_every(&self, load: &Map) -> Result<Value, ContextError> {
-        let minion = &self.minion;
-        let mut asked = JoinSet::new();
-        for master in minion
-            .masters
-            .iter()
-            .filter(|master| master.channel.is_signed_in())
-        {
-            let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
-            asked.spawn_on(
-                async move { channel.request(load, patience).await },
-                &minion.runtime,
-            );
-        }
-        let mut answer = Err(ContextError::NoMaster);
-        for done in minion.wait(asked.join_all()).ok_or_else(stopping)? {
-            match done {
-                Ok(value) => answer = Ok(value),
-                Err(error) => {
-                    debug!("a request failed: {}", chain(&error));
-                    answer = answer.map_err(|_| context_error(error));
-                }
+        let (minion, route) = (Arc::clone(&self.minion), self.route);
+        let load = load.clone();
+        let asked = async move {
+            if matches!(route, Route::Prefer(_)) {
+                others_signed_in(&minion).await;
             }
-        }
-        answer
+            let mut asked = Vec::new();
+            for (index, master) in minion.masters.iter().enumerate() {
+                if !master.channel.is_signed_in() {
+                    continue;
+                }
+                let (channel, load) = (master.channel.clone(), load.clone());
+                let patience = minion.patience;
+                let answer = tokio::spawn(async move { channel.request(load, patience).await });
+                asked.push((index, answer));
+            }
+            answer_of(route, asked).await
+        };
+        self.minion.wait(asked).ok_or_else(stopping)?
     }
 
     /// The master whose pillar this job sees: its own, else the first that is
@@ -120,6 +119,55 @@ impl JobContext {
                 .or_else(|| (!masters.is_empty()).then_some(0)),
         }
     }
+}
+
+/// Waits a moment for the links that are on their way up; `salt-call` is ready
+/// with the first.
+async fn others_signed_in(minion: &Minion) {
+    let settled = minion.masters.iter().map(|master| {
+        let mut phase = master.phase.clone();
+        async move {
+            let on_its_way = |phase: &Phase| {
+                matches!(
+                    phase,
+                    Phase::Resolving | Phase::SigningIn | Phase::Subscribing
+                )
+            };
+            let _ = phase.wait_for(|phase| !on_its_way(phase)).await;
+        }
+    });
+    let all: JoinSet<()> = settled.collect();
+    let _ = timeout(OTHERS_SIGN_IN_WAIT, all.join_all()).await;
+}
+
+type Asked = JoinHandle<Result<Value, ChannelError>>;
+
+/// The answer that counts, when it is there; the other requests go on.
+async fn answer_of(route: Route, mut asked: Vec<(usize, Asked)>) -> Result<Value, ContextError> {
+    if let Route::Bound(own) = route {
+        // Its own master first, and nobody else when that has answered.
+        asked.sort_by_key(|(master, _)| *master != own);
+    }
+    let mut answer = Err(ContextError::NoMaster);
+    for (_, asked) in asked {
+        let answered = match (&answer, route) {
+            (Ok(_), Route::Bound(_)) => break,
+            (Ok(_), _) => match timeout(OTHERS_ANSWER_WAIT, asked).await {
+                Ok(answered) => answered,
+                Err(_) => continue,
+            },
+            (Err(_), _) => asked.await,
+        };
+        match answered {
+            Ok(Ok(value)) => answer = Ok(value),
+            Ok(Err(error)) => {
+                debug!("a request failed: {}", chain(&error));
+                answer = answer.map_err(|_| context_error(error));
+            }
+            Err(cause) => debug!(%cause, "a request died"),
+        }
+    }
+    answer
 }
 
 impl MinionContext for JobContext {

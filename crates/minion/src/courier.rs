@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use halite_crypto::random_bytes;
 use halite_proto::publish::PublishLoad;
@@ -22,7 +22,7 @@ use tracing::{debug, error, warn};
 use crate::channel::Patience;
 use crate::core::backoff::Chance;
 use crate::core::sign_in::chain;
-use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, SPOOL_SYNC_INTERVAL};
+use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS, SPOOL_SYNC_INTERVAL};
 use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
@@ -38,6 +38,31 @@ pub struct Parcel {
     load: Map,
 }
 
+/// The deliveries to one master.
+struct Lane {
+    places: Semaphore,
+    /// When it last failed to acknowledge a return in time.
+    doubted: Mutex<Option<Instant>>,
+}
+
+impl Lane {
+    fn new() -> Self {
+        Self {
+            places: Semaphore::new(DELIVERIES_MAX),
+            doubted: Mutex::new(None),
+        }
+    }
+
+    fn doubt(&self, since: Option<Instant>) {
+        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn is_doubted(&self) -> bool {
+        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        doubted.is_some_and(|since| since.elapsed() < DOUBT_LASTS)
+    }
+}
+
 /// Carries the returns of a minion.
 pub struct Courier {
     minion: Arc<Minion>,
@@ -46,7 +71,8 @@ pub struct Courier {
     carried: Mutex<HashSet<u64>>,
     wake: Notify,
     appended: Notify,
-    places: Semaphore,
+    /// One of these per master: one that hangs takes no other's places.
+    lanes: Vec<Lane>,
     /// How long a return waits for its own master alone.
     own_master_only: Duration,
     retry_max: Duration,
@@ -73,13 +99,14 @@ impl Courier {
         }
         let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
         let retry_max = minion.opt_seconds("return_retry_timer_max", 10.0);
+        let lanes = minion.masters.iter().map(|_| Lane::new()).collect();
         Ok(Arc::new(Self {
             minion,
+            lanes,
             spool: Mutex::new(spool),
             carried: Mutex::default(),
             wake: Notify::new(),
             appended: Notify::new(),
-            places: Semaphore::new(DELIVERIES_MAX),
             own_master_only,
             retry_max: retry_max.max(own_master_only),
         }))
@@ -88,21 +115,23 @@ impl Courier {
     /// Reports a job that an earlier run of this minion began and did not
     /// finish, from what its proc file holds. It is not run again: nobody knows
     /// how far it got.
-    pub fn report_cut_off(&self, load: &Map) {
+    pub fn report_cut_off(&self, master: &str, load: &Map) {
         let mut load = load.clone();
         load.remove("pid");
         let Ok(load) = PublishLoad::from_map(load) else {
             return;
         };
+        if !self.minion.jobs().claim(&load.jid) {
+            // It had come to its end: its return is in the spool.
+            return;
+        }
         warn!(jid = %load.jid, fun = load.fun.to_text(), "the minion was stopped while this job ran");
-        self.minion.jobs().claim(&load.jid);
         let text = "ERROR: the minion was stopped while this job ran";
         let jid = ReturnJid::Jid(load.jid);
         let mut result = JobReturn::new(jid, load.fun, load.arg, text.into(), 1);
         result.out = Some("nested".to_owned());
         result.user = load.user;
-        // Which master asked is not known any more; any will take it.
-        let parcel = self.take_in(String::new(), &result);
+        let parcel = self.take_in(master.to_owned(), &result);
         if let Some(sequence) = parcel.sequence {
             self.carried().remove(&sequence);
         }
@@ -158,7 +187,7 @@ impl Courier {
     /// it.
     pub async fn carry(&self, parcel: Parcel) {
         let own = self.named(&parcel.master);
-        if let Some(own) = own.filter(|own| own.channel.is_signed_in())
+        if let Some(own) = own.filter(|own| self.is_promising(*own))
             && self.hand_over(own, &parcel.load).await
         {
             return self.arrived(parcel.sequence);
@@ -177,7 +206,10 @@ impl Courier {
     }
 
     /// A link has become ready: there may be something to deliver.
-    pub fn link_is_ready(&self) {
+    pub fn link_is_ready(&self, master: usize) {
+        if let Some(lane) = self.lanes.get(master) {
+            lane.doubt(None);
+        }
         self.wake.notify_one();
     }
 
@@ -278,7 +310,7 @@ impl Courier {
             );
             return true;
         };
-        if let Some(master) = self.named(&own).filter(|master| master.is_ready())
+        if let Some(master) = self.named(&own).filter(|own| self.is_promising(*own))
             && self.hand_over(master, &load).await
         {
             return true;
@@ -289,13 +321,13 @@ impl Courier {
             return false;
         }
         for master in self.minion.turn() {
-            let Some(master) = self.minion.masters.get(master).filter(|m| m.name != own) else {
+            if Some(master) == self.named(&own) || self.is_doubted(master) {
                 continue;
-            };
+            }
             if self.hand_over(master, &load).await {
                 warn!(
                     asked = own,
-                    master = master.name,
+                    master = self.name(master),
                     "return given to another master"
                 );
                 return true;
@@ -317,9 +349,7 @@ impl Courier {
             let spread = chance.up_to(self.retry_max.saturating_sub(self.own_master_only));
             sleep(self.own_master_only + spread).await;
             for master in self.minion.turn() {
-                if let Some(master) = self.minion.masters.get(master)
-                    && self.hand_over(master, &parcel.load).await
-                {
+                if self.hand_over(master, &parcel.load).await {
                     return;
                 }
             }
@@ -332,8 +362,12 @@ impl Courier {
 
     /// Whether the master has taken a return. What it answers to one it does
     /// not want says that asking again would not change its mind.
-    async fn hand_over(&self, master: &Master, load: &Map) -> bool {
-        let Ok(_place) = self.places.acquire().await else {
+    async fn hand_over(&self, master: usize, load: &Map) -> bool {
+        let (Some(lane), Some(master)) = (self.lanes.get(master), self.minion.masters.get(master))
+        else {
+            return false;
+        };
+        let Ok(_place) = lane.places.acquire().await else {
             return false;
         };
         let patience = Patience {
@@ -349,8 +383,12 @@ impl Courier {
                 warn!(master = master.name, "the master failed to store a return");
                 true
             }
-            Ok(_) => true,
+            Ok(_) => {
+                lane.doubt(None);
+                true
+            }
             Err(error) => {
+                lane.doubt(Some(Instant::now()));
                 warn!(
                     master = master.name,
                     "return not delivered: {}",
@@ -375,11 +413,24 @@ impl Courier {
         self.carried().remove(&sequence);
     }
 
-    fn named(&self, name: &str) -> Option<&Master> {
-        self.minion
-            .masters
-            .iter()
-            .find(|master| master.name == name)
+    fn named(&self, name: &str) -> Option<usize> {
+        let mut masters = self.minion.masters.iter();
+        masters.position(|master| master.name == name)
+    }
+
+    fn name(&self, master: usize) -> &str {
+        let master = self.minion.masters.get(master);
+        master.map_or("", |master| master.name.as_str())
+    }
+
+    /// Whether a return for this master is worth a try now.
+    fn is_promising(&self, master: usize) -> bool {
+        let known = self.minion.masters.get(master);
+        known.is_some_and(Master::is_ready) && !self.is_doubted(master)
+    }
+
+    fn is_doubted(&self, master: usize) -> bool {
+        self.lanes.get(master).is_some_and(Lane::is_doubted)
     }
 
     fn spool(&self) -> MutexGuard<'_, Spool> {

@@ -20,7 +20,7 @@ use crate::courier::Courier;
 use crate::executor::{self, Executor};
 use crate::fleet::Fleet;
 use crate::greeting;
-use crate::limits::{DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
+use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
 use crate::link_task::{LinkOutput, sleep_until};
 use crate::start::Started;
 use crate::state::{Minion, unix_micros};
@@ -50,9 +50,7 @@ pub async fn run(
         mut conductor,
         cut_off,
     } = started;
-    for load in cut_off {
-        courier.report_cut_off(&load);
-    }
+    recall(&minion, &courier, &cut_off);
     let places = job_places(&minion.opts);
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
@@ -84,7 +82,7 @@ pub async fn run(
             }
             LinkOutput::Ready { first } => {
                 rejected_by.remove(&master);
-                courier.link_is_ready();
+                courier.link_is_ready(master);
                 conductor.handle(now(), Input::Ready(master));
                 fleet.replay(master, &minion);
                 tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
@@ -111,6 +109,22 @@ pub async fn run(
     carrying.abort();
     fleet.stop().await;
     ended
+}
+
+/// Takes up what earlier runs have left: jobs that were cut off are reported,
+/// and none that began is run again.
+fn recall(minion: &Minion, courier: &Courier, cut_off: &[Map]) {
+    let earlier = minion.claims.earlier();
+    for load in cut_off {
+        let jid = load.get("jid").and_then(Value::as_str);
+        let claim = earlier.iter().find(|c| Some(c.jid.as_str()) == jid);
+        let master = claim.map_or("", |claim| claim.master.as_str());
+        courier.report_cut_off(master, load);
+    }
+    let mut jobs = minion.jobs();
+    for claim in &earlier {
+        jobs.claim(&claim.jid);
+    }
 }
 
 async fn conduct(minion: &Minion, fleet: &Fleet, output: Output) {
@@ -301,22 +315,32 @@ fn minutes_to_duration(minutes: i64) -> Option<Duration> {
 
 /// Lets running jobs come to their end and their returns go out.
 async fn drain(minion: &Minion) {
-    let ended = async {
-        loop {
-            let next = minion.job_ended.notified();
-            let outstanding = minion.outstanding.load(Ordering::Relaxed);
-            if outstanding == 0 {
-                return;
-            }
-            info!(outstanding, "waiting for jobs and their returns");
-            next.await;
-        }
-    };
-    if timeout(DRAIN_TIMEOUT, ended).await.is_err() {
+    let running = || minion.jobs().all_running().count();
+    let jobs_end = until_none(minion, "waiting for jobs", running);
+    let in_time = timeout(DRAIN_TIMEOUT, jobs_end).await.is_ok();
+    let outstanding = || minion.outstanding.load(Ordering::Relaxed);
+    let returns_leave = until_none(minion, "waiting for returns", outstanding);
+    if in_time {
+        let _ = timeout(DRAIN_RETURNS_TIMEOUT, returns_leave).await;
+    } else {
         let jobs = minion.jobs();
         for (jid, job) in jobs.all_running() {
             warn!(%jid, "ended with the minion");
             job.cancel.signal(nix::libc::SIGTERM);
         }
+    }
+}
+
+async fn until_none(minion: &Minion, what: &str, count: impl Fn() -> usize) {
+    loop {
+        let next = minion.job_ended.notified();
+        tokio::pin!(next);
+        next.as_mut().enable();
+        let count = count();
+        if count == 0 {
+            return;
+        }
+        info!(count, "{what}");
+        next.await;
     }
 }

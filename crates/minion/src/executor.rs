@@ -75,6 +75,7 @@ impl Executor {
         self.minion.jobs().start(jid.clone(), running);
         let parcel = self.run_in_turn(master, load, proc_load, cancel).await;
         self.minion.jobs().finish(&jid);
+        self.minion.job_ended.notify_waiters();
         if let Some(parcel) = parcel {
             self.courier.carry(parcel).await;
         }
@@ -109,7 +110,10 @@ impl Executor {
         let (minion, courier) = (Arc::clone(&self.minion), Arc::clone(&self.courier));
         let (ordered, send_returns) = (self.functions_ordered, self.send_returns);
         let ran = tokio::task::spawn_blocking(move || {
+            // In this order: a job that a crash cuts off here is reported.
             let _proc_file = minion.proc.enter(&load.jid, &proc_load);
+            let name = minion.masters.get(master).map(|m| m.name.as_str());
+            minion.claims.note(&load.jid, name.unwrap_or_default());
             let job = Job {
                 load: load.to_map(),
                 cancel,

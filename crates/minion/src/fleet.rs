@@ -9,13 +9,14 @@ use halite_transport::Endpoint;
 use halite_transport::zeromq::Requester;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tracing::{Instrument, debug, error_span, warn};
 
 use crate::channel::Channel;
 use crate::core::link::Phase;
 use crate::core::publication::Verified;
 use crate::core::sign_in::{Identity, chain};
-use crate::limits::LINK_INPUTS_MAX;
+use crate::limits::{LINK_INPUTS_MAX, REPLAY_AGAIN};
 use crate::link_task::{self, LinkInput, LinkOutput, LinkSettings, LinkTask};
 use crate::state::{Master, Minion};
 use crate::trust_store::TrustStore;
@@ -142,18 +143,27 @@ impl Fleet {
             if !master.channel.capabilities().replay {
                 return;
             }
-            let ask = MinionRequest::Replay.to_map(&minion.id);
-            match master.channel.request(ask, minion.patience).await {
-                Ok(answer) => {
-                    let jobs = Verified::replayed(answer);
-                    debug!(
-                        master = master.name,
-                        jobs = jobs.len(),
-                        "asked for missed jobs"
-                    );
-                    let _ = answers.send((link, LinkOutput::Missed(jobs))).await;
+            // Once more a little later: what was published between the
+            // first question and the moment the master knew of the
+            // subscription went to nobody.
+            for pause in [Duration::ZERO, REPLAY_AGAIN] {
+                sleep(pause).await;
+                if !master.is_ready() {
+                    return;
                 }
-                Err(error) => warn!(master = master.name, "missed jobs: {}", chain(&error)),
+                let ask = MinionRequest::Replay.to_map(&minion.id);
+                match master.channel.request(ask, minion.patience).await {
+                    Ok(answer) => {
+                        let jobs = Verified::replayed(answer);
+                        debug!(
+                            master = master.name,
+                            jobs = jobs.len(),
+                            "asked for missed jobs"
+                        );
+                        let _ = answers.send((link, LinkOutput::Missed(jobs))).await;
+                    }
+                    Err(error) => warn!(master = master.name, "missed jobs: {}", chain(&error)),
+                }
             }
         });
     }

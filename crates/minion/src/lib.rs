@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod channel;
+pub mod claims;
 pub mod context;
 pub mod core;
 pub mod courier;

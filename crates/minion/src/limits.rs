@@ -24,17 +24,43 @@ pub const FIRST_PILLAR_WAIT: Duration = Duration::from_secs(60);
 /// How long a request waits for its link to be signed in (again).
 pub const SIGNED_IN_WAIT: Duration = Duration::from_secs(30);
 
-/// How long the minion waits for its jobs and links when it is told to stop.
+/// How long the minion waits for its jobs when it is told to stop.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long it waits after that for returns on their way. They are on disk: a
+/// master that does not take them now gets them after the next start.
+pub const DRAIN_RETURNS_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Job ids remembered at least, whatever `minion_jid_queue_hwm` says: a master
+/// may offer again what it has published within its `job_replay_window`.
+pub const JIDS_REMEMBERED_MIN: usize = 4096;
+
+/// Job ids in one file of claims; the file before it is kept too.
+pub const CLAIMS_PER_FILE_MAX: usize = 4096;
+
+/// How long after a reconnect a master is asked for missed jobs once more: a
+/// subscription takes effect a moment after the connection stands.
+pub const REPLAY_AGAIN: Duration = Duration::from_secs(2);
+
+/// How long `salt-call` waits for masters that are just signing it in when it
+/// has something to tell to each of them.
+pub const OTHERS_SIGN_IN_WAIT: Duration = Duration::from_millis(500);
+
+/// How long those that are told the same thing may take once one has answered.
+pub const OTHERS_ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 /// Threads that run jobs and blocking work, at most.
 pub const THREADS_MAX: usize = JOBS_RUNNING_MAX * 2;
 
-/// Returns on their way to masters at the same time. More wait in the spool.
+/// Returns on their way to one master at the same time. More wait in the spool.
 pub const DELIVERIES_MAX: usize = 32;
 
 /// How long a master may take to acknowledge a return before another try.
-pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(15);
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a master that did not acknowledge in time is not tried again while
+/// others are there.
+pub const DOUBT_LASTS: Duration = Duration::from_secs(5);
 
 /// How long a new return may be in the system's cache before the disk has it.
 pub const SPOOL_SYNC_INTERVAL: Duration = Duration::from_millis(50);

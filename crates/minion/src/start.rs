@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::channel::Patience;
+use crate::claims::Claims;
 use crate::core::conductor::{Conductor, Mode};
 use crate::core::jobs::Jobs;
 use crate::core::link::LinkTiming;
@@ -24,6 +25,7 @@ use crate::core::ports::BusPorts;
 use crate::core::rotation::Rotation;
 use crate::core::sign_in::{Identity, Trust};
 use crate::fleet::Fleet;
+use crate::limits::JIDS_REMEMBERED_MIN;
 use crate::link_task::LinkSettings;
 use crate::proc_files::ProcDir;
 use crate::state::Minion;
@@ -172,12 +174,13 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let minion = Minion {
         id: setup.id,
         opts: setup.opts,
+        claims: Claims::new(&setup.cachedir),
         cachedir: setup.cachedir,
         grains: RwLock::new(Arc::new(grains)),
         collect_grains: setup.collect_grains,
         masters,
         rotation: Mutex::new(Rotation::new()),
-        jobs: Mutex::new(Jobs::new(setup.jids_remembered)),
+        jobs: Mutex::new(Jobs::new(setup.jids_remembered.max(JIDS_REMEMBERED_MIN))),
         outstanding: AtomicUsize::new(0),
         job_ended: Notify::new(),
         proc,

@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::channel::{Channel, Patience};
+use crate::claims::Claims;
 use crate::core::jobs::Jobs;
 use crate::core::link::Phase;
 use crate::core::rotation::Rotation;
@@ -68,6 +69,8 @@ pub struct Minion {
     pub rotation: Mutex<Rotation>,
     /// One registry of jobs for all masters.
     pub jobs: Mutex<Jobs<RunningJob>>,
+    /// The jobs that have begun, for a later start.
+    pub claims: Claims,
     /// Jobs that run, or whose return is still on its way.
     pub outstanding: AtomicUsize,
     /// Told whenever one of them is through.

@@ -1,0 +1,174 @@
+//! The jobs that this minion has begun, on disk, so that a job is run once
+//! even when the minion died since and a master offers it again.
+//!
+//! A master offers what nobody has returned to *it*; the return may have gone
+//! to another master meanwhile. Invariant: a job that began is in the file
+//! before its function runs, so it survives the death of the process (not a
+//! power cut: such a job may be offered, and run, again).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use halite_crypto::files;
+use halite_proto::Jid;
+use tracing::warn;
+
+use crate::limits::CLAIMS_PER_FILE_MAX;
+
+/// Largest file that is read; twice what is written.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// A job that began in an earlier run of the minion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The job.
+    pub jid: Jid,
+    /// The master that asked, as configured then.
+    pub master: String,
+}
+
+/// The file of claims, and the one before it.
+#[derive(Debug)]
+pub struct Claims {
+    path: PathBuf,
+    open: Mutex<Option<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    lines: usize,
+}
+
+impl Claims {
+    /// The claims in `<cachedir>/claims`; nothing is opened yet.
+    pub fn new(cachedir: &Path) -> Self {
+        Self {
+            path: cachedir.join("claims"),
+            open: Mutex::new(None),
+        }
+    }
+
+    /// What earlier runs have claimed, oldest first.
+    pub fn earlier(&self) -> Vec<Claim> {
+        [self.before(), self.path.clone()]
+            .iter()
+            .flat_map(|path| read(path))
+            .collect()
+    }
+
+    /// Notes that a job begins. If the disk does not take it the job runs all
+    /// the same. For job threads.
+    pub fn note(&self, jid: &Jid, master: &str) {
+        if let Err(error) = self.append(jid, master) {
+            warn!(%jid, %error, "after a restart this job may be run again");
+        }
+    }
+
+    fn append(&self, jid: &Jid, master: &str) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |open: &Open| open.lines >= CLAIMS_PER_FILE_MAX;
+        if open.as_ref().is_some_and(full) {
+            fs::rename(&self.path, self.before())?;
+            *open = None;
+        }
+        let current = match &mut *open {
+            Some(current) => current,
+            none => none.insert(self.open()?),
+        };
+        current.lines += 1;
+        // One write, so a crash leaves whole lines and at most one torn one.
+        let master = master.replace(char::is_whitespace, "_");
+        current
+            .file
+            .write_all(format!("{jid} {master}\n").as_bytes())
+    }
+
+    fn open(&self) -> io::Result<Open> {
+        let lines = read(&self.path).len();
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.path)?;
+        if lines > 0 {
+            // Ends a line that a crash may have left open.
+            file.write_all(b"\n")?;
+        }
+        Ok(Open { file, lines })
+    }
+
+    fn before(&self) -> PathBuf {
+        self.path.with_extension("old")
+    }
+}
+
+/// The whole lines of a file that are claims.
+fn read(path: &Path) -> Vec<Claim> {
+    let Ok(bytes) = files::read_limited(path, FILE_BYTES_MAX) else {
+        return Vec::new();
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let claim = |line: &str| {
+        let (jid, master) = line.split_once(' ')?;
+        let jid = Jid::parse(jid).ok()?;
+        let master = master.to_owned();
+        Some(Claim { jid, master })
+    };
+    text.lines().filter_map(claim).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jid(n: usize) -> Jid {
+        Jid::parse(format!("{n:020}")).unwrap()
+    }
+
+    #[test]
+    fn what_began_is_known_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let claims = Claims::new(dir.path());
+        assert_eq!(claims.earlier(), []);
+        claims.note(&jid(1), "127.0.0.1:4506");
+        claims.note(&jid(2), "");
+        let expected = [(1, "127.0.0.1:4506"), (2, "")].map(|(n, master)| Claim {
+            jid: jid(n),
+            master: master.to_owned(),
+        });
+        assert_eq!(Claims::new(dir.path()).earlier(), expected);
+    }
+
+    #[test]
+    fn a_torn_line_costs_only_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        Claims::new(dir.path()).note(&jid(1), "m1");
+        let path = dir.path().join("claims");
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(b"0000000000").unwrap();
+        Claims::new(dir.path()).note(&jid(3), "m1");
+        let known: Vec<Jid> = Claims::new(dir.path())
+            .earlier()
+            .into_iter()
+            .map(|claim| claim.jid)
+            .collect();
+        assert_eq!(known, [jid(1), jid(3)]);
+    }
+
+    #[test]
+    fn the_files_are_bounded_and_the_latest_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let claims = Claims::new(dir.path());
+        let count = CLAIMS_PER_FILE_MAX * 3 + 1;
+        for n in 0..count {
+            claims.note(&jid(n), "m1");
+        }
+        let known = claims.earlier();
+        assert_eq!(known.len(), CLAIMS_PER_FILE_MAX + 1);
+        assert_eq!(known.last().unwrap().jid, jid(count - 1));
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -13,11 +13,9 @@ use halite_fileserver::{Inbox, Roots};
 use halite_key::{Autosign, KeyStore, MasterKeys};
 use halite_proto::Map;
 use halite_store::{DataCache, JobCache};
-use halite_transport::ipc::{BusOptions, EventBus};
-use halite_transport::zeromq::{
-    self, Publisher as PublishPort, PublisherOptions, Puller, PullerOptions, Router, RouterOptions,
-};
-use halite_transport::{BindError, Endpoint};
+use halite_transport::Endpoint;
+use halite_transport::ipc::EventBus;
+use halite_transport::zeromq::{self, Publisher as PublishPort, Puller, Router};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -35,13 +33,7 @@ use crate::pushed::publish_pushed;
 use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
-
-/// Names of Salt's sockets below `sock_dir`.
-const EVENTS_OUT: &str = "master_event_pub.ipc";
-const EVENTS_IN: &str = "master_event_pull.ipc";
-const PUBLICATIONS_IN: &str = "publish_pull.ipc";
-/// No socket: an empty file that says that a master is up.
-const UP_MARK: &str = "workers.ipc";
+use crate::sockets::{Bound, Marks, listen_at};
 
 /// A master that listens.
 pub struct Daemon {
@@ -54,17 +46,19 @@ pub struct Daemon {
     marks: Marks,
 }
 
-/// The sockets, bound before anything slow is done: who cannot have the port
-/// should know at once, and early requests wait instead of failing.
-struct Bound {
-    router: Router,
-    port: PublishPort,
-    puller: Puller,
-    bus: EventBus,
-    marks: Marks,
-}
-
 impl Daemon {
+    /// Checks what options mean, without touching anything.
+    ///
+    /// # Errors
+    /// When an option cannot be used.
+    pub fn check(config: &MasterConfig) -> Result<(), StartError> {
+        let settings = Settings::from_config(config)?;
+        for port in [settings.ret_port, settings.publish_port] {
+            listen_at(&settings, port)?;
+        }
+        Ok(())
+    }
+
     /// Starts a master: it listens when this returns.
     ///
     /// # Errors
@@ -166,72 +160,6 @@ async fn drain(server: Arc<Server>) {
     }
 }
 
-impl Bound {
-    fn bind(settings: &Settings) -> Result<Self, StartError> {
-        let at = |port| {
-            Endpoint::parse(&tcp_text(&settings.interface, port)).map_err(|error| {
-                StartError::Interface {
-                    why: error.to_string(),
-                }
-            })
-        };
-        let socket = |name| Endpoint::ipc(settings.sock_dir.join(name));
-        let router = Router::bind(
-            &[at(settings.ret_port)?],
-            RouterOptions {
-                backlog: settings.backlog,
-                ipv6: settings.ipv6,
-                ..RouterOptions::default()
-            },
-        )
-        .map_err(listen("requests (option ret_port)"))?;
-        let port = PublishPort::bind(
-            &[at(settings.publish_port)?],
-            PublisherOptions {
-                peer_messages_max: settings.pub_hwm,
-                backlog: settings.backlog,
-                ipv6: settings.ipv6,
-                keep_alive: settings.keep_alive,
-                ..PublisherOptions::default()
-            },
-        )
-        .map_err(listen(
-            "minions that wait for publications (option publish_port)",
-        ))?;
-        let puller = Puller::bind(&[socket(PUBLICATIONS_IN)], PullerOptions::default())
-            .map_err(listen("publications of local programs"))?;
-        let bus = EventBus::bind(
-            &socket(EVENTS_OUT),
-            &socket(EVENTS_IN),
-            BusOptions {
-                framing_of: settings.framing_of,
-                ..BusOptions::master(settings.framing)
-            },
-        )
-        .map_err(listen("local programs on the event bus"))?;
-        let marks = Marks::make(&settings.sock_dir);
-        Ok(Self {
-            router,
-            port,
-            puller,
-            bus,
-            marks,
-        })
-    }
-}
-
-fn listen(what: &'static str) -> impl FnOnce(BindError) -> StartError {
-    move |source| StartError::Listen { what, source }
-}
-
-fn tcp_text(interface: &str, port: u16) -> String {
-    if interface.contains(':') && !interface.starts_with('[') {
-        format!("tcp://[{interface}]:{port}")
-    } else {
-        format!("tcp://{interface}:{port}")
-    }
-}
-
 /// Directories below `cachedir` that programs of Salt expect to be there.
 const CACHE_DIRS: [&str; 5] = ["jobs", "proc", "queues", "syndics", "tokens"];
 
@@ -329,25 +257,4 @@ fn assemble(
         files,
         local_keys,
     })
-}
-
-/// Files that say that a master is up; they go when it does.
-struct Marks(Vec<PathBuf>);
-
-impl Marks {
-    fn make(sock_dir: &Path) -> Self {
-        let path = sock_dir.join(UP_MARK);
-        if let Err(error) = fs::write(&path, b"") {
-            tracing::warn!("could not make {}: {error}", path.display());
-        }
-        Self(vec![path])
-    }
-}
-
-impl Drop for Marks {
-    fn drop(&mut self) {
-        for path in &self.0 {
-            let _ = fs::remove_file(path);
-        }
-    }
 }

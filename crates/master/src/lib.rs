@@ -29,6 +29,7 @@ mod pushed;
 mod server;
 mod sessions;
 mod settings;
+mod sockets;
 mod workers;
 
 pub use daemon::Daemon;

@@ -38,7 +38,7 @@ impl MissedJobs {
                 bytes_max: MISSED_BYTES_MAX as u64,
                 age_max: Duration::from_secs(window_s),
             };
-            let mut opened = Spool::open(dir, limits)?;
+            let mut opened = Spool::open(dir, limits)?.as_window();
             opened.expire(SystemTime::now())?;
             for kept in opened.pending(0, usize::MAX)? {
                 if let Some((jid, load, minions)) = unpack(&kept.payload) {

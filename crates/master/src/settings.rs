@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use halite_config::{BusFraming, MasterConfig};
+use halite_config::{BusFraming, IpcMode, MasterConfig};
 use halite_crypto::{HashType, Secret, SigAlgo};
 use halite_fileserver::{InboxOptions, RootsOptions};
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
@@ -29,6 +29,17 @@ pub(crate) enum KeySigning {
     Stored(Option<String>),
 }
 
+/// Ports on the loopback interface instead of socket files (`ipc_mode: tcp`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LocalPorts {
+    /// Where local programs subscribe to events.
+    pub(crate) events_out: u16,
+    /// Where they send events to.
+    pub(crate) events_in: u16,
+    /// Where they send publications to.
+    pub(crate) publications_in: u16,
+}
+
 /// What the master has to know of its configuration.
 pub(crate) struct Settings {
     // Who and where.
@@ -49,6 +60,7 @@ pub(crate) struct Settings {
     pub(crate) keep_alive: KeepAlive,
     pub(crate) zmq_filtering: bool,
     pub(crate) order_masters: bool,
+    pub(crate) local_ports: Option<LocalPorts>,
     pub(crate) framing: Framing,
     pub(crate) framing_of: Option<fn(u32) -> Option<Framing>>,
     pub(crate) event_bytes_max: usize,
@@ -121,6 +133,7 @@ impl Settings {
             keep_alive: keep_alive(config),
             zmq_filtering: config.zmq_filtering,
             order_masters: config.order_masters,
+            local_ports: local_ports(config),
             framing: match config.event_bus_framing {
                 BusFraming::Prefixed => Framing::Prefixed,
                 BusFraming::Auto | BusFraming::Bare => Framing::Bare,
@@ -222,6 +235,20 @@ fn clamped(number: u64) -> usize {
 
 fn clamped_i32(number: u64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+fn local_ports(config: &MasterConfig) -> Option<LocalPorts> {
+    const PUBLICATIONS_IN_DEFAULT: u16 = 4514;
+    let publications_in = config
+        .opts()
+        .get("tcp_master_publish_pull")
+        .and_then(Value::as_i64)
+        .and_then(|port| u16::try_from(port).ok());
+    (config.ipc_mode == IpcMode::Tcp).then(|| LocalPorts {
+        events_out: config.tcp_master_pub_port.0,
+        events_in: config.tcp_master_pull_port.0,
+        publications_in: publications_in.unwrap_or(PUBLICATIONS_IN_DEFAULT),
+    })
 }
 
 fn keep_alive(config: &MasterConfig) -> KeepAlive {

@@ -1,0 +1,155 @@
+//! Every socket of the master: two ports for minions, three for programs on
+//! its host.
+//!
+//! Invariant: either all are bound or none is, and their files go when they
+//! are closed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use halite_transport::ipc::{BusOptions, EventBus};
+use halite_transport::zeromq::{
+    Publisher as PublishPort, PublisherOptions, Puller, PullerOptions, Router, RouterOptions,
+};
+use halite_transport::{BindError, Endpoint};
+
+use crate::error::StartError;
+use crate::settings::Settings;
+
+/// Names of Salt's sockets below `sock_dir`.
+const EVENTS_OUT: &str = "master_event_pub.ipc";
+const EVENTS_IN: &str = "master_event_pull.ipc";
+const PUBLICATIONS_IN: &str = "publish_pull.ipc";
+/// No socket: an empty file that says that a master is up.
+const UP_MARK: &str = "workers.ipc";
+
+/// The sockets, bound before anything slow is done: who cannot have the port
+/// should know at once, and early requests wait instead of failing.
+pub(crate) struct Bound {
+    pub(crate) router: Router,
+    pub(crate) port: PublishPort,
+    pub(crate) puller: Puller,
+    pub(crate) bus: EventBus,
+    pub(crate) marks: Marks,
+}
+
+impl Bound {
+    /// Binds all of them.
+    ///
+    /// # Errors
+    /// When one cannot be bound.
+    pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
+        let at = |port| listen_at(settings, port);
+        let local = Local::of(settings);
+        let router = Router::bind(
+            &[at(settings.ret_port)?],
+            RouterOptions {
+                backlog: settings.backlog,
+                ipv6: settings.ipv6,
+                ..RouterOptions::default()
+            },
+        )
+        .map_err(listen("requests (option ret_port)"))?;
+        let port = PublishPort::bind(
+            &[at(settings.publish_port)?],
+            PublisherOptions {
+                peer_messages_max: settings.pub_hwm,
+                backlog: settings.backlog,
+                ipv6: settings.ipv6,
+                keep_alive: settings.keep_alive,
+                ..PublisherOptions::default()
+            },
+        )
+        .map_err(listen(
+            "minions that wait for publications (option publish_port)",
+        ))?;
+        let puller = Puller::bind(&[local.publications_in], PullerOptions::default())
+            .map_err(listen("publications of local programs"))?;
+        let bus = EventBus::bind(
+            &local.events_out,
+            &local.events_in,
+            BusOptions {
+                framing_of: settings.framing_of,
+                ..BusOptions::master(settings.framing)
+            },
+        )
+        .map_err(listen("local programs on the event bus"))?;
+        let marks = Marks::make(&settings.sock_dir);
+        Ok(Self {
+            router,
+            port,
+            puller,
+            bus,
+            marks,
+        })
+    }
+}
+
+/// Where local programs reach the master.
+struct Local {
+    events_out: Endpoint,
+    events_in: Endpoint,
+    publications_in: Endpoint,
+}
+
+impl Local {
+    fn of(settings: &Settings) -> Self {
+        const LOOPBACK: &str = "127.0.0.1";
+        let socket = |name| Endpoint::ipc(settings.sock_dir.join(name));
+        match settings.local_ports {
+            None => Self {
+                events_out: socket(EVENTS_OUT),
+                events_in: socket(EVENTS_IN),
+                publications_in: socket(PUBLICATIONS_IN),
+            },
+            Some(ports) => Self {
+                events_out: Endpoint::tcp(LOOPBACK, ports.events_out),
+                events_in: Endpoint::tcp(LOOPBACK, ports.events_in),
+                publications_in: Endpoint::tcp(LOOPBACK, ports.publications_in),
+            },
+        }
+    }
+}
+
+fn listen(what: &'static str) -> impl FnOnce(BindError) -> StartError {
+    move |source| StartError::Listen { what, source }
+}
+
+/// Where a port of ours is, by the options.
+///
+/// # Errors
+/// When `interface` is no address.
+pub(crate) fn listen_at(settings: &Settings, port: u16) -> Result<Endpoint, StartError> {
+    Endpoint::parse(&tcp_text(&settings.interface, port)).map_err(|error| StartError::Interface {
+        why: error.to_string(),
+    })
+}
+
+fn tcp_text(interface: &str, port: u16) -> String {
+    if interface.contains(':') && !interface.starts_with('[') {
+        format!("tcp://[{interface}]:{port}")
+    } else {
+        format!("tcp://{interface}:{port}")
+    }
+}
+
+/// Files that say that a master is up; they go when it does.
+pub(crate) struct Marks(Vec<PathBuf>);
+
+impl Marks {
+    fn make(sock_dir: &Path) -> Self {
+        let path = sock_dir.join(UP_MARK);
+        if let Err(error) = fs::write(&path, b"") {
+            tracing::warn!("could not make {}: {error}", path.display());
+        }
+        Self(vec![path])
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -26,12 +26,15 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
+    /// The main file, absolute: a daemon moves to `/`, and so do functions that
+    /// ask for `conf_file`.
     fn file(&self, name: &str) -> PathBuf {
-        match (&self.config_dir, &self.config_file) {
+        let file = match (&self.config_dir, &self.config_file) {
             (Some(dir), _) => dir.join(name),
             (None, Some(file)) => file.clone(),
             (None, None) => Path::new("/etc/salt").join(name),
-        }
+        };
+        std::path::absolute(&file).unwrap_or(file)
     }
 }
 

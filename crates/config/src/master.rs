@@ -335,8 +335,13 @@ impl MasterConfig {
 
     fn check_values(&self) -> Result<(), ConfigError> {
         if self.publish_port == self.ret_port {
-            let allowed = format!("another port than ret_port, {}", self.ret_port.0);
-            return Err(self.raw.wrong("publish_port", allowed));
+            // The one that somebody has set is the one to change.
+            let (wrong, other) = match self.raw.has("publish_port") {
+                true => ("publish_port", "ret_port"),
+                false => ("ret_port", "publish_port"),
+            };
+            let allowed = format!("another port than {other}, {}", self.ret_port.0);
+            return Err(self.raw.wrong(wrong, allowed));
         }
         for (name, value) in [
             ("publish_signing_algorithm", &self.publish_signing_algorithm),

@@ -60,6 +60,11 @@ impl Raw {
         }
     }
 
+    /// Whether a file or the command line has the option `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| entry.name == name)
+    }
+
     /// Whether `name` comes from the command line.
     pub(crate) fn is_override(&self, name: &str) -> bool {
         let mut entries = self.entries.iter();

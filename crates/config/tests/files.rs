@@ -391,3 +391,17 @@ fn a_path_of_the_command_line_is_not_put_below_root_dir() {
         Some("/tmp/x.log")
     );
 }
+
+#[test]
+fn the_directory_of_the_configuration_may_be_relative() {
+    let options = LoadOptions {
+        config_dir: Some("tests".into()),
+        ..LoadOptions::default()
+    };
+    let config = load_master(&options).unwrap().config;
+    let expected = std::env::current_dir().unwrap().join("tests");
+    assert_eq!(
+        config.opts().get("config_dir").and_then(Value::as_str),
+        expected.to_str()
+    );
+}

@@ -63,6 +63,12 @@ pub trait Daemon {
     /// When that cannot be used.
     fn load(load: &LoadOptions) -> Result<Loaded<Self::Config>, ConfigError>;
 
+    /// Checks what options mean together, without touching anything.
+    ///
+    /// # Errors
+    /// When they do not fit each other.
+    fn check(config: &Self::Config) -> Result<()>;
+
     /// What the configuration says about the process.
     fn process(config: &Self::Config) -> Process;
 
@@ -89,6 +95,10 @@ pub fn run<D: Daemon>() -> u8 {
             return Exit::Config.code();
         }
     };
+    if let Err(error) = check::<D>(options, &loaded.config) {
+        screen.error_line(&format!("{error:#}"));
+        return Exit::Config.code();
+    }
     if options.check {
         for warning in &loaded.warnings {
             screen.line(&format!("warning: {warning}"));
@@ -113,6 +123,19 @@ pub fn run<D: Daemon>() -> u8 {
         Readiness::foreground()
     };
     start::<D>(options, loaded, readiness, &mut screen)
+}
+
+/// What is wrong with options of the right types.
+fn check<D: Daemon>(options: &DaemonOptions, config: &D::Config) -> Result<()> {
+    let process = D::process(config);
+    wanted_user(&process)?;
+    logging::check(&log_options(&process, options, None)?)?;
+    D::check(config)
+}
+
+fn wanted_user(process: &Process) -> Result<Option<User>> {
+    let lookup = |name: &String| User::lookup(name).context("bad option `user`");
+    process.user.as_ref().map(lookup).transpose()
 }
 
 /// Everything that happens in the process that stays.
@@ -208,10 +231,7 @@ fn prepare(
     options: &DaemonOptions,
     warnings: &[halite_config::Warning],
 ) -> Result<(PidFile, logging::Logs)> {
-    let user = match &process.user {
-        Some(name) => Some(User::lookup(name).context("bad option `user`")?),
-        None => None,
-    };
+    let user = wanted_user(process)?;
     let other = user
         .as_ref()
         .filter(|user| user.uid != nix::unistd::geteuid());

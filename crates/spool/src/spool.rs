@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::record::{self, HEADER_BYTES, Read, Record};
 use crate::segment::{self, Segment};
@@ -115,6 +115,8 @@ pub struct Spool {
     next: u64,
     dirty: bool,
     dropped: Dropped,
+    /// Whether messages are meant to grow too old.
+    is_window: bool,
 }
 
 impl Spool {
@@ -139,6 +141,7 @@ impl Spool {
             next: 1,
             dirty: false,
             dropped: Dropped::default(),
+            is_window: false,
         };
         let numbers = segment::list(dir).map_err(failed)?;
         for number in numbers {
@@ -147,6 +150,14 @@ impl Spool {
             spool.segments.push_back(segment);
         }
         Ok(spool)
+    }
+
+    /// The same spool as a window onto the last while, which nobody empties:
+    /// that messages grow too old is as it should be, and not reported.
+    #[must_use]
+    pub fn as_window(mut self) -> Self {
+        self.is_window = true;
+        self
     }
 
     /// Appends a message and returns its number. The process may die after
@@ -233,10 +244,14 @@ impl Spool {
             && is_older(place.appended, now, self.limits.age_max)
         {
             self.dropped.too_old += 1;
-            warn!(
-                sequence,
-                "a message was not acknowledged in time and is dropped"
-            );
+            if self.is_window {
+                debug!(sequence, "a message is old enough to go");
+            } else {
+                warn!(
+                    sequence,
+                    "a message was not acknowledged in time and is dropped"
+                );
+            }
             self.acknowledge(sequence)?;
         }
         Ok(())

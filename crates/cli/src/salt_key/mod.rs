@@ -87,7 +87,13 @@ pub async fn run(
 
 fn prepared(options: &KeyOptions, opts: &Map) -> Result<(KeyAction, KeySettings), Stop> {
     let action = options.action()?;
-    if let Some(word) = options.words.first() {
+    // Salt ignores such words, and `salt-key -F master` is in its manuals. But
+    // keys are not changed by a command line that the shell has taken apart.
+    let only_shows = matches!(
+        action,
+        KeyAction::List(_) | KeyAction::Print(_) | KeyAction::Finger(_)
+    );
+    if let Some(word) = options.words.first().filter(|_| !only_shows) {
         return Err(Stop::usage::<KeyOptions>(&format!(
             "'{word}' belongs to no option; quote globs, and separate several by commas"
         )));

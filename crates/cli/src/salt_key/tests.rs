@@ -196,11 +196,14 @@ fn keys_and_fingerprints_are_printed() {
         "",
         &format!("Unaccepted Keys:\nweb1:  {finger}\n"),
     );
-    desk.check(
-        &["-F"],
-        "",
-        &format!("Local Keys:\nm1.pub:  {finger}\nUnaccepted Keys:\nweb1:  {finger}\n"),
-    );
+    // The manuals say `-F master`.
+    for words in [&["-F"][..], &["-F", "master"]] {
+        desk.check(
+            words,
+            "",
+            &format!("Local Keys:\nm1.pub:  {finger}\nUnaccepted Keys:\nweb1:  {finger}\n"),
+        );
+    }
 }
 
 #[test]

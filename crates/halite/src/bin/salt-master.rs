@@ -23,6 +23,10 @@ impl Daemon for Master {
         load_master(load)
     }
 
+    fn check(config: &MasterConfig) -> Result<()> {
+        halite_master::Daemon::check(config).map_err(Into::into)
+    }
+
     fn process(config: &MasterConfig) -> Process {
         let directories = [&config.pki_dir, &config.cachedir, &config.sock_dir];
         Process {

@@ -29,6 +29,10 @@ impl Daemon for Minion {
         load_minion(load)
     }
 
+    fn check(config: &MinionConfig) -> Result<()> {
+        minion::setup(config, true).map(drop)
+    }
+
     fn process(config: &MinionConfig) -> Process {
         let directories = [&config.pki_dir, &config.cachedir, &config.sock_dir];
         Process {

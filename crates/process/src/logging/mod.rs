@@ -150,6 +150,35 @@ pub fn init(options: &LogOptions) -> Result<Logs, LogError> {
     Ok(logs)
 }
 
+/// Checks what can be checked without opening anything.
+///
+/// # Errors
+/// When a format is bad or the log would be a remote one.
+pub fn check(options: &LogOptions) -> Result<(), LogError> {
+    parse(
+        &options.console_format,
+        &options.console_date_format,
+        "log_fmt_console",
+    )?;
+    parse(
+        &options.file_format,
+        &options.file_date_format,
+        "log_fmt_logfile",
+    )?;
+    options.file.as_deref().map_or(Ok(()), check_is_local)
+}
+
+fn check_is_local(path: &Path) -> Result<(), LogError> {
+    let text = path.to_string_lossy();
+    let is_remote = ["file://", "udp://", "tcp://"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme));
+    match is_remote {
+        true => Err(LogError::Remote(text.into_owned())),
+        false => Ok(()),
+    }
+}
+
 fn build(options: &LogOptions) -> Result<(SaltLayer, Logs), LogError> {
     let mut outputs = Vec::new();
     let mut logs = Logs::default();
@@ -199,13 +228,7 @@ struct LogFile {
 
 impl LogFile {
     fn open(path: &Path, options: &LogOptions) -> Result<Self, LogError> {
-        let text = path.to_string_lossy();
-        if ["file://", "udp://", "tcp://"]
-            .iter()
-            .any(|scheme| text.starts_with(scheme))
-        {
-            return Err(LogError::Remote(text.into_owned()));
-        }
+        check_is_local(path)?;
         let (mode, owner) = (options.file_mode, options.file_owner.clone());
         let file = Self::open_file(path, mode, owner.as_ref())?;
         Ok(Self {
@@ -315,6 +338,22 @@ mod tests {
             fs::read_to_string(&path).unwrap(),
             "CRITICAL|halite|shown\n"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_is_found_before_anything_is_opened() {
+        check(&LogOptions::default()).unwrap();
+        let bad_format = LogOptions {
+            file_format: "%(nope)s".to_owned(),
+            ..LogOptions::default()
+        };
+        let error = check(&bad_format).unwrap_err();
+        assert_eq!(error.to_string(), "bad value of log_fmt_logfile");
+        let remote = LogOptions {
+            file: Some("udp://10.0.0.1:514".into()),
+            ..LogOptions::default()
+        };
+        assert!(matches!(check(&remote), Err(LogError::Remote(_))));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(crate) enum Suite {
     Vectors,
     /// Our programs among themselves
     Ours,
+    /// Several of our masters that come and go, and chaos
+    MultiMaster,
     /// Our master with the minions of real Salt
     PythonMinions,
     /// Our minion with the masters of real Salt
@@ -23,10 +25,11 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
+        Self::MultiMaster,
         Self::PythonMinions,
         Self::PythonMasters,
         Self::MixedMasters,
@@ -39,6 +42,7 @@ impl Suite {
             Self::Unit => "unit",
             Self::Vectors => "vectors",
             Self::Ours => "ours",
+            Self::MultiMaster => "multi-master",
             Self::PythonMinions => "python-minions",
             Self::PythonMasters => "python-masters",
             Self::MixedMasters => "mixed-masters",
@@ -53,7 +57,7 @@ impl Suite {
 
     /// Whether real Salt takes part.
     pub(crate) const fn needs_peers(self) -> bool {
-        self.runs_daemons() && !matches!(self, Self::Ours)
+        self.runs_daemons() && !matches!(self, Self::Ours | Self::MultiMaster)
     }
 
     /// The suite that a test program belongs to.

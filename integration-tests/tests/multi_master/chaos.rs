@@ -1,0 +1,330 @@
+//! Masters and minions die, hang and lose their cables at random while
+//! commands flow. At the end every command that a master accepted has run
+//! once, and its result is at some master.
+//!
+//! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
+//! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Signal, until};
+use serde_json::{Value, json};
+
+use crate::ledger::{Dice, Fault, Ledger, read_cache};
+use crate::proxy::{Cable, Proxy};
+use crate::support::{Several, plain_master, publish};
+
+const MASTERS: usize = 3;
+
+/// How long everything may take to be settled after the last fault.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// Pause between two commands, for the sake of the machine.
+const PACE: Duration = Duration::from_millis(60);
+
+fn setting(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn nothing_is_lost_in_chaos() -> Result<()> {
+    let seed = setting("HALITE_CHAOS_SEED", 7);
+    let seconds = setting("HALITE_CHAOS_SECONDS", 18);
+    let minions = usize::try_from(setting("HALITE_CHAOS_MINIONS", 6))?;
+    let mut chaos = Chaos::start(seed, minions)?;
+    let outcome = chaos.run(Duration::from_secs(seconds));
+    #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
+    {
+        println!("{}", chaos.ledger);
+    }
+    outcome
+}
+
+const FAULTS: [Fault; 6] = [
+    Fault::MasterKilled,
+    Fault::MasterHangs,
+    Fault::MinionKilled,
+    Fault::MinionHangs,
+    Fault::CableCut,
+    Fault::CableToNowhere,
+];
+
+/// A fault that lasts.
+struct Trouble {
+    fault: Fault,
+    which: usize,
+    until: Instant,
+}
+
+/// A command that a master accepted.
+struct Sent {
+    jid: String,
+    token: String,
+    targets: Vec<usize>,
+}
+
+struct Chaos {
+    several: Several,
+    cables: Vec<Proxy>,
+    dice: Dice,
+    troubles: Vec<Trouble>,
+    sent: Vec<Sent>,
+    ledger: Ledger,
+}
+
+impl Chaos {
+    fn start(seed: u64, minions: usize) -> Result<Self> {
+        let mut several = Several::without_minions(MASTERS, plain_master)?;
+        let cables: Vec<Proxy> = several
+            .masters
+            .iter()
+            .map(Proxy::before)
+            .collect::<Result<_>>()?;
+        let ends: Vec<String> = cables
+            .iter()
+            .map(|cable| cable.request().to_string())
+            .collect();
+        several.add_minions(minions, |plan| {
+            plan.set("master", json!(ends))
+                .set("master_alive_interval", 1)
+                .set("auth_timeout", 2)
+                .set("mine_enabled", false)
+        })?;
+        for master in &several.masters {
+            for minion in &several.minions {
+                master.wait_minion(minion.id())?;
+            }
+        }
+        Ok(Self {
+            several,
+            cables,
+            dice: Dice(seed),
+            troubles: Vec::new(),
+            sent: Vec::new(),
+            ledger: Ledger {
+                seed,
+                ..Ledger::default()
+            },
+        })
+    }
+
+    fn run(&mut self, lasts: Duration) -> Result<()> {
+        let begun = Instant::now();
+        let mut next_fault = begun;
+        while begun.elapsed() < lasts {
+            let now = Instant::now();
+            self.heal(now)?;
+            if now >= next_fault {
+                self.trouble(now)?;
+                next_fault = now + self.dice.millis(100, 500);
+            }
+            self.send()?;
+            std::thread::sleep(PACE);
+        }
+        self.heal(begun + Duration::from_secs(86_400))?;
+        self.settle()
+    }
+
+    fn is_troubled(&self, fault: Fault, which: usize) -> bool {
+        let mut troubles = self.troubles.iter();
+        troubles.any(|trouble| trouble.fault == fault && trouble.which == which)
+    }
+
+    fn trouble(&mut self, now: Instant) -> Result<()> {
+        let fault = FAULTS[self.dice.below(FAULTS.len())];
+        let (pool, alternative) = match fault {
+            Fault::MasterKilled => (MASTERS, Fault::MasterHangs),
+            Fault::MasterHangs => (MASTERS, Fault::MasterKilled),
+            Fault::MinionKilled => (self.several.minions.len(), Fault::MinionHangs),
+            Fault::MinionHangs => (self.several.minions.len(), Fault::MinionKilled),
+            Fault::CableCut => (MASTERS, Fault::CableToNowhere),
+            Fault::CableToNowhere => (MASTERS, Fault::CableCut),
+        };
+        let which = self.dice.below(pool);
+        let lasts = self.dice.millis(50, 2500);
+        if self.is_troubled(fault, which) || self.is_troubled(alternative, which) {
+            return Ok(());
+        }
+        let (master, minion) = (which.min(MASTERS - 1), which);
+        match fault {
+            Fault::MasterKilled => self.several.masters[master].kill9()?,
+            Fault::MasterHangs => self.several.masters[master]
+                .daemon()
+                .signal(Signal::SIGSTOP)?,
+            Fault::MinionKilled => {
+                self.several.minions[minion].daemon().check_runs()?;
+                self.several.minions[minion].kill9()?;
+            }
+            Fault::MinionHangs => self.several.minions[minion]
+                .daemon()
+                .signal(Signal::SIGSTOP)?,
+            Fault::CableCut => self.cables[master].set(Cable::Cut),
+            Fault::CableToNowhere => self.cables[master].set(Cable::Nowhere),
+        }
+        *self.ledger.faults.entry(fault).or_default() += 1;
+        self.troubles.push(Trouble {
+            fault,
+            which,
+            until: now + lasts,
+        });
+        Ok(())
+    }
+
+    fn heal(&mut self, now: Instant) -> Result<()> {
+        let (over, lasting) = std::mem::take(&mut self.troubles)
+            .into_iter()
+            .partition(|trouble| trouble.until <= now);
+        self.troubles = lasting;
+        let over: Vec<Trouble> = over;
+        for Trouble { fault, which, .. } in over {
+            match fault {
+                Fault::MasterKilled => self.several.masters[which].start()?,
+                Fault::MasterHangs => self.several.masters[which]
+                    .daemon()
+                    .signal(Signal::SIGCONT)?,
+                Fault::MinionKilled => self.several.minions[which].start()?,
+                Fault::MinionHangs => self.several.minions[which]
+                    .daemon()
+                    .signal(Signal::SIGCONT)?,
+                Fault::CableCut | Fault::CableToNowhere => self.cables[which].set(Cable::Whole),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a command from a master that lives, to one minion or to all.
+    fn send(&mut self) -> Result<()> {
+        let living: Vec<usize> = (0..MASTERS)
+            .filter(|which| {
+                !self.is_troubled(Fault::MasterKilled, *which)
+                    && !self.is_troubled(Fault::MasterHangs, *which)
+            })
+            .collect();
+        let Some(master) = living.get(self.dice.below(living.len())) else {
+            return Ok(());
+        };
+        let count = self.several.minions.len();
+        let one = self.dice.below(count);
+        let (target, targets) = match self.dice.below(3) {
+            0 => ("*".to_owned(), (0..count).collect()),
+            _ => (self.several.minions[one].id().to_owned(), vec![one]),
+        };
+        let token = format!("t{}", self.ledger.commands + self.ledger.not_accepted);
+        let pause = ["", "sleep 0.2 && ", "", "sleep 1 && "][self.dice.below(4)];
+        // The parent of the shell is the minion; its last argument is its directory.
+        let own = r"$(tr '\0' '\n' < /proc/$PPID/cmdline | tail -n 1)";
+        let command = format!("cd {own} && {pause}echo {token} >> ran && echo {token}");
+        match publish(&self.several.masters[*master], &target, &command) {
+            Ok(jid) => {
+                self.ledger.commands += 1;
+                self.ledger.runs_due += targets.len();
+                self.sent.push(Sent {
+                    jid,
+                    token,
+                    targets,
+                });
+            }
+            Err(_) => self.ledger.not_accepted += 1,
+        }
+        Ok(())
+    }
+
+    /// Waits until every result is somewhere, and judges.
+    fn settle(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        let settled = until("every result", SETTLED, || {
+            let results = self.results()?;
+            let open = self.due().any(|key| !results.contains_key(&key));
+            std::thread::sleep(PACE);
+            Ok((!open).then_some(()))
+        });
+        self.ledger.settled_after = begun.elapsed();
+        drop(settled);
+        self.judge()?;
+        for minion in &mut self.several.minions {
+            minion.daemon().check_runs()?;
+        }
+        let ledger = &self.ledger;
+        let lost = ledger.lost_commands + ledger.lost_results + ledger.ran_twice;
+        ensure!(lost == 0, "{ledger}");
+        ensure!(ledger.not_accepted == 0, "living masters refused: {ledger}");
+        Ok(())
+    }
+
+    fn due(&self) -> impl Iterator<Item = (String, String)> {
+        self.sent.iter().flat_map(|sent| {
+            let id = |which: &usize| self.several.minions[*which].id().to_owned();
+            sent.targets
+                .iter()
+                .map(move |which| (sent.jid.clone(), id(which)))
+        })
+    }
+
+    fn judge(&mut self) -> Result<()> {
+        let results = self.results()?;
+        let mut ran: BTreeMap<(usize, String), usize> = BTreeMap::new();
+        for (which, minion) in self.several.minions.iter().enumerate() {
+            let text = fs::read_to_string(minion.dir().join("ran")).unwrap_or_default();
+            for token in text.lines() {
+                *ran.entry((which, token.to_owned())).or_default() += 1;
+            }
+        }
+        let ledger = &mut self.ledger;
+        for sent in &self.sent {
+            for which in &sent.targets {
+                let id = self.several.minions[*which].id();
+                let times = ran.get(&(*which, sent.token.clone())).copied().unwrap_or(0);
+                let result = results.get(&(sent.jid.clone(), id.to_owned()));
+                let returned = result.and_then(|found| found.first());
+                let is_cut = returned
+                    .and_then(Value::as_str)
+                    .is_some_and(|text| text.contains("stopped while"));
+                ledger.at_two_masters += usize::from(result.is_some_and(|found| found.len() > 1));
+                let verdict = match (returned, times) {
+                    (_, 2..) => {
+                        ledger.ran_twice += 1;
+                        "ran twice"
+                    }
+                    (None, 0) => {
+                        ledger.lost_commands += 1;
+                        "lost"
+                    }
+                    (None, _) => {
+                        ledger.lost_results += 1;
+                        "result lost"
+                    }
+                    (Some(_), _) if is_cut => {
+                        ledger.cut_off += 1;
+                        continue;
+                    }
+                    (Some(value), 1) if *value == sent.token.as_str() => {
+                        ledger.ran += 1;
+                        continue;
+                    }
+                    (Some(_), _) => {
+                        ledger.lost_results += 1;
+                        "result wrong"
+                    }
+                };
+                ledger.examples.push(format!(
+                    "{} {} on {id}: {verdict}, {result:?}",
+                    sent.jid, sent.token
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every result in every job cache.
+    fn results(&self) -> Result<BTreeMap<(String, String), Vec<Value>>> {
+        let mut results: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+        for master in &self.several.masters {
+            read_cache(master, &mut results)?;
+        }
+        Ok(results)
+    }
+}

@@ -1,0 +1,127 @@
+//! `master_type: failover`: one master at a time.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{MinionPlan, SHORT, Signal, until};
+
+use crate::support::{
+    Several, Tokens, ping_time, plain, plain_master, publish, starts, stored, wait_ping,
+};
+
+/// What the issue allows, and room for a busy machine.
+const FAILOVER: Duration = Duration::from_secs(3);
+const FAILBACK: Duration = Duration::from_secs(6);
+
+fn failover(plan: MinionPlan<'_>) -> MinionPlan<'_> {
+    plan.set("master_type", "failover")
+        .set("master_alive_interval", 1)
+        .set("master_failback", true)
+        .set("master_failback_interval", 1)
+}
+
+fn start(change: impl for<'a> Fn(MinionPlan<'a>) -> MinionPlan<'a>) -> Result<Several> {
+    let mut several = Several::without_minions(2, plain_master)?;
+    several.add_minions(1, |plan| change(failover(plan)))?;
+    several.masters[0].wait_minion("web1")?;
+    Ok(several)
+}
+
+/// #50606 #29567 #32150 #38376 #30181 #35041: over, back, and over again,
+/// while commands flow from whichever master lives; each runs once.
+#[test]
+fn over_and_back_and_over_again_without_a_lost_command() -> Result<()> {
+    let mut several = start(plain)?;
+    let tokens = several.tokens();
+    let (first, second, _) = several.two()?;
+    let mut sent: Vec<(String, String)> = Vec::new();
+    let mut send = |master: &_, token: String, tokens: &Tokens| -> Result<()> {
+        let jid = publish(master, "web1", &tokens.command(&token))?;
+        sent.push((token, jid));
+        Ok(())
+    };
+    for round in 0..2 {
+        send(first, format!("before{round}"), &tokens)?;
+        first.kill9()?;
+        send(second, format!("over{round}"), &tokens)?;
+        let begun = Instant::now();
+        tokens.wait(&format!("over{round}"))?;
+        let took = begun.elapsed();
+        ensure!(took < FAILOVER, "failover took {took:?}");
+
+        first.start()?;
+        let begun = Instant::now();
+        send(first, format!("back{round}"), &tokens)?;
+        send(second, format!("both{round}"), &tokens)?;
+        tokens.wait(&format!("back{round}"))?;
+        let took = begun.elapsed();
+        ensure!(took < FAILBACK, "failback took {took:?}");
+        tokens.wait(&format!("both{round}"))?;
+    }
+    until("every result at some master", SHORT, || {
+        for (_, jid) in &sent {
+            let at_first = stored(first, jid, "web1")?;
+            if at_first.is_none() && stored(second, jid, "web1")?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
+    })?;
+    for (token, count) in tokens.counts() {
+        assert_eq!(count, 1, "{token}");
+    }
+    assert_eq!(tokens.counts().len(), sent.len());
+    Ok(())
+}
+
+/// #39439 #60008: the connection of the serving master stands, but nobody is
+/// there any more; only questions find that out.
+#[test]
+fn a_hanging_master_is_left() -> Result<()> {
+    let mut several = start(|plan| plan.set("auth_timeout", 1))?;
+    let (first, second, _) = several.two()?;
+    first.daemon().signal(Signal::SIGSTOP)?;
+    let took = wait_ping(second, "web1")?;
+    ensure!(took < Duration::from_secs(10), "took {took:?}");
+    first.daemon().signal(Signal::SIGCONT)?;
+    wait_ping(first, "web1")?;
+    Ok(())
+}
+
+/// #66497: polling a master that is well changes nothing.
+#[test]
+fn polling_a_healthy_master_is_not_flapping() -> Result<()> {
+    let mut several = Several::with(2, 1, plain_master, |plan| {
+        plan.set("master_alive_interval", 1)
+    })?;
+    let (first, second, _) = several.two()?;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(4) {
+        for master in [&*first, &*second] {
+            let took = ping_time(master, "web1")?;
+            ensure!(took < Duration::from_secs(1), "took {took:?}");
+        }
+    }
+    for master in [&*first, &*second] {
+        assert_eq!(starts(master, "web1")?, 1);
+    }
+    Ok(())
+}
+
+/// #66534: nothing can be reached at the start, neither the name nor the
+/// other; then one comes up.
+#[test]
+fn failover_starts_with_every_master_away() -> Result<()> {
+    let mut several = Several::without_minions(2, plain_master)?;
+    several.masters[0].kill9()?;
+    several.masters[1].kill9()?;
+    several.add_minions(1, failover)?;
+    let minion = several.minions[0].dir().to_path_buf();
+    crate::support::wait_log(&minion, &["does not answer"])?;
+    several.masters[1].start()?;
+    wait_ping(&several.masters[1], "web1")?;
+    several.masters[0].start()?;
+    let took = wait_ping(&several.masters[0], "web1")?;
+    ensure!(took < FAILBACK, "failback took {took:?}");
+    several.minions[0].daemon().check_runs()
+}

@@ -1,0 +1,158 @@
+//! A cable between minions and one master that can be cut, or led to nowhere.
+//!
+//! Invariant: what was read while the cable led nowhere is passed on, in
+//! order, when it is whole again, as TCP does after a lost route.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Address, Master};
+
+/// What the cable does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cable {
+    /// Bytes pass.
+    Whole,
+    /// Connections are closed, new ones too.
+    Cut,
+    /// Connections stand and nothing passes.
+    Nowhere,
+    /// The proxy ends.
+    Gone,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    cable: Cable,
+    streams: Vec<TcpStream>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits while nothing passes.
+    fn passes(&self) -> bool {
+        let mut state = self.lock();
+        while state.cable == Cable::Nowhere {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.cable == Cable::Whole
+    }
+}
+
+/// The cable to one master.
+pub(crate) struct Proxy {
+    address: Address,
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    /// A whole cable, on an address of its own with the master's ports.
+    pub(crate) fn before(master: &Master) -> Result<Self> {
+        let address = Address::claim()?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                cable: Cable::Whole,
+                streams: Vec::new(),
+            }),
+            changed: Condvar::new(),
+        });
+        let to = master.address();
+        for (here, there) in [
+            (address.publish(), to.publish()),
+            (address.request(), to.request()),
+        ] {
+            ensure!(here.port() == there.port(), "{here} and {there}");
+            let listener = TcpListener::bind(here)?;
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || accept(&listener, there, &shared));
+        }
+        Ok(Self { address, shared })
+    }
+
+    /// Where minions find the master's request port.
+    pub(crate) fn request(&self) -> SocketAddr {
+        self.address.request()
+    }
+
+    /// Changes what the cable does.
+    pub(crate) fn set(&self, cable: Cable) {
+        let mut state = self.shared.lock();
+        state.cable = cable;
+        if matches!(cable, Cable::Cut | Cable::Gone) {
+            for stream in state.streams.drain(..) {
+                stream.shutdown(Shutdown::Both).ok();
+            }
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.set(Cable::Gone);
+        for port in [self.address.publish(), self.address.request()] {
+            // Wakes the threads that accept.
+            TcpStream::connect(port).ok();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, there: SocketAddr, shared: &Arc<Shared>) {
+    for stream in listener.incoming().flatten() {
+        if shared.lock().cable == Cable::Gone {
+            return;
+        }
+        let shared = Arc::clone(shared);
+        std::thread::spawn(move || join(stream, there, &shared).ok());
+    }
+}
+
+/// Carries one connection in both directions.
+fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()> {
+    if !shared.passes() {
+        return Ok(());
+    }
+    let master = TcpStream::connect(there)?;
+    for stream in [&minion, &master] {
+        stream.set_nodelay(true)?;
+    }
+    {
+        let mut state = shared.lock();
+        if matches!(state.cable, Cable::Cut | Cable::Gone) {
+            return Ok(());
+        }
+        state.streams.push(minion.try_clone()?);
+        state.streams.push(master.try_clone()?);
+    }
+    let (from, to) = (master.try_clone()?, minion.try_clone()?);
+    let back = Arc::clone(shared);
+    std::thread::spawn(move || carry(from, to, &back));
+    carry(minion, master, shared);
+    Ok(())
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+    let mut chunk = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut chunk) {
+        let bytes = chunk.get(..count).unwrap_or_default();
+        if !shared.passes() || to.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    // The end of one direction is the end of both, as after a reset.
+    from.shutdown(Shutdown::Both).ok();
+    to.shutdown(Shutdown::Both).ok();
+}

@@ -88,7 +88,8 @@ impl Programs {
     /// Our programs in `ours`; the peers where [`Programs::peers_dir`] says.
     pub fn new(ours: &Path) -> Result<Self> {
         Ok(Self {
-            ours: ours.to_path_buf(),
+            // Programs run in directories of their own.
+            ours: std::path::absolute(ours)?,
             peers: Self::peers_dir()?,
         })
     }

@@ -228,7 +228,11 @@ impl Chaos {
                     targets,
                 });
             }
-            Err(_) => self.ledger.not_accepted += 1,
+            Err(error) => {
+                self.ledger.not_accepted += 1;
+                let example = format!("m{} refused {token}: {error}", master + 1);
+                self.ledger.examples.push(example);
+            }
         }
         Ok(())
     }

@@ -3,5 +3,6 @@
 mod bad_input;
 mod bad_publications;
 mod daemons;
+mod first_day;
 mod main_job;
 mod screens;

@@ -1,0 +1,118 @@
+//! What an administrator tries on the first day, and what must not surprise
+//! on it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use anyhow::{Context, Result, ensure};
+use halite_integration_tests::{Fleet, Kind, SHORT, run, until};
+
+/// A user without rights that every system has.
+const OTHER: &str = "nobody";
+
+#[test]
+fn a_minion_that_meets_no_master_ends_without_a_word() -> Result<()> {
+    let fleet = Fleet::new("alone")?;
+    let nobody_there = fleet.master("m1", Kind::Ours).lay()?;
+    for round in 0..3 {
+        let mut minion = fleet
+            .minion(&format!("web{round}"), Kind::Ours)
+            .of(&nobody_there)
+            .start()?;
+        // The first job of its own is about to ask a master.
+        until("the start to be over", SHORT, || {
+            let pid = minion.dir().join("pid");
+            Ok(pid.exists().then_some(()))
+        })?;
+        assert_eq!(minion.stop()?, 0);
+        let said = minion.daemon().said();
+        ensure!(!said.contains("panicked"), "the end was: {said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_user_gets_what_root_has_left() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let fleet = Fleet::new("user")?;
+    fs::set_permissions(fleet.path(), Permissions::from_mode(0o755))?;
+    // Its directories are there already, and root's.
+    let mut master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("user", OTHER)
+        .lay()?;
+    let minion = fleet
+        .minion("web1", Kind::Ours)
+        .of(&master)
+        .set("user", OTHER)
+        .lay()?;
+    let (cache, pki) = (master.dir().join("cache"), master.dir().join("pki"));
+    fs::create_dir(cache.join("jobs"))?;
+    for dir in [&cache, &pki] {
+        fs::set_permissions(dir, Permissions::from_mode(0o755))?;
+    }
+    master.start()?;
+    let mut minion = minion;
+    minion.start()?;
+    master.wait_minion("web1")?;
+    master
+        .salt(&["web1", "cmd.run", "id -un"])?
+        .ok()?
+        .lines()
+        .iter()
+        .find(|line| line.trim() == OTHER)
+        .context("the command ran as somebody else")?;
+    let owner = nix::unistd::User::from_name(OTHER)?.context("no such user")?;
+    for dir in [&cache, &pki, &cache.join("jobs")] {
+        assert_eq!(
+            fs::metadata(dir)?.uid(),
+            owner.uid.as_raw(),
+            "{}",
+            dir.display()
+        );
+    }
+    let mode = |dir| anyhow::Ok(fs::metadata(dir)?.permissions().mode() & 0o777);
+    // What is to be seen of the cache is for the administrator to decide; of
+    // the keys it is not.
+    assert_eq!(mode(&cache)?, 0o755);
+    assert_eq!(mode(&pki)?, 0o700);
+    Ok(())
+}
+
+#[test]
+fn options_that_do_not_fit_stop_the_check_and_the_start() -> Result<()> {
+    let fleet = Fleet::new("misfits")?;
+    for (name, option, value) in [
+        ("m1", "user", "no-such-user"),
+        ("m2", "log_fmt_logfile", "%(nope)s"),
+        ("m3", "log_file", "udp://127.0.0.1:514"),
+        ("m4", "interface", "not an address"),
+    ] {
+        let mut master = fleet.master(name, Kind::Ours).set(option, value).lay()?;
+        let recipe = master.daemon().recipe().clone();
+        for words in [&["--check"][..], &["-d"], &[]] {
+            let output = run(&recipe.clone().args(words), SHORT)?.exit(78)?;
+            assert_eq!(output.stderr.lines().count(), 1, "{output}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn paths_of_the_command_line_are_as_typed() -> Result<()> {
+    let fleet = Fleet::new("typed")?;
+    let mut master = fleet.master("m1", Kind::Ours).lay()?;
+    let log = fleet.path().join("elsewhere.log");
+    let word = format!("--log-file={}", log.display());
+    let daemon = master.daemon();
+    *daemon = halite_integration_tests::Daemon::new(
+        daemon.recipe().clone().args(&[word.as_str()]),
+        fleet.path().join("said"),
+    );
+    master.start()?;
+    ensure!(log.exists(), "the log is not in {}", log.display());
+    Ok(())
+}

@@ -2,7 +2,7 @@
 //! file, signals, and only then its own work.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,6 +10,7 @@ use halite_cli::options::{DaemonOptions, Program, Stop, parse};
 use halite_cli::{Environment, Exit, Screen};
 use halite_config::{ConfigError, HostNames, LevelName, LoadOptions, Loaded};
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
+use halite_process::hand_over::hand_over;
 use halite_process::logging::{self, Level, LogOptions};
 use halite_process::pidfile::PidFile;
 use halite_process::privileges::{self, User};
@@ -26,7 +27,7 @@ pub struct Process {
     /// `pidfile`.
     pub pidfile: PathBuf,
     /// `verify_env`: directories to make, for that user.
-    pub directories: Vec<PathBuf>,
+    pub directories: Vec<Directory>,
     /// `log_level`.
     pub log_level: LevelName,
     /// `log_file`.
@@ -46,6 +47,45 @@ pub struct Process {
     /// `max_open_files`.
     pub open_files: Option<u64>,
 }
+
+/// A directory that a daemon works in.
+pub struct Directory {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it holds keys, so that nobody else may ever enter it. Of others
+    /// an administrator may think differently (`publisher_acl` needs it).
+    pub holds_keys: bool,
+}
+
+impl Directory {
+    /// The directories that every daemon has.
+    pub fn of(pki_dir: &Path, others: [&Path; 2]) -> Vec<Self> {
+        let directory = |path: &Path, holds_keys| Self {
+            path: path.to_owned(),
+            holds_keys,
+        };
+        let others = others.map(|path| directory(path, false));
+        std::iter::once(directory(pki_dir, true))
+            .chain(others)
+            .collect()
+    }
+
+    /// Makes it, if it is not there, and gives it to `user`, if that is another
+    /// one than this process'.
+    fn prepare(&self, user: Option<&User>) -> Result<()> {
+        if self.holds_keys || !self.path.is_dir() {
+            let owner = user.map(|user| user.uid.as_raw());
+            halite_crypto::files::ensure_private_dir(&self.path, owner)?;
+        }
+        if let Some(user) = user.filter(|_| privileges::is_root()) {
+            hand_over(&self.path, user, JOBS)?;
+        }
+        Ok(())
+    }
+}
+
+/// The directory of old jobs, which is not searched at every start.
+const JOBS: &str = "jobs";
 
 /// A kind of daemon.
 pub trait Daemon {
@@ -235,11 +275,11 @@ fn prepare(
     let other = user
         .as_ref()
         .filter(|user| user.uid != nix::unistd::geteuid());
-    let owner = other.map(|user| user.uid.as_raw());
-    for directory in &process.directories {
-        halite_crypto::files::ensure_private_dir(directory, owner)?;
-    }
+    // First: the directories may be those of a daemon that runs.
     let pid_file = PidFile::claim(&process.pidfile, other)?;
+    for directory in &process.directories {
+        directory.prepare(other)?;
+    }
     let logs = logging::init(&log_options(process, options, other.cloned())?)?;
     for warning in warnings {
         tracing::warn!("{warning}");

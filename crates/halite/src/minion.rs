@@ -19,6 +19,12 @@ use halite_transport::zeromq::KeepAlive;
 /// How often a lost first master is asked for when no option says.
 const FAILBACK_INTERVAL: Duration = Duration::from_secs(30);
 
+/// Longest pause between tries to reach a master that does not answer,
+/// whatever `acceptance_wait_time` says: shorter than `salt` waits for a minion.
+const RETRY_MAX: Duration = Duration::from_secs(4);
+/// And the shortest that it may be.
+const RETRY_MAX_MIN: Duration = Duration::from_secs(1);
+
 /// What a minion starts with. The local bus has sockets only for a daemon.
 ///
 /// # Errors
@@ -26,7 +32,7 @@ const FAILBACK_INTERVAL: Duration = Duration::from_secs(30);
 pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
     let masters = masters(config)?;
     let seconds = |seconds: halite_config::Seconds| seconds.duration();
-    let retry_max = seconds(config.acceptance_wait_time).max(Duration::from_secs(1));
+    let retry_max = seconds(config.acceptance_wait_time).clamp(RETRY_MAX_MIN, RETRY_MAX);
     let opts = config.opts().clone();
     let grains = GrainsOptions::from_opts(&opts);
     Ok(Setup {

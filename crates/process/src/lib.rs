@@ -6,6 +6,7 @@
 
 pub mod child;
 pub mod daemon;
+pub mod hand_over;
 pub mod limits;
 pub mod logging;
 pub mod notify;

@@ -9,6 +9,10 @@ pub const OUTPUT_BYTES_MAX: usize = 100 << 20;
 /// How long a child has after SIGTERM before SIGKILL.
 pub const TERM_GRACE_MS: u64 = 2_000;
 
+/// How deep directories may be nested that are given to another user; deeper
+/// ones are refused.
+pub(crate) const HAND_OVER_DEPTH_MAX: usize = 64;
+
 /// How much a starting daemon may say to its parent about its failure.
 pub(crate) const START_REPORT_BYTES_MAX: u64 = 64 << 10;
 

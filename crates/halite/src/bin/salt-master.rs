@@ -4,7 +4,7 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use halite::daemon::{self, Daemon, Process};
+use halite::daemon::{self, Daemon, Directory, Process};
 use halite_cli::options::{DaemonOptions, MasterOptions};
 use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, load_master};
 use halite_master::limits::BLOCKING_THREADS_MAX;
@@ -28,12 +28,12 @@ impl Daemon for Master {
     }
 
     fn process(config: &MasterConfig) -> Process {
-        let directories = [&config.pki_dir, &config.cachedir, &config.sock_dir];
+        let directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
         Process {
             user: config.user.clone(),
             pidfile: config.pidfile.clone(),
             directories: match config.verify_env {
-                true => directories.into_iter().cloned().collect(),
+                true => directories,
                 false => Vec::new(),
             },
             log_level: config.log_level.clone(),

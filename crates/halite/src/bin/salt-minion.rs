@@ -4,7 +4,7 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use halite::daemon::{self, Daemon, Process};
+use halite::daemon::{self, Daemon, Directory, Process};
 use halite::minion;
 use halite_cli::options::{DaemonOptions, MinionOptions};
 use halite_config::{ConfigError, LoadOptions, Loaded, MinionConfig, load_minion};
@@ -34,12 +34,12 @@ impl Daemon for Minion {
     }
 
     fn process(config: &MinionConfig) -> Process {
-        let directories = [&config.pki_dir, &config.cachedir, &config.sock_dir];
+        let directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
         Process {
             user: config.user.clone(),
             pidfile: config.pidfile.clone(),
             directories: match config.verify_env {
-                true => directories.into_iter().cloned().collect(),
+                true => directories,
                 false => Vec::new(),
             },
             log_level: config.log_level.clone(),

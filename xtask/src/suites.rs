@@ -11,6 +11,8 @@ pub(crate) enum Suite {
     Vectors,
     /// Our programs among themselves
     Ours,
+    /// Masters that come and go, and what must not be lost meanwhile
+    MultiMaster,
     /// Several of our masters that come and go, and chaos
     MultiMaster,
     /// Our master with the minions of real Salt
@@ -43,6 +45,7 @@ impl Suite {
             Self::Vectors => "vectors",
             Self::Ours => "ours",
             Self::MultiMaster => "multi-master",
+            Self::MultiMaster => "multi-master",
             Self::PythonMinions => "python-minions",
             Self::PythonMasters => "python-masters",
             Self::MixedMasters => "mixed-masters",
@@ -69,6 +72,33 @@ impl Suite {
             Some(suite) if artifact.package == "halite-integration-tests" => suite,
             _ if artifact.target.contains("vectors") => Self::Vectors,
             _ => Self::Unit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Suite;
+    use crate::build::root;
+
+    /// A new file of tests with daemons needs a suite, or it would run as a
+    /// unit test: without peers, and without a line of its own.
+    #[test]
+    fn every_test_with_daemons_has_a_suite() {
+        for entry in std::fs::read_dir(root().join("integration-tests/tests")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path
+                .file_stem()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .replace('_', "-");
+            assert!(
+                Suite::ALL
+                    .iter()
+                    .any(|suite| suite.runs_daemons() && suite.name() == name),
+                "{name} has no suite"
+            );
         }
     }
 }

@@ -11,9 +11,7 @@ pub(crate) enum Suite {
     Vectors,
     /// Our programs among themselves
     Ours,
-    /// Masters that come and go, and what must not be lost meanwhile
-    MultiMaster,
-    /// Several of our masters that come and go, and chaos
+    /// Several of our masters that come and go, and what must not be lost
     MultiMaster,
     /// Our master with the minions of real Salt
     PythonMinions,
@@ -44,7 +42,6 @@ impl Suite {
             Self::Unit => "unit",
             Self::Vectors => "vectors",
             Self::Ours => "ours",
-            Self::MultiMaster => "multi-master",
             Self::MultiMaster => "multi-master",
             Self::PythonMinions => "python-minions",
             Self::PythonMasters => "python-masters",

@@ -1,0 +1,133 @@
+//! Salt's filters between data and text.
+
+use super::pretty;
+use super::{flag, only};
+use crate::error::{Error, ErrorKind, Result};
+use crate::eval::Machine;
+use crate::json::{self, Style};
+use crate::value::{self, Dict, List, Mapping, Native, Object, Tuple, Value, to_usize};
+
+pub(super) fn find(name: &str) -> Option<Native> {
+    Some(match name {
+        "yaml" => |machine, args| {
+            let [value, flow] = args.bind("format_yaml", ["value", "flow_style"], 1)?;
+            yaml(machine, &value.unwrap_or(Value::None), flag(flow, true)?)
+        },
+        "json" => |_, args| {
+            let names = ["value", "sort_keys", "indent"];
+            let [value, sort_keys, indent] = args.bind("format_json", names, 1)?;
+            let value = value.unwrap_or(Value::None);
+            all_defined(&value, 0)?;
+            let indent = indent.filter(|indent| !indent.is_none());
+            let style = Style {
+                sort_keys: flag(sort_keys, true)?,
+                indent: match indent {
+                    Some(indent) => Some(to_usize(indent.want_int()?).unwrap_or_default()),
+                    None => None,
+                },
+                unicode: true,
+            };
+            json::dump(&value, style).map(Value::markup)
+        },
+        "python" => |_, args| {
+            let value = only(args, "format_python")?;
+            all_defined(&value, 0)?;
+            pretty::format(&value).map(Value::markup)
+        },
+        "pprint" => |_, args| pretty::format(&only(args, "pprint")?).map(Value::str),
+        "load_yaml" => |machine, args| {
+            let value = source_text(only(args, "load_yaml")?)?;
+            let Some(text) = value.as_str() else {
+                return Err(Error::runtime(format!(
+                    "Unable to load yaml from {}",
+                    value::text(&value)?
+                )));
+            };
+            let data = machine.host().decode_yaml(text)?;
+            Ok(Value::from_data(&data))
+        },
+        "load_json" => |machine, args| {
+            let value = source_text(only(args, "load_json")?)?;
+            machine.step()?;
+            value
+                .as_str()
+                .and_then(json::load)
+                .ok_or_else(|| json::unable(&value))
+        },
+        "load_text" => |_, args| source_text(only(args, "load_text")?),
+        "dict_to_sls_yaml_params" => |machine, args| {
+            let names = ["value", "flow_style"];
+            let [value, flow] = args.bind("dict_to_sls_yaml_params", names, 1)?;
+            let value = value.unwrap_or(Value::None);
+            all_defined(&value, 0)?;
+            let Value::Dict(Mapping(cell)) = &value else {
+                let message = format!("'{}' object has no attribute 'items'", value.type_name());
+                return Err(Error::new(ErrorKind::Attribute, message));
+            };
+            let mut entries = Vec::new();
+            for (key, value) in cell.0.borrow().iter() {
+                entries.push(Value::dict(
+                    [(key.clone(), value.clone())].into_iter().collect::<Dict>(),
+                ));
+            }
+            yaml(machine, &Value::list(entries), flag(flow, false)?)
+        },
+        "sequence" => |_, args| {
+            let value = only(args, "sequence")?;
+            let is_one = matches!(
+                value,
+                Value::List(_) | Value::Tuple(_) | Value::Set(_) | Value::Dict(_)
+            );
+            Ok(if is_one {
+                value
+            } else {
+                Value::list(vec![value])
+            })
+        },
+        "skip" => |_, args| only(args, "skip").map(|_| Value::str("")),
+        _ => return None,
+    })
+}
+
+fn yaml(machine: &Machine<'_>, value: &Value, flow: bool) -> Result<Value> {
+    all_defined(value, 0)?;
+    let text = machine.host().encode_yaml(&value.to_data()?, flow)?;
+    let text = text.trim();
+    let text = text.strip_suffix("\n...").unwrap_or(text);
+    machine.account(text.len() / 16)?;
+    Ok(Value::markup(text))
+}
+
+/// The text of a module, and whatever else as it is.
+fn source_text(value: Value) -> Result<Value> {
+    super::defined(&value)?;
+    Ok(match value.as_object() {
+        Some(Object::Module(module)) => Value::str(module.text()),
+        _ => value,
+    })
+}
+
+/// Salt looks for undefined values inside data before it writes it.
+fn all_defined(value: &Value, depth: u32) -> Result<()> {
+    if depth >= crate::limits::NESTING_MAX {
+        return Ok(());
+    }
+    super::defined(value)?;
+    match value {
+        Value::List(List(cell)) => cell
+            .0
+            .borrow()
+            .iter()
+            .try_for_each(|item| all_defined(item, depth + 1)),
+        Value::Tuple(Tuple(cell)) => cell
+            .0
+            .iter()
+            .try_for_each(|item| all_defined(item, depth + 1)),
+        Value::Dict(Mapping(cell)) => cell
+            .0
+            .borrow()
+            .iter()
+            .try_for_each(|(_, value)| all_defined(value, depth + 1)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,67 @@
+//! Templates: the Jinja of states, pillars and managed files, with Python's
+//! values.
+//!
+//! A text is lexed and parsed to a tree that threads can share
+//! ([`Template`]); rendering walks the tree. What a template needs of the
+//! world - other templates, Salt's functions, YAML - the caller supplies
+//! ([`Host`]); the crate itself reads nothing and knows no clock. Invariant:
+//! whatever the text, a render ends with text or an [`Error`] within its
+//! [`Limits`], and no attribute reaches anything but data.
+//!
+//! ```
+//! use halite_jinja::{Engine, Globals, NoHost, Settings};
+//!
+//! let engine = Engine::new(Settings::salt());
+//! let template = engine.parse("motd", "{% for n in names %}{{ loop.index }}:{{ n }} {% endfor %}")?;
+//! let mut globals = Globals::new();
+//! globals.insert_data("names", &vec!["a".into(), "b".into()].into());
+//! assert_eq!(template.render(&NoHost, &globals)?, "1:a 2:b ");
+//! # Ok::<(), halite_jinja::Error>(())
+//! ```
+//!
+//! # Known differences from Jinja2 3.1 on CPython
+//!
+//! - Integers end at 128 bits, with an error; there are no complex numbers.
+//! - Sets print in the order of insertion; CPython's order changes from run to
+//!   run.
+//! - `map`, `select`, `zip` and their kin compute all items at once; only what
+//!   a failing, never consumed item would do differs.
+//! - A macro sees the variables around it as they are when it is called; so
+//!   does Jinja2, except for names that its compiler saw assigned later.
+//! - `urlize` and `lipsum` are not there: nothing that Salt renders uses them.
+//! - Attributes with two underscores on both sides are refused on every value,
+//!   also where Python has none of that name.
+//! - Limits: steps, output, nesting and the stack; Python has the last one
+//!   only.
+
+mod ast;
+mod checks;
+mod engine;
+mod error;
+mod eval;
+mod filters;
+mod finalize;
+mod format;
+mod functions;
+mod host;
+mod json;
+mod lex;
+mod limits;
+mod methods;
+mod parse;
+mod regex;
+mod settings;
+mod source;
+mod stack;
+mod value;
+
+use checks as tests;
+use methods::pad as methods_pad;
+
+pub use engine::{Engine, Globals, Template};
+pub use error::{Error, ErrorKind, Location, Result, TrailStep};
+pub use host::{Host, LoadRequest, LoadedSource, NoHost, Returned};
+pub use limits::{Limits, SOURCE_BYTES_MAX};
+pub use settings::{Settings, UndefinedMode};
+pub use source::{Source, Span};
+pub use value::Value;

@@ -1,0 +1,110 @@
+//! The methods of sets.
+
+use std::rc::Rc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::eval::Args;
+use crate::value::{DictCell, Key, Value, iterate, repr};
+
+pub(super) const NAMES: &[&str] = &[
+    "add",
+    "clear",
+    "copy",
+    "difference",
+    "discard",
+    "intersection",
+    "isdisjoint",
+    "issubset",
+    "issuperset",
+    "pop",
+    "remove",
+    "symmetric_difference",
+    "union",
+    "update",
+];
+
+fn keys(value: &Value) -> Result<Vec<Key>> {
+    iterate(value)?.into_iter().map(Key::new).collect()
+}
+
+pub(super) fn call(cell: &Rc<DictCell>, name: &str, args: Args) -> Result<Value> {
+    args.no_named(name)?;
+    let mine: Vec<Key> = cell.0.borrow().iter().map(|(key, _)| key.clone()).collect();
+    let first = args
+        .pos
+        .first()
+        .cloned()
+        .unwrap_or_else(|| Value::list(Vec::new()));
+    Ok(match name {
+        "add" => {
+            cell.0.borrow_mut().insert(Key::new(first)?, Value::None);
+            Value::None
+        }
+        "update" => {
+            for value in &args.pos {
+                for key in keys(value)? {
+                    cell.0.borrow_mut().insert(key, Value::None);
+                }
+            }
+            Value::None
+        }
+        "discard" | "remove" => {
+            let key = Key::new(first)?;
+            let removed = cell.0.borrow_mut().remove(&key);
+            if removed.is_none() && name == "remove" {
+                return Err(Error::new(ErrorKind::Key, repr(key.value())?));
+            }
+            Value::None
+        }
+        "clear" => {
+            cell.0.borrow_mut().clear();
+            Value::None
+        }
+        "pop" => {
+            let last = cell.0.borrow_mut().pop_last();
+            let Some((key, _)) = last else {
+                return Err(Error::new(ErrorKind::Key, "'pop from an empty set'"));
+            };
+            key.into_value()
+        }
+        "copy" => Value::set(mine),
+        "union" => {
+            let mut all = mine;
+            for value in &args.pos {
+                all.extend(keys(value)?);
+            }
+            Value::set(all)
+        }
+        "difference" => {
+            let other = keys(&first)?;
+            Value::set(mine.into_iter().filter(|key| !other.contains(key)))
+        }
+        "intersection" => {
+            let other = keys(&first)?;
+            Value::set(mine.into_iter().filter(|key| other.contains(key)))
+        }
+        "symmetric_difference" => {
+            let other = keys(&first)?;
+            let extra: Vec<Key> = other
+                .iter()
+                .filter(|key| !mine.contains(key))
+                .cloned()
+                .collect();
+            let kept = mine.into_iter().filter(|key| !other.contains(key));
+            Value::set(kept.chain(extra))
+        }
+        "isdisjoint" => {
+            let other = keys(&first)?;
+            Value::Bool(!mine.iter().any(|key| other.contains(key)))
+        }
+        "issubset" => {
+            let other = keys(&first)?;
+            Value::Bool(mine.iter().all(|key| other.contains(key)))
+        }
+        "issuperset" => {
+            let other = keys(&first)?;
+            Value::Bool(other.iter().all(|key| mine.contains(key)))
+        }
+        _ => return Err(super::unknown(name)),
+    })
+}

@@ -1,0 +1,394 @@
+//! The methods of text: searching, splitting, replacing.
+
+use super::text_more;
+use crate::error::{Error, Result};
+use crate::eval::{Args, Machine};
+use crate::filters::escape_html;
+use crate::format;
+use crate::value::{Value, iterate, to_usize};
+
+pub(super) const NAMES: &[&str] = &[
+    "capitalize",
+    "casefold",
+    "center",
+    "count",
+    "encode",
+    "endswith",
+    "expandtabs",
+    "find",
+    "format",
+    "format_map",
+    "index",
+    "isalnum",
+    "isalpha",
+    "isascii",
+    "isdecimal",
+    "isdigit",
+    "isidentifier",
+    "islower",
+    "isnumeric",
+    "isprintable",
+    "isspace",
+    "istitle",
+    "isupper",
+    "join",
+    "ljust",
+    "lower",
+    "lstrip",
+    "partition",
+    "removeprefix",
+    "removesuffix",
+    "replace",
+    "rfind",
+    "rindex",
+    "rjust",
+    "rpartition",
+    "rsplit",
+    "rstrip",
+    "split",
+    "splitlines",
+    "startswith",
+    "strip",
+    "swapcase",
+    "title",
+    "upper",
+    "zfill",
+];
+
+/// Text is escaped on its way into marked text.
+pub(super) fn markup_call(
+    machine: &Machine<'_>,
+    text: &str,
+    name: &str,
+    mut args: Args,
+) -> Result<Value> {
+    let escape = |value: &Value| match value {
+        Value::Str(text) => Value::markup(escape_html(text)),
+        other => other.clone(),
+    };
+    if name == "join" {
+        let [items] = args.bind(name, ["iterable"], 1)?;
+        let items = iterate(&items.unwrap_or(Value::None))?;
+        args = Args::of(vec![Value::list(items.iter().map(escape).collect())]);
+    } else {
+        args.pos = args.pos.iter().map(escape).collect();
+        for (_, value) in &mut args.named {
+            *value = escape(value);
+        }
+    }
+    call(machine, text, name, args)
+}
+
+pub(super) fn call(machine: &Machine<'_>, text: &str, name: &str, args: Args) -> Result<Value> {
+    machine.account(text.len() / 16)?;
+    match name {
+        "format" => return format::braces(machine, text, &args).map(Value::str),
+        "format_map" => {
+            let [map] = args.bind(name, ["mapping"], 1)?;
+            return format::braces_map(machine, text, &map.unwrap_or(Value::None)).map(Value::str);
+        }
+        "split" | "rsplit" => return split(text, name, args),
+        "encode" => {
+            let [encoding, _] = args.bind(name, ["encoding", "errors"], 0)?;
+            let encoding = encoding.unwrap_or_else(|| Value::str("utf-8"));
+            return text_more::encode(text, encoding.want_str("encoding")?);
+        }
+        "splitlines" => {
+            let [keep] = args.bind(name, ["keepends"], 0)?;
+            let keep = keep.map_or(Ok(false), |keep| keep.is_true())?;
+            let lines = lines(text, keep);
+            return Ok(Value::list(lines.into_iter().map(Value::str).collect()));
+        }
+        "expandtabs" => {
+            let [size] = args.bind(name, ["tabsize"], 0)?;
+            let size = size.map_or(Ok(8), |size| size.want_int())?;
+            return Ok(Value::str(text_more::expand_tabs(
+                text,
+                to_usize(size).unwrap_or(0),
+            )));
+        }
+        _ => {}
+    }
+    args.no_named(name)?;
+    let pos = args.pos;
+    let arg = |at: usize| -> Result<&Value> {
+        pos.get(at).ok_or_else(|| {
+            Error::of_type(format!(
+                "{name} expected at least {} argument, got {at}",
+                at + 1
+            ))
+        })
+    };
+    let word = |at: usize| arg(at)?.want_str("argument");
+    Ok(match name {
+        "startswith" | "endswith" => return affix(text, name, &pos),
+        "join" => {
+            let items = iterate(arg(0)?)?;
+            let mut out = String::new();
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(text);
+                }
+                let Some(item) = item.as_str() else {
+                    if let Some(undefined) = item.as_undefined() {
+                        undefined.used()?;
+                    }
+                    return Err(Error::of_type(format!(
+                        "sequence item {index}: expected str instance, {} found",
+                        item.type_name()
+                    )));
+                };
+                out.push_str(item);
+            }
+            machine.account(out.len() / 16)?;
+            Value::str(out)
+        }
+        "replace" => {
+            let count = pos.get(2).map_or(Ok(-1), Value::want_int)?;
+            return replace(text, word(0)?, word(1)?, count).map(Value::str);
+        }
+        "find" | "rfind" | "index" | "rindex" | "count" => {
+            return search(text, name, word(0)?, pos.get(1), pos.get(2));
+        }
+        "strip" | "lstrip" | "rstrip" => {
+            let chars = match pos.first() {
+                None | Some(Value::None) => None,
+                Some(chars) => Some(chars.want_str("strip arg")?),
+            };
+            Value::str(strip(text, chars, name))
+        }
+        "partition" | "rpartition" => {
+            let separator = word(0)?;
+            if separator.is_empty() {
+                return Err(Error::of_value("empty separator"));
+            }
+            let found = if name == "partition" {
+                text.split_once(separator)
+            } else {
+                text.rsplit_once(separator)
+            };
+            let parts = match found {
+                Some((before, after)) => [before, separator, after],
+                None if name == "partition" => [text, "", ""],
+                None => ["", "", text],
+            };
+            Value::tuple(parts.into_iter().map(Value::str).collect())
+        }
+        "removeprefix" => Value::str(text.strip_prefix(word(0)?).unwrap_or(text)),
+        "removesuffix" => Value::str(text.strip_suffix(word(0)?).unwrap_or(text)),
+        _ => return text_more::call(text, name, &pos),
+    })
+}
+
+/// Python's `strip`, `lstrip`, `rstrip`.
+pub(crate) fn strip<'a>(text: &'a str, chars: Option<&str>, name: &str) -> &'a str {
+    let gone = |c: char| chars.map_or_else(|| c.is_whitespace(), |chars| chars.contains(c));
+    let text = if name == "rstrip" {
+        text
+    } else {
+        text.trim_start_matches(gone)
+    };
+    if name == "lstrip" {
+        text
+    } else {
+        text.trim_end_matches(gone)
+    }
+}
+
+/// Python's `replace`; a negative count means all.
+pub(crate) fn replace(text: &str, old: &str, new: &str, count: i128) -> Result<String> {
+    let count = to_usize(count).unwrap_or(usize::MAX);
+    let times = if old.is_empty() {
+        text.chars().count() + 1
+    } else {
+        text.len() / old.len()
+    };
+    if times.min(count).saturating_mul(new.len()) > MAX {
+        return Err(Error::limit("text is longer than 64 MiB"));
+    }
+    Ok(text.replacen(old, new, count))
+}
+
+fn affix(text: &str, name: &str, pos: &[Value]) -> Result<Value> {
+    let Some(wanted) = pos.first() else {
+        return Err(Error::of_type(format!(
+            "{name} expected at least 1 argument, got 0"
+        )));
+    };
+    let (text, _) = part(text, pos.get(1), pos.get(2))?;
+    let test = |value: &Value| -> Result<bool> {
+        let affix = value.want_str(&format!("{name} first arg"))?;
+        Ok(match text {
+            None => false,
+            Some(text) if name == "startswith" => text.starts_with(affix),
+            Some(text) => text.ends_with(affix),
+        })
+    };
+    if let Value::Tuple(tuple) = wanted {
+        for value in &tuple.0.0 {
+            if test(value)? {
+                return Ok(Value::Bool(true));
+            }
+        }
+        return Ok(Value::Bool(false));
+    }
+    test(wanted).map(Value::Bool)
+}
+
+/// A part of text by character positions, and how many characters come before.
+fn part<'a>(
+    text: &'a str,
+    start: Option<&Value>,
+    end: Option<&Value>,
+) -> Result<(Option<&'a str>, usize)> {
+    if start.is_none() && end.is_none() {
+        return Ok((Some(text), 0));
+    }
+    let length = text.chars().count();
+    let place = |value: Option<&Value>, default: usize| -> Result<usize> {
+        let at = match value {
+            None | Some(Value::None) => return Ok(default),
+            Some(value) => value.want_int()?,
+        };
+        let signed = i128::try_from(length).unwrap_or(i128::MAX);
+        let at = if at < 0 { (at + signed).max(0) } else { at };
+        Ok(to_usize(at).unwrap_or(usize::MAX))
+    };
+    let (start, end) = (place(start, 0)?, place(end, length)?.min(length));
+    if start > end {
+        return Ok((None, 0));
+    }
+    let byte = |at: usize| {
+        text.char_indices()
+            .nth(at)
+            .map_or(text.len(), |(byte, _)| byte)
+    };
+    Ok((text.get(byte(start)..byte(end)), start))
+}
+
+fn search(
+    text: &str,
+    name: &str,
+    wanted: &str,
+    start: Option<&Value>,
+    end: Option<&Value>,
+) -> Result<Value> {
+    let (text, before) = part(text, start, end)?;
+    if name == "count" {
+        return Ok(Value::int_of(match text {
+            None => 0,
+            Some(text) if wanted.is_empty() => text.chars().count() + 1,
+            Some(text) => text.matches(wanted).count(),
+        }));
+    }
+    let found = text.and_then(|text| {
+        let byte = if name.starts_with('r') {
+            text.rfind(wanted)
+        } else {
+            text.find(wanted)
+        };
+        byte.and_then(|byte| text.get(..byte))
+    });
+    match found {
+        Some(lead) => Ok(Value::int_of(lead.chars().count() + before)),
+        None if name.ends_with("find") => Ok(Value::Int(-1)),
+        None => Err(Error::of_value("substring not found")),
+    }
+}
+
+fn split(text: &str, name: &str, args: Args) -> Result<Value> {
+    let [separator, most] = args.bind(name, ["sep", "maxsplit"], 0)?;
+    let most = most.map_or(Ok(-1), |most| most.want_int())?;
+    let most = to_usize(most).unwrap_or(usize::MAX);
+    let reverse = name == "rsplit";
+    let separator = separator.filter(|separator| !separator.is_none());
+    let parts: Vec<&str> = match &separator {
+        Some(separator) => {
+            let separator = separator.want_str("sep")?;
+            if separator.is_empty() {
+                return Err(Error::of_value("empty separator"));
+            }
+            let limit = most.saturating_add(1);
+            if reverse {
+                let mut parts: Vec<&str> = text.rsplitn(limit, separator).collect();
+                parts.reverse();
+                parts
+            } else {
+                text.splitn(limit, separator).collect()
+            }
+        }
+        None => split_blanks(text, most, reverse),
+    };
+    Ok(Value::list(parts.into_iter().map(Value::str).collect()))
+}
+
+fn split_blanks(text: &str, most: usize, reverse: bool) -> Vec<&str> {
+    let mut parts = Vec::new();
+    if reverse {
+        let mut rest = text.trim_end();
+        while !rest.is_empty() && parts.len() < most {
+            let at = rest.rfind(char::is_whitespace);
+            let Some(at) = at else { break };
+            let (before, word) = rest.split_at(at);
+            parts.push(word.trim_start());
+            rest = before.trim_end();
+        }
+        if !rest.is_empty() {
+            parts.push(if parts.len() < most {
+                rest.trim_start()
+            } else {
+                rest
+            });
+        }
+        parts.reverse();
+        return parts;
+    }
+    let mut rest = text.trim_start();
+    while !rest.is_empty() && parts.len() < most {
+        let Some(at) = rest.find(char::is_whitespace) else {
+            break;
+        };
+        let (word, after) = rest.split_at(at);
+        parts.push(word);
+        rest = after.trim_start();
+    }
+    if !rest.is_empty() {
+        parts.push(if parts.len() < most {
+            rest.trim_end()
+        } else {
+            rest
+        });
+    }
+    parts
+}
+
+/// Python's `splitlines`.
+pub(crate) fn lines(text: &str, keep: bool) -> Vec<&str> {
+    let is_end = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'
+                ..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let mut out = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let Some(at) = rest.find(is_end) else {
+            out.push(rest);
+            break;
+        };
+        let end = &rest[at..];
+        let width = if end.starts_with("\r\n") {
+            2
+        } else {
+            end.chars().next().map_or(1, char::len_utf8)
+        };
+        out.push(&rest[..if keep { at + width } else { at }]);
+        rest = &rest[at + width..];
+    }
+    out
+}
+
+/// Bytes of one text.
+const MAX: usize = 64 * 1024 * 1024;

@@ -123,9 +123,24 @@ fn load_or_make(path: &Path, owner: Option<u32>) -> Result<Secret<String>, FileE
         Err(error) => return Err(error),
     }
     let key = SymmetricKey::generate();
-    let options = WriteOptions::new(MODE_SECRET).owned_by(owner);
-    files::write_atomic(path, options, key.expose().as_bytes())?;
+    let options = WriteOptions::new(MODE_SECRET);
+    let write = |options| files::write_atomic(path, options, key.expose().as_bytes());
+    match write(options.owned_by(owner)) {
+        // A master that is not root serves its own user all the same.
+        Err(error) if owner.is_some() && is_forbidden(&error) => {
+            tracing::warn!(
+                path = %path.display(),
+                "only root could give this key file to its user, who cannot read it now"
+            );
+            write(options)?;
+        }
+        other => other?,
+    }
     Ok(Secret::new(key.expose().to_owned()))
+}
+
+fn is_forbidden(error: &FileError) -> bool {
+    error.kind() == Some(std::io::ErrorKind::PermissionDenied)
 }
 
 fn let_others_enter(dir: &Path) -> Result<(), FileError> {

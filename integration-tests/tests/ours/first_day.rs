@@ -19,10 +19,11 @@ fn a_minion_that_meets_no_master_ends_without_a_word() -> Result<()> {
             .minion(&format!("web{round}"), Kind::Ours)
             .of(&nobody_there)
             .start()?;
-        // The first job of its own is about to ask a master.
+        // Its sockets are there; the first job of its own is about to ask a
+        // master.
         until("the start to be over", SHORT, || {
-            let pid = minion.dir().join("pid");
-            Ok(pid.exists().then_some(()))
+            let sockets = fs::read_dir(minion.dir().join("run"))?.count();
+            Ok((sockets > 0).then_some(()))
         })?;
         assert_eq!(minion.stop()?, 0);
         let said = minion.daemon().said();
@@ -43,6 +44,8 @@ fn the_user_gets_what_root_has_left() -> Result<()> {
         .master("m1", Kind::Ours)
         .auto_accept()
         .set("user", OTHER)
+        // Whose key it cannot give away any more.
+        .set("publisher_acl", serde_json::json!({"daemon": ["test.*"]}))
         .lay()?;
     let minion = fleet
         .minion("web1", Kind::Ours)

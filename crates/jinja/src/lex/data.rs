@@ -19,6 +19,7 @@ pub(crate) fn tokens(source: &Arc<Source>, settings: &Settings) -> Result<Vec<To
         at: 0,
         fresh_line: true,
         tokens: Vec::new(),
+        next: [Next::Unknown; 3],
     };
     while lexer.step()? {}
     let end = Span::at(lexer.text.len());
@@ -43,6 +44,16 @@ struct Lexer<'a> {
     /// Whether what was read last ended a line.
     fresh_line: bool,
     tokens: Vec<Token>,
+    /// Where each opener comes next, as far as it was looked for: a text
+    /// without comments is searched for them once.
+    next: [Next; 3],
+}
+
+#[derive(Clone, Copy)]
+enum Next {
+    Unknown,
+    At(usize),
+    Never,
 }
 
 impl<'a> Lexer<'a> {
@@ -102,7 +113,7 @@ impl<'a> Lexer<'a> {
 
     /// Where the next tag begins, where its opener ends, and which it is. The
     /// longest opener wins where several begin at the same place.
-    fn next_opener(&self) -> Option<(usize, usize, Opener)> {
+    fn next_opener(&mut self) -> Option<(usize, usize, Opener)> {
         let settings = self.settings;
         let rest = &self.text[self.at..];
         let mut best: Option<(usize, usize, Opener)> = None;
@@ -114,13 +125,22 @@ impl<'a> Lexer<'a> {
                 best = Some((position, position + length, opener));
             }
         };
-        for (delimiter, opener) in [
+        for ((delimiter, opener), next) in [
             (&settings.comment_start, Opener::Comment),
             (&settings.block_start, Opener::Block),
             (&settings.variable_start, Opener::Variable),
-        ] {
-            if let Some(found) = rest.find(delimiter.as_str()) {
-                offer(self.at + found, delimiter.len(), opener);
+        ]
+        .into_iter()
+        .zip(&mut self.next)
+        {
+            let known = matches!(next, Next::Never)
+                || matches!(next, Next::At(position) if *position >= self.at);
+            if !known {
+                let found = rest.find(delimiter.as_str());
+                *next = found.map_or(Next::Never, |found| Next::At(self.at + found));
+            }
+            if let Next::At(position) = *next {
+                offer(position, delimiter.len(), opener);
             }
         }
         if let Some(prefix) = &settings.line_statement_prefix

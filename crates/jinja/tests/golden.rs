@@ -2,7 +2,11 @@
 //! gave. `tests/corpus/make.py` made the expectations; differences that are
 //! meant stand in `tests/corpus/differences.json` with their reasons.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
 
 use halite_crypto::{HashType, hash_hex};
 use halite_jinja::{

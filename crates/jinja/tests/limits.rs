@@ -1,7 +1,11 @@
 //! Templates that would never end, or ask for too much, end with an error;
 //! none of them panics.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
 
 use halite_jinja::{
     Engine, ErrorKind, Globals, Host, Limits, LoadRequest, LoadedSource, NoHost, Result, Settings,

@@ -4,7 +4,7 @@
 use super::{Args, Env, Machine};
 use crate::ast::{Applied, CallArgs, CompareOp, Condition, Expr, ExprKind};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{self, Dict, Key, Str, Undefined, Value};
+use crate::value::{self, Dict, Key, Object, Str, Undefined, Value};
 use crate::{filters, tests};
 
 impl Machine<'_> {
@@ -118,12 +118,22 @@ impl Machine<'_> {
         let mut left = self.eval(env, first)?;
         for (op, right) in rest {
             let right = self.eval(env, right)?;
-            if !value::compare(*op, &left, &right)? {
+            if !self.holds(*op, &left, &right)? {
                 return Ok(Value::Bool(false));
             }
             left = right;
         }
         Ok(Value::Bool(true))
+    }
+
+    fn holds(&self, op: CompareOp, left: &Value, right: &Value) -> Result<bool> {
+        if let (CompareOp::In | CompareOp::NotIn, Some(Object::Salt)) = (op, right.as_object()) {
+            let known = left
+                .as_str()
+                .is_some_and(|name| self.host().has_function(name));
+            return Ok(known == (op == CompareOp::In));
+        }
+        value::compare(op, left, right)
     }
 
     fn eval_condition(&self, env: &Env, condition: &Condition) -> Result<Value> {

@@ -31,6 +31,21 @@
 //! - `urlize` and `lipsum` are not there: nothing that Salt renders uses them.
 //! - Attributes with two underscores on both sides are refused on every value,
 //!   also where Python has none of that name.
+//! - Where a filter of Python's fails on an undefined value with a `TypeError`
+//!   of its own, ours names the variable.
+//! - The pairs of `groupby` print; Salt's finalizer fails on them.
+//! - A list or map that holds itself is never freed, as nothing collects
+//!   cycles; macros, which always are cycles, are freed at a render's end.
+//! - Templates are cached by the name that the template gives, `./x` too: so
+//!   does Salt within one render.
+//! - These of Salt's filters ask the host ([`Host::filter`]): `date_format`,
+//!   `dns_check`, `file_hashsum`, `filter_by_networks`, `gen_mac`, `get_uid`,
+//!   `http_query`, `is_bin_file`, `is_empty`, `is_text_file`, `json_query`,
+//!   `list_files`, `mysql_to_dict`, `rand_str`, `random`, `random_hash`,
+//!   `random_sample`, `random_shuffle`, `random_str`, `strftime`, `which`,
+//!   `xml`. The digests (`md5` ... `sha512`, `hmac`, `uuid`) take theirs from
+//!   [`Host::digest`], YAML goes through [`Host::encode_yaml`] and
+//!   [`Host::decode_yaml`].
 //! - Limits: steps, output, nesting and the stack; Python has the last one
 //!   only.
 

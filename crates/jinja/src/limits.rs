@@ -15,7 +15,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            steps_max: 20_000_000,
+            steps_max: 6_000_000,
             output_bytes_max: 64 * 1024 * 1024,
             calls_depth_max: 120,
         }

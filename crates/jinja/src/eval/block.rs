@@ -59,6 +59,7 @@ impl Machine<'_> {
     /// What `self` is.
     pub(super) fn blocks_of(&self, env: &Env) -> Value {
         let env = Env::top(&env.context, &env.source);
+        self.capture(&env);
         let name = None;
         Value::object(Object::Blocks(BlockRef {
             env,

@@ -5,7 +5,7 @@ use super::{flag, only};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::Machine;
 use crate::json::{self, Style};
-use crate::value::{self, Dict, List, Mapping, Native, Object, Tuple, Value, to_usize};
+use crate::value::{self, Dict, List, Mapping, Native, Object, Tuple, Undefined, Value, to_usize};
 
 pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
@@ -17,7 +17,9 @@ pub(super) fn find(name: &str) -> Option<Native> {
             let names = ["value", "sort_keys", "indent"];
             let [value, sort_keys, indent] = args.bind("format_json", names, 1)?;
             let value = value.unwrap_or(Value::None);
-            all_defined(&value, 0)?;
+            if let Some(undefined) = undefined_inside(&value) {
+                return Ok(undefined);
+            }
             let indent = indent.filter(|indent| !indent.is_none());
             let style = Style {
                 sort_keys: flag(sort_keys, true)?,
@@ -31,12 +33,17 @@ pub(super) fn find(name: &str) -> Option<Native> {
         },
         "python" => |_, args| {
             let value = only(args, "format_python")?;
-            all_defined(&value, 0)?;
+            if let Some(undefined) = undefined_inside(&value) {
+                return Ok(undefined);
+            }
             pretty::format(&value).map(Value::markup)
         },
         "pprint" => |_, args| pretty::format(&only(args, "pprint")?).map(Value::str),
         "load_yaml" => |machine, args| {
             let value = source_text(only(args, "load_yaml")?)?;
+            if let Some(undefined) = undefined_inside(&value) {
+                return Ok(undefined);
+            }
             let Some(text) = value.as_str() else {
                 return Err(Error::runtime(format!(
                     "Unable to load yaml from {}",
@@ -48,6 +55,9 @@ pub(super) fn find(name: &str) -> Option<Native> {
         },
         "load_json" => |machine, args| {
             let value = source_text(only(args, "load_json")?)?;
+            if let Some(undefined) = undefined_inside(&value) {
+                return Ok(undefined);
+            }
             machine.step()?;
             value
                 .as_str()
@@ -59,7 +69,9 @@ pub(super) fn find(name: &str) -> Option<Native> {
             let names = ["value", "flow_style"];
             let [value, flow] = args.bind("dict_to_sls_yaml_params", names, 1)?;
             let value = value.unwrap_or(Value::None);
-            all_defined(&value, 0)?;
+            if let Some(undefined) = undefined_inside(&value) {
+                return Ok(undefined);
+            }
             let Value::Dict(Mapping(cell)) = &value else {
                 let message = format!("'{}' object has no attribute 'items'", value.type_name());
                 return Err(Error::new(ErrorKind::Attribute, message));
@@ -90,7 +102,9 @@ pub(super) fn find(name: &str) -> Option<Native> {
 }
 
 fn yaml(machine: &Machine<'_>, value: &Value, flow: bool) -> Result<Value> {
-    all_defined(value, 0)?;
+    if let Some(undefined) = undefined_inside(value) {
+        return Ok(undefined);
+    }
     let text = machine.host().encode_yaml(&value.to_data()?, flow)?;
     let text = text.trim();
     let text = text.strip_suffix("\n...").unwrap_or(text);
@@ -100,34 +114,44 @@ fn yaml(machine: &Machine<'_>, value: &Value, flow: bool) -> Result<Value> {
 
 /// The text of a module, and whatever else as it is.
 fn source_text(value: Value) -> Result<Value> {
-    super::defined(&value)?;
     Ok(match value.as_object() {
         Some(Object::Module(module)) => Value::str(module.text()),
         _ => value,
     })
 }
 
-/// Salt looks for undefined values inside data before it writes it.
-fn all_defined(value: &Value, depth: u32) -> Result<()> {
+/// The undefined values inside data as one, whose message has all of theirs:
+/// Salt's filters for data yield it in place of a text.
+fn undefined_inside(value: &Value) -> Option<Value> {
+    let mut messages = Vec::new();
+    collect(value, 0, &mut messages);
+    (!messages.is_empty()).then(|| Undefined::hint(messages.join("\n"), false))
+}
+
+fn collect(value: &Value, depth: u32, messages: &mut Vec<String>) {
     if depth >= crate::limits::NESTING_MAX {
-        return Ok(());
+        return;
     }
-    super::defined(value)?;
     match value {
-        Value::List(List(cell)) => cell
-            .0
-            .borrow()
-            .iter()
-            .try_for_each(|item| all_defined(item, depth + 1)),
-        Value::Tuple(Tuple(cell)) => cell
-            .0
-            .iter()
-            .try_for_each(|item| all_defined(item, depth + 1)),
-        Value::Dict(Mapping(cell)) => cell
-            .0
-            .borrow()
-            .iter()
-            .try_for_each(|(_, value)| all_defined(value, depth + 1)),
-        _ => Ok(()),
+        Value::List(List(cell)) => {
+            for item in cell.0.borrow().iter() {
+                collect(item, depth + 1, messages);
+            }
+        }
+        Value::Tuple(Tuple(cell)) => {
+            for item in &cell.0 {
+                collect(item, depth + 1, messages);
+            }
+        }
+        Value::Dict(Mapping(cell)) => {
+            for (_, item) in cell.0.borrow().iter() {
+                collect(item, depth + 1, messages);
+            }
+        }
+        other => {
+            if let Some(undefined) = other.as_undefined() {
+                messages.push(undefined.error().message().to_owned());
+            }
+        }
     }
 }

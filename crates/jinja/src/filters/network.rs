@@ -118,7 +118,6 @@ fn is_link_local(address: &IpAddr) -> bool {
 fn filter(args: Args, test: fn(&IpAddr) -> bool) -> Result<Value> {
     let [value, options, _] = args.bind("ipaddr", ["ip_addr", "options", "version"], 1)?;
     let value = value.unwrap_or(Value::None);
-    defined(&value)?;
     let options = options.filter(|options| !options.is_none());
     let options = options
         .as_ref()

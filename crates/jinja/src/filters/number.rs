@@ -115,6 +115,7 @@ fn parse_float(text: &str) -> Option<f64> {
 }
 
 fn python_float(value: &Value) -> Result<f64> {
+    super::defined(value)?;
     if let Some(float) = value.as_float() {
         return Ok(float);
     }

@@ -1172,3 +1172,95 @@ def all_cases():
         yield {"template": text, "context": "C", "options": options}
     for text in generated():
         yield {"template": text}
+
+
+EXPRESSIONS += r"""
+{'a': x1, 'b': [x2]} | json
+{'a': x1, 'b': [x2]} | yaml
+missing | yaml | default('x')
+missing | json
+missing | load_yaml
+missing | load_json | default('y')
+missing | python
+missing | dict_to_sls_yaml_params
+missing | load_text
+[missing] | yaml(false)
+missing | zip([1]) | list
+missing | sequence
+missing | quote
+missing | to_bool
+missing | regex_replace('a', 'b')
+missing | base64_encode
+missing | unique
+missing | traverse('a')
+missing | path_join('a')
+missing | yaml_dquote
+missing | skip
+missing | dictsort
+missing | sort
+missing | map('upper') | list
+missing | selectattr('a') | list
+missing | replace('a', 'b')
+missing | int
+missing | round
+missing | format
+missing | trim
+missing | e
+missing | indent
+missing | tojson
+missing | first
+missing | sum
+missing | unique | list
+missing | string
+missing | max
+missing | batch(2) | list
+missing | groupby('x') | list
+missing | items | list
+missing | pprint
+missing | truncate
+missing | wordcount
+missing | urlencode
+missing | xmlattr
+missing | is_list
+missing | is_iter
+missing | is_ip
+missing | ipv4
+missing | flatten
+missing | yaml_encode
+missing | md5
+missing | uuid
+missing | reverse | list
+missing | center
+missing | capitalize
+missing | title
+missing | lower
+missing | float
+missing | filesizeformat
+missing | length
+missing | random
+missing | to_num
+missing.split(',')
+missing['a']
+missing[0]
+missing()
+missing == missing
+-missing
+missing < 1
+missing in [1]
+1 in [missing]
+{'a': missing}.a
+[1, missing, 3] | length
+[1, missing, 3] | join(',')
+[1, missing, 3] | map('default', 0) | list
+dict(a=missing).a is defined
+'%s' % missing
+'%s' % (missing,)
+'{}'.format(missing)
+missing is lower
+missing is odd
+missing is in [1]
+missing is eq 1
+missing is sameas missing
+missing is divisibleby 2
+missing is match('a')
+""".strip("\n").split("\n")

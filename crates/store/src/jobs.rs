@@ -278,6 +278,9 @@ pub fn load_of_return(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Map {
     load
 }
 
+/// How often the directory above is made, at most.
+const PARENT_TRIES_MAX: usize = 16;
+
 /// Makes a directory, and the one above it if need be; false if it exists.
 fn make_dir(dir: &Path) -> Result<bool, StoreError> {
     let attempt = || match fs::create_dir(dir) {
@@ -285,17 +288,19 @@ fn make_dir(dir: &Path) -> Result<bool, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error),
     };
-    match attempt() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(parent) = dir.parent() {
-                fs::create_dir_all(parent)
-                    .map_err(|source| StoreError::make_dir(parent, source))?;
-            }
-            attempt()
+    let mut made = attempt();
+    for _ in 0..PARENT_TRIES_MAX {
+        match &made {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            _ => break,
         }
-        other => other,
+        // The cleaner may take an empty parent away just before it is used.
+        if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(|source| StoreError::make_dir(parent, source))?;
+        }
+        made = attempt();
     }
-    .map_err(|source| StoreError::make_dir(dir, source))
+    made.map_err(|source| StoreError::make_dir(dir, source))
 }
 
 fn pack(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {

@@ -324,3 +324,30 @@ fn a_cache_that_cannot_be_written_is_one_clear_line() {
         "{error}"
     );
 }
+
+/// The cleaner takes empty directories away while others make theirs in them.
+#[test]
+fn a_job_is_stored_while_the_cleaner_runs() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let dir = tempfile::tempdir().unwrap();
+    let cache = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                cache
+                    .clean(Duration::from_secs(3600), SystemTime::now())
+                    .unwrap();
+            }
+        });
+        let prepared: Vec<_> = (0..500)
+            .map(|n| cache.prepare(&Jid::parse(format!("{n:020}")).unwrap(), false))
+            .collect();
+        // Before anything can fail: the cleaner's end is waited for.
+        done.store(true, Ordering::Relaxed);
+        for one in prepared {
+            one.unwrap();
+        }
+    });
+}

@@ -13,4 +13,4 @@ mod record;
 mod segment;
 mod spool;
 
-pub use spool::{Dropped, Limits, Pending, Spool, SpoolError};
+pub use spool::{Dropped, Limits, Pending, Spool, SpoolError, Unsynced};

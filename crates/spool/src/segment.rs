@@ -77,6 +77,11 @@ impl Segment {
         Ok(bytes)
     }
 
+    /// Another handle of the file, to wait for the disk beside appends.
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Waits until the disk has everything.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()

@@ -2,7 +2,7 @@
 //! there is too much of it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,26 @@ pub enum SpoolError {
         /// The limit.
         max: u64,
     },
+}
+
+/// What the disk may not have yet.
+#[derive(Debug)]
+pub struct Unsynced {
+    dir: PathBuf,
+    file: File,
+}
+
+impl Unsynced {
+    /// Waits until the disk has it.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn sync(self) -> Result<(), SpoolError> {
+        self.file.sync_data().map_err(|source| SpoolError::Write {
+            path: self.dir,
+            source,
+        })
+    }
 }
 
 /// Where a pending message stands.
@@ -233,6 +253,21 @@ impl Spool {
         }
         let synced = self.segments.back().map_or(Ok(()), Segment::sync);
         synced.map_err(|source| self.write_error(source))
+    }
+
+    /// As [`Self::sync`] for a spool behind a lock: what has to be waited for,
+    /// without the spool; `None` if there is nothing to wait for.
+    ///
+    /// # Errors
+    /// When the system has no more file descriptors.
+    pub fn to_sync(&mut self) -> Result<Option<Unsynced>, SpoolError> {
+        if !std::mem::take(&mut self.dirty) || self.pending.is_empty() {
+            return Ok(None);
+        }
+        let file = self.segments.back().map(Segment::handle).transpose();
+        let file = file.map_err(|source| self.write_error(source))?;
+        let dir = self.dir.clone();
+        Ok(file.map(|file| Unsynced { dir, file }))
     }
 
     /// Drops what is older than the limit.

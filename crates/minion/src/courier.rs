@@ -14,7 +14,7 @@ use halite_crypto::random_bytes;
 use halite_proto::publish::PublishLoad;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value, msgpack};
-use halite_spool::{Limits, Pending, Spool, SpoolError};
+use halite_spool::{Limits, Pending, Spool, SpoolError, Unsynced};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
@@ -22,7 +22,9 @@ use tracing::{debug, error, warn};
 use crate::channel::Patience;
 use crate::core::backoff::Chance;
 use crate::core::sign_in::chain;
-use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS, SPOOL_SYNC_INTERVAL};
+use crate::limits::{
+    DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS, NOT_STORED_PATIENCE, SPOOL_SYNC_INTERVAL,
+};
 use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
@@ -61,6 +63,17 @@ impl Lane {
         let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
         doubted.is_some_and(|since| since.elapsed() < DOUBT_LASTS)
     }
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delivery {
+    /// The master has the return, or does not want it and never will.
+    Done,
+    /// The master could not store it: a full disk, say.
+    NotStored,
+    /// Nobody answered.
+    NoAnswer,
 }
 
 /// Carries the returns of a minion.
@@ -188,7 +201,7 @@ impl Courier {
     pub async fn carry(&self, parcel: Parcel) {
         let own = self.named(&parcel.master);
         if let Some(own) = own.filter(|own| self.is_promising(*own))
-            && self.hand_over(own, &parcel.load).await
+            && self.hand_over(own, &parcel.load).await == Delivery::Done
         {
             return self.arrived(parcel.sequence);
         }
@@ -244,7 +257,12 @@ impl Courier {
             self.appended.notified().await;
             sleep(SPOOL_SYNC_INTERVAL).await;
             let this = Arc::clone(self);
-            let synced = tokio::task::spawn_blocking(move || this.spool().sync()).await;
+            // The wait for the disk is not under the lock: jobs end meanwhile.
+            let synced = tokio::task::spawn_blocking(move || {
+                let unsynced = this.spool().to_sync()?;
+                unsynced.map_or(Ok(()), Unsynced::sync)
+            })
+            .await;
             if let Ok(Err(error)) = synced {
                 warn!("{}", chain(&error));
             }
@@ -310,12 +328,15 @@ impl Courier {
             );
             return true;
         };
-        if let Some(master) = self.named(&own).filter(|own| self.is_promising(*own))
-            && self.hand_over(master, &load).await
-        {
-            return true;
-        }
         let age = now.duration_since(letter.appended).unwrap_or_default();
+        let mut is_stored_by_none = false;
+        if let Some(master) = self.named(&own).filter(|own| self.is_promising(*own)) {
+            match self.hand_over(master, &load).await {
+                Delivery::Done => return true,
+                Delivery::NotStored => is_stored_by_none = true,
+                Delivery::NoAnswer => {}
+            }
+        }
         // A master that is not configured any more is not waited for.
         if age < self.own_master_only && self.named(&own).is_some() {
             return false;
@@ -324,14 +345,19 @@ impl Courier {
             if Some(master) == self.named(&own) || self.is_doubted(master) {
                 continue;
             }
-            if self.hand_over(master, &load).await {
-                warn!(
-                    asked = own,
-                    master = self.name(master),
-                    "return given to another master"
-                );
-                return true;
+            match self.hand_over(master, &load).await {
+                Delivery::Done => {
+                    let master = self.name(master);
+                    warn!(asked = own, master, "return given to another master");
+                    return true;
+                }
+                Delivery::NotStored => is_stored_by_none = true,
+                Delivery::NoAnswer => {}
             }
+        }
+        if is_stored_by_none && age > NOT_STORED_PATIENCE {
+            error!(asked = own, "no master can store a return, dropped");
+            return true;
         }
         false
     }
@@ -349,7 +375,7 @@ impl Courier {
             let spread = chance.up_to(self.retry_max.saturating_sub(self.own_master_only));
             sleep(self.own_master_only + spread).await;
             for master in self.minion.turn() {
-                if self.hand_over(master, &parcel.load).await {
+                if self.hand_over(master, &parcel.load).await == Delivery::Done {
                     return;
                 }
             }
@@ -362,13 +388,13 @@ impl Courier {
 
     /// Whether the master has taken a return. What it answers to one it does
     /// not want says that asking again would not change its mind.
-    async fn hand_over(&self, master: usize, load: &Map) -> bool {
+    async fn hand_over(&self, master: usize, load: &Map) -> Delivery {
         let (Some(lane), Some(master)) = (self.lanes.get(master), self.minion.masters.get(master))
         else {
-            return false;
+            return Delivery::NoAnswer;
         };
         let Ok(_place) = lane.places.acquire().await else {
-            return false;
+            return Delivery::NoAnswer;
         };
         let patience = Patience {
             timeout: DELIVERY_TIMEOUT,
@@ -377,15 +403,15 @@ impl Courier {
         match master.channel.request(load.clone(), patience).await {
             Ok(Value::Bool(false)) => {
                 warn!(master = master.name, "the master refused a return");
-                true
+                Delivery::Done
             }
             Ok(Value::Str(text)) if text.is_empty() => {
                 warn!(master = master.name, "the master failed to store a return");
-                true
+                Delivery::NotStored
             }
             Ok(_) => {
                 lane.doubt(None);
-                true
+                Delivery::Done
             }
             Err(error) => {
                 lane.doubt(Some(Instant::now()));
@@ -394,7 +420,7 @@ impl Courier {
                     "return not delivered: {}",
                     chain(&error)
                 );
-                false
+                Delivery::NoAnswer
             }
         }
     }

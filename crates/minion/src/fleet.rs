@@ -4,20 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halite_crypto::random_bytes;
-use halite_proto::request::MinionRequest;
 use halite_transport::Endpoint;
 use halite_transport::zeromq::Requester;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
-use tracing::{Instrument, debug, error_span, warn};
+use tracing::{Instrument, error_span};
 
 use crate::channel::Channel;
 use crate::core::link::Phase;
-use crate::core::publication::Verified;
-use crate::core::sign_in::{Identity, chain};
-use crate::limits::{LINK_INPUTS_MAX, REPLAY_AGAIN};
+use crate::core::sign_in::Identity;
+use crate::limits::{LINK_INPUTS_MAX, REPLAY_INTERVAL};
 use crate::link_task::{self, LinkInput, LinkOutput, LinkSettings, LinkTask};
+use crate::replay::Replay;
 use crate::state::{Master, Minion};
 use crate::trust_store::TrustStore;
 
@@ -131,41 +129,26 @@ impl Fleet {
     }
 
     /// Asks a master that has just become ready for the jobs that this minion
-    /// may have missed; they come as [`LinkOutput::Missed`]. Salt's masters
-    /// have no such memory and are not asked.
+    /// may have missed, and again and again while it stays ready; they come as
+    /// [`LinkOutput::Missed`].
     pub fn replay(&self, link: usize, minion: &Arc<Minion>) {
-        let answers = self.answers.clone();
-        let minion = Arc::clone(minion);
-        tokio::spawn(async move {
-            let Some(master) = minion.masters.get(link) else {
-                return;
-            };
-            if !master.channel.capabilities().replay {
-                return;
-            }
-            // Once more a little later: what was published between the
-            // first question and the moment the master knew of the
-            // subscription went to nobody.
-            for pause in [Duration::ZERO, REPLAY_AGAIN] {
-                sleep(pause).await;
-                if !master.is_ready() {
-                    return;
-                }
-                let ask = MinionRequest::Replay.to_map(&minion.id);
-                match master.channel.request(ask, minion.patience).await {
-                    Ok(answer) => {
-                        let jobs = Verified::replayed(answer);
-                        debug!(
-                            master = master.name,
-                            jobs = jobs.len(),
-                            "asked for missed jobs"
-                        );
-                        let _ = answers.send((link, LinkOutput::Missed(jobs))).await;
-                    }
-                    Err(error) => warn!(master = master.name, "missed jobs: {}", chain(&error)),
-                }
-            }
-        });
+        let (Some(inputs), Some(settings)) = (self.inputs.get(link), self.settings.get(link))
+        else {
+            return;
+        };
+        let replay = Replay {
+            link,
+            minion: Arc::clone(minion),
+            answers: self.answers.clone(),
+            inputs: inputs.clone(),
+            interval: settings
+                .timing
+                .alive_interval
+                .unwrap_or(REPLAY_INTERVAL)
+                .min(REPLAY_INTERVAL),
+            timeout: settings.auth_timeout,
+        };
+        tokio::spawn(replay.run());
     }
 
     /// What the next link has to say, and which one it is.

@@ -19,6 +19,7 @@ pub mod link_task;
 pub mod local_context;
 pub mod pillar;
 pub mod proc_files;
+pub(crate) mod replay;
 pub mod start;
 pub mod state;
 pub mod trust_store;

@@ -42,6 +42,15 @@ pub const CLAIMS_PER_FILE_MAX: usize = 4096;
 /// subscription takes effect a moment after the connection stands.
 pub const REPLAY_AGAIN: Duration = Duration::from_secs(2);
 
+/// How often a master that is ready is asked for missed jobs, unless
+/// `master_alive_interval` asks for more: a subscription may be dead without
+/// either end having heard of it. Well within the default replay window.
+pub const REPLAY_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How long a job that the master holds for open may be on its way through
+/// the subscription.
+pub const PUBLICATION_UNDER_WAY: Duration = Duration::from_secs(2);
+
 /// How long `salt-call` waits for masters that are just signing it in when it
 /// has something to tell to each of them.
 pub const OTHERS_SIGN_IN_WAIT: Duration = Duration::from_millis(500);
@@ -57,6 +66,9 @@ pub const DELIVERIES_MAX: usize = 32;
 
 /// How long a master may take to acknowledge a return before another try.
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long masters are asked again to take a return that they fail to store.
+pub const NOT_STORED_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// How long a master that did not acknowledge in time is not tried again while
 /// others are there.

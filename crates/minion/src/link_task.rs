@@ -36,6 +36,8 @@ pub enum LinkInput {
     SignedIn(Result<(Box<Credentials>, Requester), Failed>),
     /// The master has answered a ping, or has not in time.
     Pinged(bool),
+    /// The subscription brings nothing, whatever its connection says.
+    Deaf,
     /// Bring the link up.
     Up,
     /// Take the link down.
@@ -222,6 +224,7 @@ impl LinkTask {
                 self.link.handle(now, Input::SignInFailed(failed.failure));
             }
             LinkInput::Pinged(answered) => self.link.handle(now, Input::Pinged(answered)),
+            LinkInput::Deaf => self.link.handle(now, Input::Disconnected),
             LinkInput::Up => {
                 self.wanted = true;
                 self.link.handle(now, Input::Start);

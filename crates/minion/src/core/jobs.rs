@@ -43,6 +43,11 @@ impl<J> Jobs<J> {
         true
     }
 
+    /// Whether a job has been claimed, as far as is remembered.
+    pub fn knows(&self, jid: &Jid) -> bool {
+        self.running.contains_key(jid) || self.seen.contains(jid)
+    }
+
     /// Notes that a claimed job runs now.
     pub fn start(&mut self, jid: Jid, job: J) {
         self.running.insert(jid, job);
@@ -77,6 +82,7 @@ mod tests {
         let mut jobs: Jobs<()> = Jobs::new(100);
         assert!(jobs.claim(&jid(1)));
         assert!(!jobs.claim(&jid(1)));
+        assert!(jobs.knows(&jid(1)) && !jobs.knows(&jid(2)));
         assert!(jobs.claim(&jid(2)));
     }
 

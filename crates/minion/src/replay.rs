@@ -1,0 +1,133 @@
+//! Asks a Halite master, while its link is ready, which jobs it holds for open:
+//! the ones that were published while this minion was away, and the ones that
+//! a dead subscription has swallowed.
+//!
+//! Salt's masters have no such memory and are not asked. Invariant: one of
+//! these runs per link that is ready, and it ends with the link's readiness.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_proto::Jid;
+use halite_proto::request::MinionRequest;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
+
+use crate::channel::Patience;
+use crate::core::link::Phase;
+use crate::core::publication::Verified;
+use crate::core::sign_in::chain;
+use crate::limits::{PUBLICATION_UNDER_WAY, REPLAY_AGAIN};
+use crate::link_task::{LinkInput, LinkOutput};
+use crate::state::{Master, Minion};
+
+/// The questions to one master.
+pub(crate) struct Replay {
+    /// Which link.
+    pub(crate) link: usize,
+    /// Whose.
+    pub(crate) minion: Arc<Minion>,
+    /// Where missed jobs go.
+    pub(crate) answers: mpsc::Sender<(usize, LinkOutput)>,
+    /// The link's task.
+    pub(crate) inputs: mpsc::Sender<LinkInput>,
+    /// How often to ask.
+    pub(crate) interval: Duration,
+    /// How long a master may take to answer.
+    pub(crate) timeout: Duration,
+}
+
+impl Replay {
+    /// Asks until the link is not ready any more.
+    pub(crate) async fn run(self) {
+        let Some(master) = self.minion.masters.get(self.link) else {
+            return;
+        };
+        if !master.channel.capabilities().replay {
+            return;
+        }
+        let mut phase = master.phase.clone();
+        // The phase is told after what happened.
+        let _ = timeout(self.timeout, phase.wait_for(|phase| *phase == Phase::Ready)).await;
+        tokio::select! {
+            () = self.ask_again_and_again(master) => {}
+            _ = phase.wait_for(|phase| *phase != Phase::Ready) => {}
+        }
+    }
+
+    async fn ask_again_and_again(&self, master: &Master) {
+        // Once more a little later: what was published between the first
+        // question and the moment the master knew of the subscription went to
+        // nobody.
+        for pause in [Duration::ZERO, REPLAY_AGAIN] {
+            sleep(pause).await;
+            let jobs = self.ask(master).await;
+            self.hand_on(jobs).await;
+        }
+        let mut not_ours = HashSet::new();
+        loop {
+            sleep(self.interval).await;
+            let mut jobs = self.ask(master).await;
+            jobs.retain(|job| self.is_new(job) && !not_ours.contains(&job.load().jid));
+            if jobs.is_empty() {
+                continue;
+            }
+            sleep(PUBLICATION_UNDER_WAY).await;
+            jobs.retain(|job| self.is_new(job));
+            let jids: Vec<Jid> = jobs.iter().map(|job| job.load().jid.clone()).collect();
+            self.hand_on(jobs).await;
+            sleep(PUBLICATION_UNDER_WAY).await;
+            if jids.iter().any(|jid| self.minion.jobs().knows(jid)) {
+                warn!(
+                    master = master.name,
+                    "jobs do not come through the subscription, connecting anew"
+                );
+                let _ = self.inputs.send(LinkInput::Deaf).await;
+                return;
+            }
+            // The master believes that they are meant for this minion; the
+            // minion has judged otherwise.
+            not_ours.extend(jids);
+        }
+    }
+
+    fn is_new(&self, job: &Verified) -> bool {
+        !self.minion.jobs().knows(&job.load().jid)
+    }
+
+    async fn ask(&self, master: &Master) -> Vec<Verified> {
+        let ask = MinionRequest::Replay.to_map(&self.minion.id);
+        // The second try goes over a new connection.
+        let patience = Patience {
+            timeout: self.timeout,
+            tries: 2,
+        };
+        match master.channel.request(ask, patience).await {
+            Ok(answer) => {
+                let jobs = Verified::replayed(answer);
+                debug!(
+                    master = master.name,
+                    jobs = jobs.len(),
+                    "asked for missed jobs"
+                );
+                jobs
+            }
+            Err(error) => {
+                warn!(master = master.name, "missed jobs: {}", chain(&error));
+                let _ = self.inputs.send(LinkInput::Pinged(false)).await;
+                Vec::new()
+            }
+        }
+    }
+
+    async fn hand_on(&self, jobs: Vec<Verified>) {
+        if !jobs.is_empty() {
+            let _ = self
+                .answers
+                .send((self.link, LinkOutput::Missed(jobs)))
+                .await;
+        }
+    }
+}

@@ -1,9 +1,10 @@
 //! `master_type: failover`: one master at a time.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
-use halite_integration_tests::{MinionPlan, SHORT, Signal, until};
+use anyhow::{Result, bail, ensure};
+use halite_integration_tests::{Master, MinionPlan, SHORT, Signal, until};
 
 use crate::support::{
     Several, Tokens, ping_time, plain, plain_master, publish, starts, stored, wait_ping,
@@ -23,7 +24,13 @@ fn failover(plan: MinionPlan<'_>) -> MinionPlan<'_> {
 fn start(change: impl for<'a> Fn(MinionPlan<'a>) -> MinionPlan<'a>) -> Result<Several> {
     let mut several = Several::without_minions(2, plain_master)?;
     several.add_minions(1, |plan| change(failover(plan)))?;
-    several.masters[0].wait_minion("web1")?;
+    let [first, second] = several.masters.as_slice() else {
+        bail!("not two masters");
+    };
+    first.wait_minion("web1")?;
+    // As an administrator does who adds a master: it knows the keys.
+    let key = |master: &Master| master.dir().join("pki/minions/web1");
+    fs::copy(key(first), key(second))?;
     Ok(several)
 }
 

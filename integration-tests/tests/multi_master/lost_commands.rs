@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{SHORT, Signal, until};
+use halite_integration_tests::{Kind, SHORT, Signal, until};
 
-use crate::support::{Several, Tokens, publish, stored, told, wait_stored};
+use crate::proxy::Proxy;
+use crate::support::{
+    Several, Tokens, check_told_once, plain_master, publish, stored, wait_log, wait_ping,
+    wait_stored,
+};
 
 /// Each of these ran once and no other did.
 fn check_once(tokens: &Tokens, sent: &[String]) -> Result<()> {
@@ -74,7 +78,7 @@ fn commands_to_a_minion_that_is_away_run_once_when_it_is_back() -> Result<()> {
     for (jid, token) in &jids {
         let master = if *token == "b" { &*second } else { &*first };
         assert_eq!(wait_stored(master, jid, "web1")?, *token);
-        assert_eq!(told(master, jid, "web1")?, 1);
+        check_told_once(master, jid, "web1")?;
     }
     // Once more: nothing is open any more.
     minion.kill9()?;
@@ -83,6 +87,36 @@ fn commands_to_a_minion_that_is_away_run_once_when_it_is_back() -> Result<()> {
     wait_stored(first, &mark, "web1")?;
     let all = ["a", "b", "c", "d"].map(str::to_owned);
     check_once(&tokens, &all)
+}
+
+/// #39439: a firewall has forgotten idle connections; both ends believe that
+/// they stand. Salt's minion is deaf until TCP gives up.
+#[test]
+fn a_command_reaches_a_minion_whose_connection_is_dead() -> Result<()> {
+    let mut several = Several::without_minions(1, plain_master)?;
+    let tokens = several.tokens();
+    let master = &several.masters[0];
+    let cable = Proxy::before(master)?;
+    let minion = several
+        .fleet
+        .minion("web1", Kind::Ours)
+        .set("master", cable.request().to_string())
+        .set("master_alive_interval", 1)
+        .set("auth_timeout", 1)
+        .start()?;
+    master.wait_minion("web1")?;
+    wait_ping(master, "web1")?;
+    cable.forget();
+    // The first may still count as published during the sign-in.
+    for token in ["deaf", "still"] {
+        let jid = publish(master, "web1", &tokens.command(token))?;
+        assert_eq!(wait_stored(master, &jid, "web1")?, token);
+    }
+    // It hears again.
+    wait_log(minion.dir(), &["connecting anew"])?;
+    wait_ping(master, "web1")?;
+    several.minions.push(minion);
+    check_once(&tokens, &["deaf", "still"].map(str::to_owned))
 }
 
 /// What is older than the window is not run late.

@@ -30,6 +30,8 @@ struct Shared {
 
 struct State {
     cable: Cable,
+    /// Connections of earlier eras stand, and lead nowhere.
+    era: usize,
     streams: Vec<TcpStream>,
 }
 
@@ -38,10 +40,11 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while nothing passes.
-    fn passes(&self) -> bool {
+    /// Waits while nothing passes on a connection of `era`.
+    fn passes(&self, era: usize) -> bool {
         let mut state = self.lock();
-        while state.cable == Cable::Nowhere {
+        let stands = |state: &State| !matches!(state.cable, Cable::Cut | Cable::Gone);
+        while state.cable == Cable::Nowhere || (state.era > era && stands(&state)) {
             state = self
                 .changed
                 .wait(state)
@@ -64,6 +67,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 cable: Cable::Whole,
+                era: 0,
                 streams: Vec::new(),
             }),
             changed: Condvar::new(),
@@ -84,6 +88,12 @@ impl Proxy {
     /// Where minions find the master's request port.
     pub(crate) fn request(&self) -> SocketAddr {
         self.address.request()
+    }
+
+    /// Forgets the connections that there are, as a firewall does with those
+    /// that were idle: no end hears of it. New ones pass.
+    pub(crate) fn forget(&self) {
+        self.shared.lock().era += 1;
     }
 
     /// Changes what the cable does.
@@ -122,7 +132,8 @@ fn accept(listener: &TcpListener, there: SocketAddr, shared: &Arc<Shared>) {
 
 /// Carries one connection in both directions.
 fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()> {
-    if !shared.passes() {
+    let era = shared.lock().era;
+    if !shared.passes(era) {
         return Ok(());
     }
     let master = TcpStream::connect(there)?;
@@ -139,16 +150,16 @@ fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()
     }
     let (from, to) = (master.try_clone()?, minion.try_clone()?);
     let back = Arc::clone(shared);
-    std::thread::spawn(move || carry(from, to, &back));
-    carry(minion, master, shared);
+    std::thread::spawn(move || carry(from, to, &back, era));
+    carry(minion, master, shared, era);
     Ok(())
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared, era: usize) {
     let mut chunk = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut chunk) {
         let bytes = chunk.get(..count).unwrap_or_default();
-        if !shared.passes() || to.write_all(bytes).is_err() {
+        if !shared.passes(era) || to.write_all(bytes).is_err() {
             break;
         }
     }

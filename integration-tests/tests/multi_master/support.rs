@@ -181,6 +181,18 @@ pub(crate) fn told(master: &Master, jid: &str, minion: &str) -> Result<usize> {
     Ok(events.iter().filter(|event| event.tag == tag).count())
 }
 
+/// A master tells of a return once.
+pub(crate) fn check_told_once(master: &Master, jid: &str, minion: &str) -> Result<()> {
+    let tag = format!("salt/job/{jid}/ret/{minion}");
+    // The file is there before the event is.
+    master
+        .events()?
+        .wait(&tag, SHORT, |event| event.tag == tag)?;
+    let told = told(master, jid, minion)?;
+    ensure!(told == 1, "told {told} times of {jid}");
+    Ok(())
+}
+
 /// How often a minion has said since the master's start that it is ready.
 pub(crate) fn starts(master: &Master, minion: &str) -> Result<usize> {
     let tag = format!("salt/minion/{minion}/start");

@@ -242,7 +242,7 @@ fn assemble(
                 event_bytes_max: settings.event_bytes_max,
             },
         ),
-        jobs,
+        jobs: Arc::new(jobs),
         missed,
         data: DataCache::new(&settings.cachedir),
         inbox: Inbox::new(settings.inbox.clone()),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use halite_key::dropfile::take_rotation_request;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::error::chain;
@@ -71,7 +72,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
             _ = drop_file.tick() => on_disk(&master, look_for_drop_file).await,
             _ = alive.tick() => health.alive(),
             () = sleep_until(cleaning) => {
-                on_disk(&master, clean).await;
+                clean(&master).await;
                 cleaning = Instant::now() + loop_interval;
             }
         }
@@ -81,7 +82,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
 /// Runs something that waits for the disk on a thread of its own.
 async fn on_disk(master: &Arc<Master>, job: fn(&Master)) {
     let master = Arc::clone(master);
-    if let Err(error) = tokio::task::spawn_blocking(move || job(&master)).await {
+    if let Err(error) = spawn_blocking(move || job(&master)).await {
         tracing::error!("maintenance failed: {error}");
     }
 }
@@ -98,13 +99,22 @@ fn look_for_drop_file(master: &Master) {
     }
 }
 
-fn clean(master: &Master) {
+/// Removes old jobs. That may take long, and the master's end does not wait
+/// for it: it holds nothing but the job cache.
+async fn clean(master: &Master) {
+    let jobs = Arc::clone(&master.jobs);
     let keep = master.settings.keep_jobs;
-    match master.jobs.clean(keep, SystemTime::now()) {
-        Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),
-        Err(error) => tracing::error!("could not clean the job cache: {}", chain(&error)),
-    }
-    if keep > Duration::ZERO {
-        forget_publishers(&master.settings.publish_auth_dir(), keep);
+    let publishers = master.settings.publish_auth_dir();
+    let cleaning = spawn_blocking(move || {
+        match jobs.clean(keep, SystemTime::now()) {
+            Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),
+            Err(error) => tracing::error!("could not clean the job cache: {}", chain(&error)),
+        }
+        if keep > Duration::ZERO {
+            forget_publishers(&publishers, keep);
+        }
+    });
+    if let Err(error) = cleaning.await {
+        tracing::error!("cleaning failed: {error}");
     }
 }

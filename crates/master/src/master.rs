@@ -1,6 +1,6 @@
 //! Everything the master is made of, for the threads that handle requests.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
 use halite_fileserver::{Inbox, Roots};
@@ -47,7 +47,7 @@ pub(crate) struct Master {
     /// The event bus.
     pub(crate) bus: Bus,
     /// The job cache.
-    pub(crate) jobs: JobCache,
+    pub(crate) jobs: Arc<JobCache>,
     /// The jobs that minions can ask for after a reconnect.
     pub(crate) missed: MissedJobs,
     /// Grains, pillar and mine of minions.

@@ -63,8 +63,11 @@ impl Bound {
         .map_err(listen(
             "minions that wait for publications (option publish_port)",
         ))?;
-        let puller = Puller::bind(&[local.publications_in], PullerOptions::default())
-            .map_err(listen("publications of local programs"))?;
+        let puller = Puller::bind(
+            std::slice::from_ref(&local.publications_in),
+            PullerOptions::default(),
+        )
+        .map_err(listen("publications of local programs"))?;
         let bus = EventBus::bind(
             &local.events_out,
             &local.events_in,
@@ -74,7 +77,7 @@ impl Bound {
             },
         )
         .map_err(listen("local programs on the event bus"))?;
-        let marks = Marks::make(&settings.sock_dir);
+        let marks = Marks::make(&settings.sock_dir, local.paths());
         Ok(Self {
             router,
             port,
@@ -109,6 +112,14 @@ impl Local {
             },
         }
     }
+
+    /// The socket files among them.
+    fn paths(&self) -> Vec<PathBuf> {
+        [&self.events_out, &self.events_in, &self.publications_in]
+            .into_iter()
+            .filter_map(|endpoint| endpoint.path().map(Path::to_owned))
+            .collect()
+    }
 }
 
 fn listen(what: &'static str) -> impl FnOnce(BindError) -> StartError {
@@ -133,16 +144,18 @@ fn tcp_text(interface: &str, port: u16) -> String {
     }
 }
 
-/// Files that say that a master is up; they go when it does.
+/// Files that say that a master is up, and the sockets' own; they go when it
+/// does. The sockets remove theirs when they are closed, but a request that
+/// hangs on a dead disk may keep one open to the end.
 pub(crate) struct Marks(Vec<PathBuf>);
 
 impl Marks {
-    fn make(sock_dir: &Path) -> Self {
-        let path = sock_dir.join(UP_MARK);
-        if let Err(error) = fs::write(&path, b"") {
-            tracing::warn!("could not make {}: {error}", path.display());
+    fn make(sock_dir: &Path, sockets: Vec<PathBuf>) -> Self {
+        let up = sock_dir.join(UP_MARK);
+        if let Err(error) = fs::write(&up, b"") {
+            tracing::warn!("could not make {}: {error}", up.display());
         }
-        Self(vec![path])
+        Self(sockets.into_iter().chain([up]).collect())
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fs;
 use std::future::Future;
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -231,7 +232,7 @@ fn assemble(
         &jobs,
     )
     .map_err(StartError::Replay)?;
-    Ok(Master {
+    let master = Master {
         accepted: AcceptedKeys::new(keys.clone()),
         autosign: Autosign::new(&settings.pki_dir, settings.autosign.clone()),
         sessions: Sessions::new(settings.sessions_dir(), settings.publish_session_s),
@@ -249,6 +250,8 @@ fn assemble(
         counters: Counters::default(),
         jids: Mutex::default(),
         filing: Mutex::default(),
+        undecided: AtomicUsize::default(),
+        complaints: Mutex::default(),
         settings,
         opts,
         keys,
@@ -256,5 +259,7 @@ fn assemble(
         publisher,
         files,
         local_keys,
-    })
+    };
+    master.count_undecided();
+    Ok(master)
 }

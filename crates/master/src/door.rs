@@ -150,7 +150,9 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
             handlers::handle(master, &caller, request)
         }
         Err(error) => {
-            tracing::warn!(minion = %caller.id, "a request cannot be handled: {}", chain(&error));
+            if master.may_remark(caller.id.as_str(), "unhandled") {
+                tracing::warn!(minion = %caller.id, "a request cannot be handled: {}", chain(&error));
+            }
             master.complain(Cause::Failed, Some(&caller.id));
             Handled::failed()
         }
@@ -167,10 +169,12 @@ fn answer_clear(master: &Master, load: Map, version: u32) -> Vec<u8> {
     let command = match ClearCommand::from_map(load) {
         Ok(command) => command,
         Err(error) => {
-            tracing::warn!(
-                "a request in the clear cannot be handled: {}",
-                chain(&error)
-            );
+            if master.may_remark("", "unhandled") {
+                tracing::warn!(
+                    "a request in the clear cannot be handled: {}",
+                    chain(&error)
+                );
+            }
             master.complain(Cause::Failed, None);
             return encode(&Refusal::HandlerFailed.to_value());
         }

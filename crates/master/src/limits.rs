@@ -6,6 +6,10 @@ use std::time::Duration;
 /// for this long.
 pub const KEY_LISTING_SETTLED: Duration = Duration::from_secs(2);
 
+/// Keys that are pending or rejected. Beyond it, a new minion is told to wait
+/// and its key is not kept: anybody can send keys, and each takes a file.
+pub const UNDECIDED_KEYS_MAX: usize = 50_000;
+
 /// Requests that may wait in one lane. Further ones get no answer: their
 /// senders try again.
 pub const REQUESTS_WAITING_MAX: usize = 20_000;

@@ -73,6 +73,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
             _ = alive.tick() => health.alive(),
             () = sleep_until(cleaning) => {
                 clean(&master).await;
+                on_disk(&master, Master::count_undecided).await;
                 cleaning = Instant::now() + loop_interval;
             }
         }

@@ -1,10 +1,11 @@
 //! Everything the master is made of, for the threads that handle requests.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
 use halite_fileserver::{Inbox, Roots};
-use halite_key::{Autosign, KeyStore, MasterKeys};
+use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::{Bank, DataCache, JobCache, StoreError};
@@ -15,11 +16,13 @@ use crate::clock::{now_micros, now_s};
 use crate::connected::connected_ids;
 use crate::core::acl::Users;
 use crate::core::auth::Room;
+use crate::core::complaints::{Complaints, Telling};
 use crate::core::counters::Counters;
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, Minions, resolve};
 use crate::error::chain;
 use crate::handlers::publish;
+use crate::limits::UNDECIDED_KEYS_MAX;
 use crate::local_keys::LocalKeys;
 use crate::missed::MissedJobs;
 use crate::publisher::Publisher;
@@ -64,6 +67,10 @@ pub(crate) struct Master {
     pub(crate) jids: Mutex<JidClock>,
     /// Held while a sign-in looks at keys and files one.
     pub(crate) filing: Mutex<()>,
+    /// Keys that nobody has decided about, as of the last housekeeping.
+    pub(crate) undecided: AtomicUsize,
+    /// What was remarked about single peers.
+    pub(crate) complaints: Mutex<Complaints>,
 }
 
 impl Master {
@@ -196,6 +203,38 @@ impl Master {
         if let Err(error) = self.data.retain(|known| known != id) {
             tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
         }
+    }
+
+    /// Whether a remark about a peer is to be logged. Everything that anybody
+    /// can cause goes through here or `complain`.
+    pub(crate) fn may_remark(&self, peer: &str, what: &'static str) -> bool {
+        let mut complaints = self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match complaints.remark(peer, what, now_s()) {
+            Telling::NotNow => false,
+            Telling::Now { suppressed } => {
+                if suppressed > 0 {
+                    tracing::warn!("{suppressed} remarks about peers were left out");
+                }
+                true
+            }
+        }
+    }
+
+    /// Counts the keys that nobody has decided about.
+    pub(crate) fn count_undecided(&self) {
+        let count = [KeyState::Pending, KeyState::Rejected]
+            .into_iter()
+            .map(|state| self.keys.list(state).map_or(0, |ids| ids.len()))
+            .sum();
+        self.undecided.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether one more key may be filed without anybody's decision.
+    pub(crate) fn has_room_to_file(&self) -> bool {
+        self.undecided.fetch_add(1, Ordering::Relaxed) < UNDECIDED_KEYS_MAX
     }
 
     /// Counts a refused request and logs it, but not every one of a flood.

@@ -2,6 +2,7 @@
 
 pub mod acl;
 pub mod auth;
+pub mod complaints;
 pub mod counters;
 pub mod gate;
 pub mod jobs;

@@ -29,7 +29,9 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
     }
     let resolved = resolved(master, jobs::asked(request));
     let Some(rights) = authenticate(master, request) else {
-        tracing::warn!(user, "refused to publish: the caller is not authenticated");
+        if master.may_remark(user.unwrap_or_default(), "publish") {
+            tracing::warn!(user, "refused to publish: the caller is not authenticated");
+        }
         return refuse(master, request, ErrorReply::authentication());
     };
     let restricted = match allowed(master, request, &rights, &resolved) {

@@ -50,7 +50,9 @@ pub(crate) fn sign_in(master: &Master, request: &AuthRequest, version: u32) -> A
 
 /// Answers a sign-in under a name that no minion can have.
 pub(crate) fn refuse_bad_id(master: &Master, bad: AuthBadId, version: u32) -> AuthAnswer {
-    tracing::info!("refused a sign-in: {}", bad.why);
+    if master.may_remark("", "bad id") {
+        tracing::info!("refused a sign-in: {}", bad.why);
+    }
     let Ok(algorithm) = SigAlgo::parse(&bad.sig_algo) else {
         return AuthAnswer::BadSigAlgo;
     };
@@ -151,6 +153,13 @@ impl<'a> SignIn<'a> {
     }
 
     fn file(&self, filing: Filing) -> Result<(), SignInError> {
+        let is_decided = matches!(filing, Filing::Accepted | Filing::Denied);
+        if !is_decided && !self.master.has_room_to_file() {
+            if self.master.may_remark("", "undecided") {
+                tracing::error!("too many keys wait for a decision, new ones are not kept");
+            }
+            return Ok(());
+        }
         let state = match filing {
             Filing::Accepted => KeyState::Accepted,
             Filing::Pending => KeyState::Pending,
@@ -254,24 +263,40 @@ impl<'a> SignIn<'a> {
     fn log(&self, verdict: Verdict, filing: Option<Filing>) {
         let id = &self.request.id;
         match (verdict, filing) {
-            (Verdict::Granted, None) => tracing::info!(minion = %id, "signed in"),
+            (Verdict::Granted, None) => return tracing::info!(minion = %id, "signed in"),
             (Verdict::Granted, Some(_)) => {
-                tracing::info!(minion = %id, "signed in, its key was accepted automatically");
+                return tracing::info!(minion = %id, "signed in, its key was accepted automatically");
             }
-            (Verdict::Pending, Some(_)) => {
+            (Verdict::Pending, None) => {
+                return tracing::debug!(minion = %id, "its key still waits");
+            }
+            _ => {}
+        }
+        // All the rest is for anybody to cause.
+        let what = match verdict {
+            Verdict::Granted | Verdict::Pending => "pending",
+            Verdict::Refused if filing == Some(Filing::Denied) => "denied",
+            Verdict::Refused => "refused",
+            Verdict::Full => "full",
+            Verdict::BadEncAlgo | Verdict::BadSigAlgo => "algorithm",
+        };
+        if !self.master.may_remark(id.as_str(), what) {
+            return;
+        }
+        match what {
+            "pending" => {
                 tracing::info!(minion = %id, "a new key waits to be accepted (salt-key -a {id})");
             }
-            (Verdict::Pending, None) => tracing::debug!(minion = %id, "its key still waits"),
-            (Verdict::Refused, Some(Filing::Denied)) => tracing::error!(
+            "denied" => tracing::error!(
                 minion = %id,
                 "denied: it signs in with another key than the known one; \
                  if it was reinstalled, delete its key (salt-key -d {id})"
             ),
-            (Verdict::Refused, _) => {
-                tracing::warn!(minion = %id, "refused: its key is rejected or unusable")
+            "refused" => {
+                tracing::warn!(minion = %id, "refused: its key is rejected or unusable");
             }
-            (Verdict::Full, _) => tracing::warn!(minion = %id, "refused: max_minions is reached"),
-            (Verdict::BadEncAlgo | Verdict::BadSigAlgo, _) => tracing::warn!(
+            "full" => tracing::warn!(minion = %id, "refused: max_minions is reached"),
+            _ => tracing::warn!(
                 minion = %id,
                 enc_algo = self.request.enc_algo,
                 sig_algo = self.request.sig_algo,

@@ -13,7 +13,7 @@ use halite_transport::zeromq::{SubscribeOptions, Subscriber, SubscriberEvent};
 
 use crate::support::{Master, Minion, SOON, master_key, wait_event};
 
-fn publish(master: &Master, tgt: &str, tgt_type: &str) -> Map {
+pub(crate) fn publish(master: &Master, tgt: &str, tgt_type: &str) -> Map {
     Map::from([
         ("cmd", Value::from("publish")),
         ("tgt", tgt.into()),
@@ -36,7 +36,7 @@ async fn ask(master: &Master, load: Map) -> PublishReply {
 }
 
 /// A connected subscriber.
-async fn subscriber(master: &Master) -> Subscriber {
+pub(crate) async fn subscriber(master: &Master) -> Subscriber {
     let mut subscriber =
         Subscriber::connect(master.publications.clone(), SubscribeOptions::default());
     loop {
@@ -47,13 +47,13 @@ async fn subscriber(master: &Master) -> Subscriber {
     }
 }
 
-async fn next(subscriber: &mut Subscriber) -> SubscriberEvent {
+pub(crate) async fn next(subscriber: &mut Subscriber) -> SubscriberEvent {
     let event = tokio::time::timeout(SOON, subscriber.recv()).await;
     event.expect("nothing arrived").unwrap()
 }
 
 /// Publishes until the subscription has taken effect, and gives what arrived.
-async fn published(master: &Master, subscriber: &mut Subscriber) -> Publication {
+pub(crate) async fn published(master: &Master, subscriber: &mut Subscriber) -> Publication {
     loop {
         let reply = ask(master, publish(master, "*", "glob")).await;
         assert!(matches!(reply, PublishReply::Accepted { .. }), "{reply:?}");
@@ -61,13 +61,12 @@ async fn published(master: &Master, subscriber: &mut Subscriber) -> Publication 
         if let Ok(event) = tokio::time::timeout(soon, subscriber.recv()).await
             && let Some(SubscriberEvent::Message(frames)) = event
         {
-            assert_eq!(frames.len(), 1);
-            return Publication::decode(&frames[0]).unwrap();
+            return Publication::decode(frames.last().unwrap()).unwrap();
         }
     }
 }
 
-fn open(crypticle: &Crypticle, publication: &Publication) -> Option<PublishLoad> {
+pub(crate) fn open(crypticle: &Crypticle, publication: &Publication) -> Option<PublishLoad> {
     match crypticle.open(&publication.load, None) {
         Ok(Opened::Payload(packed)) => Some(PublishLoad::decode(&packed).unwrap()),
         Ok(Opened::Empty) => panic!("an empty publication"),

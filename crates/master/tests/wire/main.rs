@@ -4,6 +4,7 @@
 
 mod daemon;
 mod jobs;
+mod options;
 mod requests;
 mod sign_in;
 mod support;

@@ -1,0 +1,235 @@
+//! What options change.
+
+use halite_crypto::{HashType, Opened, SigAlgo, hash_hex};
+use halite_proto::clear::PublishReply;
+use halite_proto::envelope::{Reply, RequestEnvelope};
+use halite_proto::msgpack::{pack_wire, unpack_wire};
+use halite_proto::publish::{FunSpec, Publication};
+use halite_proto::request::{MinionRequest, PeerPublish, signed_bytes};
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Map, Nonce, Refusal, Value};
+use halite_transport::zeromq::SubscriberEvent;
+
+use crate::jobs::{next, open, publish, published, subscriber};
+use crate::support::{Master, Minion, SOON, wait_event};
+
+fn a_return(jid: ReturnJid) -> MinionRequest {
+    let fun = FunSpec::from("test.ping");
+    MinionRequest::Return(Box::new(JobReturn::new(
+        jid,
+        fun,
+        Vec::new(),
+        true.into(),
+        0,
+    )))
+}
+
+/// Sends a load and opens the answer.
+async fn ask_load(minion: &Minion, load: &Map) -> Value {
+    let nonce: Nonce = load
+        .get("nonce")
+        .and_then(Value::as_str)
+        .unwrap()
+        .parse()
+        .unwrap();
+    let reply = minion.send(minion.envelope(load)).await;
+    match Reply::decode(&reply).unwrap() {
+        Reply::Sealed(sealed) => minion.open(&sealed, &nonce),
+        other => panic!("not sealed: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn returns_are_signed_where_that_is_demanded() {
+    let more = "require_minion_sign_messages: True\ndrop_messages_signature_fail: True";
+    let master = Master::start(more);
+    let minion = Minion::signed_in(&master, "web1").await;
+    assert_eq!(minion.ask(a_return(ReturnJid::Req)).await, false.into());
+    let mut load = minion.load(a_return(ReturnJid::Req));
+    let signed = signed_bytes(&load).unwrap();
+    let sig = minion.key.sign(SigAlgo::Pkcs1v15Sha1, &signed).unwrap();
+    load.insert("sig", Value::Bytes(sig.clone()));
+    assert_eq!(ask_load(&minion, &load).await, Value::Nil);
+    let mut load = minion.load(a_return(ReturnJid::Req));
+    load.insert("return", "something else");
+    load.insert("sig", Value::Bytes(sig));
+    assert_eq!(ask_load(&minion, &load).await, false.into());
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn filtered_publications_go_to_topics() {
+    let master = Master::start("zmq_filtering: True");
+    let minion = Minion::signed_in(&master, "web1").await;
+    Minion::signed_in(&master, "db1").await;
+    let mut subscriber = subscriber(&master).await;
+    published(&master, &mut subscriber).await;
+    let mut topics_of = async |tgt: &str, tgt_type: &str, wanted: usize| {
+        let reply = master.ask_clear(publish(&master, tgt, tgt_type)).await;
+        let Ok(PublishReply::Accepted { jid, .. }) = PublishReply::from_value(reply) else {
+            panic!("not published");
+        };
+        let mut topics: Vec<String> = Vec::new();
+        while topics.len() < wanted {
+            let SubscriberEvent::Message(frames) = next(&mut subscriber).await else {
+                continue;
+            };
+            assert_eq!(frames.len(), 2);
+            let publication = Publication::decode(&frames[1]).unwrap();
+            let load = open(minion.publish.as_ref().unwrap(), &publication).unwrap();
+            if load.jid == jid {
+                topics.push(String::from_utf8(frames[0].clone()).unwrap());
+            }
+        }
+        topics
+    };
+    let topic = |id: &str| hash_hex(HashType::Sha1, id.as_bytes());
+    assert_eq!(topics_of("web*", "glob", 1).await, [topic("web1")]);
+    assert_eq!(
+        topics_of("*", "glob", 2).await,
+        [topic("db1"), topic("web1")]
+    );
+    assert_eq!(
+        topics_of("web1,gone", "list", 2).await,
+        [topic("web1"), topic("gone")]
+    );
+    assert_eq!(topics_of("web1 or db1", "compound", 1).await, ["broadcast"]);
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_user_of_the_acl_may_do_what_it_says() {
+    let more = "client_acl_verify: False\n\
+                publisher_acl: {fred: ['test.*', {'web*': ['cmd.run']}]}";
+    let master = Master::start(more);
+    Minion::signed_in(&master, "web1").await;
+    Minion::signed_in(&master, "db1").await;
+    let key = std::fs::read_to_string(master.path("cache/.fred_key")).unwrap();
+    let ask = async |user: &str, tgt: &str, fun: Value| {
+        let mut load = publish(&master, tgt, "glob");
+        load.insert("key", key.as_str());
+        load.insert("user", user);
+        load.insert("fun", fun);
+        PublishReply::from_value(master.ask_clear(load).await).unwrap()
+    };
+    let is_accepted = |reply: &PublishReply| matches!(reply, PublishReply::Accepted { .. });
+    assert!(is_accepted(&ask("fred", "*", "test.ping".into()).await));
+    assert!(is_accepted(&ask("fred", "web*", "cmd.run".into()).await));
+    assert!(is_accepted(
+        &ask("fred", "*", "saltutil.find_job".into()).await
+    ));
+    for (user, tgt, fun) in [
+        ("fred", "*", Value::from("cmd.run")),
+        ("fred", "web*", "grains.items".into()),
+        (
+            "fred",
+            "*",
+            Value::List(vec!["test.ping".into(), "cmd.run".into()]),
+        ),
+        ("root", "*", "test.ping".into()),
+        ("sudo_fred", "*", "test.ping".into()),
+        ("bob", "*", "test.ping".into()),
+    ] {
+        let reply = ask(user, tgt, fun.clone()).await;
+        assert!(
+            matches!(reply, PublishReply::Denied(_)),
+            "{user} {tgt} {fun:?}"
+        );
+    }
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_peer_waits_for_what_others_return() {
+    let master = Master::start("peer: {'web.*': ['test.*']}");
+    let web = Minion::signed_in(&master, "web1").await;
+    let db = Minion::signed_in(&master, "db1").await;
+    let mut events = master.events().await;
+    let asked = tokio::spawn(async move {
+        let publish = PeerPublish {
+            fun: "test.ping".to_owned(),
+            arg: Value::List(Vec::new()),
+            tgt: "db*".into(),
+            tgt_type: Some("glob".to_owned()),
+            ret: None,
+            tmo: Some(20.into()),
+            form: None,
+            no_parse: None,
+        };
+        web.ask(MinionRequest::MinionPublish(publish)).await
+    });
+    let jid = loop {
+        let event = tokio::time::timeout(SOON, events.next()).await.unwrap();
+        let event = event.unwrap().unwrap();
+        if let Some(jid) = event.tag().strip_suffix("/new") {
+            break jid.rsplit('/').next().unwrap().to_owned();
+        }
+    };
+    let returned = a_return(ReturnJid::Jid(jid.parse().unwrap()));
+    assert_eq!(db.ask(returned).await, Value::Nil);
+    let answer = tokio::time::timeout(SOON, asked).await.unwrap().unwrap();
+    assert_eq!(answer, Map::from([("db1", true)]).into());
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn requests_of_version_2_are_served_where_they_are_let_in() {
+    let master = Master::start("minimum_auth_version: 0");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let publish_key = minion.publish.as_ref().unwrap();
+    let ask = async |load: &Map| {
+        let packed = pack_wire(&load.clone().into()).unwrap();
+        let envelope = RequestEnvelope::Aes {
+            load: publish_key.seal(&packed, None),
+            id: None,
+            version: 2,
+            enc_algo: None,
+            sig_algo: None,
+        };
+        Reply::decode(&minion.send(envelope.encode().unwrap()).await).unwrap()
+    };
+    let good = minion.load(a_return(ReturnJid::Req));
+    let mut without = good.clone();
+    without.remove("tok");
+    assert_eq!(ask(&without).await, Reply::Refused(Refusal::BadLoad));
+    let mut other = good.clone();
+    other.insert("id", "web2");
+    assert_eq!(ask(&other).await, Reply::Refused(Refusal::BadLoad));
+    let nonce = good.get("nonce").and_then(Value::as_bytes).unwrap();
+    let Reply::Sealed(sealed) = ask(&good).await else {
+        panic!("not sealed");
+    };
+    let Ok(Opened::Payload(packed)) = publish_key.open(&sealed, Some(nonce)) else {
+        panic!("not under the publish key");
+    };
+    assert_eq!(unpack_wire(&packed), Ok(Value::Nil));
+    let envs = Map::from([("cmd", "_file_envs")]);
+    assert!(matches!(ask(&envs).await, Reply::Sealed(_)));
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_minion_can_give_up_its_key() {
+    use halite_proto::request::RevokeAuth;
+    let master = Master::start("");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let mut events = master.events().await;
+    let revoke = MinionRequest::RevokeAuth(RevokeAuth::default());
+    assert_eq!(minion.ask(revoke.clone()).await, true.into());
+    let event = wait_event(&mut events, "salt/key").await;
+    assert_eq!(event.get("act"), Some(&Value::from("delete")));
+    wait_event(&mut events, "key").await;
+    assert!(master.key_state("web1").is_empty());
+    assert_eq!(
+        minion.refused(&minion.load(revoke.clone())).await,
+        Refusal::BadLoad
+    );
+    master.stop().await;
+
+    let master = Master::start("allow_minion_key_revoke: False");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let answer = minion.ask(revoke).await;
+    assert_eq!(answer.get("cmd"), Some(&Value::from("revoke_auth")));
+    assert_eq!(master.key_state("web1"), ["minions"]);
+    master.stop().await;
+}

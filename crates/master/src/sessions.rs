@@ -148,6 +148,8 @@ impl Sessions {
             .flatten()
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
+            // A file that is just being written.
+            .filter(|name| !name.starts_with('.'))
             .filter_map(|name| MinionId::parse(name).ok())
             .collect();
         self.with(|sessions| ids.extend(sessions.keys().cloned()));

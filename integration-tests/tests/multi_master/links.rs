@@ -240,8 +240,10 @@ fn failed_sign_ins_leave_no_descriptors() -> Result<()> {
     };
     wait(3)?;
     let before = fds()?;
-    wait(6)?;
-    let after = fds()?;
-    ensure!(after <= before + 3, "{before} descriptors became {after}");
+    wait(10)?;
+    // A try in work holds some for a moment; what leaked is never given back.
+    until("as few descriptors as before", SHORT, || {
+        Ok((fds()? <= before + 2).then_some(()))
+    })?;
     Ok(())
 }

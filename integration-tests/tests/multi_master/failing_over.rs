@@ -34,6 +34,17 @@ fn start(change: impl for<'a> Fn(MinionPlan<'a>) -> MinionPlan<'a>) -> Result<Se
     Ok(several)
 }
 
+fn send(
+    sent: &mut Vec<(String, String)>,
+    master: &Master,
+    token: String,
+    tokens: &Tokens,
+) -> Result<()> {
+    let jid = publish(master, "web1", &tokens.command(&token))?;
+    sent.push((token, jid));
+    Ok(())
+}
+
 /// #50606 #29567 #32150 #38376 #30181 #35041: over, back, and over again,
 /// while commands flow from whichever master lives; each runs once.
 #[test]
@@ -42,24 +53,26 @@ fn over_and_back_and_over_again_without_a_lost_command() -> Result<()> {
     let tokens = several.tokens();
     let (first, second, _) = several.two()?;
     let mut sent: Vec<(String, String)> = Vec::new();
-    let mut send = |master: &_, token: String, tokens: &Tokens| -> Result<()> {
-        let jid = publish(master, "web1", &tokens.command(&token))?;
-        sent.push((token, jid));
-        Ok(())
-    };
     for round in 0..2 {
-        send(first, format!("before{round}"), &tokens)?;
+        send(&mut sent, first, format!("before{round}"), &tokens)?;
         first.kill9()?;
-        send(second, format!("over{round}"), &tokens)?;
+        send(&mut sent, second, format!("over{round}"), &tokens)?;
         let begun = Instant::now();
         tokens.wait(&format!("over{round}"))?;
         let took = begun.elapsed();
         ensure!(took < FAILOVER, "failover took {took:?}");
 
+        // This one runs while the minion goes back; its result finds a master.
+        let slow = format!("both{round}");
+        let jid = publish(
+            second,
+            "web1",
+            &format!("sleep 2; {}", tokens.command(&slow)),
+        )?;
+        sent.push((slow, jid));
         first.start()?;
         let begun = Instant::now();
-        send(first, format!("back{round}"), &tokens)?;
-        send(second, format!("both{round}"), &tokens)?;
+        send(&mut sent, first, format!("back{round}"), &tokens)?;
         tokens.wait(&format!("back{round}"))?;
         let took = begun.elapsed();
         ensure!(took < FAILBACK, "failback took {took:?}");

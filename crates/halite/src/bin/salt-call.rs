@@ -89,6 +89,10 @@ fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutc
             Ok(setup) => CallOutcome::Grains((setup.collect_grains)()),
             Err(error) => CallOutcome::Failed(format!("{error:#}")),
         },
+        Work::Call(request) if !request.returners.is_empty() => CallOutcome::Failed(format!(
+            "there is no returner {} here; call without --return",
+            request.returners.join(", ")
+        )),
         Work::Call(request) => run(options, config, request)
             .unwrap_or_else(|error| CallOutcome::Failed(format!("{error:#}"))),
     }

@@ -187,20 +187,25 @@ fn a_minion_without_masters_ends_at_once() -> Result<()> {
     for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
         let mut several = Several::start(2, 1)?;
         let (first, second, minion) = several.two()?;
-        let tokens = first.dir().join("ran");
-        let command = format!("sleep 0.3; touch {}", tokens.display());
+        let (begun, ran) = (first.dir().join("begun"), first.dir().join("ran"));
+        let command = format!(
+            "touch {}; sleep 0.3; touch {}",
+            begun.display(),
+            ran.display()
+        );
         first
             .salt(&["--async", "web1", "cmd.run", &command])?
             .ok()?;
+        until("the job to begin", SHORT, || {
+            Ok(begun.exists().then_some(()))
+        })?;
         for master in [first, second] {
             match signal {
                 Signal::SIGKILL => master.kill9()?,
                 _ => master.daemon().signal(signal)?,
             }
         }
-        until("the job to end", SHORT, || {
-            Ok(tokens.exists().then_some(()))
-        })?;
+        until("the job to end", SHORT, || Ok(ran.exists().then_some(())))?;
         let begun = Instant::now();
         assert_eq!(minion.stop()?, 0);
         let took = begun.elapsed();

@@ -7,12 +7,12 @@
 //! leaves behind.
 
 use std::fs;
-use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use halite_integration_tests::{end_marked, until};
+use halite_integration_tests::{end_marked, marked, until};
 
 use crate::build::{Artifact, bin_dir, build, features, root};
 use crate::peers;
@@ -21,6 +21,9 @@ use crate::suites::Suite;
 
 /// How long one test program may run before it counts as hung.
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(20 * 60);
+
+/// How long what a finished test program has started may take to end.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Marks everything that a suite starts, to find what it leaves behind.
 const MARK: &str = "HALITE_TEST_RUN";
@@ -59,6 +62,7 @@ impl Count {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    end_interrupted()?;
     let suites: Vec<Suite> = Suite::ALL
         .into_iter()
         .filter(|suite| args.only.is_empty() || args.only.contains(suite))
@@ -80,6 +84,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Ends what a run that was interrupted has left behind: processes with the
+/// mark of a run that is no more.
+fn end_interrupted() -> Result<()> {
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Ok(environ) = fs::read(entry.path().join("environ")) else {
+            continue;
+        };
+        let environ = String::from_utf8_lossy(&environ);
+        let Some(mark) = environ
+            .split('\0')
+            .find(|variable| variable.starts_with(MARK))
+        else {
+            continue;
+        };
+        let run = mark.split(['=', '-']).nth(1).unwrap_or_default();
+        if !Path::new("/proc").join(run).exists() {
+            end_marked(mark);
+        }
+    }
+    Ok(())
 }
 
 /// Builds the programs, and the tests of the suites.
@@ -153,8 +179,7 @@ fn run_program(
         .env(MARK, &token)
         .stdin(Stdio::null())
         .stdout(written.try_clone()?)
-        .stderr(written)
-        .process_group(0);
+        .stderr(written);
     if suite.runs_daemons() {
         command
             .env("HALITE_BIN_DIR", bin_dir(artifacts)?)
@@ -166,10 +191,7 @@ fn run_program(
     command.args(&args.filter);
     let ended = wait(command, &mark)?;
     let text = String::from_utf8_lossy(&fs::read(output.path())?).into_owned();
-    let mut count = parse(&text).unwrap_or_else(|| Count {
-        failed: 1,
-        ..Count::default()
-    });
+    let mut count = results(&text, ended == Some(true));
     let label = format!("{} {}", program.package, program.target);
     match ended {
         None => {
@@ -185,7 +207,10 @@ fn run_program(
         Some(false) => count.failed = count.failed.max(1),
         Some(true) => {}
     }
-    let left = end_marked(&mark);
+    let gone = until("the end of what it started", GRACE, || {
+        Ok(marked(&mark).is_empty().then_some(()))
+    });
+    let left = gone.map_or_else(|_| end_marked(&mark), |()| Vec::new());
     if !left.is_empty() {
         count.failed += 1;
         println!(
@@ -226,6 +251,20 @@ fn threads() -> usize {
         .max(2)
 }
 
+/// What a test program has come to. One that is no collection of tests says
+/// it all with its exit code; a collection that does not report has crashed.
+fn results(text: &str, ended_well: bool) -> Count {
+    let is_collection = text.lines().any(|line| line.starts_with("running "));
+    parse(text).unwrap_or_else(|| {
+        let passed = ended_well && !is_collection;
+        Count {
+            passed: passed.into(),
+            failed: (!passed).into(),
+            ignored: 0,
+        }
+    })
+}
+
 /// The counts in the last line of a test program.
 fn parse(text: &str) -> Option<Count> {
     let line = text
@@ -245,19 +284,33 @@ fn parse(text: &str) -> Option<Count> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, parse};
+    use super::{Count, results};
+
+    const LINE: &str = "running 13 tests\ntest a ... ok\n\ntest result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+
+    fn count(passed: u32, failed: u32, ignored: u32) -> Count {
+        Count {
+            passed,
+            failed,
+            ignored,
+        }
+    }
 
     #[test]
     fn the_last_line_of_a_test_program_is_understood() {
-        let line = "test a ... ok\n\ntest result: FAILED. 10 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+        assert_eq!(results(LINE, false), count(10, 2, 1));
+    }
+
+    #[test]
+    fn silence_is_no_success() {
         assert_eq!(
-            parse(line),
-            Some(Count {
-                passed: 10,
-                failed: 2,
-                ignored: 1
-            })
+            results("running 3 tests\ntest a ... ", true),
+            count(0, 1, 0)
         );
-        assert_eq!(parse("thread main has overflowed its stack"), None);
+        assert_eq!(
+            results("thread main has overflowed its stack", false),
+            count(0, 1, 0)
+        );
+        assert_eq!(results("4 daemon tests passed", true), count(1, 0, 0));
     }
 }

@@ -33,6 +33,7 @@ mod process;
 pub mod scenarios;
 mod settings;
 mod wait;
+mod watchdog;
 pub mod wire;
 
 pub use event_log::{Event, EventLog};

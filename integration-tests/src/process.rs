@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 
 use crate::output::Output;
 use crate::wait::{SHORT, until};
+use crate::watchdog;
 
 /// The variable that marks everything that a fleet started.
 const MARK: &str = "HALITE_FLEET";
@@ -175,9 +176,12 @@ impl Running {
             stdin.write_all(&recipe.stdin).ok();
         }
         let pid = i32::try_from(child.id()).context("a process id is no i32")?;
+        watchdog::started(pid);
         let (sender, end) = channel();
         std::thread::spawn(move || {
-            if let Ok(status) = child.wait() {
+            let status = child.wait();
+            watchdog::ended(pid);
+            if let Ok(status) = status {
                 sender.send(status).ok();
             }
         });
@@ -316,6 +320,13 @@ impl Daemon {
     /// Sends a signal to the main process.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         kill(Pid::from_raw(self.pid()?), signal).with_context(|| format!("could not send {signal}"))
+    }
+
+    /// Leaves the process to the user: nothing of this program ends it.
+    pub fn leave(&mut self) {
+        if let Some(running) = self.running.take() {
+            watchdog::ended(running.pid);
+        }
     }
 
     /// What it has written to its standard streams.

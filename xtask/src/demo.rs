@@ -285,6 +285,9 @@ impl Demo {
         command("salt -c master1 '*' test.ping");
         command("stop-fleet");
         // Neither the daemons nor the fleet are ours from here on.
+        for (_, daemon) in &mut self.daemons {
+            daemon.leave();
+        }
         std::mem::forget(self);
         Ok(())
     }

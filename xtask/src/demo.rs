@@ -274,7 +274,7 @@ impl Demo {
         fs::write(
             &setup,
             format!(
-                "export PATH='{}':\"$PATH\"\ncd '{}'\nalias stop-fleet='kill {}'\n",
+                "export PATH='{}':\"$PATH\"\ncd '{}'\nstop_fleet() {{ kill {}; }}\n",
                 bin.display(),
                 dir.display(),
                 pids.join(" ")
@@ -283,7 +283,7 @@ impl Demo {
         println!("\nThe fleet is up. In your shell:");
         command(&format!(". {}", setup.display()));
         command("salt -c master1 '*' test.ping");
-        command("stop-fleet");
+        command("stop_fleet");
         // Neither the daemons nor the fleet are ours from here on.
         for (_, daemon) in &mut self.daemons {
             daemon.leave();

@@ -286,6 +286,31 @@ fn check_points_at_what_is_wrong_in_a_file() -> Result<()> {
 }
 
 #[test]
+fn the_files_of_the_project_are_accepted() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()?;
+    let fleet = Fleet::new("samples")?;
+    let example = root.join("examples/two-masters");
+    for (program, dir) in [
+        (Program::Master, root.join("configs")),
+        (Program::Minion, root.join("configs")),
+        (Program::Master, example.join("master1")),
+        (Program::Master, example.join("master2")),
+        (Program::Minion, example.join("web1")),
+        (Program::Minion, example.join("web2")),
+        (Program::Minion, example.join("db1")),
+    ] {
+        let path = fleet.programs().path(Kind::Ours, program)?;
+        let dir = dir.display().to_string();
+        let recipe = Recipe::new("check", path, fleet.path()).args(&["-c", &dir, "--check"]);
+        let output = run(&recipe, SHORT)?.ok()?;
+        assert_eq!(output.stdout, "the configuration is good\n", "{output}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_one_line() -> Result<()> {
     let fleet = Fleet::new("nodir")?;
     for (name, option) in [("m1", "pki_dir"), ("m2", "cachedir"), ("m3", "sock_dir")] {

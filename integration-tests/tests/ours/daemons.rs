@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Daemon, Fleet, Kind, Output, SHORT, Signal, run, terminate, until};
+use halite_integration_tests::{
+    Daemon, Fleet, Kind, Output, Program, Recipe, SHORT, Signal, run, terminate, until,
+};
 
 /// What the issue allows a daemon for its end.
 const DRAIN: Duration = Duration::from_secs(5);

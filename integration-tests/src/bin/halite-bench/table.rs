@@ -91,11 +91,12 @@ fn machine() -> String {
         })
         .unwrap_or_default();
     let kernel = read("/proc/sys/kernel/osrelease");
+    let kernel: Vec<&str> = kernel.split('.').take(2).collect();
     format!(
         "Measured with version {} on {count} cores of {model}, {} GiB of memory, Linux {}.",
         env!("CARGO_PKG_VERSION"),
         memory.div_ceil(1024 * 1024),
-        kernel.trim()
+        kernel.join(".")
     )
 }
 

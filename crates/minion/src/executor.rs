@@ -117,6 +117,7 @@ impl Executor {
             let job = Job {
                 load: load.to_map(),
                 cancel,
+                state: None,
             };
             let result = run_load(&context, &load, &job, ordered);
             send_returns.then(|| courier.accept(master, &result))

@@ -123,6 +123,20 @@ impl<'a> Call<'a> {
         value.is_true().then(|| python::str(value))
     }
 
+    /// Whether to say what would change and change nothing: `test` of the
+    /// state, else the option.
+    pub fn is_test(&self) -> bool {
+        match &self.job.state {
+            Some(state) => state.test,
+            None => self.opt("test").is_true(),
+        }
+    }
+
+    /// The execution function `fun`, if it exists here.
+    pub fn has_function(&self, fun: &str) -> bool {
+        run::is_available(self.ctx, fun)
+    }
+
     /// Calls another function as part of this one (`__salt__['x.y'](...)`).
     ///
     /// # Errors

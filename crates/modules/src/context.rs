@@ -9,6 +9,8 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 use thiserror::Error;
 
+use crate::registry::Registry;
+
 /// Why the minion could not do what a function asked of it.
 #[derive(Debug, Clone, Error)]
 pub enum ContextError {
@@ -73,6 +75,11 @@ pub trait MinionContext: Send + Sync {
     /// The merged options (`__opts__`), defaults included, without grains and
     /// pillar.
     fn opts(&self) -> &Map;
+
+    /// The functions there are here.
+    fn registry(&self) -> &'static Registry {
+        Registry::core()
+    }
 
     /// The grains of now.
     fn grains(&self) -> Arc<Map>;

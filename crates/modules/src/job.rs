@@ -20,6 +20,21 @@ pub struct Job {
     pub load: Map,
     /// Ends the job from outside.
     pub cancel: Cancel,
+    /// The state that the call carries out, in a state run.
+    pub state: Option<Arc<StateScope>>,
+}
+
+/// What a function knows of the state run it is part of.
+#[derive(Debug, Default)]
+pub struct StateScope {
+    /// Only say what would change (`test=True`), for this state.
+    pub test: bool,
+    /// The low chunk (`__low__`).
+    pub low: Map,
+    /// Names the run (`__instance_id__`).
+    pub run_id: String,
+    /// What functions keep for the length of the run (`__context__`).
+    pub memo: Arc<Mutex<Map>>,
 }
 
 impl Job {
@@ -27,7 +42,7 @@ impl Job {
     pub fn published(load: Map) -> Self {
         Self {
             load,
-            cancel: Cancel::default(),
+            ..Self::default()
         }
     }
 

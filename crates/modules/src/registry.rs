@@ -139,34 +139,87 @@ pub struct Module {
     pub functions: &'static [Function],
 }
 
-/// All functions of this build.
+/// The functions that a caller has: execution modules and state modules. Each
+/// crate that has some brings a table; a program puts the tables together.
+///
+/// Invariant: no two tables of a registry have a module of the same name.
 #[derive(Debug, Clone, Copy)]
-pub struct Registry;
+pub struct Registry {
+    modules: &'static [&'static [Module]],
+    states: &'static [&'static [Module]],
+}
+
+static CORE: Registry = Registry::new(&[MODULES], &[]);
 
 impl Registry {
-    /// The function with the full name `fun`.
-    pub fn get(fun: &str) -> Option<&'static Function> {
-        let (module, _) = fun.split_once('.')?;
-        Self::module(module)?
-            .functions
-            .iter()
-            .find(|function| function.name == fun)
+    /// A registry of these tables of execution modules and of state modules.
+    /// State modules are written like execution modules; theirs take the
+    /// arguments of a state and return a state's result.
+    pub const fn new(
+        modules: &'static [&'static [Module]],
+        states: &'static [&'static [Module]],
+    ) -> Self {
+        Self { modules, states }
     }
 
-    /// The module called `name`.
-    pub fn module(name: &str) -> Option<&'static Module> {
-        MODULES.iter().find(|module| module.name == name)
+    /// The modules of this crate alone.
+    pub fn core() -> &'static Self {
+        &CORE
     }
 
-    /// Every module, by name.
-    pub fn modules() -> &'static [Module] {
+    /// The table of this crate, for registries that hold more.
+    pub const fn core_modules() -> &'static [Module] {
         MODULES
     }
 
-    /// Every function, by name.
-    pub fn functions() -> impl Iterator<Item = &'static Function> {
-        MODULES.iter().flat_map(|module| module.functions.iter())
+    /// The execution function with the full name `fun`.
+    pub fn get(&self, fun: &str) -> Option<&'static Function> {
+        function_of(self.modules, fun)
     }
+
+    /// The execution module called `name`.
+    pub fn module(&self, name: &str) -> Option<&'static Module> {
+        module_of(self.modules, name)
+    }
+
+    /// Every execution module.
+    pub fn modules(&self) -> impl Iterator<Item = &'static Module> + use<> {
+        self.modules.iter().flat_map(|table| table.iter())
+    }
+
+    /// Every execution function.
+    pub fn functions(&self) -> impl Iterator<Item = &'static Function> + use<> {
+        self.modules().flat_map(|module| module.functions.iter())
+    }
+
+    /// The state function with the full name `fun`.
+    pub fn state(&self, fun: &str) -> Option<&'static Function> {
+        function_of(self.states, fun)
+    }
+
+    /// The state module called `name`.
+    pub fn state_module(&self, name: &str) -> Option<&'static Module> {
+        module_of(self.states, name)
+    }
+
+    /// Every state module.
+    pub fn state_modules(&self) -> impl Iterator<Item = &'static Module> + use<> {
+        self.states.iter().flat_map(|table| table.iter())
+    }
+}
+
+fn module_of(tables: &[&'static [Module]], name: &str) -> Option<&'static Module> {
+    tables
+        .iter()
+        .find_map(|table| table.iter().find(|module| module.name == name))
+}
+
+fn function_of(tables: &[&'static [Module]], fun: &str) -> Option<&'static Function> {
+    let (module, _) = fun.split_once('.')?;
+    module_of(tables, module)?
+        .functions
+        .iter()
+        .find(|function| function.name == fun)
 }
 
 #[cfg(test)]
@@ -196,7 +249,7 @@ mod tests {
                     panic!("{function:?}: {error}");
                 }
                 assert!(function.doc.len() > 10, "{} has no doc", function.name);
-                assert!(Registry::get(function.name).is_some());
+                assert!(Registry::core().get(function.name).is_some());
             }
         }
     }

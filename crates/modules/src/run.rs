@@ -15,7 +15,7 @@ use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
 use crate::job::Job;
 use crate::limits::CALL_DEPTH_MAX;
-use crate::registry::{Function, Registry};
+use crate::registry::Function;
 
 /// What a call came to: the fields of a return.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Outcome {
 /// Runs the function `fun` with arguments as they came: positional values,
 /// maps marked `__kwarg__`, and texts of the form `name=value`.
 pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Job) -> Outcome {
-    let Some(function) = Registry::get(fun).filter(|_| is_enabled(ctx, fun)) else {
+    let Some(function) = find(ctx, fun) else {
         let text = format!("'{fun}' is not available.");
         return Outcome::failed(text.clone(), Failure::NotAvailable(text));
     };
@@ -86,6 +86,44 @@ pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Jo
     }
 }
 
+/// Runs the state function `fun` (`file.managed`) with the arguments of a low
+/// chunk by name; what the function does not take and no `**kwargs` catches is
+/// an error of the arguments. The result is the state's map.
+///
+/// # Errors
+/// What the function fails with; a panic is a `SystemError`, an unknown
+/// function a `KeyError`.
+pub fn run_state_function(
+    ctx: &dyn MinionContext,
+    fun: &str,
+    args: Vec<Value>,
+    kwargs: Map,
+    job: &Job,
+) -> CallResult {
+    let function = ctx
+        .registry()
+        .state(fun)
+        .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
+    let retcode = Cell::new(0);
+    catch_unwind(AssertUnwindSafe(|| {
+        call(ctx, job, function, args, kwargs, &retcode, 0)
+    }))
+    .unwrap_or_else(|panic| {
+        let message = panic_text(&*panic);
+        tracing::error!(fun, message, "a state function panicked");
+        Err(CallError::exception("SystemError", message))
+    })
+}
+
+/// Whether the execution function `fun` exists and is not switched off.
+pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
+    find(ctx, fun).is_some()
+}
+
+fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
+    ctx.registry().get(fun).filter(|_| is_enabled(ctx, fun))
+}
+
 /// Calls a function from within another; it shares its return code.
 pub(crate) fn nested(from: &Call<'_>, fun: &str, args: &[Value], kwargs: Map) -> CallResult {
     if from.depth() >= CALL_DEPTH_MAX {
@@ -94,9 +132,8 @@ pub(crate) fn nested(from: &Call<'_>, fun: &str, args: &[Value], kwargs: Map) ->
             "functions call each other too deeply",
         ));
     }
-    let function = Registry::get(fun)
-        .filter(|_| is_enabled(from.ctx, fun))
-        .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
+    let function =
+        find(from.ctx, fun).ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
     let retcode = from.retcode_cell();
     call(
         from.ctx,

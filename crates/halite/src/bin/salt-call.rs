@@ -174,7 +174,8 @@ fn docs(prefix: &str) -> BTreeMap<String, String> {
                 .strip_prefix(prefix)
                 .is_some_and(|r| r.starts_with('.'))
     };
-    Registry::functions()
+    Registry::core()
+        .functions()
         .filter(|function| wanted(function.name))
         .map(|function| (function.name.to_owned(), function.doc.to_owned()))
         .collect()

@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::dicts;
 use crate::error::{CallError, CallResult};
 use crate::python;
-use crate::registry::{Function, Module, Registry};
+use crate::registry::{Function, Module};
 
 pub(super) const MODULE: Module = Module {
     name: "mine",
@@ -151,7 +151,7 @@ fn valid(call: &Call<'_>) -> CallResult {
     for (name, definition) in &functions {
         let name = python::str(name);
         let entry = Entry::parse(&name, definition);
-        if Registry::get(&entry.fun).is_none() {
+        if !call.has_function(&entry.fun) {
             continue;
         }
         let value = if entry.fun == name {

@@ -48,9 +48,9 @@ pub(super) const MODULE: Module = Module {
 };
 
 /// The functions that a word means: a module, a function, or a pattern.
-fn meant(word: &str) -> impl Iterator<Item = &'static Function> {
+fn meant(registry: &Registry, word: &str) -> impl Iterator<Item = &'static Function> + use<> {
     let word = word.to_owned();
-    Registry::functions().filter(move |function| {
+    registry.functions().filter(move |function| {
         if word.contains(['*', '?', '[']) {
             fnmatch(&word, function.name)
         } else if word.contains('.') {
@@ -67,13 +67,18 @@ fn words(call: &Call<'_>) -> Vec<String> {
 
 fn doc(call: &Call<'_>) -> CallResult {
     let words = words(call);
-    let all = || Registry::functions().map(|function| (function.name, function.doc_text()));
+    let all = || {
+        call.ctx
+            .registry()
+            .functions()
+            .map(|function| (function.name, function.doc_text()))
+    };
     let docs: Map = if words.is_empty() {
         all().collect()
     } else {
         words
             .iter()
-            .flat_map(|word| meant(word))
+            .flat_map(|word| meant(call.ctx.registry(), word))
             .map(|function| (function.name, function.doc_text()))
             .collect()
     };
@@ -87,9 +92,9 @@ fn argspec(call: &Call<'_>) -> CallResult {
         (function.name, spec)
     };
     let specs: Map = if word.is_empty() {
-        Registry::functions().map(spec).collect()
+        call.ctx.registry().functions().map(spec).collect()
     } else {
-        meant(&word).map(spec).collect()
+        meant(call.ctx.registry(), &word).map(spec).collect()
     };
     Ok(specs.into())
 }
@@ -97,13 +102,15 @@ fn argspec(call: &Call<'_>) -> CallResult {
 fn list_functions(call: &Call<'_>) -> CallResult {
     let words = words(call);
     let names: BTreeSet<&str> = if words.is_empty() {
-        Registry::functions()
+        call.ctx
+            .registry()
+            .functions()
             .map(|function| function.name)
             .collect()
     } else {
         words
             .iter()
-            .flat_map(|word| meant(word))
+            .flat_map(|word| meant(call.ctx.registry(), word))
             .map(|function| function.name)
             .collect()
     };
@@ -116,8 +123,10 @@ fn list_functions(call: &Call<'_>) -> CallResult {
 
 fn list_modules(call: &Call<'_>) -> CallResult {
     let patterns = words(call);
-    let names: BTreeSet<&str> = Registry::modules()
-        .iter()
+    let names: BTreeSet<&str> = call
+        .ctx
+        .registry()
+        .modules()
         .map(|module| module.name)
         .filter(|name| patterns.is_empty() || patterns.iter().any(|pattern| fnmatch(pattern, name)))
         .collect();

@@ -12,7 +12,7 @@ use super::versions;
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
 use crate::python;
-use crate::registry::{Function, Module, Registry};
+use crate::registry::{Function, Module};
 
 pub(super) const MODULE: Module = Module {
     name: "test",
@@ -299,8 +299,11 @@ fn kwarg(call: &Call<'_>) -> CallResult {
     Ok(call.kwargs().clone().into())
 }
 
-fn module_report(_: &Call<'_>) -> CallResult {
-    let functions: Vec<Value> = Registry::functions()
+fn module_report(call: &Call<'_>) -> CallResult {
+    let functions: Vec<Value> = call
+        .ctx
+        .registry()
+        .functions()
         .map(|function| function.name.into())
         .collect();
     let none = || Value::List(Vec::new());
@@ -336,14 +339,19 @@ fn provider_of(module: &str) -> &str {
 
 fn provider(call: &Call<'_>) -> CallResult {
     let name = call.text("module");
-    Ok(Registry::module(&name)
+    Ok(call
+        .ctx
+        .registry()
+        .module(&name)
         .map_or("", |module| provider_of(module.name))
         .into())
 }
 
-fn providers(_: &Call<'_>) -> CallResult {
-    let providers: Map = Registry::modules()
-        .iter()
+fn providers(call: &Call<'_>) -> CallResult {
+    let providers: Map = call
+        .ctx
+        .registry()
+        .modules()
         .map(|module| (provider_of(module.name), module.name))
         .collect();
     Ok(providers.into())

@@ -1,0 +1,1 @@
+//! The functions and states of files and archives.

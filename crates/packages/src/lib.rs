@@ -1,0 +1,1 @@
+//! The functions and states of packages, repositories and source trees.

@@ -1,0 +1,1 @@
+//! Pillar: tops, SLS files and external pillars to one map per minion.

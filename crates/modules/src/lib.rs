@@ -10,6 +10,7 @@ mod context;
 mod dicts;
 mod error;
 mod file_client;
+pub mod host;
 mod job;
 mod limits;
 mod modules;

@@ -8,8 +8,8 @@ use halite_proto::{Map, Value};
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
 use crate::job::{Cancel, Job};
-use crate::signature::Bound;
 use crate::{python, run};
+use halite_signature::Bound;
 
 /// A running call.
 pub struct Call<'a> {

@@ -18,15 +18,14 @@ pub mod python;
 mod registry;
 mod run;
 mod shlex;
-mod signature;
 mod state_return;
 
 pub use call::Call;
 pub use context::{ContextError, MinionContext, PillarRequest, Refresh};
 pub use error::{CallError, CallResult};
 pub use file_client::{FileClient, FileError, SaltUrl};
+pub use halite_signature::{Bound, Param, Signature, SignatureError};
 pub use job::{Cancel, GroupGuard, Job, StateScope};
 pub use registry::{Function, Module, Registry};
 pub use run::{Failure, Outcome, run_function, run_state_function};
-pub use signature::{Bound, Param, Signature, SignatureError};
 pub use state_return::StateReturn;

@@ -4,7 +4,7 @@
 use crate::call::Call;
 use crate::error::CallResult;
 use crate::modules::MODULES;
-use crate::signature::{Signature, SignatureError};
+use halite_signature::{Signature, SignatureError};
 
 /// A function of an execution module.
 #[derive(Clone, Copy)]

@@ -215,7 +215,7 @@ fn split(function: &Function, args: &[Value], load: &Map) -> Result<(Vec<Value>,
     Ok((positional, kwargs))
 }
 
-fn signature(function: &Function) -> Result<crate::signature::Signature, CallError> {
+fn signature(function: &Function) -> Result<halite_signature::Signature, CallError> {
     function
         .parse_signature()
         .map_err(|error| CallError::exception("SystemError", error.to_string()))

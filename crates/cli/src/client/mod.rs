@@ -6,7 +6,7 @@
 //! can be missed.
 
 mod caller;
-pub mod collect;
+pub use halite_gather as collect;
 mod connected;
 mod error;
 mod nodegroup;

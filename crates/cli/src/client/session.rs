@@ -9,7 +9,7 @@ use halite_store::JobCache;
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
-use super::collect::{CollectOptions, Collector, Output, Return};
+use halite_gather::{CollectOptions, Collector, Output, Return};
 use super::{ClientError, LocalClient, Published, connected};
 
 /// Pause before the bus is tried again after it was lost.

@@ -10,7 +10,7 @@ use nix::unistd::Gid;
 use super::env;
 use crate::call::Call;
 use crate::error::CallError;
-use crate::{python, signature};
+use crate::python;
 
 /// The command: a line, or words.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ impl Options {
         let user = text("runas").map(|name| lookup_user(&name)).transpose()?;
         let user = user.filter(|user| user.uid != nix::unistd::geteuid());
         let group = text("group").map(|name| find_group(&name)).transpose()?;
-        let shell = text("shell").unwrap_or_else(signature::default_shell);
+        let shell = text("shell").unwrap_or_else(halite_signature::default_shell);
         let cwd = env::directory(text("cwd").as_deref(), user.as_ref())?;
         let variables = env::variables(call, user.as_ref(), &shell)?;
         Ok(Self {

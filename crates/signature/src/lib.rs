@@ -234,7 +234,7 @@ impl Signature {
 }
 
 /// The shell that commands run in when none is named: `$SHELL`, else `/bin/sh`.
-pub(crate) fn default_shell() -> String {
+pub fn default_shell() -> String {
     std::env::var("SHELL")
         .ok()
         .filter(|shell| !shell.is_empty())

@@ -71,6 +71,8 @@ pub struct Collector {
     expected: BTreeSet<String>,
     unknown: BTreeSet<String>,
     found: BTreeSet<String>,
+    /// Who is known to have no connection: not worth waiting for.
+    away: BTreeSet<String>,
     /// Until when each minion has time.
     deadlines: BTreeMap<String, Instant>,
     /// When to ask next, or to stop asking.
@@ -100,6 +102,7 @@ impl Collector {
             expected: options.minions.into_iter().collect(),
             unknown: options.missing.into_iter().collect(),
             found: BTreeSet::new(),
+            away: BTreeSet::new(),
             deadlines: BTreeMap::new(),
             window_ends: now + options.timeout,
             syndics_until: options.syndic_wait.map(|wait| now + wait),
@@ -163,6 +166,18 @@ impl Collector {
         }
     }
 
+    /// These minions are known to have no connection now, all others may have
+    /// one: they are neither waited for nor asked. What they return is taken
+    /// all the same, as long as others are waited for.
+    pub fn away(&mut self, ids: impl IntoIterator<Item = String>) {
+        self.away = ids.into_iter().collect();
+    }
+
+    /// Who was meant and has not returned yet.
+    pub fn pending(&self) -> impl Iterator<Item = &str> {
+        self.expected.difference(&self.found).map(String::as_str)
+    }
+
     /// What to do now.
     pub fn poll(&mut self, now: Instant) -> Option<Output> {
         if let Some(output) = self.outputs.pop_front() {
@@ -176,10 +191,10 @@ impl Collector {
         } else if !self.asking && now >= self.window_ends {
             if self.working {
                 self.asking = true;
-                return Some(Output::Ask(self.pending().map(str::to_owned).collect()));
+                return Some(Output::Ask(self.awaited().map(str::to_owned).collect()));
             }
             if self
-                .pending()
+                .awaited()
                 .all(|id| self.deadlines.get(id).is_none_or(|end| now >= *end))
             {
                 self.finish();
@@ -200,7 +215,7 @@ impl Collector {
                 .filter(|until| now < *until && self.all_found());
             return Some(syndics.map_or(self.window_ends, |until| until.min(self.window_ends)));
         }
-        self.pending()
+        self.awaited()
             .filter_map(|id| self.deadlines.get(id))
             .copied()
             .max()
@@ -279,12 +294,12 @@ impl Collector {
         }
     }
 
-    fn pending(&self) -> impl Iterator<Item = &str> {
-        self.expected.difference(&self.found).map(String::as_str)
+    fn awaited(&self) -> impl Iterator<Item = &str> {
+        self.pending().filter(|id| !self.away.contains(*id))
     }
 
     fn all_found(&self) -> bool {
-        self.pending().next().is_none()
+        self.awaited().next().is_none()
     }
 
     fn is_complete(&self, now: Instant) -> bool {

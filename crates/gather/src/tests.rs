@@ -291,3 +291,24 @@ fn masters_below_have_time_to_name_their_minions() {
         ["return below", "done"]
     );
 }
+
+#[test]
+fn who_has_no_connection_is_not_waited_for() {
+    let mut wait = Simulation::new(&["a", "b"], |_| {});
+    wait.at(0.1).returns("a");
+    assert_eq!(wait.done(), ["return a"]);
+    wait.collector.away(["b".to_owned()]);
+    assert_eq!(wait.done(), ["missing b", "done"]);
+}
+
+#[test]
+fn who_comes_back_is_waited_for_again() {
+    let mut wait = Simulation::new(&["a", "b", "c"], |_| {});
+    wait.collector.away(["b".to_owned()]);
+    wait.at(1.0).returns("a");
+    assert_eq!(wait.done(), ["return a"]);
+    assert_eq!(wait.at(5.0).done(), ["ask c"]);
+    wait.collector.away([]);
+    wait.asked().at(6.0).returns("b").returns("c");
+    assert_eq!(wait.done(), ["return b", "return c", "done"]);
+}

@@ -28,6 +28,11 @@ pub(crate) fn is_known(name: &str) -> bool {
     rows().any(|(known, _, _)| known == name)
 }
 
+/// Whether the program of that side has this option.
+pub(crate) fn is_of(side: Side, name: &str) -> bool {
+    rows().any(|(known, letter, _)| known == name && letter == side.letter())
+}
+
 /// The nearest name of an option to `wrong`, ours included.
 pub(crate) fn nearest(wrong: &str, ours: &'static [&'static str]) -> Option<&'static str> {
     suggest::nearest(

@@ -30,5 +30,5 @@ pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use setting::{
     AnyValue, BusFraming, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany,
-    Port, PortSetting, Seconds, Transport,
+    Port, PortSetting, Seconds, Transport, UriFormat,
 };

@@ -132,7 +132,7 @@ pub fn load_minion(options: &LoadOptions) -> Result<Loaded<MinionConfig>, Config
     let raw = Raw::new(Side::Minion, entries);
     raw.check_names(MinionConfig::HONOURED, &mut warnings);
     let mut config = MinionConfig::read(conf_file, raw)?;
-    config.settle(&options.host_names)?;
+    config.settle(&options.host_names, &mut warnings)?;
     Ok(Loaded {
         config,
         warnings,

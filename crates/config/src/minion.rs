@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use halite_proto::{Map, MinionId, Value};
 
 use crate::address::MasterAddress;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, Warning};
 use crate::host_names::HostNames;
 use crate::minion_id::{IdRules, RemoveDomain};
 use crate::options::options;
@@ -14,7 +14,7 @@ use crate::paths;
 use crate::raw::{ENCRYPTION, SIGNING};
 use crate::setting::{
     AnyValue, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany, Port,
-    PortSetting, Seconds, Transport,
+    PortSetting, Seconds, Transport, UriFormat,
 };
 
 options! {
@@ -39,6 +39,9 @@ options! {
         master: Masters = Masters { entries: vec!["salt".to_owned()], is_list: false },
         /// What several masters mean.
         master_type: MasterType = MasterType::Str,
+        /// How the masters are written: any way, or only as addresses without
+        /// ports (`ip_only`).
+        master_uri_format: UriFormat = UriFormat::Default,
         /// The port of requests where an entry has none.
         master_port: Port = Port(4506),
         /// The port of publications, over what a master says.
@@ -53,12 +56,30 @@ options! {
         master_failback_interval: Seconds = Seconds(0.0),
         /// Seconds between signs of life of a master; 0 for none.
         master_alive_interval: Seconds = Seconds(0.0),
+        /// Rounds over the list of masters before a long pause (failover), or
+        /// before salt-call gives up; -1 for no bound. The daemon never ends.
+        master_tries: i64 = -1,
+        /// Seconds between looking up a master's name that has no address; a
+        /// daemon that is told nothing asks again within seconds.
+        retry_dns: Seconds = Seconds(30.0),
+        /// Times a name is looked up at that pace; once a minute after that.
+        retry_dns_count: Option<Count> = None,
+        /// Connect to masters from this interface's address.
+        source_interface_name: String = String::new(),
+        /// Connect to masters from this address; the interface is stronger.
+        source_address: String = String::new(),
+        /// The local port of requests; 0 for any.
+        source_ret_port: Count = 0,
+        /// The local port of subscriptions; 0 for any.
+        source_publish_port: Count = 0,
         /// How masters and minions talk.
         transport: Transport = Transport::Zeromq,
         /// Whether to use IPv6.
         ipv6: Option<bool> = None,
         /// The minion's keys, and the master's.
         pki_dir: PathBuf = "/etc/salt/pki/minion".into(),
+        /// Leave keys to another owner if their group is one of the user's.
+        permissive_pki_access: bool = false,
         /// Files, modules, running jobs.
         cachedir: PathBuf = "/var/cache/salt/minion".into(),
         /// Sockets of the local event bus.
@@ -111,6 +132,8 @@ options! {
         signing_algorithm: String = "PKCS1v15-SHA1".to_owned(),
         /// Discard publications that are not signed.
         sign_pub_messages: bool = false,
+        /// Sign requests, for masters that ask for it.
+        minion_sign_messages: bool = false,
         /// Grains that may let a master accept the key.
         autosign_grains: OneOrMany = OneOrMany::default(),
         /// Seconds a sign-in may take.
@@ -123,6 +146,14 @@ options! {
         acceptance_wait_time_max: Seconds = Seconds(0.0),
         /// Go on when the key is rejected.
         rejected_retry: bool = false,
+        /// Accepted for Salt's sake: a sign-in that fails never ends the
+        /// minion.
+        auth_safemode: bool = false,
+        /// Spread the sign-ins that follow new keys of a master over so many
+        /// seconds; none unless it is set.
+        random_reauth_delay: Option<Seconds> = None,
+        /// Wait up to so many seconds before the first connection.
+        random_startup_delay: Seconds = Seconds(0.0),
         /// Seconds a request may take.
         request_channel_timeout: Seconds = Seconds(60.0),
         /// Times a request is tried.
@@ -139,10 +170,13 @@ options! {
         return_spool_age: Count = 86_400,
         /// Send returns at all.
         pub_ret: bool = true,
-        /// Milliseconds before a lost connection is tried again.
+        /// Milliseconds before a lost connection is tried again; less unless
+        /// it is set.
         recon_default: Count = 1000,
         /// Bound of that pause.
         recon_max: Count = 10_000,
+        /// Spread these pauses by chance.
+        recon_randomize: bool = true,
         /// Keep-alive on TCP connections.
         tcp_keepalive: bool = true,
         /// Seconds of silence before the first question.
@@ -161,6 +195,16 @@ options! {
         process_count_max: i64 = -1,
         /// Several functions return in a list.
         multifunc_ordered: bool = false,
+        /// States to apply at the start: highstate, sls or top.
+        startup_states: String = String::new(),
+        /// What `startup_states: sls` applies.
+        sls_list: OneOrMany = OneOrMany::default(),
+        /// What `startup_states: top` applies.
+        top_file: String = String::new(),
+        /// Jobs that the minion runs by itself, each with its times.
+        schedule: Map = Map::new(),
+        /// Run them before a master has been reached.
+        scheduler_before_connect: bool = false,
         /// Fire the old start event too.
         enable_legacy_startup_events: bool = true,
         /// Grains that go along with the start event.
@@ -243,35 +287,80 @@ impl MinionConfig {
         })
     }
 
-    /// The masters, in order, each once.
+    /// The masters, in order, each once. None if a function names them
+    /// (`master_type: func`), or there are to be none.
     ///
     /// # Errors
     /// When an entry is no address; cannot happen once the configuration is
     /// loaded.
     pub fn masters(&self) -> Result<Vec<MasterAddress>, ConfigError> {
-        let mut addresses = Vec::new();
+        self.masters_and_repeats().map(|(masters, _)| masters)
+    }
+
+    /// The masters, and the places in the list of those that are there twice.
+    fn masters_and_repeats(&self) -> Result<(Vec<MasterAddress>, Vec<usize>), ConfigError> {
+        let mut addresses: Vec<MasterAddress> = Vec::new();
+        let mut repeats = Vec::new();
+        if matches!(self.master_type, MasterType::Func | MasterType::Disable) {
+            return Ok((addresses, repeats));
+        }
         for (at, entry) in self.master.entries.iter().enumerate() {
-            let address = MasterAddress::parse(entry).map_err(|error| {
-                let allowed = format!("host, host:port or [v6]:port ({})", error.why);
+            let address = self.address(entry).map_err(|why| {
+                let allowed = match self.master_uri_format {
+                    UriFormat::Default => format!("host, host:port or [v6]:port ({why})"),
+                    UriFormat::IpOnly => format!("an address without a port ({why})"),
+                };
                 self.raw.wrong_item("master", Some(at), allowed)
             })?;
-            if addresses.contains(&address) {
-                tracing::warn!(master = %address, "this master is listed more than once");
+            let port = |address: &MasterAddress| address.port.unwrap_or(self.master_port.0);
+            let is_same =
+                |known: &MasterAddress| known.host == address.host && port(known) == port(&address);
+            if addresses.iter().any(is_same) {
+                repeats.push(at);
             } else {
                 addresses.push(address);
             }
         }
-        Ok(addresses)
+        Ok((addresses, repeats))
+    }
+
+    /// Where a master is that a function has named.
+    ///
+    /// # Errors
+    /// The text says why it is no address.
+    pub fn address(&self, entry: &str) -> Result<MasterAddress, String> {
+        let address = MasterAddress::parse(entry).map_err(|error| error.why)?;
+        if self.master_uri_format == UriFormat::IpOnly {
+            if address.host.parse::<std::net::IpAddr>().is_err() {
+                return Err("master_uri_format is ip_only, and this is a name".to_owned());
+            }
+            if address.port.is_some() {
+                return Err("master_uri_format is ip_only, and this has a port".to_owned());
+            }
+        }
+        Ok(address)
+    }
+
+    /// Whether the option `name` is in a file or on the command line.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.raw.has(name)
     }
 
     /// What follows from the rest: paths below `root_dir`, the id, and
     /// whether the options fit each other.
-    pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
+    pub(crate) fn settle(
+        &mut self,
+        names: &HostNames,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<(), ConfigError> {
         self.settle_paths();
         self.check_values()?;
         self.find_id(names);
         let id = self.minion_id()?;
-        self.masters()?;
+        for at in self.masters_and_repeats()?.1 {
+            let text = "this master is listed before, it is served once";
+            warnings.extend(self.raw.odd_item("master", at, text));
+        }
         self.raw.settle("id", &id);
         self.raw
             .settle("conf_file", self.conf_file.display().to_string());
@@ -307,10 +396,30 @@ impl MinionConfig {
 
     fn check_values(&self) -> Result<(), ConfigError> {
         if self.master_type == MasterType::Func {
-            let allowed = "str, failover, distributed or disable (func is not honoured here)";
-            let allowed = allowed.to_owned();
-            return Err(self.raw.wrong("master_type", allowed));
+            let is_function = |entry: &String| {
+                let mut words = entry.split('.');
+                words.clone().count() == 2 && words.all(is_python_name)
+            };
+            let one = (!self.master.is_list).then(|| self.master.entries.first());
+            if !one.flatten().is_some_and(is_function) {
+                let allowed = "module.function, since master_type is func".to_owned();
+                return Err(self.raw.wrong("master", allowed));
+            }
         }
+        self.check_sources()?;
+        if self.startup_states == "top" && self.top_file.is_empty() {
+            let allowed = "highstate or sls; top needs the option top_file".to_owned();
+            return Err(self.raw.wrong("startup_states", allowed));
+        }
+        if self.startup_states == "sls" && self.sls_list.0.is_empty() {
+            let allowed = "highstate or top; sls needs the option sls_list".to_owned();
+            return Err(self.raw.wrong("startup_states", allowed));
+        }
+        self.raw.check_word(
+            "startup_states",
+            &self.startup_states,
+            &["", "highstate", "sls", "top"],
+        )?;
         if !matches!(self.file_client.as_str(), "remote" | "local") {
             let allowed = "remote or local".to_owned();
             return Err(self.raw.wrong("file_client", allowed));
@@ -322,6 +431,24 @@ impl MinionConfig {
         )?;
         self.raw
             .check_word("signing_algorithm", &self.signing_algorithm, SIGNING)
+    }
+
+    fn check_sources(&self) -> Result<(), ConfigError> {
+        let address = &self.source_address;
+        if !address.is_empty() && address.parse::<std::net::IpAddr>().is_err() {
+            let allowed = "an address of this machine".to_owned();
+            return Err(self.raw.wrong("source_address", allowed));
+        }
+        for (name, port) in [
+            ("source_ret_port", self.source_ret_port),
+            ("source_publish_port", self.source_publish_port),
+        ] {
+            if port > u64::from(u16::MAX) {
+                let allowed = "a port, or 0 for any".to_owned();
+                return Err(self.raw.wrong(name, allowed));
+            }
+        }
+        Ok(())
     }
 
     fn find_id(&mut self, names: &HostNames) {
@@ -341,4 +468,10 @@ impl MinionConfig {
         rules.cache(&id);
         self.id = Some(id.text);
     }
+}
+
+fn is_python_name(word: &str) -> bool {
+    let mut chars = word.chars();
+    let starts_well = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    starts_well && chars.all(|c| c.is_alphanumeric() || c == '_')
 }

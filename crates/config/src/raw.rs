@@ -80,11 +80,12 @@ impl Raw {
             return Ok(Some(value));
         }
         let option = name.to_owned();
-        let found = describe(&entry.value);
+        let fault = T::fault(&entry.value);
+        let found = describe(fault);
         let allowed = T::ALLOWED.to_owned();
         Err(match &entry.source {
             Some(source) => {
-                let place = Box::new(source.place(entry.value.span));
+                let place = Box::new(source.place(fault.span));
                 ConfigError::Value {
                     place,
                     option,
@@ -136,6 +137,15 @@ impl Raw {
         }
     }
 
+    /// A warning about one item of a list in a file.
+    pub(crate) fn odd_item(&self, name: &str, item: usize, text: &str) -> Option<Warning> {
+        let entry = self.entries.iter().find(|entry| entry.name == name)?;
+        let node = entry.value.as_list()?.get(item)?;
+        let place = entry.source.as_ref()?.place(node.span);
+        let text = text.to_owned();
+        Some(Warning::Odd { place, text })
+    }
+
     /// Checks an option that is one of some words.
     pub(crate) fn check_word(
         &self,
@@ -181,7 +191,14 @@ impl Raw {
                 opts.insert(entry.name.as_str(), entry.value.to_value());
             }
             for (name, value) in ours {
-                opts.get_or_insert_with(*name, value);
+                // What Salt's minion does not have unless a file says so is not
+                // there here either.
+                if self.side == Side::Master
+                    || known::is_of(self.side, name)
+                    || OURS_ALONE.contains(name)
+                {
+                    opts.get_or_insert_with(*name, value);
+                }
             }
             opts.extend(self.settled.clone());
             opts
@@ -217,6 +234,9 @@ impl Raw {
         }
     }
 }
+
+/// Options of a minion that Salt does not know.
+const OURS_ALONE: &[&str] = &["return_spool_bytes", "return_spool_age"];
 
 /// Options that this crate itself heeds.
 const READ_HERE: &[&str] = &["include", "default_include"];

@@ -19,6 +19,10 @@ const OUR_DEFAULTS: &[(&str, &str)] = &[
     ("log_datefmt", "empty means the form that Salt has"),
     ("log_datefmt_logfile", "empty means the form that Salt has"),
     (
+        "random_reauth_delay",
+        "Salt's is the pause before a minion that failed starts itself anew",
+    ),
+    (
         "publish_port",
         "a minion takes the port that its master tells",
     ),

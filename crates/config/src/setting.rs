@@ -18,6 +18,11 @@ pub(crate) trait Setting: Sized {
 
     /// The value as it would stand in a file.
     fn to_value(&self) -> Value;
+
+    /// Where a node that cannot be read is wrong: itself, or one of its items.
+    fn fault(node: &Node) -> &Node {
+        node
+    }
 }
 
 /// A number of things, not negative.
@@ -106,6 +111,17 @@ words! {
         Disable = "disable",
     }
     "str, failover, distributed, func or disable"
+}
+
+words! {
+    /// `master_uri_format`.
+    UriFormat {
+        /// Names or addresses, with or without ports.
+        Default = "default",
+        /// Addresses without ports.
+        IpOnly = "ip_only",
+    }
+    "default or ip_only"
 }
 
 words! {
@@ -322,6 +338,10 @@ impl Setting for OneOrMany {
     fn to_value(&self) -> Value {
         Value::List(self.0.iter().map(|text| text.as_str().into()).collect())
     }
+
+    fn fault(node: &Node) -> &Node {
+        faulty_item(node, |item| String::read(item).is_some())
+    }
 }
 
 impl Setting for Masters {
@@ -338,6 +358,10 @@ impl Setting for Masters {
             [one] if !self.is_list => Value::from(one.as_str()),
             many => Value::List(many.iter().map(|text| text.as_str().into()).collect()),
         }
+    }
+
+    fn fault(node: &Node) -> &Node {
+        OneOrMany::fault(node)
     }
 }
 
@@ -360,6 +384,10 @@ impl Setting for PortSetting {
             Self::Base(port) => Value::from(*port),
             Self::List(ports) => Value::List(ports.iter().map(|port| (*port).into()).collect()),
         }
+    }
+
+    fn fault(node: &Node) -> &Node {
+        faulty_item(node, |item| i64::read(item).is_some())
     }
 }
 
@@ -421,6 +449,12 @@ impl Setting for BTreeMap<String, Vec<PathBuf>> {
                 .collect(),
         )
     }
+}
+
+/// The first item of a list that is wrong; the node itself if it is none.
+fn faulty_item(node: &Node, is_right: impl Fn(&Node) -> bool) -> &Node {
+    let items = node.as_list().unwrap_or_default();
+    items.iter().find(|item| !is_right(item)).unwrap_or(node)
 }
 
 fn whole(node: &Node) -> Option<i128> {

@@ -1,0 +1,107 @@
+//! The report of a cycle.
+
+use halite_output::python;
+use halite_proto::{Map, Value};
+
+use super::Graph;
+use crate::chunk::Chunk;
+use crate::requisite::Requisite;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+impl Graph {
+    /// The edges of the first cycle, in Salt's notation: what depends, how,
+    /// and on what.
+    pub(crate) fn cycle_text(&self, chunks: &[Chunk]) -> String {
+        let edges = self
+            .find_cycle()
+            .into_iter()
+            .filter_map(|(from, to, kind)| {
+                let on = chunks.get(self.turn_of(from)?.chunk)?;
+                let dependent = chunks.get(self.turn_of(to)?.chunk)?;
+                // The edges that a prereq adds are told as what was written.
+                let kind = if kind == Requisite::Require && !dependent.has(kind.name()) {
+                    Requisite::Prereq
+                } else {
+                    kind
+                };
+                Some(format!(
+                    "({}, '{}', {})",
+                    chunk_text(dependent),
+                    kind.name(),
+                    chunk_text(on)
+                ))
+            });
+        edges.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Depth first, without recursion: a chain of requisites may be as long as
+    /// there are states.
+    fn find_cycle(&self) -> Vec<(usize, usize, Requisite)> {
+        let mut marks = vec![Mark::New; self.nodes.len()];
+        for start in 0..self.nodes.len() {
+            if marks.get(start) != Some(&Mark::New) {
+                continue;
+            }
+            // The path from `start`: each node, its edges, the next to try.
+            let mut path = vec![(start, self.out_list(start), 0)];
+            set(&mut marks, start, Mark::Open);
+            while let Some((node, edges, next)) = path.last_mut() {
+                let node = *node;
+                let Some(&(to, _)) = edges.get(*next) else {
+                    set(&mut marks, node, Mark::Done);
+                    path.pop();
+                    continue;
+                };
+                *next += 1;
+                match marks.get(to) {
+                    Some(Mark::Open) => return closed(&path, to),
+                    Some(Mark::New) => {
+                        set(&mut marks, to, Mark::Open);
+                        path.push((to, self.out_list(to), 0));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn out_list(&self, node: usize) -> Vec<(usize, Requisite)> {
+        self.edges.out_of(node).collect()
+    }
+}
+
+type Step = (usize, Vec<(usize, Requisite)>, usize);
+
+/// The part of the path from `to` on; its last edge leads back to `to`.
+fn closed(path: &[Step], to: usize) -> Vec<(usize, usize, Requisite)> {
+    let from = path.iter().position(|(node, ..)| *node == to).unwrap_or(0);
+    let part = path.get(from..).unwrap_or_default();
+    let edge = |(node, edges, next): &Step| {
+        let (to, kind) = edges.get(next.checked_sub(1)?)?;
+        Some((*node, *to, *kind))
+    };
+    part.iter().filter_map(edge).collect()
+}
+
+fn set(marks: &mut [Mark], node: usize, mark: Mark) {
+    if let Some(old) = marks.get_mut(node) {
+        *old = mark;
+    }
+}
+
+fn chunk_text(chunk: &Chunk) -> String {
+    let mut map = Map::new();
+    map.insert("SLS", chunk.get("__sls__").cloned().unwrap_or_default());
+    map.insert("ID", chunk.id());
+    if chunk.name().as_str() != Some(chunk.id()) {
+        map.insert("NAME", chunk.name().clone());
+    }
+    python::repr(&Value::Map(map))
+}

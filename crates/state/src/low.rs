@@ -1,0 +1,289 @@
+//! High data to low chunks in the order in which they run.
+//!
+//! Invariant: the high data has passed [`crate::high::verify`]; what is still
+//! malformed after it (extensions can do that) is left out, never a panic.
+
+use halite_proto::{Map, Value};
+use halite_target::glob;
+use indexmap::IndexSet;
+
+use crate::chunk::Chunk;
+use crate::graph::{Graph, Turn};
+
+/// What ordering needs to know.
+pub struct LowOptions<'a> {
+    /// Kinds of requisites that are ignored.
+    pub disabled_requisites: &'a [String],
+    /// The option `state_aggregate`: `true`, or a list of state modules.
+    pub aggregate: &'a Value,
+    /// Patterns of state functions that may not run (`state.disable`).
+    pub disabled_states: &'a [String],
+    /// The job of the orchestration, if this is one.
+    pub orchestration_jid: Option<Value>,
+    /// Whether there is the state function `fun` (`file.mod_watch`).
+    pub has_state: &'a dyn Fn(&str) -> bool,
+}
+
+/// Chunks, how they depend on each other, and the order of the run.
+#[derive(Clone, Debug, Default)]
+pub struct Low {
+    /// The chunks in the order in which they were declared.
+    pub chunks: Vec<Chunk>,
+    /// The order of the run. A chunk that another one has a `prereq` on is in
+    /// it twice.
+    pub order: Vec<Turn>,
+    /// The dependencies.
+    pub graph: Graph,
+    /// Results of the states that are disabled, by tag.
+    pub disabled: Map,
+    /// What the log should say.
+    pub warnings: Vec<String>,
+}
+
+impl Low {
+    /// The chunks of `high`, in order.
+    ///
+    /// # Errors
+    /// Requisites that mean nothing, and cycles; in Salt's words.
+    pub fn compile(high: &Map, options: &LowOptions<'_>) -> Result<Self, Vec<String>> {
+        let mut reader = Reader {
+            options,
+            chunks: Vec::new(),
+            disabled: Map::new(),
+        };
+        for (id, body) in high {
+            reader.declaration(id, body);
+        }
+        let Reader {
+            chunks, disabled, ..
+        } = reader;
+        let mut low = Self::order(chunks, options)?;
+        low.disabled = disabled;
+        Ok(low)
+    }
+
+    /// Puts ready chunks in order.
+    ///
+    /// # Errors
+    /// As [`Self::compile`].
+    pub fn order(mut chunks: Vec<Chunk>, options: &LowOptions<'_>) -> Result<Self, Vec<String>> {
+        let mut graph = Graph::default();
+        let mut warnings = Vec::new();
+        let mut errors = Vec::new();
+        for (index, chunk) in chunks.iter().enumerate() {
+            graph.add_chunk(index, chunk, may_aggregate(chunk, options));
+        }
+        let mut cap = 1;
+        for index in 0..chunks.len() {
+            if let Some(chunk) = chunks.get_mut(index) {
+                watch_to_require(chunk, options);
+            }
+            let disabled = options.disabled_requisites;
+            match graph.add_requisites(&mut chunks, index, disabled, &mut warnings) {
+                Err(fault) => errors.push(fault),
+                Ok(()) => cap = raised(cap, chunks.get(index)),
+            }
+        }
+        match graph.sort(&mut chunks, cap) {
+            Some(order) if errors.is_empty() => Ok(Self {
+                chunks,
+                order,
+                graph,
+                disabled: Map::new(),
+                warnings,
+            }),
+            Some(_) => Err(errors),
+            None => {
+                errors.push(format!(
+                    "Recursive requisites were found: {}",
+                    graph.cycle_text(&chunks)
+                ));
+                Err(errors)
+            }
+        }
+    }
+
+    /// The chunks in the order of the run, as `state.show_lowstate` shows
+    /// them.
+    pub fn to_value(&self) -> Value {
+        let chunks = self.order.iter().filter_map(|turn| self.chunk(*turn));
+        Value::List(chunks.map(Chunk::to_value).collect())
+    }
+
+    /// The chunk of a turn.
+    pub fn chunk(&self, turn: Turn) -> Option<&Chunk> {
+        self.chunks.get(turn.chunk)
+    }
+}
+
+/// A larger order raises the place of states without one.
+fn raised(cap: i128, chunk: Option<&Chunk>) -> i128 {
+    match chunk.map(Chunk::order) {
+        Some(Value::Int(order)) if *order > cap - 1 && *order > 0 => order.saturating_add(100),
+        _ => cap,
+    }
+}
+
+/// A module that cannot react to changes only requires.
+fn watch_to_require(chunk: &mut Chunk, options: &LowOptions<'_>) {
+    for (from, to) in [("watch", "require"), ("watch_any", "require_any")] {
+        if !chunk.has(from) || (options.has_state)(&format!("{}.mod_watch", chunk.state())) {
+            continue;
+        }
+        let Some(Value::List(watched)) = chunk.remove(from) else {
+            continue;
+        };
+        let required = chunk
+            .map_mut()
+            .get_or_insert_with(to, || Value::List(Vec::new()));
+        if let Value::List(required) = required {
+            required.extend(watched);
+        }
+    }
+}
+
+fn may_aggregate(chunk: &Chunk, options: &LowOptions<'_>) -> bool {
+    let wanted = match chunk.get("aggregate").unwrap_or(options.aggregate) {
+        Value::Bool(wanted) => *wanted,
+        Value::List(modules) => modules
+            .iter()
+            .any(|module| module.as_str() == Some(chunk.state())),
+        Value::Map(modules) => modules.contains_key(chunk.state()),
+        _ => false,
+    };
+    wanted && (options.has_state)(&format!("{}.mod_aggregate", chunk.state()))
+}
+
+struct Reader<'a, 'o> {
+    options: &'a LowOptions<'o>,
+    chunks: Vec<Chunk>,
+    disabled: Map,
+}
+
+impl Reader<'_, '_> {
+    fn declaration(&mut self, id: &Value, body: &Value) {
+        let (Some(name), Some(body)) = (id.as_str(), body.as_map()) else {
+            return;
+        };
+        if name.starts_with("__") {
+            return;
+        }
+        for (state, args) in body {
+            let (Some(state), Some(args)) = (state.as_str(), args.as_list()) else {
+                continue;
+            };
+            if !state.starts_with("__") {
+                self.state(id, body, state, args);
+            }
+        }
+    }
+
+    fn state(&mut self, id: &Value, body: &Map, state: &str, args: &[Value]) {
+        let mut chunk = Map::new();
+        chunk.insert("state", state);
+        chunk.insert("name", id.clone());
+        if let Some(jid) = &self.options.orchestration_jid {
+            chunk.insert("__orchestration_jid__", jid.clone());
+        }
+        for key in ["__sls__", "__env__", "__sls_included_from__"] {
+            if let Some(value) = body.get(key) {
+                chunk.insert(key, value.clone());
+            }
+        }
+        chunk.insert("__id__", id.clone());
+        let mut functions = IndexSet::new();
+        let mut names = IndexSet::new();
+        for arg in args {
+            match arg {
+                Value::Str(function) => {
+                    functions.insert(function.as_str());
+                }
+                Value::Map(arg) => argument(&mut chunk, &mut names, id, arg),
+                _ => {}
+            }
+        }
+        if names.is_empty() {
+            self.push(Chunk::new(chunk), &functions);
+            return;
+        }
+        for (place, entry) in names.into_iter().enumerate() {
+            let mut chunk = chunk.clone();
+            named(&mut chunk, entry);
+            chunk.insert("name_order", place + 1);
+            self.push(Chunk::new(chunk), &functions);
+        }
+    }
+
+    /// Adds the chunk with the first of the functions that is not disabled.
+    fn push(&mut self, mut chunk: Chunk, functions: &IndexSet<&str>) {
+        for function in functions {
+            chunk.set("fun", *function);
+            if !self.is_disabled(&chunk) {
+                self.chunks.push(chunk);
+                return;
+            }
+        }
+    }
+
+    fn is_disabled(&mut self, chunk: &Chunk) -> bool {
+        let patterns = self.options.disabled_states;
+        if patterns.is_empty() {
+            return false;
+        }
+        let function = chunk.full_name();
+        let Some(pattern) = patterns
+            .iter()
+            .find(|pattern| glob::fnmatch(pattern, &function))
+        else {
+            return false;
+        };
+        let mut result = Map::new();
+        result.insert("changes", Map::new());
+        result.insert("result", false);
+        let comment = format!(
+            "The state function \"{function}\" is currently disabled by \"{pattern}\", to re-enable, run state.enable {pattern}."
+        );
+        result.insert("comment", comment);
+        result.insert("__run_num__", self.disabled.len());
+        result.insert("__sls__", chunk.sls());
+        self.disabled.insert(chunk.tag(), result);
+        true
+    }
+}
+
+fn argument<'v>(chunk: &mut Map, names: &mut IndexSet<&'v Value>, id: &Value, arg: &'v Map) {
+    for (key, value) in arg {
+        match key.as_str() {
+            Some("names") => match value {
+                Value::List(entries) => names.extend(entries),
+                Value::Map(entries) => names.extend(entries.keys()),
+                _ => {}
+            },
+            // Nothing may say that this is another module's state.
+            Some("state") => {}
+            Some("name") if value.as_str().is_none() => {
+                chunk.insert("name", id.clone());
+            }
+            _ => {
+                chunk.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Gives the chunk one of the `names`, with the arguments of this one.
+fn named(chunk: &mut Map, entry: &Value) {
+    let Value::Map(entry) = entry else {
+        chunk.insert("name", entry.clone());
+        return;
+    };
+    let Some((name, args)) = entry.iter().next() else {
+        return;
+    };
+    chunk.insert("name", name.clone());
+    for arg in args.as_list().into_iter().flatten() {
+        if let Some(arg) = arg.as_map() {
+            chunk.extend(arg.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+    }
+}

@@ -56,6 +56,10 @@ impl Engine {
 }
 
 impl Template {
+    pub(crate) fn ast(&self) -> Arc<Ast> {
+        Arc::clone(&self.ast)
+    }
+
     /// Renders the template.
     pub fn render(&self, host: &dyn Host, globals: &Globals) -> Result<String> {
         let mut vars = globals.vars.clone();

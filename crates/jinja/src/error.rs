@@ -47,6 +47,8 @@ pub enum ErrorKind {
     Raised,
     /// A Salt function, or anything else the caller supplies, failed.
     Host,
+    /// What the caller supplies failed in a way that has no name here.
+    Foreign,
     /// A limit of [`crate::Limits`] was reached.
     Limit,
 }
@@ -72,6 +74,7 @@ impl ErrorKind {
             Self::Unicode => "UnicodeError",
             Self::Raised => "TemplateError",
             Self::Host => "CommandExecutionError",
+            Self::Foreign => "Exception",
             Self::Limit => "RecursionError",
         }
     }
@@ -103,6 +106,11 @@ impl Location {
     /// The text of the line.
     pub fn line_text(&self) -> &str {
         self.source.line_text(self.span)
+    }
+
+    /// The text of the whole template.
+    pub fn text(&self) -> &str {
+        self.source.text()
     }
 }
 
@@ -139,6 +147,12 @@ impl Error {
     /// A failure of what the caller supplies, in the caller's words.
     pub fn host(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Host, message)
+    }
+
+    /// A failure of what the caller supplies that is none of a command: Python
+    /// would raise some other exception.
+    pub fn foreign(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Foreign, message)
     }
 
     /// A template error in the caller's words, such as text that is no YAML.

@@ -3,6 +3,7 @@
 
 use halite_proto::value::{Map, Value as Data};
 
+use crate::engine::Template;
 use crate::error::{Error, Result};
 
 /// A template that is wanted.
@@ -24,6 +25,9 @@ pub struct LoadedSource {
     /// Globals that change from now on. Salt's loader sets `tplfile`, `tpldir`
     /// and `tpldot`, which later imports see.
     pub globals: Vec<(String, Data)>,
+    /// The template, if the host has parsed this text before, with the same
+    /// settings; `text` is not looked at then.
+    pub template: Option<Template>,
 }
 
 /// What a function call hands back.

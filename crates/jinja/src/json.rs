@@ -20,6 +20,29 @@ pub(crate) fn dump(value: &Value, style: Style) -> Result<String> {
     Ok(out)
 }
 
+/// Data from JSON as Python's `json` reads it; nothing if the text is none.
+pub fn from_json(text: &str) -> Option<halite_proto::Value> {
+    load(text)?.to_data().ok()
+}
+
+/// JSON of data as Python's `json` writes it, indented by `indent` columns per
+/// level if given, on one line otherwise.
+///
+/// # Errors
+/// For what JSON cannot hold: bytes, and keys that are lists or maps.
+pub fn to_json(
+    data: &halite_proto::Value,
+    sort_keys: bool,
+    indent: Option<usize>,
+) -> Result<String> {
+    let style = Style {
+        sort_keys,
+        indent,
+        unicode: false,
+    };
+    dump(&Value::from_data(data), style)
+}
+
 fn line(style: Style, out: &mut String, depth: usize) {
     if let Some(indent) = style.indent {
         out.push('\n');

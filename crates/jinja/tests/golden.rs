@@ -30,6 +30,7 @@ impl Host for Corpus {
             name: request.name.to_owned(),
             text: text.to_owned(),
             globals: Vec::new(),
+            ..LoadedSource::default()
         }))
     }
 

@@ -30,6 +30,7 @@ impl Host for Minion {
             name: format!("/cache/{file}"),
             text: (*text).to_owned(),
             globals: vec![("tpldir".to_owned(), dir.into())],
+            ..LoadedSource::default()
         }))
     }
 

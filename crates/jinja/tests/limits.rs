@@ -20,6 +20,7 @@ impl Host for Itself {
             name: request.name.to_owned(),
             text: self.0.to_owned(),
             globals: Vec::new(),
+            ..LoadedSource::default()
         }))
     }
 }

@@ -19,6 +19,7 @@ mod registry;
 mod run;
 mod shlex;
 mod state_return;
+mod world;
 
 pub use call::Call;
 pub use context::{ContextError, MinionContext, PillarRequest, Refresh};
@@ -29,3 +30,4 @@ pub use job::{Cancel, GroupGuard, Job, StateScope};
 pub use registry::{Function, Module, Registry};
 pub use run::{Failure, Outcome, run_function, run_state_function};
 pub use state_return::StateReturn;
+pub use world::CallWorld;

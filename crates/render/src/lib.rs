@@ -1,1 +1,40 @@
-//! Texts to data: the pipes of renderers, and the templates of managed files.
+//! Texts to data: the pipes of renderers that states and pillars go through,
+//! and the templates of managed files.
+//!
+//! A [`Renderer`] renders one text after the other for one [`World`] - a
+//! minion's call, a master's pillar - and keeps what they share: the
+//! templates it has read and the names that every template sees. What a text
+//! needs beyond itself it asks of the world.
+//!
+//! Invariant: whatever the text, a render ends within its limits with data or
+//! with a [`RenderError`], which says it in Salt's words and knows the place.
+//!
+//! ```
+//! use halite_render::{Renderer, SlsRequest, StillWorld};
+//!
+//! let world = StillWorld::default();
+//! let renderer = Renderer::new(&world);
+//! let sls = SlsRequest::new(b"{% for n in ['a', 'b'] %}\n{{ n }}: test.nop\n{% endfor %}\n");
+//! let data = renderer.sls(&sls)?;
+//! assert_eq!(data.get("b").and_then(|fun| fun.as_str()), Some("test.nop"));
+//! # Ok::<(), halite_render::RenderError>(())
+//! ```
+
+mod context;
+mod data;
+mod error;
+mod jinja;
+pub mod limits;
+mod pipe;
+mod renderer;
+mod request;
+mod world;
+
+pub use context::sls_names;
+pub use error::{ErrorKind, RenderError};
+pub use halite_jinja::Returned;
+pub use halite_yaml::{Node, Place, Span};
+pub use pipe::{Pipe, Stage};
+pub use renderer::{Rendered, Renderer, render_sls, render_text};
+pub use request::{SlsRequest, TextRequest};
+pub use world::{StillWorld, World, WorldError, WorldFile};

@@ -92,15 +92,18 @@ impl Machine<'_> {
                 .borrow_mut()
                 .insert(name.as_str().into(), value);
         }
-        let source = Source::of_text(
-            &loaded.name,
-            &loaded.text,
-            self.settings.keep_trailing_newline,
-        );
-        let ast = parse::parse(&source, self.settings)
-            .map_err(|error| error.through(format!("'{name}'"), &env.source, stmt.span))?;
+        let ast = match loaded.template {
+            Some(template) => template.ast(),
+            None => {
+                let keep = self.settings.keep_trailing_newline;
+                let source = Source::of_text(&loaded.name, &loaded.text, keep);
+                let ast = parse::parse(&source, self.settings)
+                    .map_err(|error| error.through(format!("'{name}'"), &env.source, stmt.span))?;
+                Arc::new(ast)
+            }
+        };
         let loaded = Rc::new(Loaded {
-            ast: Arc::new(ast),
+            ast,
             module: Default::default(),
         });
         let old = self

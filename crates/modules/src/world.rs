@@ -1,0 +1,141 @@
+//! Rendering within a call: templates see the functions, grains, pillar,
+//! options and files that the call has.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use halite_proto::{Map, Value};
+use halite_render::{Returned, World, WorldError, WorldFile};
+
+use crate::call::Call;
+use crate::error::CallError;
+use crate::file_client::FileClient;
+
+/// The world of a call. Files are fetched once: what changes on the master
+/// while it lives is not seen.
+pub struct CallWorld<'c> {
+    call: &'c Call<'c>,
+    files: RefCell<HashMap<(String, String), Option<WorldFile>>>,
+}
+
+impl<'c> CallWorld<'c> {
+    /// The world of `call`.
+    pub fn new(call: &'c Call<'c>) -> Self {
+        Self {
+            call,
+            files: RefCell::default(),
+        }
+    }
+
+    fn fetch(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+        let client = FileClient::new(self.call.ctx);
+        let cached = match client.cache(path, saltenv) {
+            Ok(Some(cached)) => cached,
+            // No name of a file: as if there were none.
+            Ok(None) | Err(crate::FileError::Path(_)) => return Ok(None),
+            Err(error) => return Err(CallError::from(error).into()),
+        };
+        let bytes = read(&cached).map_err(|error| {
+            WorldError::exception("OSError", format!("{}: {error}", cached.display()))
+        })?;
+        Ok(Some(WorldFile {
+            path: cached,
+            bytes,
+        }))
+    }
+}
+
+/// A file's content, one byte more than a text may have at most.
+fn read(path: &Path) -> std::io::Result<Arc<[u8]>> {
+    let mut bytes = Vec::new();
+    let most = halite_render::limits::TEXT_BYTES_MAX as u64 + 1;
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes.into())
+}
+
+impl From<CallError> for WorldError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Command(message) | CallError::Invocation(message) => Self::Command(message),
+            CallError::Arguments(message) => Self::exception("TypeError", message),
+            CallError::NotFound(message) => Self::exception("CommandNotFoundError", message),
+            CallError::Exception { kind, message } => Self::exception(kind, message),
+            ended @ CallError::Ended(_) => Self::exception("SystemExit", ended.to_string()),
+        }
+    }
+}
+
+/// Functions that change their first argument and return it.
+fn changes_its_argument(fun: &str, args: &[Value], kwargs: &Map) -> bool {
+    let in_place = |at: usize| {
+        let given = kwargs.get("in_place").or_else(|| args.get(at));
+        given.is_none_or(Value::is_true)
+    };
+    match fun {
+        "defaults.merge" | "defaults.update" => in_place(3),
+        "slsutil.update" => true,
+        _ => false,
+    }
+}
+
+impl World for CallWorld<'_> {
+    fn opts(&self) -> &Map {
+        self.call.ctx.opts()
+    }
+
+    fn grains(&self) -> Arc<Map> {
+        self.call.ctx.grains()
+    }
+
+    fn pillar(&self) -> Arc<Map> {
+        self.call.ctx.pillar()
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        self.call.has_function(fun)
+    }
+
+    fn has_module(&self, module: &str) -> bool {
+        self.call
+            .ctx
+            .registry()
+            .module(module)
+            .and_then(|module| module.functions.first())
+            .is_some_and(|function| self.call.has_function(function.name))
+    }
+
+    fn call(
+        &self,
+        fun: &str,
+        args: &mut Vec<Value>,
+        kwargs: &mut Map,
+    ) -> Result<Returned, WorldError> {
+        let changes = !args.is_empty() && changes_its_argument(fun, args, kwargs);
+        let value = self.call.salt(fun, args, kwargs.clone())?;
+        if !changes {
+            return Ok(value.into());
+        }
+        if let Some(first) = args.first_mut() {
+            *first = value.clone();
+        }
+        Ok(Returned {
+            value,
+            changed: vec![0],
+            same_as: Some(0),
+        })
+    }
+
+    fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+        let key = (path.to_owned(), saltenv.to_owned());
+        if let Some(known) = self.files.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let file = self.fetch(path, saltenv)?;
+        self.files.borrow_mut().insert(key, file.clone());
+        Ok(file)
+    }
+}

@@ -1,0 +1,83 @@
+//! The stages that make data of text.
+
+use halite_proto::{Map, Value};
+use halite_yaml::{Node, Place, Span};
+
+use crate::error::{ErrorKind, RenderError};
+
+/// YAML to data. Nothing but data that is false - an empty text, `false` -
+/// is the empty map.
+pub(crate) fn yaml(text: &str, name: &str) -> Result<(Value, Node), RenderError> {
+    let node = halite_yaml::load(text, name).map_err(|error| RenderError::yaml(&error))?;
+    let value = node.to_value();
+    let value = if value.is_true() {
+        value
+    } else {
+        Map::new().into()
+    };
+    Ok((value, node))
+}
+
+/// JSON to data; a `#!` line is not part of it.
+pub(crate) fn json(text: &str, name: &str) -> Result<Value, RenderError> {
+    let (skipped, body) = match text.strip_prefix("#!") {
+        Some(_) => match text.split_once('\n') {
+            Some((_, body)) => (1, body),
+            None => (0, text),
+        },
+        None => (0, text),
+    };
+    if body.trim().is_empty() {
+        return Ok(Map::new().into());
+    }
+    halite_jinja::from_json(body).ok_or_else(|| json_error(text, body, skipped, name))
+}
+
+fn json_error(text: &str, body: &str, skipped: u32, name: &str) -> RenderError {
+    let error = serde_json::from_str::<serde_json::Value>(body).err();
+    let (line, column) = error
+        .as_ref()
+        .map_or((1, 1), |error| (error.line().max(1), error.column().max(1)));
+    let before: usize = body
+        .split_inclusive('\n')
+        .take(line - 1)
+        .map(|line| line.chars().count())
+        .sum();
+    let message = format!(
+        "Expecting value: line {line} column {column} (char {})",
+        before + column - 1
+    );
+    let span = Span {
+        line: u32::try_from(line)
+            .unwrap_or(u32::MAX)
+            .saturating_add(skipped),
+        column: u32::try_from(column).unwrap_or(u32::MAX),
+    };
+    RenderError::new(ErrorKind::Data, message)
+        .foreign("json.decoder.JSONDecodeError")
+        .at(Some(Place::new(name, text, span)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_the_empty_map() {
+        for text in ["", "# x\n", "false", "~", "[]"] {
+            assert_eq!(yaml(text, "f").unwrap().0, Map::new().into(), "{text:?}");
+        }
+        assert_eq!(json("#!json\n", "f").unwrap(), Map::new().into());
+    }
+
+    #[test]
+    fn wrong_json_is_shown_with_its_place() {
+        let error = json("#!json\n{\"a\": 1,\n \"b\": }", "f").unwrap_err();
+        assert_eq!(error.place().unwrap().to_string(), "f:3:7");
+        assert!(
+            error
+                .sls_text("base", "a")
+                .starts_with("Rendering SLS a failed, render error: ")
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! A text that is not rendered: Salt's words for people and scripts, the
+//! place for those who mend it.
+
+use std::fmt;
+
+use halite_yaml::{Place, YamlError};
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A template: its text, what it uses, what it calls.
+    Template,
+    /// Text that is no YAML, no JSON, no UTF-8.
+    Data,
+    /// A renderer that is not there, or whose program is not.
+    Renderer,
+    /// Encrypted text that cannot be read.
+    Decrypt,
+    /// Python code that failed.
+    Python,
+    /// A limit of this crate, of templates or of YAML.
+    Limit,
+}
+
+/// A text that is not rendered. Prints in Salt's words; [`Self::report`] adds
+/// the place.
+#[derive(Clone, Debug)]
+pub struct RenderError(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    /// Salt raises no `SaltRenderError` here, but what Python raised: the
+    /// name of that.
+    foreign: Option<String>,
+    place: Option<Place>,
+    trail: Vec<String>,
+}
+
+impl RenderError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            foreign: None,
+            place: None,
+            trail: Vec::new(),
+        }))
+    }
+
+    pub(crate) fn at(mut self, place: Option<Place>) -> Self {
+        self.0.place = self.0.place.take().or(place);
+        self
+    }
+
+    pub(crate) fn through(mut self, trail: Vec<String>) -> Self {
+        self.0.trail = trail;
+        self
+    }
+
+    pub(crate) fn foreign(mut self, class: &str) -> Self {
+        self.0.foreign = Some(class.to_owned());
+        self
+    }
+
+    /// The error of a YAML text.
+    pub(crate) fn yaml(error: &YamlError) -> Self {
+        use halite_yaml::ErrorKind as Yaml;
+        let (message, class) = match error.kind {
+            Yaml::Scanner => (error.problem.clone(), None),
+            Yaml::Parser => (error.python_text(), None),
+            Yaml::Constructor if error.problem == "found unhashable key" => {
+                ("Invalid YAML, possible double curly-brace".to_owned(), None)
+            }
+            Yaml::Constructor => (error.python_text(), None),
+            Yaml::Reader => (error.python_text(), Some("ReaderError")),
+            Yaml::Composer => (error.python_text(), Some("ComposerError")),
+            Yaml::Limit => (error.to_string(), None),
+        };
+        let kind = match error.kind {
+            Yaml::Limit => ErrorKind::Limit,
+            _ => ErrorKind::Data,
+        };
+        let new = Self::new(kind, message).at(Some(error.place.clone()));
+        match class {
+            Some(class) => new.foreign(class),
+            None => new,
+        }
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What is wrong, in Salt's words.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where: in the file that is to blame, as far as it is known. For data
+    /// this is a place of the text that the template gave.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The includes, imports and macros on the way, innermost first.
+    pub fn trail(&self) -> &[String] {
+        &self.0.trail
+    }
+
+    /// The name of Python's exception where Salt raises no error of its own
+    /// for this: such errors are worded apart.
+    pub fn foreign_class(&self) -> Option<&str> {
+        self.0.foreign.as_deref()
+    }
+
+    /// What a state run says of this error in the SLS `sls`.
+    pub fn sls_text(&self, saltenv: &str, sls: &str) -> String {
+        match &self.0.foreign {
+            None => format!("Rendering SLS '{saltenv}:{sls}' failed: {self}"),
+            Some(class) => format!(
+                "Rendering SLS {sls} failed, render error: {self}\nTraceback (most recent call \
+                 last):\n  File \"halite\", in {sls}\n{class}: {self}\n"
+            ),
+        }
+    }
+
+    /// The error with the place, its line and the way to it: for logs and
+    /// screens.
+    pub fn report(&self) -> String {
+        let first = self.0.message.lines().next().unwrap_or_default();
+        let mut out = match &self.0.place {
+            Some(place) => {
+                let mut out = format!("{place}: {first}");
+                let excerpt = place.excerpt();
+                if !excerpt.is_empty() {
+                    out.push('\n');
+                    out.push_str(&excerpt);
+                }
+                out
+            }
+            None => self.0.message.clone(),
+        };
+        for step in &self.0.trail {
+            out.push('\n');
+            out.push_str(step);
+        }
+        out
+    }
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for RenderError {}

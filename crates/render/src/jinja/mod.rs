@@ -1,0 +1,66 @@
+//! The Jinja stage: Salt's environment around the template engine.
+
+mod host;
+mod options;
+mod templates;
+mod words;
+
+use halite_jinja::{Globals, Value as JinjaValue};
+use halite_proto::{Map, Value};
+
+use crate::error::RenderError;
+use crate::world::World;
+pub(crate) use host::SaltHost;
+pub(crate) use templates::Templates;
+
+/// One text on its way through Jinja.
+pub(crate) struct Job<'a> {
+    /// The text.
+    pub(crate) text: &'a str,
+    /// What errors call it.
+    pub(crate) name: &'a str,
+    /// Whether it is an SLS: which options of the environment apply.
+    pub(crate) is_sls: bool,
+    /// The environment for imports; nothing: the text's own directory.
+    pub(crate) saltenv: Option<&'a str>,
+    /// The path it lies at.
+    pub(crate) path: Option<&'a std::path::Path>,
+    /// The names of this text, on top of those of the world.
+    pub(crate) names: &'a Map,
+}
+
+/// Renders a text.
+pub(crate) fn render(
+    job: &Job<'_>,
+    world: &dyn World,
+    templates: &Templates,
+    base: &Globals,
+) -> Result<String, RenderError> {
+    let (settings, text) = options::settings(job.text, job.is_sls, world.opts());
+    let mut globals = base.clone();
+    for (name, value) in job.names {
+        if let Some(name) = name.as_str() {
+            globals.insert_data(name, value);
+        }
+    }
+    let key = templates.key(&settings);
+    let host = SaltHost::new(job, world, templates, &settings, key);
+    templates
+        .parse(&settings, key, job.name, &text)
+        .and_then(|template| template.render(&host, &globals))
+        .map_err(|error| words::of(&error, job.name, &text))
+}
+
+/// The names that every template of a world sees.
+pub(crate) fn world_names(world: &dyn World, grains: &Map, pillar: &Map) -> Globals {
+    const PROXY: &str = "salt.utils.optsdict.DictProxy";
+    let mut globals = Globals::new();
+    globals.insert("salt", JinjaValue::salt());
+    globals.insert("grains", JinjaValue::labelled_map(grains, PROXY));
+    globals.insert("pillar", JinjaValue::labelled_map(pillar, PROXY));
+    let mut opts = world.opts().clone();
+    opts.insert("grains", grains.clone());
+    globals.insert("opts", JinjaValue::labelled_map(&opts, PROXY));
+    globals.insert_data("proxy", &Value::Map(Map::new()));
+    globals
+}

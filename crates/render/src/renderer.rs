@@ -1,0 +1,301 @@
+//! Texts through their pipes.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use halite_jinja::Globals;
+use halite_proto::{Map, Value};
+use halite_yaml::Node;
+
+use crate::context::sls_names;
+use crate::data;
+use crate::error::{ErrorKind, RenderError};
+use crate::jinja::{self, Job, Templates};
+use crate::limits::TEXT_BYTES_MAX;
+use crate::pipe::{Pipe, Stage};
+use crate::request::{SlsRequest, TextRequest};
+use crate::world::World;
+
+/// Renders texts for one world. Keeps what templates share, so that a whole
+/// state tree is best rendered by one renderer; what a template does to the
+/// maps `grains`, `pillar` and `opts` the next one sees, as in Salt.
+pub struct Renderer<'w> {
+    world: &'w dyn World,
+    templates: Templates,
+    base: RefCell<Option<Base>>,
+}
+
+/// The names of the world, made once.
+struct Base {
+    grains: Arc<Map>,
+    pillar: Arc<Map>,
+    globals: Globals,
+}
+
+/// A rendered SLS.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The data; text if the pipe makes none.
+    pub value: Value,
+    /// The data with the places of its parts, if it was YAML last. Places are
+    /// those of `text`.
+    pub node: Option<Node>,
+    /// The text that the data was made of.
+    pub text: Option<String>,
+}
+
+/// What goes from stage to stage.
+enum Matter {
+    Text(String),
+    Data(Value),
+}
+
+impl<'w> Renderer<'w> {
+    /// A renderer for `world`.
+    pub fn new(world: &'w dyn World) -> Self {
+        Self {
+            world,
+            templates: Templates::default(),
+            base: RefCell::new(None),
+        }
+    }
+
+    /// The world.
+    pub fn world(&self) -> &'w dyn World {
+        self.world
+    }
+
+    /// The data of an SLS. Empty texts are empty maps; a pipe that makes no
+    /// data gives text.
+    ///
+    /// # Errors
+    /// Wherever Salt's renderers fail.
+    pub fn sls(&self, request: &SlsRequest<'_>) -> Result<Value, RenderError> {
+        self.sls_with_places(request).map(|rendered| rendered.value)
+    }
+
+    /// Like [`Self::sls`], with the places of the data.
+    ///
+    /// # Errors
+    /// As [`Self::sls`].
+    pub fn sls_with_places(&self, request: &SlsRequest<'_>) -> Result<Rendered, RenderError> {
+        let name = name_of(request.path, request.sls);
+        let text = text_of(request.bytes, &name)?;
+        if text.trim().is_empty() {
+            return Ok(Rendered {
+                value: Map::new().into(),
+                node: None,
+                text: None,
+            });
+        }
+        let default = request.renderer.map_or_else(
+            || {
+                let option = self.world.opts().get("renderer").and_then(Value::as_str);
+                option.unwrap_or("jinja|yaml").to_owned()
+            },
+            str::to_owned,
+        );
+        let of_file = request.path.is_some();
+        let pipe = Pipe::of(text, &default, of_file, self.world.opts())?;
+        let names = sls_context(request);
+        let job = Job {
+            text,
+            name: &name,
+            is_sls: !request.sls.is_empty(),
+            saltenv: Some(request.saltenv),
+            path: request.path,
+            names: &names,
+        };
+        self.run(&pipe, &job)
+    }
+
+    /// The text of a managed file's template. `engine` is the argument
+    /// `template` of the state: `jinja`, `py`.
+    ///
+    /// # Errors
+    /// Wherever the template fails; for other engines.
+    pub fn text(&self, engine: &str, request: &TextRequest<'_>) -> Result<String, RenderError> {
+        let name = name_of(request.path, request.sls.unwrap_or_default());
+        let text = text_of(request.bytes, &name)?;
+        let mut names = request.context.cloned().unwrap_or_default();
+        names.get_or_insert_with("saltenv", || {
+            request.saltenv.map_or(Value::Nil, Value::from)
+        });
+        if let Some(sls) = request.sls {
+            names.get_or_insert_with("sls", || sls.into());
+            let path = request.path.map(|path| path.to_string_lossy());
+            for (name, value) in sls_names(path.as_deref(), sls) {
+                names.get_or_insert_with(name, || value);
+            }
+        }
+        let job = Job {
+            text,
+            name: &name,
+            is_sls: request.sls.is_some_and(|sls| !sls.is_empty()),
+            saltenv: request.saltenv,
+            path: request.path,
+            names: &names,
+        };
+        match engine {
+            "jinja" => self.jinja(&job),
+            other => {
+                let message = format!("Template engine \"{other}\" is not available");
+                Err(RenderError::new(ErrorKind::Renderer, message))
+            }
+        }
+    }
+
+    fn run(&self, pipe: &Pipe, job: &Job<'_>) -> Result<Rendered, RenderError> {
+        let mut matter = Matter::Text(job.text.to_owned());
+        let mut node = None;
+        let mut source = None;
+        let mut rendered_name = job.name.to_owned();
+        for (stage, argline) in &pipe.stages {
+            matter = match (stage, matter) {
+                (Stage::Text, matter) => matter,
+                (Stage::Jinja, Matter::Text(text)) => {
+                    if !argline.is_empty() && argline != "-s" {
+                        let message = format!("Unknown renderer option: {argline}");
+                        return Err(RenderError::new(ErrorKind::Renderer, message));
+                    }
+                    let job = Job {
+                        text: &text,
+                        ..*job
+                    };
+                    rendered_name = format!("{}, rendered", job.name);
+                    Matter::Text(self.jinja(&job)?)
+                }
+                (Stage::Yaml, Matter::Text(text)) => {
+                    let (value, read) = data::yaml(&text, &rendered_name)?;
+                    node = Some(read);
+                    source = Some(text);
+                    Matter::Data(value)
+                }
+                (Stage::Json, Matter::Text(text)) => {
+                    Matter::Data(data::json(&text, &rendered_name)?)
+                }
+                (Stage::Gpg | Stage::Py, _) => {
+                    let message = format!("The renderer \"{}\" is not available", stage.name());
+                    return Err(RenderError::new(ErrorKind::Renderer, message));
+                }
+                (Stage::Jinja | Stage::Yaml | Stage::Json, Matter::Data(value)) => {
+                    let message = format!("'{}' object has no attribute 'read'", value.type_name());
+                    return Err(
+                        RenderError::new(ErrorKind::Data, message).foreign("AttributeError")
+                    );
+                }
+            };
+        }
+        let value = match matter {
+            Matter::Data(value) => value,
+            Matter::Text(text) => Value::Str(with_newlines_of(job.text, text)),
+        };
+        Ok(Rendered {
+            value,
+            node,
+            text: source,
+        })
+    }
+
+    fn jinja(&self, job: &Job<'_>) -> Result<String, RenderError> {
+        jinja::render(job, self.world, &self.templates, &self.globals())
+    }
+
+    /// The names of the world; made again if grains or pillar were.
+    fn globals(&self) -> Globals {
+        let (grains, pillar) = (self.world.grains(), self.world.pillar());
+        let mut base = self.base.borrow_mut();
+        if let Some(base) = &*base
+            && Arc::ptr_eq(&base.grains, &grains)
+            && Arc::ptr_eq(&base.pillar, &pillar)
+        {
+            return base.globals.clone();
+        }
+        let globals = jinja::world_names(self.world, &grains, &pillar);
+        *base = Some(Base {
+            grains,
+            pillar,
+            globals: globals.clone(),
+        });
+        globals
+    }
+}
+
+/// Renders one SLS: see [`Renderer::sls`].
+///
+/// # Errors
+/// As [`Renderer::sls`].
+pub fn render_sls(request: &SlsRequest<'_>, world: &dyn World) -> Result<Value, RenderError> {
+    Renderer::new(world).sls(request)
+}
+
+/// Renders one template: see [`Renderer::text`].
+///
+/// # Errors
+/// As [`Renderer::text`].
+pub fn render_text(
+    engine: &str,
+    request: &TextRequest<'_>,
+    world: &dyn World,
+) -> Result<String, RenderError> {
+    Renderer::new(world).text(engine, request)
+}
+
+/// The names of an SLS: what the request gives hides Salt's own.
+fn sls_context(request: &SlsRequest<'_>) -> Map {
+    let mut names = request.context.cloned().unwrap_or_default();
+    names.get_or_insert_with("saltenv", || request.saltenv.into());
+    names.get_or_insert_with("sls", || request.sls.into());
+    let path = request.path.map(|path| path.to_string_lossy());
+    let path = path.as_deref().unwrap_or(":string:");
+    for (name, value) in sls_names(Some(path), request.sls) {
+        names.get_or_insert_with(name, || value);
+    }
+    names
+}
+
+fn name_of(path: Option<&Path>, sls: &str) -> String {
+    match path {
+        Some(path) => path.display().to_string(),
+        None if sls.is_empty() => "<text>".to_owned(),
+        None => sls.to_owned(),
+    }
+}
+
+fn text_of<'b>(bytes: &'b [u8], name: &str) -> Result<&'b str, RenderError> {
+    if bytes.len() > TEXT_BYTES_MAX {
+        let message = format!("{name} has more than {TEXT_BYTES_MAX} bytes");
+        return Err(RenderError::new(ErrorKind::Limit, message));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        let good = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
+        let line = good.matches('\n').count() + 1;
+        let column = good
+            .rsplit('\n')
+            .next()
+            .map_or(1, |last| last.chars().count() + 1);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let span = halite_yaml::Span {
+            line: number(line),
+            column: number(column),
+        };
+        let message = format!(
+            "'utf-8' codec can't decode byte {byte:#04x} in position {at}: invalid start byte"
+        );
+        RenderError::new(ErrorKind::Data, message)
+            .foreign("UnicodeDecodeError")
+            .at(Some(halite_yaml::Place::new(name, &good, span)))
+    })
+}
+
+/// A template with Windows' line ends gives a text with them.
+fn with_newlines_of(source: &str, text: String) -> String {
+    if source.contains("\r\n") && !text.contains("\r\n") {
+        text.replace('\n', "\r\n")
+    } else {
+        text
+    }
+}

@@ -9,7 +9,7 @@
 pub mod chunk;
 // pub mod compile;
 pub mod graph;
-// pub mod high;
+pub mod high;
 pub mod keywords;
 pub mod low;
 pub mod requisite;

@@ -7,16 +7,18 @@ mod exclude;
 mod extend;
 mod find;
 mod requisite_in;
-mod sharing;
-mod single;
+mod template;
+mod text;
 mod use_args;
 mod verify;
 
 pub use exclude::apply_exclude;
 pub use extend::{reconcile_extend, remove_duplicate_extends};
 pub use requisite_in::requisite_in;
-pub use single::pad_template;
+pub use template::pad_template;
 pub use verify::verify;
+
+pub(crate) use text::{ordered_repr, ordered_str};
 
 use halite_proto::{Map, Value};
 
@@ -27,17 +29,13 @@ use crate::low::{Low, LowOptions};
 ///
 /// # Errors
 /// Everything that is wrong, in Salt's words.
-pub fn compile(
-    mut high: Map,
-    disabled_requisites: &[String],
-    options: &LowOptions<'_>,
-) -> Result<Low, Vec<String>> {
+pub fn compile(mut high: Map, options: &LowOptions<'_>) -> Result<Low, Vec<String>> {
     let mut errors = reconcile_extend(&mut high, false);
     errors.extend(verify(&high));
     if !errors.is_empty() {
         return Err(errors);
     }
-    errors.extend(requisite_in(&mut high, disabled_requisites));
+    let errors = requisite_in(&mut high, options.disabled_requisites);
     apply_exclude(&mut high);
     if !errors.is_empty() {
         return Err(errors);
@@ -45,13 +43,32 @@ pub fn compile(
     Low::compile(&high, options)
 }
 
-/// The first key of a map that is text, with its value: how arguments and
-/// references are written.
-fn first(map: &Map) -> Option<(&Value, &Value)> {
+/// Like [`compile`], but all steps are taken and all their errors told, those
+/// of rendering (`errors`) first: `state.show_lowstate`.
+///
+/// # Errors
+/// Everything that is wrong, in Salt's words.
+pub fn compile_all(
+    mut high: Map,
+    mut errors: Vec<String>,
+    options: &LowOptions<'_>,
+) -> Result<Low, Vec<String>> {
+    errors.extend(reconcile_extend(&mut high, false));
+    errors.extend(verify(&high));
+    errors.extend(requisite_in(&mut high, options.disabled_requisites));
+    apply_exclude(&mut high);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Low::compile(&high, options)
+}
+
+/// The first entry of a map: how arguments and references are written.
+pub(crate) fn first(map: &Map) -> Option<(&Value, &Value)> {
     map.iter().next()
 }
 
 /// Whether a key is the engine's own.
-fn is_private(key: &Value) -> bool {
+pub(crate) fn is_private(key: &Value) -> bool {
     key.as_str().is_some_and(|key| key.starts_with("__"))
 }

@@ -1,0 +1,84 @@
+//! High data that is given as one text, without the files around it
+//! (`state.template_str`).
+
+use halite_proto::{Map, Value};
+
+use super::text::ordered_str;
+
+/// Brings the declarations of one template into the shape of high data.
+///
+/// # Errors
+/// What is wrong with them, in Salt's words.
+pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<String>> {
+    let Value::Map(mut high) = high else {
+        return Err(vec![format!(
+            "Template {template} does not render to a dictionary"
+        )]);
+    };
+    for item in ["include", "exclude", "extends"] {
+        if high.contains_key(item) {
+            return Err(vec![format!(
+                "The '{item}' declaration found on '{template}' is invalid when rendering single templates"
+            )]);
+        }
+    }
+    let mut errors = Vec::new();
+    for (id, body) in &mut high {
+        let id = ordered_str(id);
+        match body {
+            Value::Map(states) => *states = pad(std::mem::take(states), &id, template, &mut errors),
+            Value::Str(short) if short.contains('.') => {
+                let mut parts = short.split('.');
+                let (module, function) = (parts.next(), parts.next());
+                let args = vec![Value::from(function)];
+                *body = Map::from([(Value::from(module), Value::List(args))]).into();
+            }
+            _ => errors.push(format!(
+                "ID {id} in template {template} is not a dictionary"
+            )),
+        }
+    }
+    if errors.is_empty() {
+        Ok(high)
+    } else {
+        Err(errors)
+    }
+}
+
+/// `file.managed: [...]` becomes `file: [..., managed]`.
+fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<String>) -> Map {
+    let mut padded = Map::with_capacity(states.len());
+    let mut modules = std::collections::HashSet::new();
+    for (key, args) in states {
+        let name = ordered_str(&key);
+        if name.starts_with('_') {
+            padded.insert(key, args);
+            continue;
+        }
+        if args.is_nil() {
+            errors.push(format!(
+                "ID '{id}' in template {template} contains a short declaration ({name}) with a trailing colon. When not passing any arguments to a state, the colon must be omitted."
+            ));
+            continue;
+        }
+        let mut parts = name.split('.');
+        let module = parts.next().unwrap_or_default().to_owned();
+        match (args, parts.next()) {
+            (Value::List(mut args), Some(function)) => {
+                if !modules.insert(module.clone()) {
+                    errors.push(format!(
+                        "ID '{id}' in template '{template}' contains multiple state declarations of the same type"
+                    ));
+                    continue;
+                }
+                args.push(function.into());
+                padded.insert(module, args);
+            }
+            (args, _) => {
+                modules.insert(name);
+                padded.insert(key, args);
+            }
+        }
+    }
+    padded
+}

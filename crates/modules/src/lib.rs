@@ -28,6 +28,6 @@ pub use file_client::{FileClient, FileError, SaltUrl};
 pub use halite_signature::{Bound, Param, Signature, SignatureError};
 pub use job::{Cancel, GroupGuard, Job, StateScope};
 pub use registry::{Function, Module, Registry};
-pub use run::{Failure, Outcome, run_function, run_state_function};
+pub use run::{Failure, Outcome, run_function, run_state_function, within_call};
 pub use state_return::StateReturn;
 pub use world::CallWorld;

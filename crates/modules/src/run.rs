@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use halite_proto::{Map, Value};
+use halite_signature::Bound;
 
 use crate::args;
 use crate::call::Call;
@@ -113,6 +114,17 @@ pub fn run_state_function(
         tracing::error!(fun, message, "a state function panicked");
         Err(CallError::exception("SystemError", message))
     })
+}
+
+/// Does something as if within a function: what it calls is called from a
+/// function, not as a job of its own.
+pub fn within_call<T>(
+    ctx: &dyn MinionContext,
+    job: &Job,
+    body: impl FnOnce(&Call<'_>) -> T,
+) -> T {
+    let retcode = Cell::new(0);
+    body(&Call::new(ctx, job, Bound::default(), &retcode, 1))
 }
 
 /// Whether the execution function `fun` exists and is not switched off.

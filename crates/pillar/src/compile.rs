@@ -1,0 +1,435 @@
+//! From a minion's identity to its pillar.
+//!
+//! Mirrors `compile_pillar` of `salt/pillar/__init__.py` (3008.5).
+//! Invariant: compiling does not fail; what goes wrong stands in `_errors`,
+//! where a state run looks.
+
+use std::sync::Arc;
+
+use halite_proto::{Map, Value};
+use halite_target::Subject;
+
+use crate::decrypt;
+use crate::ext::{External, Externals};
+use crate::merge::update;
+use crate::settings::{Settings, SettingsError};
+use crate::sls::{Env, Rendering};
+use crate::top::Top;
+use crate::tree::{Ignore, Tree};
+use crate::world::{Sls, World};
+
+/// Whose pillar is wanted, and how far it differs from the usual one.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The minion.
+    pub id: String,
+    /// Its grains.
+    pub grains: Arc<Map>,
+    /// The environment of its states.
+    pub saltenv: Option<String>,
+    /// The environment of its pillar.
+    pub pillarenv: Option<String>,
+    /// Values laid under and over the pillar (`pillar=`).
+    pub overrides: Map,
+    /// What the minion says to external pillars.
+    pub extra_minion_data: Map,
+    /// An external pillar that the minion asks for (`pillar.ext`).
+    pub ext: Option<Value>,
+    /// The pillar that the files see while they are rendered: what the minion
+    /// holds, if it compiles its own.
+    pub held: Arc<Map>,
+}
+
+/// Compiles pillars: the options, read once.
+#[derive(Debug)]
+pub struct Compiler {
+    settings: Settings,
+    ignore: Ignore,
+    opts: Map,
+}
+
+impl Compiler {
+    /// A compiler with the options of a master, or of a minion without one.
+    ///
+    /// # Errors
+    /// When an option names something that there is not.
+    pub fn new(opts: &Map) -> Result<Self, SettingsError> {
+        Ok(Self {
+            settings: Settings::from_opts(opts)?,
+            ignore: Ignore::from_opts(opts)?,
+            opts: opts.clone(),
+        })
+    }
+
+    /// The options it was made with.
+    pub fn opts(&self) -> &Map {
+        &self.opts
+    }
+
+    /// The pillar of a minion.
+    pub fn compile(&self, request: &Request, world: &dyn World) -> Map {
+        Compilation::new(self, request, world).run()
+    }
+
+    /// What the top files say for a minion, or what is wrong with them.
+    ///
+    /// # Errors
+    /// The errors, in Salt's words.
+    pub fn top(&self, request: &Request, world: &dyn World) -> Result<Map, Vec<String>> {
+        let compilation = Compilation::new(self, request, world);
+        let (top, errors) = compilation.top();
+        if errors.is_empty() {
+            Ok(top.envs)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// The options as the files see them: those of the minion laid over.
+    pub fn opts_for(&self, request: &Request) -> Map {
+        let mut opts = self.opts.clone();
+        let (saltenv, pillarenv) = self.envs_of(request);
+        opts.insert("file_client", "local");
+        opts.insert("grains", Map::clone(&request.grains));
+        opts.insert("saltenv", saltenv);
+        opts.insert("pillarenv", pillarenv);
+        opts.insert("id", request.id.as_str());
+        opts.insert("minion_id", request.id.as_str());
+        opts.insert("state_top", format!("salt://{}", self.settings.top));
+        opts
+    }
+
+    /// The pillar roots as they are for a minion.
+    pub(crate) fn tree(&self, request: &Request) -> Tree {
+        let (saltenv, pillarenv) = self.envs_of(request);
+        let env = pillarenv.or(saltenv).unwrap_or_else(|| "base".to_owned());
+        Tree::new(&self.settings.roots, &env)
+    }
+
+    fn envs_of(&self, request: &Request) -> (Option<String>, Option<String>) {
+        let settings = &self.settings;
+        let saltenv = request.saltenv.clone().or_else(|| settings.saltenv.clone());
+        let pillarenv = match &request.pillarenv {
+            Some(env) => Some(env.clone()),
+            None if settings.pillarenv_from_saltenv => {
+                request.saltenv.clone().or_else(|| settings.saltenv.clone())
+            }
+            None => settings.pillarenv.clone(),
+        };
+        (saltenv, pillarenv.filter(|env| !env.is_empty()))
+    }
+}
+
+struct Compilation<'a> {
+    compiler: &'a Compiler,
+    request: &'a Request,
+    world: &'a dyn World,
+    tree: Tree,
+    pillarenv: Option<String>,
+}
+
+struct Minion<'a> {
+    request: &'a Request,
+    pillar: &'a Map,
+}
+
+impl Subject for Minion<'_> {
+    fn id(&self) -> &str {
+        &self.request.id
+    }
+
+    fn grains(&self) -> Option<&Map> {
+        Some(&self.request.grains)
+    }
+
+    fn pillar(&self) -> Option<&Map> {
+        Some(self.pillar)
+    }
+}
+
+impl<'a> Compilation<'a> {
+    fn new(compiler: &'a Compiler, request: &'a Request, world: &'a dyn World) -> Self {
+        let (_, pillarenv) = compiler.envs_of(request);
+        Self {
+            compiler,
+            request,
+            world,
+            tree: compiler.tree(request),
+            pillarenv,
+        }
+    }
+
+    fn run(&self) -> Map {
+        let settings = &self.compiler.settings;
+        let overrides = &self.request.overrides;
+        let (top, top_errors) = self.top();
+        let mut errors = Vec::new();
+        let mut pillar = if settings.externals_first {
+            let external = self.external(overrides.clone(), &mut errors);
+            let rendered = self.rendered(&top, Arc::new(external.clone()), &mut errors);
+            settings.merging.merge(external, &rendered)
+        } else {
+            let rendered = self.rendered(&top, Arc::clone(&self.request.held), &mut errors);
+            self.external(rendered, &mut errors)
+        };
+        errors.extend(top_errors);
+        if settings.with_opts {
+            pillar.insert("master", self.shown_opts());
+        }
+        if !errors.is_empty() {
+            let errors: Vec<Value> = errors.into_iter().map(Value::Str).collect();
+            pillar.insert("_errors", errors);
+        }
+        if !overrides.is_empty() {
+            pillar = settings.merging.merge(pillar, overrides);
+        }
+        let errors = decrypt::decrypt(&settings.decrypt, &mut pillar, self.world);
+        if !errors.is_empty() {
+            let all = pillar.get_or_insert_with("_errors", || Value::List(Vec::new()));
+            if let Value::List(all) = all {
+                all.extend(errors.into_iter().map(Value::Str));
+            }
+        }
+        pillar
+    }
+
+    /// What the top files say, and what is wrong with them.
+    fn top(&self) -> (Top, Vec<String>) {
+        let mut errors = Vec::new();
+        let tops = self.tops(&mut errors);
+        let top = Top::merge(&tops).unwrap_or_else(|error| {
+            errors.push(error.to_owned());
+            Top::default()
+        });
+        (top, errors)
+    }
+
+    /// The environments whose top files count.
+    fn top_envs(&self) -> Vec<&str> {
+        match &self.pillarenv {
+            Some(env) if self.tree.has_env(env) => vec![env],
+            Some(env) => {
+                tracing::debug!(env, "the pillarenv is not in pillar_roots");
+                Vec::new()
+            }
+            None if self.compiler.settings.one_env => {
+                let only = self.request.saltenv.as_deref().unwrap_or("base");
+                let mut envs = self.tree.envs();
+                envs.retain(|env| *env == only);
+                envs
+            }
+            None => self.tree.envs(),
+        }
+    }
+
+    fn tops(&self, errors: &mut Vec<String>) -> Vec<Value> {
+        let mut tops: Vec<(&str, Vec<Value>)> = Vec::new();
+        for env in self.top_envs() {
+            match self.render_top(&self.compiler.settings.top, env) {
+                Ok(Some(top)) => tops.push((env, vec![top])),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(
+                        minion = self.request.id,
+                        env,
+                        "the pillar's top file failed"
+                    );
+                    errors.push(format!(
+                        "Rendering Primary Top file failed, render error:\n{error}"
+                    ));
+                    break;
+                }
+            }
+        }
+        for (env, tops) in &mut tops {
+            let includes = match tops.first_mut().and_then(Value::as_map_mut) {
+                Some(top) => top.remove("include"),
+                None => None,
+            };
+            let mut done: Vec<Value> = Vec::new();
+            for sls in includes.iter().filter_map(Value::as_list).flatten() {
+                if done.contains(sls) {
+                    continue;
+                }
+                done.push(sls.clone());
+                let name = halite_yaml::python_str(sls);
+                match self.render_top_sls(&name, env) {
+                    Ok(top) => tops.extend(top),
+                    Err(error) => errors.push(format!(
+                        "Rendering Top file {name} failed, render error:\n{error}"
+                    )),
+                }
+            }
+        }
+        tops.into_iter().flat_map(|(_, tops)| tops).collect()
+    }
+
+    fn render_top(&self, path: &str, env: &str) -> Result<Option<Value>, String> {
+        match self.tree.find(path, env) {
+            Some(file) => self.render_file(&file, env).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn render_top_sls(&self, sls: &str, env: &str) -> Result<Option<Value>, String> {
+        match self.tree.find_sls(sls, env) {
+            Some(file) => self.render_file(&file, env).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn render_file(&self, file: &crate::tree::Found, env: &str) -> Result<Value, String> {
+        let bytes = file.read()?;
+        if bytes.trim_ascii().is_empty() {
+            return Ok(Map::new().into());
+        }
+        let sls = Sls {
+            name: "",
+            saltenv: env,
+            file,
+            bytes: &bytes,
+            defaults: &Map::new(),
+        };
+        match self.world.render(&sls, &self.request.held)? {
+            Value::Nil => Ok(Map::new().into()),
+            top => Ok(top),
+        }
+    }
+
+    /// The SLS of the minion, rendered and merged. They see `seen` as pillar.
+    fn rendered(&self, top: &Top, seen: Arc<Map>, errors: &mut Vec<String>) -> Map {
+        let settings = &self.compiler.settings;
+        let minion = Minion {
+            request: self.request,
+            pillar: &seen,
+        };
+        let nodegroups = settings.nodegroups.as_ref();
+        let mut matches = match top.matches(&minion, self.pillarenv.as_deref(), nodegroups) {
+            Ok(matches) => matches,
+            Err(error) => {
+                errors.push(error);
+                Vec::new()
+            }
+        };
+        let order = &settings.env_order;
+        let place = |env: &str| order.iter().position(|known| known == env);
+        matches.sort_by_key(|(env, _)| place(env).unwrap_or(usize::MAX));
+        let rendering = Rendering {
+            settings,
+            tree: &self.tree,
+            ignore: &self.compiler.ignore,
+            world: self.world,
+            top,
+            pillar: Arc::clone(&seen),
+        };
+        let mut pillar = self.request.overrides.clone();
+        for (env, names) in &matches {
+            if !self.tree.envs().contains(&env.as_str()) {
+                for _ in names {
+                    errors.push(format!(
+                        "No matching pillar environment for environment '{env}' found"
+                    ));
+                }
+            }
+            let mut env = Env::new(&rendering, env);
+            let names: Vec<String> = names.iter().flat_map(|sls| env.expand(sls)).collect();
+            for sls in names {
+                let (data, more) = env.render(&sls);
+                errors.extend(more);
+                if let Some(Value::Map(data)) = data.as_deref() {
+                    pillar = settings.merging.merge(pillar, data);
+                }
+            }
+        }
+        pillar
+    }
+
+    /// External pillars laid over `pillar`.
+    fn external(&self, mut pillar: Map, errors: &mut Vec<String>) -> Map {
+        let settings = &self.compiler.settings;
+        if !self.request.overrides.is_empty() {
+            pillar = settings.merging.merge(pillar, &self.request.overrides);
+        }
+        let on_demand = self.on_demand(errors);
+        let externals = Externals {
+            request: self.request,
+            tree: &self.tree,
+            pillarenv: self.pillarenv.as_deref(),
+            opts: &self.compiler.opts,
+            nodegroups: settings.nodegroups.as_ref(),
+            world: self.world,
+        };
+        for external in settings.externals.iter().chain(&on_demand) {
+            match externals.get(external) {
+                Ok(data) if data.is_empty() => {}
+                Ok(data) => pillar = settings.merging.merge(pillar, &data),
+                Err(error) => {
+                    let name = external.name();
+                    tracing::error!(name, minion = self.request.id, "an external pillar failed");
+                    errors.push(format!("Failed to load ext_pillar {name}: {error}"));
+                }
+            }
+        }
+        pillar
+    }
+
+    /// The external pillars that the minion asks for, if it may.
+    fn on_demand(&self, errors: &mut Vec<String>) -> Vec<External> {
+        let Some(ext) = self.request.ext.as_ref().filter(|ext| ext.is_true()) else {
+            return Vec::new();
+        };
+        let allowed = &self.compiler.settings.on_demand;
+        let is_allowed = |map: &Map| {
+            map.keys()
+                .all(|name| allowed.iter().any(|one| name.as_str() == Some(one)))
+        };
+        match ext {
+            Value::Map(map) if is_allowed(map) => {
+                let one = Value::List(vec![ext.clone()]);
+                crate::settings::externals(Some(&one)).unwrap_or_else(|error| {
+                    errors.push(error.to_string());
+                    Vec::new()
+                })
+            }
+            _ => {
+                tracing::error!(
+                    minion = self.request.id,
+                    "an external pillar on demand that on_demand_ext_pillar does not allow"
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    /// `pillar_opts`: the options, for the pillar.
+    fn shown_opts(&self) -> Map {
+        let mut opts = self.compiler.opts_for(self.request);
+        opts.remove("pillar");
+        let version = opts.get("version").cloned();
+        opts.insert(
+            "saltversion",
+            version.unwrap_or_else(|| SALT_VERSION.into()),
+        );
+        opts
+    }
+}
+
+/// The Salt that this pillar compiler equals.
+const SALT_VERSION: &str = "3008.5";
+
+/// Lays `data` over what `pass_to_ext_pillars` collects of a minion's options.
+pub fn extra_minion_data(opts: &Map) -> Map {
+    let mut extra = Map::new();
+    for path in crate::settings::texts(opts.get("pass_to_ext_pillars")) {
+        let Some(value) = halite_target::data::traverse(opts, &path, ":") else {
+            continue;
+        };
+        let inner = path.split(':').rev().fold(value.clone(), |inner, part| {
+            Map::from([(part, inner)]).into()
+        });
+        if let Value::Map(inner) = inner {
+            update(&mut extra, &inner, true);
+        }
+    }
+    extra
+}

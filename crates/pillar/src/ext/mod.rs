@@ -1,0 +1,153 @@
+//! External pillars: what programs and directories say about a minion.
+//!
+//! Mirrors `salt/pillar/{cmd_yaml,cmd_json,file_tree}.py` of 3008.5. Others
+//! are refused by name when the options are read.
+
+mod file_tree;
+
+use halite_proto::{Map, Value};
+
+use crate::compile::Request;
+use crate::settings::SettingsError;
+use crate::tree::Tree;
+use crate::world::World;
+
+/// The external pillars that there are.
+pub const NAMES: &[&str] = &["cmd_json", "cmd_yaml", "file_tree"];
+
+/// An entry of `ext_pillar`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum External {
+    /// The YAML that a command writes.
+    CommandYaml { command: String },
+    /// The JSON that a command writes.
+    CommandJson { command: String },
+    /// The files of a directory.
+    FileTree(file_tree::FileTree),
+}
+
+impl External {
+    /// Reads one entry.
+    ///
+    /// # Errors
+    /// When there is no such external pillar, or its arguments are wrong.
+    pub(crate) fn parse(name: &Value, arguments: &Value) -> Result<Self, SettingsError> {
+        let command = || {
+            let argument = match arguments {
+                Value::List(items) => items.first(),
+                Value::Map(named) => named.get("command"),
+                other => Some(other),
+            };
+            let command = argument.and_then(Value::as_str).map(str::to_owned);
+            command.ok_or(SettingsError::MalformedExternals)
+        };
+        match name.as_str().unwrap_or_default() {
+            "cmd_yaml" => Ok(Self::CommandYaml {
+                command: command()?,
+            }),
+            "cmd_json" => Ok(Self::CommandJson {
+                command: command()?,
+            }),
+            "file_tree" => Ok(Self::FileTree(file_tree::FileTree::parse(arguments))),
+            _ => Err(SettingsError::UnknownExternal {
+                name: halite_yaml::python_str(name),
+            }),
+        }
+    }
+
+    /// The name in the options.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::CommandYaml { .. } => "cmd_yaml",
+            Self::CommandJson { .. } => "cmd_json",
+            Self::FileTree(_) => "file_tree",
+        }
+    }
+}
+
+/// What external pillars may look at.
+pub(crate) struct Externals<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) tree: &'a Tree,
+    pub(crate) pillarenv: Option<&'a str>,
+    pub(crate) opts: &'a Map,
+    pub(crate) nodegroups: Option<&'a Map>,
+    pub(crate) world: &'a dyn World,
+}
+
+impl Externals<'_> {
+    /// What an external pillar says; nothing where Salt only logs that it
+    /// could not be read.
+    ///
+    /// # Errors
+    /// When its command cannot be run, or its data is no map.
+    pub(crate) fn get(&self, external: &External) -> Result<Map, String> {
+        let data = match external {
+            External::CommandYaml { command } => {
+                let output = self.world.command(&self.named(command), true)?;
+                match halite_yaml::load(&output, "cmd_yaml") {
+                    Ok(node) => node.into_value(),
+                    Err(error) => {
+                        // Where, but not what: the output may hold secrets.
+                        let place = &error.place;
+                        tracing::error!(
+                            "cmd_yaml: the output is no YAML: line {}, column {}",
+                            place.span.line,
+                            place.span.column
+                        );
+                        Value::Nil
+                    }
+                }
+            }
+            External::CommandJson { command } => {
+                let output = self.world.command(&self.named(command), false)?;
+                match serde_json::from_str(&output) {
+                    Ok(json) => from_json(json),
+                    Err(error) => {
+                        let (line, column) = (error.line(), error.column());
+                        tracing::error!(
+                            "cmd_json: the output is no JSON: line {line}, column {column}"
+                        );
+                        Value::Nil
+                    }
+                }
+            }
+            External::FileTree(tree) => return tree.read(self),
+        };
+        match data {
+            Value::Map(map) => Ok(map),
+            data if data.is_true() => Err(format!(
+                "the data is no dictionary but a {}",
+                data.type_name()
+            )),
+            _ => Ok(Map::new()),
+        }
+    }
+
+    /// `%s` is the minion's id: it holds nothing that a shell would read.
+    fn named(&self, command: &str) -> String {
+        command.replace("%s", &self.request.id)
+    }
+}
+
+fn from_json(json: serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => Value::Nil,
+        Json::Bool(bool) => bool.into(),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(int), _) => int.into(),
+            (None, Some(int)) => int.into(),
+            (None, None) => number.as_f64().into(),
+        },
+        Json::String(text) => text.into(),
+        Json::Array(items) => items.into_iter().map(from_json).collect::<Vec<_>>().into(),
+        Json::Object(map) => {
+            let entries = map.into_iter();
+            entries
+                .map(|(key, value)| (Value::Str(key), from_json(value)))
+                .collect::<Map>()
+                .into()
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One without a master above it: a master that compiles pillars, or a minion
+//! with `file_client: local`. Files come from its own `file_roots`, requests
+//! for anything else go nowhere.
+
+use std::sync::Arc;
+
+use halite_fileserver::Roots;
+use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
+use halite_proto::request::MinionRequest;
+use halite_proto::{Map, Value};
+
+/// Answers a file request from `roots`; anything else is [`ContextError::NoMaster`].
+///
+/// # Errors
+/// When it is no file request, or the file cannot be read.
+pub fn answer_from(roots: &Roots, load: Map) -> Result<Value, ContextError> {
+    let refused = |why: String| ContextError::Refused { why };
+    let command = MinionRequest::from_map(load).map_err(|error| refused(error.to_string()))?;
+    let answer = match command {
+        MinionRequest::FileEnvs => Ok(roots.answer_envs()),
+        MinionRequest::FileFind(file) => Ok(roots.answer_find(&file)),
+        MinionRequest::FileHash(file) => roots.answer_hash(&file),
+        MinionRequest::FileHashAndStat(file) => roots.answer_hash_and_stat(&file),
+        MinionRequest::FileList(list) => Ok(roots.answer_files(&list)),
+        MinionRequest::FileListEmptydirs(list) => Ok(roots.answer_empty_dirs(&list)),
+        MinionRequest::DirList(list) => Ok(roots.answer_dirs(&list)),
+        MinionRequest::SymlinkList(list) => Ok(roots.answer_symlinks(&list)),
+        MinionRequest::ServeFile(wanted) => roots.answer_serve(&wanted),
+        _ => return Err(ContextError::NoMaster),
+    };
+    answer.map_err(|error| refused(error.to_string()))
+}
+
+/// The surroundings of functions that a master runs for a pillar.
+pub struct House {
+    opts: Map,
+    registry: &'static Registry,
+    roots: Arc<Roots>,
+}
+
+impl House {
+    /// A master with these options, functions and files.
+    pub fn new(opts: Map, registry: &'static Registry, roots: Arc<Roots>) -> Self {
+        Self {
+            opts,
+            registry,
+            roots,
+        }
+    }
+}
+
+impl MinionContext for House {
+    fn opts(&self) -> &Map {
+        &self.opts
+    }
+
+    fn registry(&self) -> &'static Registry {
+        self.registry
+    }
+
+    fn grains(&self) -> Arc<Map> {
+        Arc::default()
+    }
+
+    fn pillar(&self) -> Arc<Map> {
+        Arc::default()
+    }
+
+    fn compile_pillar(&self, _request: &PillarRequest) -> Result<Map, ContextError> {
+        Ok(Map::new())
+    }
+
+    fn request(&self, load: Map) -> Result<Value, ContextError> {
+        answer_from(&self.roots, load)
+    }
+
+    fn fire_local(&self, _tag: &str, _data: Map) -> Result<bool, ContextError> {
+        Ok(false)
+    }
+
+    fn fire_master(&self, _tag: &str, _data: Value) -> Result<bool, ContextError> {
+        Err(ContextError::NoMaster)
+    }
+
+    fn running(&self) -> Vec<Map> {
+        Vec::new()
+    }
+
+    fn signal_job(&self, _jid: &str, _signal: i32) -> Result<Option<i64>, ContextError> {
+        Ok(None)
+    }
+
+    fn refresh(&self, _what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
+        Ok(true)
+    }
+
+    fn master_connected(&self, _master: Option<&str>) -> bool {
+        false
+    }
+
+    fn ping_master(&self, _master: &str) -> bool {
+        false
+    }
+}

@@ -1,0 +1,24 @@
+//! Every bound of this crate, with what happens at it.
+
+use std::time::Duration;
+
+/// Size of an SLS file of a pillar; a larger one is an error of the pillar.
+pub const SLS_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Files that include each other in a row; beyond it the pillar has an error.
+pub const INCLUDE_DEPTH_MAX: usize = 100;
+
+/// Entries of pillar roots that are listed for globs; what is beyond is left
+/// out, with a warning.
+pub const LIST_ENTRIES_MAX: usize = 200_000;
+
+/// Directories below each other that are listed; deeper ones are left out.
+pub const LIST_DEPTH_MAX: usize = 64;
+
+/// How long a command of an external pillar may run before it is killed and
+/// the pillar has an error.
+pub const EXT_COMMAND_MAX: Duration = Duration::from_secs(300);
+
+/// Bytes of all files that `file_tree` reads for one minion; beyond it the
+/// pillar has an error.
+pub const FILE_TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;

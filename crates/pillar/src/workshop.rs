@@ -1,0 +1,295 @@
+//! The real world of a compilation: renderers with the functions of a master
+//! or minion, and the files of the pillar roots for imports.
+//!
+//! Invariant: functions see the grains of the minion whose pillar it is and
+//! the pillar as it is at that moment; they run on the machine that compiles.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use halite_modules::{
+    Call, CallWorld, ContextError, Job, MinionContext, PillarRequest, Refresh, Registry,
+    within_call,
+};
+use halite_proto::{Map, Value};
+use halite_render::{Renderer, Returned, SlsRequest, WorldError, WorldFile};
+
+use crate::compile::{Compiler, Request};
+use crate::limits::EXT_COMMAND_MAX;
+use crate::tree::{Found, Tree};
+use crate::world::{Sls, World};
+
+/// The pillar of a minion, compiled with the functions of `base`.
+pub fn compile(compiler: &Compiler, request: &Request, base: &dyn MinionContext) -> Map {
+    with_workshop(compiler, request, base, |workshop| {
+        compiler.compile(request, workshop)
+    })
+}
+
+/// What the top files say for a minion, rendered with the functions of `base`.
+///
+/// # Errors
+/// What is wrong with them, in Salt's words.
+pub fn top(
+    compiler: &Compiler,
+    request: &Request,
+    base: &dyn MinionContext,
+) -> Result<Map, Vec<String>> {
+    with_workshop(compiler, request, base, |workshop| {
+        compiler.top(request, workshop)
+    })
+}
+
+fn with_workshop<T>(
+    compiler: &Compiler,
+    request: &Request,
+    base: &dyn MinionContext,
+    work: impl FnOnce(&Workshop<'_>) -> T,
+) -> T {
+    let bench = Bench {
+        base,
+        opts: compiler.opts_for(request),
+        grains: Arc::clone(&request.grains),
+        pillar: Mutex::new(Arc::clone(&request.held)),
+    };
+    within_call(&bench, &Job::default(), |call| {
+        let sight = Sight {
+            functions: CallWorld::new(call),
+            bench: &bench,
+            tree: compiler.tree(request),
+            files: RefCell::default(),
+        };
+        work(&Workshop {
+            call,
+            bench: &bench,
+            renderer: Renderer::new(&sight),
+        })
+    })
+}
+
+/// What functions see: the one who compiles, with the minion's options,
+/// grains and pillar.
+struct Bench<'a> {
+    base: &'a dyn MinionContext,
+    opts: Map,
+    grains: Arc<Map>,
+    pillar: Mutex<Arc<Map>>,
+}
+
+impl MinionContext for Bench<'_> {
+    fn opts(&self) -> &Map {
+        &self.opts
+    }
+
+    fn registry(&self) -> &'static Registry {
+        self.base.registry()
+    }
+
+    fn grains(&self) -> Arc<Map> {
+        Arc::clone(&self.grains)
+    }
+
+    fn pillar(&self) -> Arc<Map> {
+        let pillar = self.pillar.lock();
+        Arc::clone(&pillar.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn compile_pillar(&self, _request: &PillarRequest) -> Result<Map, ContextError> {
+        // Or a pillar would be compiled while it is compiled.
+        Ok(Map::clone(&self.pillar()))
+    }
+
+    fn request(&self, load: Map) -> Result<Value, ContextError> {
+        self.base.request(load)
+    }
+
+    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
+        self.base.request_every(load)
+    }
+
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        self.base.fire_local(tag, data)
+    }
+
+    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
+        self.base.fire_master(tag, data)
+    }
+
+    fn running(&self) -> Vec<Map> {
+        self.base.running()
+    }
+
+    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
+        self.base.signal_job(jid, signal)
+    }
+
+    fn refresh(&self, what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
+        match what {
+            // Refreshing the pillar from within the pillar would not end.
+            Refresh::Grains | Refresh::Pillar { .. } => Ok(false),
+            what => self.base.refresh(what, None),
+        }
+    }
+
+    fn master_connected(&self, master: Option<&str>) -> bool {
+        self.base.master_connected(master)
+    }
+
+    fn ping_master(&self, master: &str) -> bool {
+        self.base.ping_master(master)
+    }
+}
+
+/// What templates see.
+struct Sight<'a> {
+    functions: CallWorld<'a>,
+    bench: &'a Bench<'a>,
+    tree: Tree,
+    files: RefCell<HashMap<(String, String), Option<WorldFile>>>,
+}
+
+impl Sight<'_> {
+    fn read(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+        let Some(found) = self.tree.find(path, saltenv) else {
+            return Ok(None);
+        };
+        let bytes = found
+            .read()
+            .map_err(|error| WorldError::exception("OSError", error))?;
+        Ok(Some(WorldFile {
+            path: found.path,
+            bytes: bytes.into(),
+        }))
+    }
+}
+
+impl halite_render::World for Sight<'_> {
+    fn opts(&self) -> &Map {
+        &self.bench.opts
+    }
+
+    fn grains(&self) -> Arc<Map> {
+        self.bench.grains()
+    }
+
+    fn pillar(&self) -> Arc<Map> {
+        self.bench.pillar()
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        self.functions.has_function(fun)
+    }
+
+    fn has_module(&self, module: &str) -> bool {
+        self.functions.has_module(module)
+    }
+
+    fn call(
+        &self,
+        fun: &str,
+        args: &mut Vec<Value>,
+        kwargs: &mut Map,
+    ) -> Result<Returned, WorldError> {
+        self.functions.call(fun, args, kwargs)
+    }
+
+    fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
+        let key = (path.to_owned(), saltenv.to_owned());
+        if let Some(known) = self.files.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let file = self.read(path, saltenv)?;
+        self.files.borrow_mut().insert(key, file.clone());
+        Ok(file)
+    }
+}
+
+/// Where one pillar is made.
+struct Workshop<'a> {
+    call: &'a Call<'a>,
+    bench: &'a Bench<'a>,
+    renderer: Renderer<'a>,
+}
+
+impl World for Workshop<'_> {
+    fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, String> {
+        {
+            let mut seen = self
+                .bench
+                .pillar
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if !Arc::ptr_eq(&seen, pillar) {
+                *seen = Arc::clone(pillar);
+            }
+        }
+        let request = SlsRequest::file(sls.bytes, sls.name, sls.saltenv, &sls.file.path);
+        let request = request.with_context(sls.defaults);
+        self.renderer
+            .sls(&request)
+            .map_err(|error| error.to_string())
+    }
+
+    fn decrypt(&self, renderer: &str, value: Value) -> Result<Value, String> {
+        Ok(match value {
+            Value::Str(text) => self.through(renderer, text)?,
+            Value::List(items) => items
+                .into_iter()
+                .map(|item| self.decrypt(renderer, item))
+                .collect::<Result<Vec<_>, _>>()?
+                .into(),
+            Value::Map(map) => map
+                .into_iter()
+                .map(|(key, value)| Ok((key, self.decrypt(renderer, value)?)))
+                .collect::<Result<Map, String>>()?
+                .into(),
+            other => other,
+        })
+    }
+
+    fn command(&self, command: &str, through_shell: bool) -> Result<String, String> {
+        let fun = if through_shell {
+            "cmd.run_stdout"
+        } else {
+            "cmd.run"
+        };
+        let options = Map::from([
+            ("python_shell", Value::from(through_shell)),
+            ("timeout", EXT_COMMAND_MAX.as_secs().into()),
+            // What it writes is the pillar, which is not to be logged.
+            ("output_loglevel", "quiet".into()),
+        ]);
+        match self.call.salt(fun, &[command.into()], options) {
+            Ok(Value::Str(output)) => Ok(output),
+            Ok(_) => Ok(String::new()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn render_text(&self, bytes: &[u8], file: &Found, renderers: &str) -> Result<Value, String> {
+        let request = SlsRequest {
+            path: Some(&file.path),
+            renderer: Some(renderers),
+            ..SlsRequest::new(bytes)
+        };
+        self.renderer
+            .sls(&request)
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Workshop<'_> {
+    fn through(&self, renderer: &str, text: String) -> Result<Value, String> {
+        if text.trim().is_empty() {
+            return Ok(text.into());
+        }
+        let request = SlsRequest {
+            renderer: Some(renderer),
+            ..SlsRequest::new(text.as_bytes())
+        };
+        self.renderer
+            .sls(&request)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,49 @@
+//! What the compiler asks of the world around it.
+
+use std::sync::Arc;
+
+use halite_proto::{Map, Value};
+
+use crate::tree::Found;
+
+/// A file to be rendered.
+#[derive(Debug)]
+pub struct Sls<'a> {
+    /// Its dotted name; empty for top files.
+    pub name: &'a str,
+    /// Its environment.
+    pub saltenv: &'a str,
+    /// Where it is.
+    pub file: &'a Found,
+    /// What it holds.
+    pub bytes: &'a [u8],
+    /// Further variables (`defaults` of an include).
+    pub defaults: &'a Map,
+}
+
+/// What there is beside the files: renderers, decryption, commands.
+pub trait World {
+    /// Renders a file to data. `pillar` is what it sees as the pillar.
+    ///
+    /// # Errors
+    /// In Salt's words.
+    fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, String>;
+
+    /// Sends text, or every text in a map or list, through a renderer.
+    ///
+    /// # Errors
+    /// What the renderer says.
+    fn decrypt(&self, renderer: &str, value: Value) -> Result<Value, String>;
+
+    /// Runs a command, through a shell or not, and gives its output.
+    ///
+    /// # Errors
+    /// When it cannot be run or takes too long.
+    fn command(&self, command: &str, through_shell: bool) -> Result<String, String>;
+
+    /// Renders the text of one file of `file_tree` with these renderers.
+    ///
+    /// # Errors
+    /// In Salt's words.
+    fn render_text(&self, bytes: &[u8], file: &Found, renderers: &str) -> Result<Value, String>;
+}

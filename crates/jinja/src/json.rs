@@ -5,12 +5,14 @@ use crate::limits;
 use crate::value::{Dict, Key, List, Mapping, Tuple, Value, float_text, repr, sort_by};
 
 /// How JSON is written.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Style {
-    pub(crate) sort_keys: bool,
-    pub(crate) indent: Option<usize>,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// Maps are sorted by key.
+    pub sort_keys: bool,
+    /// Columns per level; nothing: all on one line.
+    pub indent: Option<usize>,
     /// Characters beyond ASCII are kept.
-    pub(crate) unicode: bool,
+    pub unicode: bool,
 }
 
 /// Writes a value.
@@ -25,21 +27,11 @@ pub fn from_json(text: &str) -> Option<halite_proto::Value> {
     load(text)?.to_data().ok()
 }
 
-/// JSON of data as Python's `json` writes it, indented by `indent` columns per
-/// level if given, on one line otherwise.
+/// JSON of data as Python's `json` writes it.
 ///
 /// # Errors
 /// For what JSON cannot hold: bytes, and keys that are lists or maps.
-pub fn to_json(
-    data: &halite_proto::Value,
-    sort_keys: bool,
-    indent: Option<usize>,
-) -> Result<String> {
-    let style = Style {
-        sort_keys,
-        indent,
-        unicode: false,
-    };
+pub fn to_json(data: &halite_proto::Value, style: Style) -> Result<String> {
     dump(&Value::from_data(data), style)
 }
 

@@ -118,11 +118,7 @@ pub fn run_state_function(
 
 /// Does something as if within a function: what it calls is called from a
 /// function, not as a job of its own.
-pub fn within_call<T>(
-    ctx: &dyn MinionContext,
-    job: &Job,
-    body: impl FnOnce(&Call<'_>) -> T,
-) -> T {
+pub fn within_call<T>(ctx: &dyn MinionContext, job: &Job, body: impl FnOnce(&Call<'_>) -> T) -> T {
     let retcode = Cell::new(0);
     body(&Call::new(ctx, job, Bound::default(), &retcode, 1))
 }

@@ -9,11 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use halite_proto::{Map, Value};
-use halite_render::{Returned, World, WorldError, WorldFile};
+use halite_render::{
+    RenderError, Returned, TextRequest, World, WorldError, WorldFile, render_text,
+};
 
 use crate::call::Call;
 use crate::error::CallError;
 use crate::file_client::FileClient;
+use crate::python;
 
 /// The world of a call. Files are fetched once: what changes on the master
 /// while it lives is not seen.
@@ -138,4 +141,40 @@ impl World for CallWorld<'_> {
         self.files.borrow_mut().insert(key, file.clone());
         Ok(file)
     }
+}
+
+/// Salt shows a failed render as an exception of its own.
+impl From<RenderError> for CallError {
+    fn from(error: RenderError) -> Self {
+        Self::exception("salt.exceptions.SaltRenderError", error.message())
+    }
+}
+
+/// Renders a text for a function that takes `template=`: its names are the
+/// world's, the environment and `context`.
+pub(crate) fn render(
+    call: &Call<'_>,
+    engine: &str,
+    text: &[u8],
+    path: Option<&Path>,
+    context: &Map,
+) -> Result<String, CallError> {
+    let saltenv = call
+        .get("saltenv")
+        .filter(|saltenv| saltenv.is_true())
+        .map(python::str)
+        .or_else(|| call.opt_text("saltenv"))
+        .unwrap_or_else(|| "base".to_owned());
+    // What is given as `context` hides what is given by name.
+    let mut names = context.clone();
+    if let Some(Value::Map(context)) = names.remove("context") {
+        names.extend(context);
+    }
+    let request = TextRequest {
+        saltenv: Some(&saltenv),
+        path,
+        context: Some(&names),
+        ..TextRequest::new(text)
+    };
+    Ok(render_text(engine, &request, &CallWorld::new(call))?)
 }

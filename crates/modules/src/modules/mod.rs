@@ -5,10 +5,13 @@ use crate::registry::Module;
 mod cmd;
 mod config;
 mod cp;
+mod defaults;
 mod disk;
 mod environ;
 mod event;
 mod grains;
+mod ini;
+mod jinja;
 mod key;
 mod log;
 mod matching;
@@ -17,6 +20,7 @@ mod mounts;
 mod network;
 mod pillar;
 mod saltutil;
+mod slsutil;
 mod status;
 mod sys;
 mod test;
@@ -27,10 +31,12 @@ pub(crate) static MODULES: &[Module] = &[
     cmd::MODULE,
     config::MODULE,
     cp::MODULE,
+    defaults::MODULE,
     disk::MODULE,
     environ::MODULE,
     event::MODULE,
     grains::MODULE,
+    jinja::MODULE,
     key::MODULE,
     log::MODULE,
     matching::MODULE,
@@ -38,6 +44,7 @@ pub(crate) static MODULES: &[Module] = &[
     network::MODULE,
     pillar::MODULE,
     saltutil::MODULE,
+    slsutil::MODULE,
     status::MODULE,
     sys::MODULE,
     test::MODULE,

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use halite_process::privileges::{User, UserError, lookup_group};
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 use nix::unistd::Gid;
 
 use super::env;
 use crate::call::Call;
 use crate::error::CallError;
 use crate::python;
+use crate::world;
 
 /// The command: a line, or words.
 #[derive(Debug, Clone)]
@@ -66,7 +67,7 @@ impl Options {
     pub(super) fn read(call: &Call<'_>) -> Result<Self, CallError> {
         let words = match call.get("cmd").unwrap_or(&Value::Nil) {
             Value::List(items) => Words::List(items.iter().map(python::str).collect()),
-            other => Words::Line(python::str(other)),
+            other => Words::Line(rendered(call, python::str(other))?),
         };
         if matches!(&words, Words::Line(line) if line.trim().is_empty()) {
             return Err(CallError::exception(
@@ -93,7 +94,8 @@ impl Options {
         let user = user.filter(|user| user.uid != nix::unistd::geteuid());
         let group = text("group").map(|name| find_group(&name)).transpose()?;
         let shell = text("shell").unwrap_or_else(halite_signature::default_shell);
-        let cwd = env::directory(text("cwd").as_deref(), user.as_ref())?;
+        let cwd = text("cwd").map(|cwd| rendered(call, cwd)).transpose()?;
+        let cwd = env::directory(cwd.as_deref(), user.as_ref())?;
         let variables = env::variables(call, user.as_ref(), &shell)?;
         Ok(Self {
             through_shell: through_shell(call),
@@ -120,6 +122,25 @@ impl Options {
     }
 }
 
+/// The command, or where it runs, after its `template`.
+fn rendered(call: &Call<'_>, text: String) -> Result<String, CallError> {
+    // The template of a script is the script, not its name.
+    let engine = call.get("cmd").and(call.get("template"));
+    match engine.filter(|engine| engine.is_true()) {
+        Some(engine) => {
+            let engine = python::str(engine);
+            if !matches!(engine.as_str(), "jinja" | "py") {
+                return Err(CallError::command(format!(
+                    "Attempted to render file paths with unavailable engine {engine}"
+                )));
+            }
+            let none = Map::new();
+            world::render(call, &engine, text.as_bytes(), None, &none)
+        }
+        None => Ok(text),
+    }
+}
+
 /// Whether the shell gets the line: as asked for, or since the call came from
 /// a command line, where people expect it (unless `cmd_safe` is on).
 fn through_shell(call: &Call<'_>) -> bool {
@@ -137,15 +158,6 @@ fn refuse(call: &Call<'_>) -> Result<(), CallError> {
     if on("use_vt") {
         return Err(CallError::command(
             "use_vt is not supported: this minion gives commands no terminal",
-        ));
-    }
-    let has_marks = |value: &Value| {
-        let text = python::str(value);
-        ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
-    };
-    if on("template") && call.get("cmd").is_some_and(has_marks) {
-        return Err(CallError::command(
-            "template: this minion cannot render templates of commands yet",
         ));
     }
     if on("encoded_cmd") {

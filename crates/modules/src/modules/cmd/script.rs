@@ -13,7 +13,7 @@ use super::exec::{self, Ran, execute, give_to};
 use super::options::{Options, Words};
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
-use crate::{python, shlex};
+use crate::{python, shlex, world};
 
 /// A script that nobody but its user can read, gone when it has run.
 struct TempScript(PathBuf);
@@ -72,7 +72,7 @@ fn run_script(call: &Call<'_>) -> CallResult {
         CallError::command(format!("could not prepare the script {source}: {error}"))
     };
     let content = fs::read(&cached).map_err(failed)?;
-    check_template(call, &content)?;
+    let content = rendered(call, &cached, content)?;
     let name = source.split('?').next().unwrap_or_default();
     let suffix = Path::new(name)
         .extension()
@@ -132,19 +132,16 @@ fn fetch(call: &Call<'_>, source: &str) -> Result<Option<PathBuf>, CallError> {
         .filter(|path| path.is_file()))
 }
 
-/// A template without anything to fill in is what it will be rendered to;
-/// anything else must not run unrendered.
-fn check_template(call: &Call<'_>, content: &[u8]) -> Result<(), CallError> {
-    let Some(engine) = call.text_opt("template") else {
-        return Ok(());
-    };
-    let has = |mark: &[u8]| content.windows(mark.len()).any(|window| window == mark);
-    if engine == "jinja" && !has(b"{{") && !has(b"{%") && !has(b"{#") {
-        return Ok(());
+/// The script after its `template`.
+fn rendered(call: &Call<'_>, path: &Path, content: Vec<u8>) -> Result<Vec<u8>, CallError> {
+    match call.text_opt("template") {
+        Some(engine) => {
+            let context = call.clean_kwargs();
+            let text = world::render(call, &engine, &content, Some(path), &context)?;
+            Ok(text.into_bytes())
+        }
+        None => Ok(content),
     }
-    Err(CallError::command(format!(
-        "template={engine}: this minion cannot render templates of scripts yet"
-    )))
 }
 
 pub(super) fn exec_code(call: &Call<'_>) -> CallResult {

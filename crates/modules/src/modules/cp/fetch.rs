@@ -7,6 +7,7 @@ use halite_proto::Value;
 use halite_target::glob::fnmatch;
 use halite_target::pcre;
 
+use super::template::rendered;
 use super::{place, saltenv};
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
@@ -28,7 +29,7 @@ fn refuse_remote(url: &str) -> Result<(), CallError> {
 }
 
 /// Caches what an address names; the path of a local file is its own.
-fn cache_one(call: &Call<'_>, url: &str) -> Result<Option<PathBuf>, CallError> {
+pub(super) fn cache_one(call: &Call<'_>, url: &str) -> Result<Option<PathBuf>, CallError> {
     refuse_remote(url)?;
     let client = FileClient::new(call.ctx);
     match SaltUrl::parse(url) {
@@ -241,30 +242,10 @@ fn gzip(call: &Call<'_>) -> Result<Option<i64>, CallError> {
     }
 }
 
-/// Paths that hold something to render, which is not there yet.
-fn refuse_template(call: &Call<'_>) -> Result<(), CallError> {
-    let texts = [call.text("path"), call.text("dest")];
-    let marked = texts
-        .iter()
-        .any(|text| text.contains("{{") || text.contains("{%"));
-    if call.flag("template") && marked {
-        return Err(CallError::command(
-            "template: this minion cannot render templates of paths yet",
-        ));
-    }
-    Ok(())
-}
-
 pub(super) fn get_file(call: &Call<'_>) -> CallResult {
-    refuse_template(call)?;
     let makedirs = call.flag("makedirs");
-    let copied = copy_to(
-        call,
-        &call.text("path"),
-        &call.text("dest"),
-        makedirs,
-        gzip(call)?,
-    )?;
+    let (path, dest) = (rendered(call, "path")?, rendered(call, "dest")?);
+    let copied = copy_to(call, &path, &dest, makedirs, gzip(call)?)?;
     Ok(match copied {
         Copied::To(path) => path.display().to_string().into(),
         Copied::NoFile => "".into(),
@@ -322,15 +303,14 @@ pub(super) fn get_url(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn get_dir(call: &Call<'_>) -> CallResult {
-    refuse_template(call)?;
     let client = FileClient::new(call.ctx);
-    let url = call.text("path");
+    let url = rendered(call, "path")?;
     let Some(salt) = SaltUrl::parse(&url) else {
         return Err(FileError::Unsupported(url).into());
     };
     let (path, env) = place(call, &client, &salt);
     let path = path.trim_end_matches('/').to_owned();
-    let dest = call.text("dest");
+    let dest = rendered(call, "dest")?;
     let gzip = gzip(call)?;
     // The directory itself comes along, what lies above it does not.
     let above = path.rsplit_once('/').map_or("", |(above, _)| above);
@@ -374,25 +354,4 @@ pub(super) fn get_dir(call: &Call<'_>) -> CallResult {
         .map(Value::from)
         .collect::<Vec<_>>()
         .into())
-}
-
-pub(super) fn get_template(call: &Call<'_>) -> CallResult {
-    let url = call.text("path");
-    let dest = call.text("dest");
-    let Some(source) = cache_one(call, &url)? else {
-        return Ok(false.into());
-    };
-    let bytes = fs::read(&source).map_err(|error| {
-        CallError::command(format!("could not read {}: {error}", source.display()))
-    })?;
-    let has = |mark: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
-    if [&b"{{"[..], b"{%", b"{#"].iter().any(|mark| has(mark)) {
-        return Err(CallError::command(format!(
-            "this minion cannot render the template {url} yet"
-        )));
-    }
-    match copy_to(call, &url, &dest, call.flag("makedirs"), None)? {
-        Copied::To(path) => Ok(path.display().to_string().into()),
-        Copied::NoFile | Copied::NoDirectory => Ok(false.into()),
-    }
 }

@@ -4,6 +4,7 @@ mod fetch;
 mod lists;
 mod push;
 mod receive;
+mod template;
 
 use crate::call::Call;
 use crate::error::CallError;
@@ -76,8 +77,8 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "cp.get_template",
             "(path, dest, template='jinja', saltenv=None, makedirs=False, **kwargs)",
-            fetch::get_template,
-            "Copies a rendered template of the master to this machine. Only files without\nanything to render, so far.",
+            template::get_template,
+            "Renders a template of the master and writes the text to this machine.",
         ),
         Function::new(
             "cp.get_url",

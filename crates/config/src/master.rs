@@ -12,7 +12,8 @@ use crate::options::options;
 use crate::paths;
 use crate::raw::SIGNING;
 use crate::setting::{
-    AnyValue, BusFraming, Count, HashName, IpcMode, LevelName, OneOrMany, Port, Seconds, Transport,
+    AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, NoTops, OneOrMany,
+    Port, Seconds, Transport,
 };
 
 options! {
@@ -228,6 +229,34 @@ options! {
         /// Environments and their pillar directories.
         pillar_roots: BTreeMap<String, Vec<PathBuf>> =
             BTreeMap::from([("base".to_owned(), vec!["/srv/pillar".into(), "/srv/spm/pillar".into()])]),
+        /// How pillars of several sources are merged.
+        pillar_source_merging_strategy: String = "smart".to_owned(),
+        /// Join lists of pillars instead of replacing them.
+        pillar_merge_lists: bool = false,
+        /// What a pillar file includes wins over the file.
+        pillar_includes_override_sls: bool = false,
+        /// Programs and directories that add to pillars.
+        ext_pillar: ExternalPillars = ExternalPillars::default(),
+        /// External pillars come before the files, which see them.
+        ext_pillar_first: bool = false,
+        /// External pillars that minions may ask for.
+        on_demand_ext_pillar: OneOrMany = OneOrMany(vec!["libvirt".to_owned(), "virtkey".to_owned()]),
+        /// Give the options along as pillar `master`.
+        pillar_opts: bool = false,
+        /// Parts of the pillar that are encrypted.
+        decrypt_pillar: AnyValue = AnyValue(Value::List(Vec::new())),
+        /// How they are decrypted unless said otherwise.
+        decrypt_pillar_default: String = "gpg".to_owned(),
+        /// What separates the parts of their paths.
+        decrypt_pillar_delimiter: String = ":".to_owned(),
+        /// How they may be decrypted.
+        decrypt_pillar_renderers: OneOrMany = OneOrMany(vec!["gpg".to_owned()]),
+        /// Minions are not told why a pillar file failed.
+        pillar_safe_render_error: bool = true,
+        /// The environment of pillars.
+        pillarenv: Option<String> = None,
+        /// Programs that say which states a minion has; there are none yet.
+        master_tops: NoTops = NoTops,
         /// Where files come from.
         fileserver_backend: OneOrMany = OneOrMany(vec!["roots".to_owned()]),
         /// Serve what links lead to.
@@ -272,6 +301,20 @@ options! {
         jinja_lstrip_blocks: bool = false,
         /// Strip the line end behind blocks.
         jinja_trim_blocks: bool = false,
+        /// Who may do what after logging in, by the way to log in.
+        external_auth: Map = Map::new(),
+        /// Seconds that a token is good for.
+        token_expire: Count = 43_200,
+        /// Whether users may ask for another lifetime of their tokens.
+        token_expire_user_override: AnyValue = AnyValue(Value::Bool(false)),
+        /// Rights of a user are looked up when the token is made.
+        keep_acl_in_token: bool = false,
+        /// The entry for everybody adds to those for a user.
+        permissive_acl: bool = false,
+        /// Keep the jobs of runners.
+        runner_returns: bool = true,
+        /// Tell who is connected.
+        presence_events: bool = false,
         /// This master gives its jobs to syndics.
         order_masters: bool = false,
         /// A name that goes along with jobs.

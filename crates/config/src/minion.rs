@@ -13,8 +13,8 @@ use crate::options::options;
 use crate::paths;
 use crate::raw::{ENCRYPTION, SIGNING};
 use crate::setting::{
-    AnyValue, Count, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany, Port,
-    PortSetting, Seconds, Transport, UriFormat,
+    AnyValue, Count, ExternalPillars, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany,
+    Port, PortSetting, Seconds, Transport, UriFormat,
 };
 
 options! {
@@ -237,6 +237,26 @@ options! {
         /// Environments and their pillar directories, without a master.
         pillar_roots: BTreeMap<String, Vec<PathBuf>> =
             BTreeMap::from([("base".to_owned(), vec!["/srv/pillar".into(), "/srv/spm/pillar".into()])]),
+        /// How pillars of several sources are merged.
+        pillar_source_merging_strategy: String = "smart".to_owned(),
+        /// Join lists of pillars instead of replacing them.
+        pillar_merge_lists: bool = false,
+        /// What a pillar file includes wins over the file.
+        pillar_includes_override_sls: bool = false,
+        /// Programs and directories that add to pillars.
+        ext_pillar: ExternalPillars = ExternalPillars::default(),
+        /// External pillars that minions may ask for.
+        on_demand_ext_pillar: OneOrMany = OneOrMany(vec!["libvirt".to_owned(), "virtkey".to_owned()]),
+        /// Give the options along as pillar `master`.
+        pillar_opts: bool = false,
+        /// Parts of the pillar that are encrypted.
+        decrypt_pillar: AnyValue = AnyValue(Value::List(Vec::new())),
+        /// How they are decrypted unless said otherwise.
+        decrypt_pillar_default: String = "gpg".to_owned(),
+        /// What separates the parts of their paths.
+        decrypt_pillar_delimiter: String = ":".to_owned(),
+        /// How they may be decrypted.
+        decrypt_pillar_renderers: OneOrMany = OneOrMany(vec!["gpg".to_owned()]),
         /// Files that are not served.
         file_ignore_regex: OneOrMany = OneOrMany::default(),
         /// Files that are not served.
@@ -251,6 +271,12 @@ options! {
         saltenv: Option<String> = None,
         /// The environment of pillar.
         pillarenv: Option<String> = None,
+        /// The environment of pillar is that of states.
+        pillarenv_from_saltenv: bool = false,
+        /// Asking for a pillar key that is not there is an error.
+        pillar_raise_on_missing: bool = false,
+        /// Options that external pillars of the master are told.
+        pass_to_ext_pillars: OneOrMany = OneOrMany::default(),
         /// Hide values of pillar.items.
         pillar_mask_output: bool = true,
         /// The outputter.

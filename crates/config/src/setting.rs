@@ -51,6 +51,14 @@ pub struct OneOrMany(pub Vec<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnyValue(pub Value);
 
+/// `ext_pillar`: programs and directories that add to pillars.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExternalPillars(pub Vec<Value>);
+
+/// `master_tops`, of which there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoTops;
+
 /// `master`: one, or several that are all served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masters {
@@ -416,6 +424,53 @@ impl Setting for Map {
 
     fn to_value(&self) -> Value {
         Value::Map(self.clone())
+    }
+}
+
+impl Setting for ExternalPillars {
+    const ALLOWED: &'static str =
+        "a list of cmd_json, cmd_yaml and file_tree, the external pillars that are supported";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.to_value() {
+            Value::Nil => Some(Self::default()),
+            Value::List(items) => items.iter().all(is_external_pillar).then_some(Self(items)),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.0.clone())
+    }
+
+    fn fault(node: &Node) -> &Node {
+        faulty_item(node, |item| is_external_pillar(&item.to_value()))
+    }
+}
+
+/// A map of nothing but known names.
+fn is_external_pillar(item: &Value) -> bool {
+    const NAMES: &[&str] = &["cmd_json", "cmd_yaml", "file_tree"];
+    item.as_map().is_some_and(|item| {
+        !item.is_empty()
+            && item
+                .keys()
+                .all(|name| name.as_str().is_some_and(|name| NAMES.contains(&name)))
+    })
+}
+
+impl Setting for NoTops {
+    const ALLOWED: &'static str = "an empty map: no master_tops are supported yet";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.to_value() {
+            Value::Map(tops) => tops.is_empty().then_some(Self),
+            value => value.is_nil().then_some(Self),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Map(Map::new())
     }
 }
 

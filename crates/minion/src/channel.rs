@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use halite_crypto::{Opened, random_bytes};
+use halite_crypto::{KeyError, Opened, random_bytes};
 use halite_proto::envelope::{Reply, RequestEnvelope};
+use halite_proto::request::signed_bytes;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
 use halite_transport::zeromq::{RequestError, Requester};
 use thiserror::Error;
@@ -14,7 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::core::private_reply::{self, PrivateReplyError};
 use crate::core::sign_in::{Credentials, Identity};
-use crate::link_task::{LinkInput, ping};
+use crate::link_task::LinkInput;
+use crate::signing_in::ping;
 
 /// What a link has to offer while it is signed in.
 #[derive(Clone)]
@@ -48,6 +50,9 @@ pub enum ChannelError {
     /// The request cannot be packed.
     #[error("the request cannot be packed")]
     Pack(#[source] PackError),
+    /// The request cannot be signed (`minion_sign_messages`).
+    #[error("the request cannot be signed")]
+    Sign(#[source] KeyError),
     /// The reply cannot be unpacked.
     #[error("the master's reply cannot be read")]
     Unpack(#[source] UnpackError),
@@ -189,6 +194,12 @@ impl Channel {
         load.insert("ts", unix_seconds());
         load.insert("tok", Value::Bytes(self.identity.request_token.clone()));
         load.insert("id", &self.identity.id);
+        if let Some(algorithm) = self.identity.signing {
+            let signed = signed_bytes(&load).map_err(ChannelError::Pack)?;
+            let signature = self.identity.key.sign(algorithm, &signed);
+            let signature = signature.map_err(ChannelError::Sign)?;
+            load.insert("sig", Value::Bytes(signature));
+        }
         let packed =
             msgpack::pack_map(&load, msgpack::Packing::Wire).map_err(ChannelError::Pack)?;
         let sealed = session.credentials.session.seal(&packed, None);

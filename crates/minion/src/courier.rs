@@ -5,26 +5,27 @@
 //! stores it just as well. Invariant: a return leaves the spool only when a
 //! master has acknowledged it, or when a limit of the spool drops it.
 
-use std::collections::HashSet;
+mod desk;
+mod lane;
+
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use halite_crypto::random_bytes;
 use halite_proto::publish::PublishLoad;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value, msgpack};
-use halite_spool::{Limits, Pending, Spool, SpoolError, Unsynced};
-use tokio::sync::{Notify, Semaphore};
+use halite_spool::{Limits, Pending, SpoolError};
+use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
 
-use crate::channel::Patience;
+use self::desk::Desk;
+use self::lane::{Delivery, Lane};
 use crate::core::backoff::Chance;
 use crate::core::sign_in::chain;
-use crate::limits::{
-    DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS, NOT_STORED_PATIENCE, SPOOL_SYNC_INTERVAL,
-};
+use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE};
 use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
@@ -40,50 +41,11 @@ pub struct Parcel {
     load: Map,
 }
 
-/// The deliveries to one master.
-struct Lane {
-    places: Semaphore,
-    /// When it last failed to acknowledge a return in time.
-    doubted: Mutex<Option<Instant>>,
-}
-
-impl Lane {
-    fn new() -> Self {
-        Self {
-            places: Semaphore::new(DELIVERIES_MAX),
-            doubted: Mutex::new(None),
-        }
-    }
-
-    fn doubt(&self, since: Option<Instant>) {
-        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = since;
-    }
-
-    fn is_doubted(&self) -> bool {
-        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        doubted.is_some_and(|since| since.elapsed() < DOUBT_LASTS)
-    }
-}
-
-/// What became of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Delivery {
-    /// The master has the return, or does not want it and never will.
-    Done,
-    /// The master could not store it: a full disk, say.
-    NotStored,
-    /// Nobody answered.
-    NoAnswer,
-}
-
 /// Carries the returns of a minion.
 pub struct Courier {
     minion: Arc<Minion>,
-    spool: Mutex<Spool>,
-    /// Numbers of spooled returns that are being carried just now.
-    carried: Mutex<HashSet<u64>>,
+    desk: Arc<Desk>,
     wake: Notify,
-    appended: Notify,
     /// One of these per master: one that hangs takes no other's places.
     lanes: Vec<Lane>,
     /// How long a return waits for its own master alone.
@@ -97,14 +59,14 @@ impl Courier {
     /// # Errors
     /// When the directory cannot be used.
     pub fn open(minion: Arc<Minion>, dir: &Path, limits: Limits) -> Result<Arc<Self>, SpoolError> {
-        let spool = Spool::open(dir, limits)?;
-        if !spool.is_empty() {
+        let desk = Desk::open(dir, limits)?;
+        if desk.len() > 0 {
             warn!(
-                returns = spool.len(),
+                returns = desk.len(),
                 "returns of an earlier run wait for a master"
             );
         }
-        for letter in spool.pending(0, usize::MAX)? {
+        for letter in desk.all()? {
             // A job that has run is not run again, whoever asks for it.
             if let Some(jid) = jid_of(&letter.payload) {
                 minion.jobs().claim(&jid);
@@ -116,10 +78,8 @@ impl Courier {
         Ok(Arc::new(Self {
             minion,
             lanes,
-            spool: Mutex::new(spool),
-            carried: Mutex::default(),
+            desk: Arc::new(desk),
             wake: Notify::new(),
-            appended: Notify::new(),
             own_master_only,
             retry_max: retry_max.max(own_master_only),
         }))
@@ -146,7 +106,7 @@ impl Courier {
         result.user = load.user;
         let parcel = self.take_in(master.to_owned(), &result);
         if let Some(sequence) = parcel.sequence {
-            self.carried().remove(&sequence);
+            self.desk.put_back(sequence);
         }
     }
 
@@ -168,18 +128,9 @@ impl Courier {
         ]);
         let spooled = msgpack::pack_modern(&letter.into())
             .map_err(|error| error.to_string())
-            .and_then(|packed| {
-                let mut spool = self.spool();
-                spool
-                    .append(SystemTime::now(), &packed)
-                    .map_err(|error| chain(&error))
-            });
+            .and_then(|packed| self.desk.append(&packed).map_err(|error| chain(&error)));
         let sequence = match spooled {
-            Ok(sequence) => {
-                self.carried().insert(sequence);
-                self.appended.notify_one();
-                Some(sequence)
-            }
+            Ok(sequence) => Some(sequence),
             Err(error) => {
                 error!(
                     error,
@@ -203,7 +154,10 @@ impl Courier {
         if let Some(own) = own.filter(|own| self.is_promising(*own))
             && self.hand_over(own, &parcel.load).await == Delivery::Done
         {
-            return self.arrived(parcel.sequence);
+            if let Some(sequence) = parcel.sequence {
+                self.desk.arrived(sequence);
+            }
+            return;
         }
         match parcel.sequence {
             Some(sequence) => {
@@ -212,7 +166,7 @@ impl Courier {
                     master = parcel.master,
                     "the return waits for its master"
                 );
-                self.carried().remove(&sequence);
+                self.desk.put_back(sequence);
             }
             None => self.carry_unspooled(&parcel).await,
         }
@@ -228,12 +182,12 @@ impl Courier {
 
     /// How many returns wait for a master.
     pub fn waiting(&self) -> usize {
-        self.spool().len()
+        self.desk.len()
     }
 
     /// Carries what waits in the spool, for as long as the minion runs.
     pub async fn run(self: Arc<Self>) {
-        tokio::join!(self.carry_again_and_again(), self.sync_again_and_again());
+        tokio::join!(self.carry_again_and_again(), self.desk.keep());
     }
 
     async fn carry_again_and_again(self: &Arc<Self>) {
@@ -251,60 +205,25 @@ impl Courier {
         }
     }
 
-    /// Makes new returns survive a power cut, unless they are gone by then.
-    async fn sync_again_and_again(self: &Arc<Self>) {
-        loop {
-            self.appended.notified().await;
-            sleep(SPOOL_SYNC_INTERVAL).await;
-            let this = Arc::clone(self);
-            // The wait for the disk is not under the lock: jobs end meanwhile.
-            let synced = tokio::task::spawn_blocking(move || {
-                let unsynced = this.spool().to_sync()?;
-                unsynced.map_or(Ok(()), Unsynced::sync)
-            })
-            .await;
-            if let Ok(Err(error)) = synced {
-                warn!("{}", chain(&error));
-            }
-        }
-    }
-
+    /// Begins to carry what nobody carries yet. It is not waited for: one
+    /// master that hangs must not hold up what others would take.
     async fn carry_spooled(self: &Arc<Self>) {
         let now = SystemTime::now();
-        let waiting = {
-            let mut spool = self.spool();
-            if let Err(error) = spool.expire(now) {
-                warn!("{}", chain(&error));
-            }
-            spool.pending(0, DELIVERIES_MAX)
-        };
-        let waiting = match waiting {
-            Ok(waiting) => waiting,
-            Err(error) => return error!("{}", chain(&error)),
-        };
-        let mut tasks = tokio::task::JoinSet::new();
-        for letter in waiting {
-            if self.carried().insert(letter.sequence) {
-                let this = Arc::clone(self);
-                tasks.spawn(async move {
-                    let sequence = letter.sequence;
-                    let delivered = this.carry_letter(letter, now).await;
-                    if delivered {
-                        this.arrived(Some(sequence));
-                    } else {
-                        this.carried().remove(&sequence);
-                    }
-                    delivered
-                });
-            }
-        }
-        let more = tasks
-            .join_all()
-            .await
-            .into_iter()
-            .any(|delivered| delivered);
-        if more && self.waiting() > 0 {
-            self.wake.notify_one();
+        let mut masters = self.minion.masters.iter();
+        let is_alone = !masters.any(|master| master.channel.is_signed_in());
+        let count = if is_alone { 0 } else { DELIVERIES_MAX };
+        for letter in self.desk.take(now, count).await {
+            let this = Arc::clone(self);
+            tokio::spawn(async move {
+                let sequence = letter.sequence;
+                if this.carry_letter(letter, now).await {
+                    this.desk.arrived(sequence);
+                    // There may be more than one round takes.
+                    this.wake.notify_one();
+                } else {
+                    this.desk.put_back(sequence);
+                }
+            });
         }
     }
 
@@ -386,57 +305,11 @@ impl Courier {
         );
     }
 
-    /// Whether the master has taken a return. What it answers to one it does
-    /// not want says that asking again would not change its mind.
     async fn hand_over(&self, master: usize, load: &Map) -> Delivery {
-        let (Some(lane), Some(master)) = (self.lanes.get(master), self.minion.masters.get(master))
-        else {
-            return Delivery::NoAnswer;
-        };
-        let Ok(_place) = lane.places.acquire().await else {
-            return Delivery::NoAnswer;
-        };
-        let patience = Patience {
-            timeout: DELIVERY_TIMEOUT,
-            tries: 1,
-        };
-        match master.channel.request(load.clone(), patience).await {
-            Ok(Value::Bool(false)) => {
-                warn!(master = master.name, "the master refused a return");
-                Delivery::Done
-            }
-            Ok(Value::Str(text)) if text.is_empty() => {
-                warn!(master = master.name, "the master failed to store a return");
-                Delivery::NotStored
-            }
-            Ok(_) => {
-                lane.doubt(None);
-                Delivery::Done
-            }
-            Err(error) => {
-                lane.doubt(Some(Instant::now()));
-                warn!(
-                    master = master.name,
-                    "return not delivered: {}",
-                    chain(&error)
-                );
-                Delivery::NoAnswer
-            }
+        match (self.lanes.get(master), self.minion.masters.get(master)) {
+            (Some(lane), Some(master)) => lane.hand_over(master, load).await,
+            _ => Delivery::NoAnswer,
         }
-    }
-
-    fn arrived(&self, sequence: Option<u64>) {
-        let Some(sequence) = sequence else {
-            return;
-        };
-        if let Err(error) = self.spool().acknowledge(sequence) {
-            warn!(
-                sequence,
-                "a delivered return may be delivered again: {}",
-                chain(&error)
-            );
-        }
-        self.carried().remove(&sequence);
     }
 
     fn named(&self, name: &str) -> Option<usize> {
@@ -457,14 +330,6 @@ impl Courier {
 
     fn is_doubted(&self, master: usize) -> bool {
         self.lanes.get(master).is_some_and(Lane::is_doubted)
-    }
-
-    fn spool(&self) -> MutexGuard<'_, Spool> {
-        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn carried(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use halite_crypto::random_bytes;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
 use halite_target::{DEFAULT_DELIMITER, Subject, Target};
@@ -13,6 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
 use crate::context::event_request;
+use crate::core::backoff::Chance;
 use crate::core::conductor::{Input, Output};
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
@@ -56,14 +58,21 @@ pub async fn run(
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
     let carrying = tokio::spawn(Arc::clone(&courier).run());
     let mut rejected_by = HashSet::new();
-    conductor.handle(now(), Input::Start);
-    tokio::pin!(stop);
+    let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
+    let startup = tokio::time::sleep(chance.up_to(minion.startup_delay));
+    let mut has_begun = false;
+    tokio::pin!(stop, startup);
     let ended = loop {
         while let Some(output) = conductor.poll() {
             conduct(&minion, &fleet, output).await;
         }
         let (master, output) = tokio::select! {
             () = &mut stop => break Ended::Stopped,
+            () = &mut startup, if !has_begun => {
+                has_begun = true;
+                conductor.handle(now(), Input::Start);
+                continue;
+            }
             () = sleep_until(conductor.next_timeout()) => {
                 conductor.handle_timeout(now());
                 continue;
@@ -143,6 +152,9 @@ async fn conduct(minion: &Minion, fleet: &Fleet, output: Output) {
             info!(master = name(link), "the preferred master is back");
             fire(minion, "__master_failback", link);
         }
+        Output::NoneLeft => error!(
+            "No master could be reached or all masters denied the minion's connection attempt."
+        ),
     }
 }
 

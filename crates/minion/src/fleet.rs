@@ -11,11 +11,12 @@ use tokio::task::JoinSet;
 use tracing::{Instrument, error_span};
 
 use crate::channel::Channel;
-use crate::core::link::Phase;
 use crate::core::sign_in::Identity;
 use crate::limits::{LINK_INPUTS_MAX, REPLAY_INTERVAL};
-use crate::link_task::{self, LinkInput, LinkOutput, LinkSettings, LinkTask};
+use crate::link_status::reports;
+use crate::link_task::{LinkInput, LinkOutput, LinkSettings, LinkTask};
 use crate::replay::Replay;
+use crate::signing_in::ping;
 use crate::state::{Master, Minion};
 use crate::trust_store::TrustStore;
 
@@ -52,7 +53,7 @@ impl Fleet {
             let (input, inputs) = mpsc::channel(LINK_INPUTS_MAX);
             let (output, mut from_link) = mpsc::channel(LINK_INPUTS_MAX);
             let (session, sessions) = watch::channel(None);
-            let (phase, phases) = watch::channel(Phase::Idle);
+            let (reporter, reports) = reports();
             let span = error_span!("master", uri = %settings.uri);
             let seed = u64::from_le_bytes(random_bytes());
             let host = settings.uri.host().to_owned();
@@ -64,7 +65,7 @@ impl Fleet {
                 (input.clone(), inputs),
                 output,
                 session,
-                phase,
+                reporter,
                 seed,
             );
             fleet.tasks.spawn(task.run().instrument(span));
@@ -86,7 +87,8 @@ impl Fleet {
                     algorithms.enc_algo.name(),
                     algorithms.sig_algo.name(),
                 ),
-                phase: phases,
+                phase: reports.phase.clone(),
+                reports,
                 pillar: watch::channel(None).0,
             });
             fleet.inputs.push(input);
@@ -122,7 +124,7 @@ impl Fleet {
         let answers = self.answers.clone();
         tokio::spawn(async move {
             let requester = Requester::connect(endpoint, options);
-            if link_task::ping(&requester, PING_TIMEOUT).await {
+            if ping(&requester, PING_TIMEOUT).await {
                 let _ = answers.send((link, LinkOutput::Answered)).await;
             }
         });

@@ -6,21 +6,22 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_crypto::random_bytes;
-use halite_proto::envelope::RequestEnvelope;
-use halite_proto::{Capabilities, Map, MasterUri, Nonce};
+use halite_proto::capabilities::presence_topic;
+use halite_proto::{Capabilities, Map, MasterUri};
 use halite_transport::Endpoint;
 use halite_transport::zeromq::{
-    RequestError, Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+    Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
 };
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
 use crate::channel::Session;
-use crate::core::link::{Input, Link, LinkTiming, Notice, Output, Phase, SignInFailure};
+use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
 use crate::core::publication::{Opener, PublicationError, Verified};
-use crate::core::sign_in::{Attempt, Credentials, Identity, SignInError, chain};
+use crate::core::sign_in::{Credentials, Identity, chain};
 use crate::limits::PUBLICATIONS_HELD_MAX;
+use crate::link_status::Reporter;
+use crate::signing_in::{Failed, ping, sign_in};
 use crate::trust_store::TrustStore;
 
 /// What a link's task can be told.
@@ -44,12 +45,6 @@ pub enum LinkInput {
     Down,
     /// Take the link down and end the task.
     End,
-}
-
-/// Why a sign-in failed, for the machine and for people.
-pub struct Failed {
-    failure: SignInFailure,
-    detail: String,
 }
 
 /// What a link's task tells the minion.
@@ -106,7 +101,7 @@ pub struct LinkTask {
     own_inputs: mpsc::Sender<LinkInput>,
     outputs: mpsc::Sender<LinkOutput>,
     session: watch::Sender<Option<Session>>,
-    phase: watch::Sender<Phase>,
+    reporter: Reporter,
     link: Link,
     subscriber: Option<Subscriber>,
     opener: Option<Opener>,
@@ -126,7 +121,7 @@ impl LinkTask {
         inputs: (mpsc::Sender<LinkInput>, mpsc::Receiver<LinkInput>),
         outputs: mpsc::Sender<LinkOutput>,
         session: watch::Sender<Option<Session>>,
-        phase: watch::Sender<Phase>,
+        reporter: Reporter,
         seed: u64,
     ) -> Self {
         let link = Link::new(settings.timing.clone(), seed);
@@ -138,7 +133,7 @@ impl LinkTask {
             own_inputs: inputs.0,
             outputs,
             session,
-            phase,
+            reporter,
             link,
             subscriber: None,
             opener: None,
@@ -154,10 +149,8 @@ impl LinkTask {
             while let Some(output) = self.link.poll() {
                 self.perform(output).await;
             }
-            self.phase.send_if_modified(|phase| {
-                std::mem::replace(phase, self.link.phase()) != self.link.phase()
-            });
             let timeout = self.link.next_timeout();
+            self.reporter.is_at(self.link.phase(), timeout);
             tokio::select! {
                 input = self.inputs.recv() => match input {
                     Some(LinkInput::End) | None => break,
@@ -180,6 +173,13 @@ impl LinkTask {
                 debug!(%endpoint, "subscribing");
                 let mut options = self.settings.subscribe.clone();
                 options.ipv6 = address.is_ipv6();
+                if self.capabilities().presence {
+                    if options.topics.is_empty() {
+                        // All publications, as without any topic.
+                        options.topics.push(Vec::new());
+                    }
+                    options.topics.push(presence_topic(&self.identity.id));
+                }
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }
             Output::Unsubscribe => self.subscriber = None,
@@ -213,18 +213,34 @@ impl LinkTask {
                     },
                 );
             }
-            LinkInput::Resolved(Ok(address)) => self.link.handle(now, Input::Resolved(address)),
-            LinkInput::Resolved(Err(why)) => self.link.handle(now, Input::NotResolved(why)),
+            LinkInput::Resolved(Ok(address)) => {
+                self.reporter.resolved(address);
+                self.link.handle(now, Input::Resolved(address));
+            }
+            LinkInput::Resolved(Err(why)) => {
+                self.reporter.failed(&format!("name lookup: {why}"));
+                self.link.handle(now, Input::NotResolved(why));
+            }
             LinkInput::SignedIn(Ok((credentials, requester))) => {
                 self.signed_in(now, *credentials, requester).await;
             }
             LinkInput::SignedIn(Err(failed)) => {
                 debug!(detail = failed.detail, "sign-in failed");
+                self.reporter.failed(&format!("sign-in: {}", failed.detail));
                 self.requester = None;
                 self.link.handle(now, Input::SignInFailed(failed.failure));
             }
-            LinkInput::Pinged(answered) => self.link.handle(now, Input::Pinged(answered)),
-            LinkInput::Deaf => self.link.handle(now, Input::Disconnected),
+            LinkInput::Pinged(answered) => {
+                if !answered {
+                    self.reporter.failed("the master does not answer a ping");
+                }
+                self.link.handle(now, Input::Pinged(answered));
+            }
+            LinkInput::Deaf => {
+                self.reporter
+                    .failed("jobs did not come through the subscription");
+                self.link.handle(now, Input::Disconnected);
+            }
             LinkInput::Up => {
                 self.wanted = true;
                 self.link.handle(now, Input::Start);
@@ -264,7 +280,10 @@ impl LinkTask {
         let now = Instant::now();
         match event {
             Some(SubscriberEvent::Connected) => self.link.handle(now, Input::Connected),
-            Some(SubscriberEvent::Disconnected) => self.link.handle(now, Input::Disconnected),
+            Some(SubscriberEvent::Disconnected) => {
+                self.reporter.failed("the connection was lost");
+                self.link.handle(now, Input::Disconnected);
+            }
             Some(SubscriberEvent::Message(mut frames)) => match frames.pop() {
                 Some(payload) => self.publication(payload, true).await,
                 None => debug!("an empty publication was dropped"),
@@ -357,102 +376,16 @@ impl LinkTask {
         });
     }
 
+    /// What the master understands beyond Salt's protocol.
+    fn capabilities(&self) -> Capabilities {
+        let session = self.session.borrow();
+        let extra = session.as_ref().map(|session| &session.credentials.extra);
+        extra.map(Capabilities::of).unwrap_or_default()
+    }
+
     async fn tell(&self, output: LinkOutput) {
         // The minion outlives its links; if it is gone, so is the reason.
         let _ = self.outputs.send(output).await;
-    }
-}
-
-/// Whether a master answers a clear ping, with anything at all.
-pub async fn ping(requester: &Requester, timeout: Duration) -> bool {
-    let ping = RequestEnvelope::clear(Map::from([("cmd", "ping")]));
-    match ping.encode() {
-        Ok(packed) => requester.request(packed, timeout).await.is_ok(),
-        Err(_) => false,
-    }
-}
-
-/// One sign-in from the request to the checked reply. RSA work is done off the
-/// async thread.
-pub async fn sign_in(
-    requester: &Requester,
-    identity: Arc<Identity>,
-    trust: Arc<TrustStore>,
-    autosign_grains: Option<Map>,
-    timeout: Duration,
-) -> Result<Credentials, Failed> {
-    let prepared = {
-        let (identity, trust) = (Arc::clone(&identity), Arc::clone(&trust));
-        blocking(move || {
-            let nonce = Nonce::from_random(random_bytes());
-            let extra = Capabilities::OURS.to_extra();
-            Attempt::new(&identity, &trust.trust(), nonce, autosign_grains, extra)
-        })
-        .await?
-    };
-    let (attempt, request) = prepared.map_err(Failed::from)?;
-    let envelope = RequestEnvelope::clear(request.to_map());
-    let packed = envelope
-        .encode()
-        .map_err(|error| Failed::mistrusted(&error))?;
-    let reply = requester.request(packed, timeout).await?;
-    let concluded = blocking(move || {
-        trust.conclude(
-            |trust| {
-                let credentials = attempt.conclude(&identity, trust, &reply)?;
-                let pem = credentials.master_pem.clone();
-                Ok((credentials, pem))
-            },
-            |error| error!("the master's key cannot be stored: {}", chain(&error)),
-        )
-    })
-    .await?;
-    concluded.map_err(|error: SignInError| Failed::from(error))
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Failed> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Failed::mistrusted(&error))
-}
-
-impl Failed {
-    /// What the machine makes of it.
-    pub fn failure(&self) -> &SignInFailure {
-        &self.failure
-    }
-
-    /// What to tell a person.
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
-
-    fn mistrusted(error: &dyn std::error::Error) -> Self {
-        let detail = chain(error);
-        Self {
-            failure: SignInFailure::Mistrusted(detail.clone()),
-            detail,
-        }
-    }
-}
-
-impl From<SignInError> for Failed {
-    fn from(error: SignInError) -> Self {
-        Self {
-            failure: error.failure(),
-            detail: chain(&error),
-        }
-    }
-}
-
-impl From<RequestError> for Failed {
-    fn from(error: RequestError) -> Self {
-        Self {
-            failure: SignInFailure::NoAnswer,
-            detail: chain(&error),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! From settings to a running minion: keys, grains, links, local bus.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, RwLock};
@@ -60,6 +61,13 @@ pub struct Setup {
     pub auth_timeout: Duration,
     /// `request_channel_timeout` and `request_channel_tries`.
     pub patience: Patience,
+    /// `minion_sign_messages`.
+    pub signs_messages: bool,
+    /// `random_startup_delay`.
+    pub startup_delay: Duration,
+    /// Addresses and ports of this machine that subscriptions and requests
+    /// come from.
+    pub source: Source,
     /// `sign_pub_messages`.
     pub signature_required: bool,
     /// A publish port that overrides what masters announce.
@@ -78,6 +86,29 @@ pub struct Setup {
     pub jids_remembered: usize,
     /// Collects the grains; called again when they are refreshed.
     pub collect_grains: Box<dyn Fn() -> Map + Send + Sync>,
+}
+
+/// Where connections come from (`source_address` ...).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Source {
+    /// The address; none: the system's choice.
+    pub address: Option<IpAddr>,
+    /// The port of subscriptions; 0 for any.
+    pub publish_port: u16,
+    /// The port of requests; 0 for any.
+    pub request_port: u16,
+}
+
+impl Source {
+    /// What sockets to `to` are bound to; nothing where no option says so.
+    fn of(self, port: u16, ipv6: bool) -> Option<SocketAddr> {
+        let any: IpAddr = match ipv6 {
+            true => Ipv6Addr::UNSPECIFIED.into(),
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        let address = self.address.or_else(|| (port != 0).then_some(any))?;
+        Some(SocketAddr::new(address, port))
+    }
 }
 
 /// What decides which master is believed.
@@ -185,6 +216,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         job_ended: Notify::new(),
         proc,
         patience: setup.patience,
+        startup_delay: setup.startup_delay,
         bus,
         runtime: Handle::current(),
     };
@@ -234,7 +266,8 @@ fn keys(setup: &Setup) -> Result<(Identity, TrustStore), StartError> {
     let pair = MinionKeys::load_or_generate(&setup.pki_dir, setup.keysize, setup.owner);
     let pair = pair.map_err(failed)?;
     let identity = Identity::new(setup.id.clone(), pair.private().clone());
-    let identity = identity.map_err(StartError::Identity)?;
+    let mut identity = identity.map_err(StartError::Identity)?;
+    identity.signing = setup.signs_messages.then_some(setup.trust.sig_algo);
     let signing_key = match &setup.trust.signing_key {
         None => None,
         Some(name) => match signing_key(&setup.pki_dir, name).map_err(failed)? {
@@ -260,6 +293,7 @@ fn keys(setup: &Setup) -> Result<(Identity, TrustStore), StartError> {
 }
 
 fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
+    let ipv6 = setup.ipv6 == Some(true);
     let topic = |text: &str| text.as_bytes().to_vec();
     let own_topic = hash_hex(HashType::Sha1, setup.id.as_str().as_bytes());
     let autosign: Map = setup
@@ -287,10 +321,17 @@ fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
             reconnect: setup.reconnect.0,
             reconnect_max: setup.reconnect.1,
             keep_alive: setup.keep_alive,
+            source: setup.source.of(setup.source.publish_port, ipv6),
             ..SubscribeOptions::default()
         },
         request: RequesterOptions {
             keep_alive: setup.keep_alive,
+            source: setup.source.of(setup.source.request_port, ipv6),
+            // Two connections cannot leave through one port.
+            lanes_max: match setup.source.request_port {
+                0 => RequesterOptions::default().lanes_max,
+                _ => 1,
+            },
             ..RequesterOptions::default()
         },
         ipv6: setup.ipv6,

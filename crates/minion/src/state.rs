@@ -19,6 +19,7 @@ use crate::core::jobs::Jobs;
 use crate::core::link::Phase;
 use crate::core::rotation::Rotation;
 use crate::limits::FIRST_PILLAR_WAIT;
+use crate::link_status::Reports;
 use crate::proc_files::ProcDir;
 
 /// A job that runs.
@@ -40,6 +41,8 @@ pub struct Master {
     pub channel: Channel,
     /// Where its link stands.
     pub phase: watch::Receiver<Phase>,
+    /// The same with everything else that is known of it.
+    pub reports: Reports,
     /// The pillar it compiled for this minion; none before the first.
     pub pillar: watch::Sender<Option<Arc<Map>>>,
 }
@@ -79,6 +82,8 @@ pub struct Minion {
     pub proc: ProcDir,
     /// How long requests wait.
     pub patience: Patience,
+    /// `random_startup_delay`: its links wait up to so long.
+    pub startup_delay: Duration,
     /// The minion's own event bus.
     pub bus: EventBus,
     /// The async thread, for job threads that make requests.

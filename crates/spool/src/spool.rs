@@ -209,15 +209,43 @@ impl Spool {
     /// When the disk does not take the note; the message is not pending in
     /// this process any more, but may be again in the next.
     pub fn acknowledge(&mut self, sequence: u64) -> Result<(), SpoolError> {
+        self.acknowledge_untidily(sequence)?;
+        self.tidy()
+    }
+
+    /// The same without rewriting files, which may take a while: whoever calls
+    /// this calls [`Self::tidy`] some time where it can wait.
+    ///
+    /// # Errors
+    /// As [`Self::acknowledge`].
+    pub fn acknowledge_untidily(&mut self, sequence: u64) -> Result<(), SpoolError> {
         if self.forget(sequence).is_none() {
             return Ok(());
         }
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         record::write_acknowledged(&mut bytes, sequence);
         self.write(&bytes)
-            .map_err(|source| self.write_error(source))?;
-        self.collect_garbage()
+            .map(drop)
             .map_err(|source| self.write_error(source))
+    }
+
+    /// Whether [`Self::tidy`] has something to do.
+    pub fn is_untidy(&self) -> bool {
+        let on_disk: u64 = self.segments.iter().map(|segment| segment.bytes).sum();
+        let garbage = on_disk.saturating_sub(self.pending_bytes);
+        garbage >= GARBAGE_BYTES_MIN && garbage >= self.pending_bytes
+    }
+
+    /// Rewrites what is pending into one new file when most of what is on disk
+    /// is done with.
+    ///
+    /// # Errors
+    /// When the disk does not take it; nothing is lost.
+    pub fn tidy(&mut self) -> Result<(), SpoolError> {
+        if !self.is_untidy() {
+            return Ok(());
+        }
+        self.rewrite().map_err(|source| self.write_error(source))
     }
 
     /// The oldest pending messages with numbers above `after`, at most `count`.
@@ -409,14 +437,7 @@ impl Spool {
         }
     }
 
-    /// Rewrites what is pending into one new file when most of what is on
-    /// disk is done with.
-    fn collect_garbage(&mut self) -> io::Result<()> {
-        let on_disk: u64 = self.segments.iter().map(|segment| segment.bytes).sum();
-        let garbage = on_disk.saturating_sub(self.pending_bytes);
-        if garbage < GARBAGE_BYTES_MIN || garbage < self.pending_bytes {
-            return Ok(());
-        }
+    fn rewrite(&mut self) -> io::Result<()> {
         let number = self.segments.back().map_or(1, |last| last.number + 1);
         let mut fresh = Segment::create(&self.dir, number)?;
         let copied = self.copy_pending(&mut fresh);

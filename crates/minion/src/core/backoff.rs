@@ -10,6 +10,7 @@ pub struct Backoff {
     first: Duration,
     max: Duration,
     next: Duration,
+    is_spread: bool,
     chance: Chance,
 }
 
@@ -20,8 +21,16 @@ impl Backoff {
             first,
             max: max.max(first),
             next: first,
+            is_spread: true,
             chance: Chance(seed),
         }
+    }
+
+    /// The same with pauses that are spread by chance, or are not.
+    #[must_use]
+    pub fn spread(mut self, is_spread: bool) -> Self {
+        self.is_spread = is_spread;
+        self
     }
 
     /// Forgets the growth: the last try succeeded.
@@ -33,6 +42,9 @@ impl Backoff {
     pub fn pause(&mut self) -> Duration {
         let whole = self.next;
         self.next = whole.saturating_mul(2).min(self.max);
+        if !self.is_spread {
+            return whole;
+        }
         let half = whole / 2;
         half + self.chance.up_to(whole - half)
     }

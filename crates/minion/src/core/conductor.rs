@@ -27,6 +27,9 @@ pub enum Mode {
         failback: Option<Duration>,
         /// Whether every new search starts anywhere in the list.
         shuffle: bool,
+        /// `master_tries` and the pause that follows so many rounds over the
+        /// list; none: the pauses only grow.
+        tries: Option<(u32, Duration)>,
     },
 }
 
@@ -56,6 +59,8 @@ pub enum Output {
     Ping(usize),
     /// A switch to this master begins although another serves.
     FailBack(usize),
+    /// Every master has failed, as often as was to be tried in a row.
+    NoneLeft,
 }
 
 /// First pause after every master of the list has failed.
@@ -75,6 +80,7 @@ pub struct Conductor {
     state: State,
     timer: Option<Instant>,
     rounds: Backoff,
+    rounds_failed: u32,
     chance: super::backoff::Chance,
     outputs: VecDeque<Output>,
 }
@@ -110,6 +116,7 @@ impl Conductor {
             state: State::Idle,
             timer: None,
             rounds: Backoff::new(ROUND_PAUSE, ROUND_PAUSE_MAX, seed),
+            rounds_failed: 0,
             chance: super::backoff::Chance::new(seed),
             outputs: VecDeque::new(),
         }
@@ -122,6 +129,7 @@ impl Conductor {
             (State::Idle | State::Hot, _) => {}
             (State::Trying { place, .. }, Input::Ready(link)) if self.is_at(place, link) => {
                 self.rounds.reset();
+                self.rounds_failed = 0;
                 self.serve(now, place);
             }
             (State::Trying { place, failed }, Input::Stuck(link) | Input::Lost(link))
@@ -195,6 +203,7 @@ impl Conductor {
             order,
             failback,
             shuffle: true,
+            ..
         } = &mut self.mode
         {
             // The first one keeps its place where it is returned to.
@@ -213,13 +222,21 @@ impl Conductor {
     }
 
     fn try_place(&mut self, now: Instant, place: usize, failed: usize) {
-        let Mode::Failover { order, .. } = &self.mode else {
+        let Mode::Failover { order, tries, .. } = &self.mode else {
             return;
         };
         self.timer = None;
         if order.is_empty() || failed >= order.len() {
             self.state = State::Resting;
-            self.timer = Some(now + self.rounds.pause());
+            self.rounds_failed += 1;
+            let mut pause = self.rounds.pause();
+            if let Some((tries, rest)) = tries.filter(|(tries, _)| self.rounds_failed >= *tries) {
+                debug_assert!(tries > 0, "a bound of no rounds is none");
+                pause = pause.max(rest);
+                self.rounds_failed = 0;
+                self.outputs.push_back(Output::NoneLeft);
+            }
+            self.timer = Some(now + pause);
             return;
         }
         let place = place % order.len();
@@ -309,6 +326,7 @@ mod tests {
             order: (0..masters).collect(),
             failback: failback.map(Duration::from_secs),
             shuffle: false,
+            tries: None,
         };
         Conductor::new(masters, mode, 7)
     }
@@ -413,7 +431,7 @@ mod tests {
                     match output {
                         Output::Up(link) => assert!(!std::mem::replace(&mut up[link], true)),
                         Output::Down(link) => assert!(std::mem::replace(&mut up[link], false)),
-                        Output::Ping(_) | Output::FailBack(_) => {}
+                        Output::Ping(_) | Output::FailBack(_) | Output::NoneLeft => {}
                     }
                 }
                 let alive = up.iter().filter(|&&up| up).count();

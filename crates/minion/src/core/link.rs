@@ -50,8 +50,21 @@ pub struct LinkTiming {
     pub acceptance_wait_time: Duration,
     /// Bound of that pause when it grows; zero: it does not grow.
     pub acceptance_wait_time_max: Duration,
+    /// First pause before a master that does not answer is tried again.
+    pub retry_first: Duration,
     /// Longest pause between tries to reach a master that does not answer.
     pub retry_max: Duration,
+    /// `recon_randomize`: whether these pauses are spread by chance.
+    pub spread: bool,
+    /// `retry_dns`: the pause before a name is looked up again; none: that of
+    /// a master that does not answer.
+    pub retry_dns: Option<Duration>,
+    /// `retry_dns_count`: how often it is looked up at that pace before the
+    /// pauses become [`MISTRUST_PAUSE_MAX`].
+    pub retry_dns_count: Option<u64>,
+    /// `random_reauth_delay`: sign-ins that follow new keys of the master are
+    /// spread over this time.
+    pub renew_spread: Duration,
     /// Whether a rejected key is tried again.
     pub rejected_retry: bool,
     /// Whether the link wants publications; `salt-call` only asks.
@@ -66,7 +79,12 @@ impl Default for LinkTiming {
         Self {
             acceptance_wait_time: Duration::from_secs(10),
             acceptance_wait_time_max: Duration::ZERO,
+            retry_first: RETRY_FIRST,
             retry_max: Duration::from_secs(10),
+            spread: true,
+            retry_dns: None,
+            retry_dns_count: None,
+            renew_spread: Duration::ZERO,
             rejected_retry: false,
             subscribes: true,
             alive_interval: None,
@@ -220,6 +238,9 @@ pub struct Link {
     mistrust: Backoff,
     credentials: u64,
     signed_at: Option<Instant>,
+    renew_at: Option<Instant>,
+    not_resolved: u64,
+    chance: Chance,
     was_ready: bool,
     announced: bool,
     said: Option<Notice>,
@@ -239,11 +260,15 @@ impl Link {
             address: None,
             publish_port: 0,
             deadline: None,
-            retry: Backoff::new(RETRY_FIRST, timing.retry_max, chance.next_u64()),
+            retry: Backoff::new(timing.retry_first, timing.retry_max, chance.next_u64())
+                .spread(timing.spread),
             acceptance: wait,
             mistrust: Backoff::new(wait, MISTRUST_PAUSE_MAX, chance.next_u64()),
             credentials: 0,
             signed_at: None,
+            renew_at: None,
+            not_resolved: 0,
+            chance,
             was_ready: false,
             announced: false,
             said: None,
@@ -260,11 +285,11 @@ impl Link {
             Input::Start if self.step == Step::Idle => self.resolve(now),
             Input::Resolved(address) if self.step == Step::Resolving => {
                 self.address = Some(address);
+                self.not_resolved = 0;
                 self.sign_in();
             }
             Input::NotResolved(why) if self.step == Step::Resolving => {
-                let pause = self.retry.pause();
-                self.pause(now, pause, Some(Notice::NotResolved(why)));
+                self.not_resolved(now, why);
             }
             Input::SignedIn { publish_port } if self.step == Step::SigningIn => {
                 self.signed_in(now, publish_port);
@@ -292,16 +317,18 @@ impl Link {
             self.ping_at = None;
             self.outputs.push_back(Output::Ping);
         }
+        if self.renew_at.is_some_and(|at| now >= at) {
+            self.renew_at = None;
+            if self.step == Step::Signed {
+                self.sign_in();
+            }
+        }
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
         self.deadline = None;
         match self.step {
-            Step::Resolving => {
-                let pause = self.retry.pause();
-                let notice = Notice::NotResolved("no answer from the resolver".to_owned());
-                self.pause(now, pause, Some(notice));
-            }
+            Step::Resolving => self.not_resolved(now, "no answer from the resolver".to_owned()),
             Step::Signed if self.feed == Feed::Connecting => {
                 let pause = self.retry.pause();
                 self.pause(now, pause, Some(Notice::NoAnswer));
@@ -318,7 +345,8 @@ impl Link {
 
     /// When [`Self::handle_timeout`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.deadline.into_iter().chain(self.ping_at).min()
+        let timers = [self.deadline, self.ping_at, self.renew_at];
+        timers.into_iter().flatten().min()
     }
 
     /// The number of the credentials in use; 0 before the first sign-in.
@@ -349,7 +377,19 @@ impl Link {
         self.outputs.push_back(Output::Resolve);
     }
 
+    fn not_resolved(&mut self, now: Instant, why: String) {
+        self.not_resolved += 1;
+        let tries = self.timing.retry_dns_count;
+        let pause = match self.timing.retry_dns {
+            _ if tries.is_some_and(|tries| self.not_resolved >= tries) => MISTRUST_PAUSE_MAX,
+            Some(pause) => pause,
+            None => self.retry.pause(),
+        };
+        self.pause(now, pause, Some(Notice::NotResolved(why)));
+    }
+
     fn sign_in(&mut self) {
+        self.renew_at = None;
         self.step = Step::SigningIn;
         // The sign-in has a timeout of its own and always reports back.
         self.deadline = None;
@@ -408,6 +448,7 @@ impl Link {
     }
 
     fn pause(&mut self, now: Instant, pause: Duration, notice: Option<Notice>) {
+        self.renew_at = None;
         self.lose();
         self.close_feed();
         self.step = Step::Paused;
@@ -421,6 +462,7 @@ impl Link {
     }
 
     fn disconnected(&mut self, now: Instant) {
+        self.renew_at = None;
         // The socket reconnects by itself, but a master that was restarted has
         // new keys: sign in first, then subscribe afresh.
         self.lose();
@@ -435,8 +477,12 @@ impl Link {
         let young = self
             .signed_at
             .is_some_and(|at| now.duration_since(at) < RENEW_INTERVAL_MIN);
-        if self.step == Step::Signed && !stale && !young {
-            self.sign_in();
+        if self.step != Step::Signed || stale || young || self.renew_at.is_some() {
+            return;
+        }
+        match self.timing.renew_spread {
+            Duration::ZERO => self.sign_in(),
+            spread => self.renew_at = Some(now + self.chance.up_to(spread)),
         }
     }
 
@@ -460,6 +506,7 @@ impl Link {
         self.close_feed();
         self.step = Step::Idle;
         self.deadline = None;
+        self.renew_at = None;
         // Whoever starts the link again wants to hear why it is stuck.
         self.said = None;
     }
@@ -601,6 +648,52 @@ mod tests {
             Input::Refused { credentials: 1 },
         );
         assert_eq!(outputs(&mut link), [], "those were replaced already");
+    }
+
+    #[test]
+    fn sign_ins_after_new_keys_are_spread_where_it_is_wished() {
+        let timing = LinkTiming {
+            renew_spread: Duration::from_secs(60),
+            ..LinkTiming::default()
+        };
+        let now = Instant::now();
+        let mut link = Link::new(timing, 1);
+        link.handle(now, Input::Start);
+        link.handle(now, Input::Resolved(ADDRESS));
+        link.handle(now, Input::SignedIn { publish_port: PORT });
+        link.handle(now, Input::Connected);
+        outputs(&mut link);
+        let later = now + RENEW_INTERVAL_MIN;
+        link.handle(later, Input::Refused { credentials: 1 });
+        assert_eq!(outputs(&mut link), []);
+        let at = link.next_timeout().unwrap();
+        assert!(at > later && at <= later + Duration::from_secs(60));
+        link.handle(later, Input::Refused { credentials: 1 });
+        assert_eq!(link.next_timeout(), Some(at), "one at a time");
+        link.handle_timeout(at);
+        assert_eq!(outputs(&mut link), [Output::SignIn { address: ADDRESS }]);
+        assert!(link.is_ready());
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_looked_up_at_the_configured_pace() {
+        let timing = LinkTiming {
+            retry_dns: Some(Duration::from_secs(7)),
+            retry_dns_count: Some(2),
+            ..LinkTiming::default()
+        };
+        let mut now = Instant::now();
+        let mut link = Link::new(timing, 1);
+        link.handle(now, Input::Start);
+        let mut pauses = Vec::new();
+        for _ in 0..3 {
+            link.handle(now, Input::NotResolved("no such host".to_owned()));
+            let at = link.next_timeout().unwrap();
+            pauses.push((at - now).as_secs());
+            now = at;
+            link.handle_timeout(now);
+        }
+        assert_eq!(pauses, [7, 60, 60]);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Identity {
     pub public_pem: String,
     /// The proof of the private key that goes with every request.
     pub request_token: Vec<u8>,
+    /// How requests are signed (`minion_sign_messages`); none: not at all.
+    pub signing: Option<SigAlgo>,
 }
 
 impl Identity {
@@ -42,6 +44,7 @@ impl Identity {
             key,
             public_pem,
             request_token,
+            signing: None,
         })
     }
 }

@@ -1,0 +1,89 @@
+//! The deliveries to one master: how many are on their way at once, and
+//! whether the master is doubted just now.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use halite_proto::{Map, Value};
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+use crate::channel::Patience;
+use crate::core::sign_in::chain;
+use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS};
+use crate::state::Master;
+
+/// The deliveries to one master.
+pub(super) struct Lane {
+    places: Semaphore,
+    /// When it last failed to acknowledge a return in time.
+    doubted: Mutex<Option<Instant>>,
+}
+
+impl Lane {
+    pub(super) fn new() -> Self {
+        Self {
+            places: Semaphore::new(DELIVERIES_MAX),
+            doubted: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn doubt(&self, since: Option<Instant>) {
+        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    pub(super) fn is_doubted(&self) -> bool {
+        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        doubted.is_some_and(|since| since.elapsed() < DOUBT_LASTS)
+    }
+
+    /// Whether the master has taken a return. What it answers to one it does
+    /// not want says that asking again would not change its mind.
+    pub(super) async fn hand_over(&self, master: &Master, load: &Map) -> Delivery {
+        let Ok(_place) = self.places.acquire().await else {
+            return Delivery::NoAnswer;
+        };
+        if self.is_doubted() {
+            // It went silent while this one waited for its place.
+            return Delivery::NoAnswer;
+        }
+        let patience = Patience {
+            timeout: DELIVERY_TIMEOUT,
+            tries: 1,
+        };
+        match master.channel.request(load.clone(), patience).await {
+            Ok(Value::Bool(false)) => {
+                warn!(master = master.name, "the master refused a return");
+                Delivery::Done
+            }
+            Ok(Value::Str(text)) if text.is_empty() => {
+                warn!(master = master.name, "the master failed to store a return");
+                Delivery::NotStored
+            }
+            Ok(_) => {
+                self.doubt(None);
+                Delivery::Done
+            }
+            Err(error) => {
+                self.doubt(Some(Instant::now()));
+                warn!(
+                    master = master.name,
+                    "return not delivered: {}",
+                    chain(&error)
+                );
+                Delivery::NoAnswer
+            }
+        }
+    }
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// The master has the return, or does not want it and never will.
+    Done,
+    /// The master could not store it: a full disk, say.
+    NotStored,
+    /// Nobody answered.
+    NoAnswer,
+}

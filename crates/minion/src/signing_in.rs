@@ -1,0 +1,114 @@
+//! The exchanges with a master before there are keys: a clear ping, and the
+//! sign-in from the request to the checked reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_crypto::random_bytes;
+use halite_proto::envelope::RequestEnvelope;
+use halite_proto::{Capabilities, Map, Nonce};
+use halite_transport::zeromq::{RequestError, Requester};
+use tracing::error;
+
+use crate::core::link::SignInFailure;
+use crate::core::sign_in::{Attempt, Credentials, Identity, SignInError, chain};
+use crate::trust_store::TrustStore;
+
+/// Why a sign-in failed, for the machine and for people.
+pub struct Failed {
+    pub(crate) failure: SignInFailure,
+    pub(crate) detail: String,
+}
+
+/// Whether a master answers a clear ping, with anything at all.
+pub async fn ping(requester: &Requester, timeout: Duration) -> bool {
+    let ping = RequestEnvelope::clear(Map::from([("cmd", "ping")]));
+    match ping.encode() {
+        Ok(packed) => requester.request(packed, timeout).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// One sign-in from the request to the checked reply. RSA work is done off the
+/// async thread.
+pub async fn sign_in(
+    requester: &Requester,
+    identity: Arc<Identity>,
+    trust: Arc<TrustStore>,
+    autosign_grains: Option<Map>,
+    timeout: Duration,
+) -> Result<Credentials, Failed> {
+    let prepared = {
+        let (identity, trust) = (Arc::clone(&identity), Arc::clone(&trust));
+        blocking(move || {
+            let nonce = Nonce::from_random(random_bytes());
+            let extra = Capabilities::OURS.to_extra();
+            Attempt::new(&identity, &trust.trust(), nonce, autosign_grains, extra)
+        })
+        .await?
+    };
+    let (attempt, request) = prepared.map_err(Failed::from)?;
+    let envelope = RequestEnvelope::clear(request.to_map());
+    let packed = envelope
+        .encode()
+        .map_err(|error| Failed::mistrusted(&error))?;
+    let reply = requester.request(packed, timeout).await?;
+    let concluded = blocking(move || {
+        trust.conclude(
+            |trust| {
+                let credentials = attempt.conclude(&identity, trust, &reply)?;
+                let pem = credentials.master_pem.clone();
+                Ok((credentials, pem))
+            },
+            |error| error!("the master's key cannot be stored: {}", chain(&error)),
+        )
+    })
+    .await?;
+    concluded.map_err(|error: SignInError| Failed::from(error))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failed> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Failed::mistrusted(&error))
+}
+
+impl Failed {
+    /// What the machine makes of it.
+    pub fn failure(&self) -> &SignInFailure {
+        &self.failure
+    }
+
+    /// What to tell a person.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    fn mistrusted(error: &dyn std::error::Error) -> Self {
+        let detail = chain(error);
+        Self {
+            failure: SignInFailure::Mistrusted(detail.clone()),
+            detail,
+        }
+    }
+}
+
+impl From<SignInError> for Failed {
+    fn from(error: SignInError) -> Self {
+        Self {
+            failure: error.failure(),
+            detail: chain(&error),
+        }
+    }
+}
+
+impl From<RequestError> for Failed {
+    fn from(error: RequestError) -> Self {
+        Self {
+            failure: SignInFailure::NoAnswer,
+            detail: chain(&error),
+        }
+    }
+}

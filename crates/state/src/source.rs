@@ -77,22 +77,16 @@ impl Rendered {
     }
 }
 
-/// Why an SLS could not be rendered.
+/// Why a text could not be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RenderFault {
-    /// The renderer's own words, with the place.
-    Render(String),
-    /// Anything else; Salt shows it with a trace.
-    Other(String),
-}
-
-impl RenderFault {
-    /// The words alone.
-    pub fn text(&self) -> &str {
-        match self {
-            Self::Render(text) | Self::Other(text) => text,
-        }
-    }
+pub struct RenderFault {
+    /// The renderer's own words.
+    pub words: String,
+    /// The whole error of an SLS, its name included.
+    pub of_sls: String,
+    /// Whether this is an error of a renderer, or of something else that Salt
+    /// does not expect and shows as an exception.
+    pub expected: bool,
 }
 
 /// The world, as compiling sees it. Environments are `Value`s' text; an SLS is

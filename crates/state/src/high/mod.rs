@@ -18,7 +18,7 @@ pub use requisite_in::requisite_in;
 pub use template::pad_template;
 pub use verify::verify;
 
-pub(crate) use text::{ordered_repr, ordered_str};
+pub(crate) use text::ordered_str;
 
 use halite_proto::{Map, Value};
 

@@ -157,7 +157,11 @@ mod tests {
     fn the_engines_words_are_handed_on_only_where_they_are_parameters() {
         let any = arguments(&chunk(), "t.f", &parameters(&["name"], &["runas"], true)).unwrap();
         assert_eq!(any.args, ["n".into()]);
-        let expect = Map::from([("runas", Value::from("me")), ("a", 1.into()), ("b", 2.into())]);
+        let expect = Map::from([
+            ("runas", Value::from("me")),
+            ("a", 1.into()),
+            ("b", 2.into()),
+        ]);
         assert_eq!(any.kwargs, expect);
         let some = arguments(&chunk(), "t.f", &parameters(&["name"], &["a"], false));
         assert_eq!(

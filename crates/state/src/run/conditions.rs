@@ -10,13 +10,12 @@ use super::slots;
 use crate::chunk::Chunk;
 
 /// The arguments of a state that its condition commands are run with, too.
-const SHARED: [&str; 8] = [
+const SHARED: [&str; 7] = [
     "cwd",
     "root",
     "runas",
     "env",
     "prepend_path",
-    "umask",
     "timeout",
     "success_retcodes",
 ];
@@ -288,17 +287,10 @@ impl Machine {
         };
         let mut options = Map::new();
         for key in SHARED {
-            let value = match key {
-                "umask" => chunk.get("__umask__").and_then(Value::as_i64).map(|mask| {
-                    // The engine has read the argument already.
-                    Value::from(format!("{mask:o}"))
-                }),
-                _ => chunk.get(key).cloned(),
-            };
-            if let Some(value) = value
+            if let Some(value) = chunk.get(key)
                 && !excluded.contains(&key)
             {
-                options.insert(key, value);
+                options.insert(key, value.clone());
             }
         }
         let own_shell = chunk.get("shell").filter(|_| !excluded.contains(&"shell"));

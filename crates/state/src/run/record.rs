@@ -86,13 +86,7 @@ pub(super) fn refused(chunk: &Chunk, errors: &[String], number: u64) -> Map {
 }
 
 /// The result of a chunk whose turn came and whose requisites spoke against it.
-pub(super) fn not_run(
-    chunk: &Chunk,
-    result: bool,
-    comment: &str,
-    number: u64,
-    now: Moment,
-) -> Map {
+pub(super) fn not_run(chunk: &Chunk, result: bool, comment: &str, number: u64, now: Moment) -> Map {
     let mut record = Map::from([
         ("changes", Value::Map(Map::new())),
         ("result", result.into()),
@@ -193,7 +187,10 @@ mod tests {
         let mut record = Map::from([
             ("name", Value::from("x")),
             ("comment", "".into()),
-            ("changes", Map::from([("a", Map::from([("b", "c")]))]).into()),
+            (
+                "changes",
+                Map::from([("a", Map::from([("b", "c")]))]).into(),
+            ),
         ]);
         mask(&mut record);
         let hidden = Map::from([("a", Map::from([("b", MASK)]))]);

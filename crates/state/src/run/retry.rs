@@ -76,7 +76,7 @@ impl Retry {
 }
 
 /// What is said of an attempt that was not the last.
-pub fn attempt_comment(number: i64, ret: &Map) -> String {
+pub(super) fn attempt_comment(number: i64, ret: &Map) -> String {
     let text = |key: &str| ret.get(key).map(python::str).unwrap_or_default();
     format!(
         "Attempt {number}: Returned a result of \"{}\", with the following comment: \"{}\"",

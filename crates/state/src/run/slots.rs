@@ -122,7 +122,7 @@ fn parse_call(source: &str) -> Option<(String, Vec<Value>, Map)> {
     }
     let (mut args, mut kwargs) = (Vec::new(), Map::new());
     let mut brackets = Vec::new();
-    let (mut key, mut text, mut any) = (None, String::new(), false);
+    let (mut key, mut text, mut any) = (None::<String>, String::new(), false);
     loop {
         let word = words.next()?;
         match word {
@@ -130,7 +130,7 @@ fn parse_call(source: &str) -> Option<(String, Vec<Value>, Map)> {
                 let value = Value::Str(std::mem::take(&mut text));
                 match key.take() {
                     Some(key) => {
-                        kwargs.insert::<String>(key, value);
+                        kwargs.insert(key, value);
                     }
                     None if any => args.push(value),
                     None => {}

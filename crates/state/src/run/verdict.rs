@@ -193,7 +193,10 @@ mod tests {
     use super::*;
 
     fn ok() -> Map {
-        Map::from([("result", Value::Bool(true)), ("changes", Map::new().into())])
+        Map::from([
+            ("result", Value::Bool(true)),
+            ("changes", Map::new().into()),
+        ])
     }
 
     fn with(key: &str, value: impl Into<Value>) -> Map {
@@ -223,11 +226,19 @@ mod tests {
         );
         check(Requisite::Watch, &[ok(), changed.clone()], Verdict::Change);
         check(Requisite::Watch, &[ok()], Verdict::Met);
-        check(Requisite::Onchanges, &[ok(), failed.clone()], Verdict::Onchanges);
+        check(
+            Requisite::Onchanges,
+            &[ok(), failed.clone()],
+            Verdict::Onchanges,
+        );
         check(Requisite::Onchanges, &[ok(), changed.clone()], Verdict::Met);
         check(Requisite::Onfail, &[ok()], Verdict::Onfail);
         check(Requisite::Onfail, &[ok(), failed.clone()], Verdict::Met);
-        check(Requisite::OnfailAll, &[ok(), failed.clone()], Verdict::Onfail);
+        check(
+            Requisite::OnfailAll,
+            &[ok(), failed.clone()],
+            Verdict::Onfail,
+        );
         check(Requisite::OnfailAll, &[failed], Verdict::Met);
         check(Requisite::Prereq, &[would], Verdict::Met);
         check(Requisite::Prereq, &[ok()], Verdict::NothingAhead);

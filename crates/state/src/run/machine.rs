@@ -11,7 +11,7 @@ use std::rc::Rc;
 use halite_proto::{Map, Value};
 use indexmap::IndexMap;
 
-use super::effect::{Effect, Patience, StateCall};
+use super::effect::{Patience, StateCall};
 use super::options::{Functions, RunOptions};
 use super::port::Port;
 use super::record;
@@ -37,9 +37,9 @@ pub(super) struct Machine {
     /// The number of the next result.
     pub(super) number: u64,
     /// Chunks that are part of an aggregate already.
-    aggregated: HashSet<usize>,
+    pub(super) aggregated: HashSet<usize>,
     /// State modules whose `mod_init` has been heard.
-    initialised: HashSet<String>,
+    pub(super) initialised: HashSet<String>,
     /// What runs beside, by tag: started, or waiting for a place.
     pub(super) beside: IndexMap<String, Option<StateCall>>,
     /// Whether the run ends here.
@@ -350,69 +350,6 @@ impl Machine {
             .collect()
     }
 
-    /// After a result: the event, and the results of states within the state.
-    pub(super) async fn told(&mut self, chunk: &Chunk, tag: &str) {
-        let Some(record) = self.results.get_mut(tag) else {
-            return;
-        };
-        let inner = record.remove("sub_state_run");
-        let record = record.clone();
-        self.fire(chunk, &record).await;
-        for inner in inner.as_ref().and_then(Value::as_list).unwrap_or_default() {
-            self.inner_result(chunk, inner);
-        }
-    }
-
-    fn inner_result(&mut self, outer: &Chunk, inner: &Value) {
-        let Some(low) = inner.get("low").and_then(Value::as_map) else {
-            return;
-        };
-        let chunk = Chunk::new(low.clone());
-        let own = |key: &str| inner.get(key).cloned();
-        self.number += 1;
-        let mut record = Map::from([
-            ("name", chunk.name().clone()),
-            ("changes", own("changes").unwrap_or_default()),
-            ("result", own("result").unwrap_or_default()),
-            ("duration", own("duration").unwrap_or_else(|| 0.0.into())),
-            (
-                "start_time",
-                own("start_time").unwrap_or_else(|| self.port.now().time_of_day().into()),
-            ),
-            ("comment", own("comment").unwrap_or_else(|| "".into())),
-            ("__state_ran__", true.into()),
-            ("__run_num__", record::count(self.number)),
-        ]);
-        record::identify(&mut record, outer);
-        self.results.insert(chunk.tag(), record);
-    }
-
-    async fn fire(&self, chunk: &Chunk, record: &Map) {
-        let wanted = chunk.get("fire_event").filter(|value| value.is_true());
-        let Some(jid) = &self.options.jid else {
-            return;
-        };
-        if !self.options.has_master || !(self.options.events || wanted.is_some()) {
-            return;
-        }
-        let minion = &self.options.minion;
-        let text = |key| record.get(key).map(halite_output::python::str);
-        let mut data = Map::from([("ret", record.clone())]);
-        let tag = match wanted {
-            Some(Value::Str(word)) => format!("salt/state_result/{jid}/{minion}/{word}"),
-            Some(_) => {
-                let name = text("name").unwrap_or_default();
-                format!("salt/state_result/{jid}/{minion}/{name}")
-            }
-            None => {
-                data.insert("len", self.length);
-                let number = text("__run_num__").unwrap_or_default();
-                format!("salt/job/{jid}/prog/{minion}/{number}")
-            }
-        };
-        self.port.tell(Effect::Fire { tag, data }).await;
-    }
-
     /// Whether a failure of this turn ends the run.
     fn must_end(&self, turn: Turn) -> bool {
         self.results.get(self.tag(turn)).is_some_and(record::failed)
@@ -425,62 +362,6 @@ impl Machine {
             None => self.options.failhard,
         };
         hard && !self.options.test
-    }
-
-    /// Lets the module join what is ahead into this chunk.
-    async fn aggregate(&mut self, turn: Turn) {
-        if self.aggregated.contains(&turn.chunk) || self.graph.group(turn.chunk).is_empty() {
-            return;
-        }
-        self.aggregated.insert(turn.chunk);
-        let chunk = self.chunk(turn).clone();
-        let ahead: Vec<usize> = self
-            .graph
-            .group(turn.chunk)
-            .iter()
-            .copied()
-            .filter(|other| !self.aggregated.contains(other) || *other == turn.chunk)
-            .collect();
-        let chunks = ahead.iter().filter_map(|at| self.chunks.get(*at));
-        let chunks = Value::List(chunks.map(Chunk::to_value).collect());
-        let running: Map = self
-            .results
-            .iter()
-            .map(|(tag, record)| (tag.as_str(), record.clone()))
-            .collect();
-        let fun = format!("{}.mod_aggregate", chunk.state());
-        let args = vec![chunk.to_value(), chunks, running.into()];
-        let Ok(Value::Map(joined)) = self.port.serve(fun, args, chunk.map().clone()).await else {
-            return;
-        };
-        for other in ahead {
-            let same = self.chunks.get(other).is_some_and(|other| {
-                other.fun() == chunk.fun() && other.get("fromrepo") == chunk.get("fromrepo")
-            });
-            if same {
-                self.aggregated.insert(other);
-            }
-        }
-        if let Some(known) = self.chunks.get_mut(turn.chunk) {
-            *known = Chunk::new(joined);
-        }
-    }
-
-    /// `mod_init` of the state's module, until it says that it is content.
-    pub(super) async fn init_module(&mut self, chunk: &Chunk) {
-        let fun = format!("{}.mod_init", chunk.state());
-        if self.initialised.contains(chunk.state())
-            || !self.functions.has_state(&fun)
-            || !self.functions.has_state(&chunk.full_name())
-        {
-            return;
-        }
-        let low = chunk.map().clone();
-        if let Ok(done) = self.port.serve(fun, vec![chunk.to_value()], low).await
-            && done.is_true()
-        {
-            self.initialised.insert(chunk.state().to_owned());
-        }
     }
 
     pub(super) fn take_number(&mut self) -> u64 {

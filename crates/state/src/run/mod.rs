@@ -21,7 +21,9 @@ mod react;
 mod record;
 mod result;
 mod retry;
+mod serve;
 mod slots;
+mod told;
 mod verdict;
 
 use std::future::Future;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use halite_crypto::UnknownAlgorithm;
 use halite_target::TargetError;
 use thiserror::Error;
 
@@ -16,6 +17,14 @@ pub enum OptionsError {
         pattern: String,
         /// Why not.
         source: TargetError,
+    },
+    /// `hash_type` names no hash.
+    #[error("hash_type: there is no hash {name:?}")]
+    HashType {
+        /// The name.
+        name: String,
+        /// Why not.
+        source: UnknownAlgorithm,
     },
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halite_crypto::HashType;
-use halite_proto::SaltEnv;
+use halite_proto::{Map, SaltEnv, Value};
 use tracing::debug;
 
 use crate::file::{self, Found, Stat};
@@ -56,6 +56,48 @@ impl Default for RootsOptions {
             ignore_regex: Vec::new(),
             ignore_glob: Vec::new(),
         }
+    }
+}
+
+impl RootsOptions {
+    /// What the options of a minion say that serves files to itself.
+    ///
+    /// # Errors
+    /// When `hash_type` is none.
+    pub fn from_opts(opts: &Map) -> Result<Self, OptionsError> {
+        let is_on = |name: &str, default: bool| opts.get(name).map_or(default, Value::is_true);
+        let texts = |value: Option<&Value>| match value {
+            Some(Value::Str(text)) if !text.is_empty() => vec![text.clone()],
+            value => value
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        };
+        let default = Self::default();
+        let hash_type = match opts.get("hash_type").and_then(Value::as_str) {
+            None => default.hash_type,
+            Some(name) => HashType::parse(name).map_err(|source| OptionsError::HashType {
+                name: name.to_owned(),
+                source,
+            })?,
+        };
+        let roots = opts.get("file_roots").and_then(Value::as_map);
+        let root = |(env, dirs): (&Value, &Value)| {
+            let dirs = texts(Some(dirs)).into_iter().map(PathBuf::from).collect();
+            Some((env.as_str()?.to_owned(), dirs))
+        };
+        Ok(Self {
+            file_roots: roots.into_iter().flatten().filter_map(root).collect(),
+            hash_type,
+            follow_symlinks: is_on("fileserver_followsymlinks", default.follow_symlinks),
+            ignore_symlinks: is_on("fileserver_ignoresymlinks", default.ignore_symlinks),
+            ignore_regex: texts(opts.get("file_ignore_regex")),
+            ignore_glob: texts(opts.get("file_ignore_glob")),
+            buffer_bytes: default.buffer_bytes,
+        })
     }
 }
 

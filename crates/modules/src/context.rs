@@ -67,6 +67,8 @@ pub struct PillarRequest {
     pub pillarenv: Option<String>,
     /// Values laid over the compiled pillar.
     pub overrides: Option<Map>,
+    /// An external pillar to be used besides those of the options.
+    pub ext: Option<Value>,
 }
 
 /// The minion, as functions see it. Calls may block: functions run on job

@@ -30,4 +30,4 @@ pub use job::{Cancel, GroupGuard, Job, StateScope};
 pub use registry::{Function, Module, Registry};
 pub use run::{Failure, Outcome, run_function, run_state_function, within_call};
 pub use state_return::StateReturn;
-pub use world::CallWorld;
+pub use world::{CallWorld, decrypt};

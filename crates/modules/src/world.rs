@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use halite_proto::{Map, Value};
 use halite_render::{
-    RenderError, Returned, TextRequest, World, WorldError, WorldFile, render_text,
+    RenderError, Renderer, Returned, SlsRequest, TextRequest, World, WorldError, WorldFile,
+    render_text,
 };
 
 use crate::call::Call;
@@ -70,6 +71,33 @@ impl From<CallError> for WorldError {
             ended @ CallError::Ended(_) => Self::exception("SystemExit", ended.to_string()),
         }
     }
+}
+
+/// Sends text, or every text in a map or list, through the renderer `name`.
+///
+/// # Errors
+/// What the renderer says.
+pub fn decrypt(renderer: &Renderer<'_>, name: &str, value: Value) -> Result<Value, String> {
+    Ok(match value {
+        Value::Str(text) if !text.trim().is_empty() => {
+            let request = SlsRequest {
+                renderer: Some(name),
+                ..SlsRequest::new(text.as_bytes())
+            };
+            renderer.sls(&request).map_err(|error| error.to_string())?
+        }
+        Value::List(items) => items
+            .into_iter()
+            .map(|item| decrypt(renderer, name, item))
+            .collect::<Result<Vec<_>, _>>()?
+            .into(),
+        Value::Map(map) => map
+            .into_iter()
+            .map(|(key, value)| Ok((key, decrypt(renderer, name, value)?)))
+            .collect::<Result<Map, String>>()?
+            .into(),
+        other => other,
+    })
 }
 
 /// Functions that change their first argument and return it.

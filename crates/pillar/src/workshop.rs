@@ -232,20 +232,7 @@ impl World for Workshop<'_> {
     }
 
     fn decrypt(&self, renderer: &str, value: Value) -> Result<Value, String> {
-        Ok(match value {
-            Value::Str(text) => self.through(renderer, text)?,
-            Value::List(items) => items
-                .into_iter()
-                .map(|item| self.decrypt(renderer, item))
-                .collect::<Result<Vec<_>, _>>()?
-                .into(),
-            Value::Map(map) => map
-                .into_iter()
-                .map(|(key, value)| Ok((key, self.decrypt(renderer, value)?)))
-                .collect::<Result<Map, String>>()?
-                .into(),
-            other => other,
-        })
+        halite_modules::decrypt(&self.renderer, renderer, value)
     }
 
     fn command(&self, command: &str, through_shell: bool) -> Result<String, String> {
@@ -272,21 +259,6 @@ impl World for Workshop<'_> {
             path: Some(&file.path),
             renderer: Some(renderers),
             ..SlsRequest::new(bytes)
-        };
-        self.renderer
-            .sls(&request)
-            .map_err(|error| error.to_string())
-    }
-}
-
-impl Workshop<'_> {
-    fn through(&self, renderer: &str, text: String) -> Result<Value, String> {
-        if text.trim().is_empty() {
-            return Ok(text.into());
-        }
-        let request = SlsRequest {
-            renderer: Some(renderer),
-            ..SlsRequest::new(text.as_bytes())
         };
         self.renderer
             .sls(&request)

@@ -4,7 +4,10 @@
 //! `**********` unless `unmask=True`; called from another function it gives
 //! them, or templates could not use them.
 
+use std::path::Path;
+
 use halite_proto::{Map, Value};
+use halite_render::Renderer;
 
 use super::grains::map_argument;
 use crate::call::Call;
@@ -13,6 +16,7 @@ use crate::dicts::{self, Choice};
 use crate::error::{CallError, CallResult};
 use crate::python;
 use crate::registry::{Function, Module};
+use crate::world::{CallWorld, decrypt};
 
 const MASK: &str = "**********";
 const COMPILED: &str =
@@ -23,7 +27,19 @@ pub(super) const MODULE: Module = Module {
     name: "pillar",
     functions: &[
         Function::new("pillar.data", COMPILED, items, "The same as pillar.items."),
+        Function::new(
+            "pillar.ext",
+            "(external, pillar=None, unmask=None)",
+            ext,
+            "The pillar compiled with one more external pillar, if the master's\non_demand_ext_pillar allows it.",
+        ),
         Function::new("pillar.fetch", GET, get, "The same as pillar.get."),
+        Function::new(
+            "pillar.file_exists",
+            "(path, saltenv=None)",
+            file_exists,
+            "Whether a file is there in the pillar_roots of this machine.",
+        ),
         Function::new(
             "pillar.filter_by",
             "(lookup_dict, pillar, merge=None, default='default', base=None)",
@@ -97,19 +113,35 @@ fn mask(value: Value) -> Value {
     }
 }
 
-/// The pillar that the minion holds, or that of other environments.
+/// The same for a pillar that was compiled for the call, where
+/// `pillar_mask_output` shows all of it.
+fn masked_items(call: &Call<'_>, value: Value) -> Value {
+    if call.opt("pillar_mask_output").as_bool() == Some(false) {
+        value
+    } else {
+        masked(call, value)
+    }
+}
+
+/// The pillar that the minion holds, or that of other environments: in that
+/// case as pillar.items shows it, whatever `unmask` says, as in Salt.
 fn held(call: &Call<'_>) -> Result<Map, CallError> {
-    let saltenv = call.text_opt("saltenv");
-    let pillarenv = call.text_opt("pillarenv");
-    if saltenv.is_none() && pillarenv.is_none() {
+    if call.arg("saltenv").is_nil() && call.arg("pillarenv").is_nil() {
         return Ok(Map::clone(&call.ctx.pillar()));
     }
     let request = PillarRequest {
-        saltenv,
-        pillarenv,
-        overrides: None,
+        saltenv: call.text_opt("saltenv"),
+        pillarenv: call.text_opt("pillarenv"),
+        ..PillarRequest::default()
     };
-    Ok(call.ctx.compile_pillar(&request)?)
+    let pillar = call.ctx.compile_pillar(&request)?;
+    if call.depth() > 0 || call.opt("pillar_mask_output").as_bool() == Some(false) {
+        return Ok(pillar);
+    }
+    Ok(match mask(pillar.into()) {
+        Value::Map(pillar) => pillar,
+        _ => Map::new(),
+    })
 }
 
 fn get(call: &Call<'_>) -> CallResult {
@@ -138,7 +170,12 @@ fn get(call: &Call<'_>) -> CallResult {
             under.into()
         }
         (true, Value::List(mut first), Value::List(more)) => {
-            first.extend(more.iter().cloned());
+            let more: Vec<Value> = more
+                .iter()
+                .filter(|item| !first.iter().any(|known| python::equal(known, item)))
+                .cloned()
+                .collect();
+            first.extend(more);
             first.into()
         }
         (_, _, found) => found.clone(),
@@ -171,34 +208,97 @@ fn item(call: &Call<'_>) -> CallResult {
 
 /// The pillar of now, as the parameters of `pillar.items` ask for it.
 fn compiled(call: &Call<'_>) -> Result<Map, CallError> {
-    if call.arg("pillar_enc").is_true() {
-        return Err(CallError::command(
-            "pillar_enc: this minion cannot decrypt pillar values yet",
-        ));
-    }
+    let saltenv = call
+        .text_opt("saltenv")
+        .or_else(|| call.opt_text("saltenv"));
+    let pillarenv = if !call.arg("pillarenv").is_nil() {
+        call.text_opt("pillarenv")
+    } else if call.opt("pillarenv_from_saltenv").is_true() {
+        saltenv.clone()
+    } else {
+        call.opt_text("pillarenv")
+    };
     let request = PillarRequest {
-        saltenv: call
-            .text_opt("saltenv")
-            .or_else(|| call.opt_text("saltenv")),
-        pillarenv: call
-            .text_opt("pillarenv")
-            .or_else(|| call.opt_text("pillarenv")),
-        overrides: call.arg("pillar").as_map().cloned(),
+        saltenv,
+        pillarenv,
+        overrides: overrides(call)?,
+        ext: None,
     };
     Ok(call.ctx.compile_pillar(&request)?)
+}
+
+/// The argument `pillar`, decrypted if it says how (`pillar_enc`).
+fn overrides(call: &Call<'_>) -> Result<Option<Map>, CallError> {
+    let given = call.arg("pillar");
+    let Some(renderer) = call.text_opt("pillar_enc").filter(|_| given.is_true()) else {
+        return Ok(given.as_map().cloned());
+    };
+    let allowed = python::texts(call.opt("decrypt_pillar_renderers"));
+    let decrypted = if allowed.is_empty() || allowed.contains(&renderer) {
+        let world = CallWorld::new(call);
+        decrypt(&Renderer::new(&world), &renderer, given.clone())
+    } else {
+        Err(format!(
+            "'{renderer}' is not a valid decryption renderer. Valid choices are: {}",
+            allowed.join(", ")
+        ))
+    };
+    match decrypted {
+        Ok(value) => Ok(value.as_map().cloned()),
+        Err(error) => Err(CallError::command(format!(
+            "Failed to decrypt pillar override: {error}"
+        ))),
+    }
 }
 
 fn items(call: &Call<'_>) -> CallResult {
     if !call.varargs().is_empty() {
         // As in Salt, asking for single values never unmasks them here.
-        let found = call.salt("pillar.item", call.varargs(), Map::new())?;
+        let mut options = Map::new();
+        for name in ["pillarenv", "saltenv"] {
+            if !call.arg(name).is_nil() {
+                options.insert(name, call.arg(name).clone());
+            }
+        }
+        let found = call.salt("pillar.item", call.varargs(), options)?;
         return Ok(if call.depth() > 0 { found } else { mask(found) });
     }
-    let pillar = Value::from(compiled(call)?);
-    if call.opt("pillar_mask_output").as_bool() == Some(false) {
-        return Ok(pillar);
-    }
-    Ok(masked(call, pillar))
+    Ok(masked_items(call, compiled(call)?.into()))
+}
+
+fn ext(call: &Call<'_>) -> CallResult {
+    let external = match call.arg("external") {
+        Value::Str(text) => halite_yaml::load(text, "external")
+            .map_err(|error| CallError::invocation(error.to_string()))?
+            .into_value(),
+        other => other.clone(),
+    };
+    let request = PillarRequest {
+        saltenv: call.opt_text("saltenv"),
+        pillarenv: call.opt_text("pillarenv"),
+        overrides: call.arg("pillar").as_map().cloned(),
+        ext: Some(external),
+    };
+    Ok(masked(call, call.ctx.compile_pillar(&request)?.into()))
+}
+
+fn file_exists(call: &Call<'_>) -> CallResult {
+    let Some(roots) = call.opt("pillar_roots").as_map().filter(|r| !r.is_empty()) else {
+        return Err(CallError::command(
+            "No pillar_roots found. Are you running this on the master?",
+        ));
+    };
+    let (path, saltenv) = (call.text("path"), call.text_opt("saltenv"));
+    let mut meant = roots.iter().filter(|(env, _)| {
+        saltenv
+            .as_deref()
+            .is_none_or(|saltenv| env.as_str() == Some(saltenv))
+    });
+    let exists = meant.any(|(_, dirs)| {
+        let dirs = python::texts(dirs);
+        dirs.iter().any(|dir| Path::new(dir).join(&path).is_file())
+    });
+    Ok(exists.into())
 }
 
 fn ls(call: &Call<'_>) -> CallResult {
@@ -207,7 +307,7 @@ fn ls(call: &Call<'_>) -> CallResult {
 }
 
 fn obfuscate(call: &Call<'_>) -> CallResult {
-    Ok(kinds(masked(call, compiled(call)?.into())))
+    Ok(kinds(masked_items(call, compiled(call)?.into())))
 }
 
 fn kinds(value: Value) -> Value {
@@ -237,13 +337,16 @@ fn keys(call: &Call<'_>) -> CallResult {
 
 fn raw(call: &Call<'_>) -> CallResult {
     let pillar = call.ctx.pillar();
-    Ok(match call.text_opt("key") {
+    let value = match call.text_opt("key") {
         Some(key) => pillar
             .get(&key)
             .cloned()
             .unwrap_or_else(|| Map::new().into()),
         None => Map::clone(&pillar).into(),
-    })
+    };
+    // Unlike the others it hides nothing unless told to.
+    let hide = !call.arg("unmask").is_nil() && !call.flag("unmask");
+    Ok(if hide { mask(value) } else { value })
 }
 
 fn filter_by(call: &Call<'_>) -> CallResult {

@@ -180,6 +180,9 @@ impl MinionContext for JobContext {
     }
 
     fn pillar(&self) -> Arc<Map> {
+        if let Some(own) = &self.minion.own_files {
+            return own.pillar(self);
+        }
         match self.pillar_master() {
             Some(master) => {
                 let minion = Arc::clone(&self.minion);
@@ -191,6 +194,9 @@ impl MinionContext for JobContext {
     }
 
     fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
+        if let Some(own) = &self.minion.own_files {
+            return Ok(own.compile(self, request));
+        }
         let minion = &self.minion;
         let load = pillar::request(&minion.id, &self.grains(), &minion.opts, request);
         let reply = self.ask(|master| {
@@ -206,6 +212,11 @@ impl MinionContext for JobContext {
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
+        if let Some(own) = &self.minion.own_files
+            && is_about_files(&load)
+        {
+            return own.answer(load);
+        }
         let minion = &self.minion;
         self.ask(|master| {
             let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
@@ -263,6 +274,10 @@ impl MinionContext for JobContext {
         match what {
             Refresh::Grains | Refresh::Pillar { .. } => {
                 self.minion.refresh_grains();
+                if let Some(own) = &self.minion.own_files {
+                    own.refresh();
+                    return Ok(true);
+                }
                 pillar::refresh_all(&self.minion, wait.map(Duration::from_secs))
             }
             // Built in: there is nothing to load again.
@@ -287,6 +302,23 @@ impl MinionContext for JobContext {
             self.minion.wait(answered).unwrap_or_default()
         })
     }
+}
+
+/// Whether a request asks for files that the minion may have itself.
+fn is_about_files(load: &Map) -> bool {
+    const FILES: &[&str] = &[
+        "_dir_list",
+        "_file_envs",
+        "_file_find",
+        "_file_hash",
+        "_file_hash_and_stat",
+        "_file_list",
+        "_file_list_emptydirs",
+        "_serve_file",
+        "_symlink_list",
+    ];
+    let command = load.get("cmd").and_then(Value::as_str);
+    command.is_some_and(|command| FILES.contains(&command))
 }
 
 /// The request that puts an event on a master's bus.

@@ -26,6 +26,7 @@ use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
 use crate::link_task::{LinkOutput, sleep_until};
 use crate::start::Started;
 use crate::state::{Minion, unix_micros};
+use crate::status_report;
 
 /// Why the minion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,10 @@ pub async fn run(
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
     let carrying = tokio::spawn(Arc::clone(&courier).run());
+    let answering = tokio::spawn(status_report::answer_again_and_again(
+        Arc::clone(&minion),
+        Arc::clone(&courier),
+    ));
     let mut rejected_by = HashSet::new();
     let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
     let startup = tokio::time::sleep(chance.up_to(minion.startup_delay));
@@ -114,6 +119,7 @@ pub async fn run(
         }
     };
     own_work.abort();
+    answering.abort();
     drain(&minion).await;
     carrying.abort();
     fleet.stop().await;

@@ -1,29 +1,28 @@
-//! A minion without a master: `salt-call --local`. Files come from this
-//! machine's `file_roots`, events and the mine go nowhere.
+//! A minion without a master: `salt-call --local`. Files and pillar come from
+//! this machine, events and the mine go nowhere.
 
 use std::sync::Arc;
 
 use halite_fileserver::Roots;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh};
-use halite_proto::request::MinionRequest;
 use halite_proto::{Map, Value};
+
+use crate::own_files::OwnFiles;
 
 /// The minion that a function sees without a master.
 pub struct LocalContext {
     opts: Map,
     grains: Arc<Map>,
-    pillar: Arc<Map>,
-    roots: Roots,
+    own: OwnFiles,
 }
 
 impl LocalContext {
     /// A minion with these options and grains, and these files.
     pub fn new(opts: Map, grains: Map, roots: Roots) -> Self {
         Self {
+            own: OwnFiles::new(roots, &opts),
             opts,
             grains: Arc::new(grains),
-            pillar: Arc::default(),
-            roots,
         }
     }
 }
@@ -38,30 +37,15 @@ impl MinionContext for LocalContext {
     }
 
     fn pillar(&self) -> Arc<Map> {
-        Arc::clone(&self.pillar)
+        self.own.pillar(self)
     }
 
-    fn compile_pillar(&self, _request: &PillarRequest) -> Result<Map, ContextError> {
-        Ok(Map::clone(&self.pillar))
+    fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
+        Ok(self.own.compile(self, request))
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
-        let refused = |why: String| ContextError::Refused { why };
-        let command = MinionRequest::from_map(load).map_err(|error| refused(error.to_string()))?;
-        let roots = &self.roots;
-        let answer = match command {
-            MinionRequest::FileEnvs => Ok(roots.answer_envs()),
-            MinionRequest::FileFind(file) => Ok(roots.answer_find(&file)),
-            MinionRequest::FileHash(file) => roots.answer_hash(&file),
-            MinionRequest::FileHashAndStat(file) => roots.answer_hash_and_stat(&file),
-            MinionRequest::FileList(list) => Ok(roots.answer_files(&list)),
-            MinionRequest::FileListEmptydirs(list) => Ok(roots.answer_empty_dirs(&list)),
-            MinionRequest::DirList(list) => Ok(roots.answer_dirs(&list)),
-            MinionRequest::SymlinkList(list) => Ok(roots.answer_symlinks(&list)),
-            MinionRequest::ServeFile(wanted) => roots.answer_serve(&wanted),
-            _ => return Err(ContextError::NoMaster),
-        };
-        answer.map_err(|error| refused(error.to_string()))
+        self.own.answer(load)
     }
 
     fn fire_local(&self, _tag: &str, _data: Map) -> Result<bool, ContextError> {
@@ -80,7 +64,10 @@ impl MinionContext for LocalContext {
         Ok(None)
     }
 
-    fn refresh(&self, _what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
+    fn refresh(&self, what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
+        if matches!(what, Refresh::Pillar { .. }) {
+            self.own.refresh();
+        }
         Ok(true)
     }
 

@@ -27,9 +27,12 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
         "pillar_override",
         request.overrides.clone().unwrap_or_default(),
     );
-    load.insert("extra_minion_data", Map::new());
+    load.insert("extra_minion_data", halite_pillar::extra_minion_data(opts));
     load.insert("ver", "2");
     load.insert("cmd", "_pillar");
+    if let Some(ext) = &request.ext {
+        load.insert("ext", ext.clone());
+    }
     load
 }
 
@@ -38,6 +41,10 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
 /// # Errors
 /// When the master gives none; the old pillar stays.
 pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError> {
+    if minion.own_files.is_some() {
+        // It compiles its own.
+        return Ok(());
+    }
     let grains = minion.grains_at(Some(master));
     let master = minion.masters.get(master).ok_or(ContextError::NoMaster)?;
     let load = request(&minion.id, &grains, &minion.opts, &PillarRequest::default());

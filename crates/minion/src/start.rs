@@ -28,6 +28,7 @@ use crate::core::sign_in::{Identity, Trust};
 use crate::fleet::Fleet;
 use crate::limits::JIDS_REMEMBERED_MIN;
 use crate::link_task::LinkSettings;
+use crate::own_files::OwnFiles;
 use crate::proc_files::ProcDir;
 use crate::state::Minion;
 use crate::trust_store::TrustStore;
@@ -167,6 +168,9 @@ pub enum StartError {
     /// The cache directory cannot be used.
     #[error("could not prepare the cache directory")]
     Cache(#[source] halite_crypto::files::FileError),
+    /// An option is wrong.
+    #[error("bad option: {0}")]
+    Option(String),
     /// The local event bus cannot be bound.
     #[error("could not open the local event bus")]
     Bus(#[source] BindError),
@@ -202,8 +206,10 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let (fleet, masters) = Fleet::new(links, &identity, &trust);
     let seed = u64::from_le_bytes(random_bytes());
     let conductor = Conductor::new(masters.len(), setup.mode, seed);
+    let own_files = OwnFiles::of(&setup.opts).map_err(StartError::Option)?;
     let minion = Minion {
         id: setup.id,
+        own_files,
         opts: setup.opts,
         claims: Claims::new(&setup.cachedir),
         cachedir: setup.cachedir,
@@ -238,22 +244,26 @@ pub fn bus_endpoints(sock_dir: &Path, id: &MinionId, hash_type: HashType) -> (En
     (path("pub"), path("pull"))
 }
 
+impl BusPorts {
+    /// Where the bus is: to subscribe at, and to send events to.
+    pub fn endpoints(&self, ipv6: Option<bool>) -> (Endpoint, Endpoint) {
+        let host = match ipv6 {
+            Some(true) => "::1",
+            _ => "127.0.0.1",
+        };
+        (
+            Endpoint::tcp(host, self.publish),
+            Endpoint::tcp(host, self.pull),
+        )
+    }
+}
+
 fn open_bus(setup: &Setup) -> Result<EventBus, BindError> {
     let options = BusOptions::minion(Framing::Bare);
     let (publish, pull) = match &setup.bus {
         BusPlace::Process => return Ok(EventBus::in_process(options)),
         BusPlace::SockDir(dir) => bus_endpoints(dir, &setup.id, setup.trust.hash_type),
-        BusPlace::Ports(ports) => {
-            let host = if setup.ipv6 == Some(true) {
-                "::1"
-            } else {
-                "127.0.0.1"
-            };
-            (
-                Endpoint::tcp(host, ports.publish),
-                Endpoint::tcp(host, ports.pull),
-            )
-        }
+        BusPlace::Ports(ports) => ports.endpoints(setup.ipv6),
     };
     EventBus::bind(&publish, &pull, options)
 }

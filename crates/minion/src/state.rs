@@ -20,6 +20,7 @@ use crate::core::link::Phase;
 use crate::core::rotation::Rotation;
 use crate::limits::FIRST_PILLAR_WAIT;
 use crate::link_status::Reports;
+use crate::own_files::OwnFiles;
 use crate::proc_files::ProcDir;
 
 /// A job that runs.
@@ -66,6 +67,8 @@ pub struct Minion {
     pub grains: RwLock<Arc<Map>>,
     /// How to collect them again.
     pub collect_grains: Box<dyn Fn() -> Map + Send + Sync>,
+    /// Files and pillar, where no master is asked for them.
+    pub own_files: Option<OwnFiles>,
     /// Its masters, in the order of the `master:` list.
     pub masters: Vec<Master>,
     /// Whose turn it is for requests that any master can answer.

@@ -1,0 +1,109 @@
+//! Files and pillar of a minion that asks no master for them: `salt-call
+//! --local`, `file_client: local`.
+//!
+//! Invariant: the pillar is compiled when somebody first looks at it, and then
+//! once until it is refreshed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use halite_fileserver::{Roots, RootsOptions};
+use halite_modules::{ContextError, MinionContext, PillarRequest};
+use halite_pillar::{Compiler, Request, SettingsError, answer_from};
+use halite_proto::{Map, Value};
+
+/// File roots and pillar roots of this machine.
+pub struct OwnFiles {
+    roots: Roots,
+    compiler: Result<Compiler, SettingsError>,
+    pillar: Mutex<Option<Arc<Map>>>,
+}
+
+impl OwnFiles {
+    /// Files of `roots`, and pillar as `opts` say.
+    pub fn new(roots: Roots, opts: &Map) -> Self {
+        Self {
+            roots,
+            compiler: Compiler::new(opts),
+            pillar: Mutex::default(),
+        }
+    }
+
+    /// The same from the options alone, where they say that no master is asked
+    /// for files.
+    ///
+    /// # Errors
+    /// When an option is wrong; the text says which.
+    pub fn of(opts: &Map) -> Result<Option<Self>, String> {
+        let is = |name: &str, value: &str| opts.get(name).and_then(Value::as_str) == Some(value);
+        let on = |name: &str| opts.get(name).is_some_and(Value::is_true);
+        let own = is("file_client", "local") && !on("use_master_when_local")
+            || is("master_type", "disable");
+        if !own {
+            return Ok(None);
+        }
+        let roots = RootsOptions::from_opts(opts).and_then(Roots::new);
+        let roots = roots.map_err(|error| error.to_string())?;
+        Ok(Some(Self::new(roots, opts)))
+    }
+
+    /// The answer to a file request.
+    ///
+    /// # Errors
+    /// [`ContextError::NoMaster`] for every other request; else when the file
+    /// cannot be read.
+    pub fn answer(&self, load: Map) -> Result<Value, ContextError> {
+        answer_from(&self.roots, load)
+    }
+
+    /// The pillar that `ctx` holds.
+    pub fn pillar(&self, ctx: &dyn MinionContext) -> Arc<Map> {
+        // Held while it is compiled: who comes meanwhile waits for the same.
+        let mut pillar = self.lock();
+        let compiled = || {
+            let none = PillarRequest::default();
+            Arc::new(self.compile_over(ctx, &none, Arc::default()))
+        };
+        Arc::clone(pillar.get_or_insert_with(compiled))
+    }
+
+    /// A pillar for `request`; the one that is held stays.
+    pub fn compile(&self, ctx: &dyn MinionContext, request: &PillarRequest) -> Map {
+        let held = self.pillar(ctx);
+        self.compile_over(ctx, request, held)
+    }
+
+    /// Forgets the pillar that is held.
+    pub fn refresh(&self) {
+        *self.lock() = None;
+    }
+
+    fn compile_over(
+        &self,
+        ctx: &dyn MinionContext,
+        request: &PillarRequest,
+        held: Arc<Map>,
+    ) -> Map {
+        let compiler = match &self.compiler {
+            Ok(compiler) => compiler,
+            Err(error) => {
+                let errors = Value::List(vec![error.to_string().into()]);
+                return Map::from([("_errors", errors)]);
+            }
+        };
+        let request = Request {
+            id: ctx.id(),
+            grains: ctx.grains(),
+            saltenv: request.saltenv.clone(),
+            pillarenv: request.pillarenv.clone(),
+            overrides: request.overrides.clone().unwrap_or_default(),
+            extra_minion_data: Map::new(),
+            ext: request.ext.clone(),
+            held,
+        };
+        halite_pillar::compile(compiler, &request, ctx)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Map>>> {
+        self.pillar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -107,6 +107,11 @@ impl<'a> Call<'a> {
         self.retcode.set(retcode);
     }
 
+    /// The return code that was set so far.
+    pub fn retcode(&self) -> i64 {
+        self.retcode.get()
+    }
+
     /// The end of the job, from outside.
     pub fn cancel(&self) -> &Cancel {
         &self.job.cancel

@@ -35,6 +35,9 @@ pub struct StateScope {
     pub run_id: String,
     /// What functions keep for the length of the run (`__context__`).
     pub memo: Arc<Mutex<Map>>,
+    /// The results of the states that this one watches, by tag, when it is
+    /// called to react to them (`__running__` of `mod_watch`).
+    pub watched: Map,
 }
 
 impl Job {

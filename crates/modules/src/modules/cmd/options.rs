@@ -90,7 +90,8 @@ impl Options {
         if let Words::Line(line) = &words {
             check_permitted(call, line)?;
         }
-        let user = text("runas").map(|name| lookup_user(&name)).transpose()?;
+        let runas = text("runas").or_else(|| of_state(call, "runas"));
+        let user = runas.map(|name| lookup_user(&name)).transpose()?;
         let user = user.filter(|user| user.uid != nix::unistd::geteuid());
         let group = text("group").map(|name| find_group(&name)).transpose()?;
         let shell = text("shell").unwrap_or_else(halite_signature::default_shell);
@@ -105,7 +106,10 @@ impl Options {
             stdin: text("stdin").map(|text| text.replace("\\n", "\n").into_bytes()),
             user,
             group,
-            umask: text("umask").map(|text| umask(&text)).transpose()?,
+            umask: match text("umask") {
+                Some(text) => Some(umask(&text)?),
+                None => mask_of_state(call),
+            },
             env: variables,
             merge_stderr: false,
             background: get("bg").is_true(),
@@ -120,6 +124,21 @@ impl Options {
             success_stderr: python::texts(get("success_stderr")),
         })
     }
+}
+
+/// What the state that is carried out says of `key`: it holds for all commands
+/// that are run for it.
+fn of_state(call: &Call<'_>, key: &str) -> Option<String> {
+    let low = &call.job.state.as_ref()?.low;
+    low.get(key)
+        .filter(|value| value.is_true())
+        .map(python::str)
+}
+
+/// The mask that the state asks for; the engine has read it already.
+fn mask_of_state(call: &Call<'_>) -> Option<u32> {
+    let mask = call.job.state.as_ref()?.low.get("__umask__")?.as_i64()?;
+    u32::try_from(mask).ok()
 }
 
 /// The command, or where it runs, after its `template`.

@@ -23,7 +23,9 @@
 mod context;
 mod data;
 mod error;
+mod filters;
 mod jinja;
+mod jmespath;
 pub mod limits;
 mod pipe;
 mod renderer;
@@ -33,7 +35,7 @@ mod world;
 pub use context::sls_names;
 pub use error::{ErrorKind, RenderError};
 pub use halite_jinja::Returned;
-pub use halite_yaml::{Node, Place, Span};
+pub use halite_yaml::{Kind, Node, Place, Span};
 pub use pipe::{Pipe, Stage};
 pub use renderer::{Rendered, Renderer, render_sls, render_text};
 pub use request::{SlsRequest, TextRequest};

@@ -13,3 +13,23 @@ pub(crate) const CONTEXT_LINES: usize = 5;
 
 /// Templates that one renderer keeps parsed; more are parsed each time.
 pub(crate) const TEMPLATES_MAX: usize = 4096;
+
+/// Items of a list that a filter shuffles or samples, and characters of a
+/// random text; more is an error.
+pub(crate) const ITEMS_MAX: usize = 1_000_000;
+
+/// Files that `list_files` finds; more is an error.
+pub(crate) const FILES_MAX: usize = 200_000;
+
+/// Seconds that `dns_check` waits for one address to answer.
+pub(crate) const CONNECT_SECONDS: u64 = 2;
+
+/// Characters of a JMESPath query; more is an error.
+pub(crate) const QUERY_CHARS_MAX: usize = 16 << 10;
+
+/// Expressions within one another in a JMESPath query; more is an error.
+pub(crate) const QUERY_DEPTH_MAX: u32 = 100;
+
+/// Operators - dots, brackets, comparisons - of a JMESPath query; more is an
+/// error.
+pub(crate) const QUERY_OPERATORS_MAX: u32 = 500;

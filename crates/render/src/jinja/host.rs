@@ -8,6 +8,7 @@ use halite_proto::{Map, Value};
 use halite_yaml::{DumpOptions, FlowStyle};
 
 use super::{Job, Templates};
+use crate::filters;
 use crate::limits::TEXT_BYTES_MAX;
 use crate::world::{World, WorldError, WorldFile};
 
@@ -41,7 +42,7 @@ impl<'a> SaltHost<'a> {
 
     fn file(&self, path: &str) -> Result<Option<WorldFile>> {
         match self.saltenv {
-            Some(saltenv) => self.world.file(path, saltenv).map_err(error),
+            Some(saltenv) => self.world.file(path, saltenv).map_err(world_error),
             None => Ok(self.beside(path)),
         }
     }
@@ -62,7 +63,7 @@ impl<'a> SaltHost<'a> {
 }
 
 /// A failure of the world as templates have them.
-fn error(error: WorldError) -> Error {
+pub(crate) fn world_error(error: WorldError) -> Error {
     match error {
         WorldError::Command(message) => Error::host(message),
         WorldError::Exception { message, .. } => Error::foreign(message),
@@ -159,7 +160,11 @@ impl Host for SaltHost<'_> {
     }
 
     fn call(&self, name: &str, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Returned> {
-        self.world.call(name, args, kwargs).map_err(error)
+        self.world.call(name, args, kwargs).map_err(world_error)
+    }
+
+    fn filter(&self, name: &str, args: &mut Vec<Value>, kwargs: &mut Map) -> Result<Value> {
+        filters::apply(self.world, name, args, kwargs)
     }
 
     fn decode_yaml(&self, text: &str) -> Result<Value> {

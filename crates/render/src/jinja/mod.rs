@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 
 use crate::error::RenderError;
 use crate::world::World;
-pub(crate) use host::SaltHost;
+pub(crate) use host::{SaltHost, world_error};
 pub(crate) use templates::Templates;
 
 /// One text on its way through Jinja.

@@ -1,0 +1,288 @@
+//! The functions that compile and show, and run nothing.
+
+use std::collections::HashSet;
+
+use halite_modules::{Call, CallError, CallResult, Function, within_call};
+use halite_proto::{Map, Value};
+use halite_state::compile::{Compiler, TopError, verify_tops};
+use halite_state::{Low, high};
+
+use crate::prepare::{EX_COMPILER_ERROR, prepare, refuse_pillar_errors};
+use crate::source::with_source;
+
+/// The exit code of a result that is no success.
+const EX_STATE_FAILURE: i64 = 2;
+
+const ALL: &str = "(queue=None, **kwargs)";
+const BY_NAME: &str = "(mods, test=None, queue=None, **kwargs)";
+
+pub(super) const ID_EXISTS: Function = Function::new(
+    "state.id_exists",
+    "(ids, mods, test=None, queue=None, **kwargs)",
+    id_exists,
+    "Whether all of the ids (a list, or comma separated) are declared in the SLS.",
+);
+
+pub(super) const LIST_DISABLED: Function = Function::new(
+    "state.list_disabled",
+    "()",
+    list_disabled,
+    "The state functions that state.disable has switched off.",
+);
+
+pub(super) const SHOW_HIGHSTATE: Function = Function::new(
+    "state.show_highstate",
+    ALL,
+    show_highstate,
+    "The high data of this minion: what its SLS declare.",
+);
+
+pub(super) const SHOW_LOWSTATE: Function = Function::new(
+    "state.show_lowstate",
+    ALL,
+    show_lowstate,
+    "The low data of this minion: the states in the order in which they would run.",
+);
+
+pub(super) const SHOW_LOW_SLS: Function = Function::new(
+    "state.show_low_sls",
+    BY_NAME,
+    show_low_sls,
+    "The low data of the SLS that are named; `extend` and the `_in` requisites are\nnot resolved.",
+);
+
+pub(super) const SHOW_SLS: Function = Function::new(
+    "state.show_sls",
+    BY_NAME,
+    show_sls,
+    "The high data of the SLS that are named.",
+);
+
+pub(super) const SHOW_STATES: Function = Function::new(
+    "state.show_states",
+    ALL,
+    show_states,
+    "The SLS whose states would run, in the order in which they come.",
+);
+
+pub(super) const SHOW_STATE_USAGE: Function = Function::new(
+    "state.show_state_usage",
+    ALL,
+    show_state_usage,
+    "Which SLS of each environment the top file gives to this minion, and which not.",
+);
+
+pub(super) const SHOW_TOP: Function = Function::new(
+    "state.show_top",
+    ALL,
+    show_top,
+    "The SLS that the top file gives to this minion, by environment.",
+);
+
+pub(super) const SLS_EXISTS: Function = Function::new(
+    "state.sls_exists",
+    BY_NAME,
+    sls_exists,
+    "Whether the SLS (a list, or comma separated) exist and render.",
+);
+
+/// Compiles with the pillar and the environments that the call asks for.
+fn compile<T>(
+    call: &Call<'_>,
+    by_name: bool,
+    run: impl FnOnce(&Call<'_>, &Compiler<'_>) -> Result<T, CallError>,
+) -> Result<T, CallError> {
+    let ctx = prepare(call, by_name)?;
+    refuse_pillar_errors(call, &ctx)?;
+    within_call(&ctx, call.job, |inner| {
+        with_source(inner, |source| run(inner, &Compiler::new(source)))
+    })
+}
+
+fn show_highstate(call: &Call<'_>) -> CallResult {
+    let high = compile(call, false, |_, compiler| {
+        compiler.highstate().map_err(top_error)
+    })?;
+    Ok(shown_high(call, high))
+}
+
+fn show_lowstate(call: &Call<'_>) -> CallResult {
+    Ok(match lowstate(call)? {
+        Ok(low) => low.to_value(),
+        Err(errors) => list(errors),
+    })
+}
+
+fn show_states(call: &Call<'_>) -> CallResult {
+    let low = match lowstate(call)? {
+        Ok(low) => low,
+        Err(errors) => return Ok(failed(call, errors)),
+    };
+    let mut seen = HashSet::new();
+    let turns = low.order.iter().filter_map(|turn| low.chunk(*turn));
+    let sls = turns.map(|chunk| chunk.get("__sls__").cloned().unwrap_or_default());
+    Ok(Value::List(
+        sls.filter(|sls| seen.insert(sls.clone())).collect(),
+    ))
+}
+
+fn lowstate(call: &Call<'_>) -> Result<Result<Low, Vec<String>>, CallError> {
+    let low = compile(call, false, |_, compiler| {
+        compiler.lowstate().map_err(top_error)
+    })?;
+    Ok(low.inspect(warn))
+}
+
+fn show_top(call: &Call<'_>) -> CallResult {
+    let matches = compile(call, false, |_, compiler| {
+        let top = compiler.top().map_err(top_error)?;
+        let errors = verify_tops(&top);
+        Ok(if errors.is_empty() {
+            Ok(compiler.matches(&top))
+        } else {
+            Err(errors)
+        })
+    })?;
+    Ok(match matches {
+        Ok(matches) => matches.into(),
+        Err(errors) => failed(call, errors),
+    })
+}
+
+fn show_state_usage(call: &Call<'_>) -> CallResult {
+    let ctx = prepare(call, false)?;
+    let usage = within_call(&ctx, call.job, |inner| {
+        with_source(inner, |source| {
+            let compiler = Compiler::new(source);
+            let top = compiler.top().map_err(top_error)?;
+            let errors = verify_tops(&top);
+            Ok::<_, CallError>(if errors.is_empty() {
+                Ok(compiler.usage(&compiler.matches(&top)))
+            } else {
+                Err(errors)
+            })
+        })
+    })?;
+    Ok(match usage {
+        Ok(usage) => usage.into(),
+        Err(errors) => failed(call, errors),
+    })
+}
+
+fn show_sls(call: &Call<'_>) -> CallResult {
+    let high = by_name(call)?;
+    Ok(match high {
+        Ok(high) => high.into(),
+        Err(errors) => failed(call, errors),
+    })
+}
+
+fn sls_exists(call: &Call<'_>) -> CallResult {
+    show_sls(call).map(|shown| Value::Bool(shown.as_map().is_some()))
+}
+
+fn show_low_sls(call: &Call<'_>) -> CallResult {
+    Ok(match low_by_name(call)? {
+        Ok(low) => low.to_value(),
+        Err(errors) => failed(call, errors),
+    })
+}
+
+fn id_exists(call: &Call<'_>) -> CallResult {
+    match low_by_name(call)? {
+        Ok(low) => {
+            let ids: HashSet<&str> = low.chunks.iter().map(|chunk| chunk.id()).collect();
+            let wanted = call.texts("ids");
+            let all = wanted.iter().all(|id| ids.contains(id.as_str()));
+            Ok(Value::Bool(all))
+        }
+        Err(errors) => {
+            call.set_retcode(EX_COMPILER_ERROR);
+            tracing::error!("state.id_exists: {}", errors.join("; "));
+            Err(CallError::wrong_type(
+                "string indices must be integers, not 'str'",
+            ))
+        }
+    }
+}
+
+fn list_disabled(call: &Call<'_>) -> CallResult {
+    let grains = call.ctx.grains();
+    let disabled = grains.get("state_runs_disabled").cloned();
+    Ok(disabled.unwrap_or_else(|| Value::List(Vec::new())))
+}
+
+/// The high data of the SLS in `mods`.
+fn by_name(call: &Call<'_>) -> Result<Result<Map, Vec<String>>, CallError> {
+    compile(call, true, |inner, compiler| {
+        Ok(named_high(call, inner, compiler))
+    })
+}
+
+fn low_by_name(call: &Call<'_>) -> Result<Result<Low, Vec<String>>, CallError> {
+    let low = compile(call, true, |inner, compiler| {
+        let high = named_high(call, inner, compiler);
+        Ok(high.and_then(|high| compiler.with_low_options(|options| Low::compile(&high, options))))
+    })?;
+    Ok(low.inspect(warn))
+}
+
+fn named_high(
+    call: &Call<'_>,
+    inner: &Call<'_>,
+    compiler: &Compiler<'_>,
+) -> Result<Map, Vec<String>> {
+    let env = inner.opt("saltenv").clone();
+    let mods = call.texts("mods").into_iter().map(Value::Str);
+    let mut matches = Map::new();
+    matches.insert(env, Value::List(mods.collect()));
+    let (high, mut errors) = compiler.render(&matches);
+    errors.extend(high::verify(&high));
+    if errors.is_empty() {
+        Ok(high)
+    } else {
+        Err(errors)
+    }
+}
+
+fn warn(low: &Low) {
+    for warning in &low.warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn top_error(error: TopError) -> CallError {
+    match error {
+        TopError::NoTargets | TopError::NoDefaultTop => {
+            CallError::exception("salt.exceptions.SaltRenderError", error.to_string())
+        }
+        TopError::Other(words) => CallError::command(words),
+    }
+}
+
+/// High data and its exit code. Salt measures it like the results of a run:
+/// what is there must be maps, and something must be there.
+fn shown_high(call: &Call<'_>, high: Result<Map, Vec<String>>) -> Value {
+    let high = match high {
+        Ok(high) => high,
+        Err(errors) => return failed(call, errors),
+    };
+    let is_sound = |(id, body): (&Value, &Value)| match id.as_str() {
+        Some("__extend__") => body.as_list().is_some(),
+        _ => body.as_map().is_some(),
+    };
+    if high.is_empty() || !high.iter().all(is_sound) {
+        call.set_retcode(EX_STATE_FAILURE);
+    }
+    high.into()
+}
+
+/// The errors of a compile, with its exit code.
+fn failed(call: &Call<'_>, errors: Vec<String>) -> Value {
+    call.set_retcode(EX_COMPILER_ERROR);
+    list(errors)
+}
+
+fn list(errors: Vec<String>) -> Value {
+    Value::List(errors.into_iter().map(Value::Str).collect())
+}

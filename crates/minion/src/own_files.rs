@@ -90,10 +90,14 @@ impl OwnFiles {
                 return Map::from([("_errors", errors)]);
             }
         };
+        let option = |name: &str| {
+            let value = ctx.opts().get(name).and_then(Value::as_str);
+            value.map(str::to_owned)
+        };
         let request = Request {
             id: ctx.id(),
             grains: ctx.grains(),
-            saltenv: request.saltenv.clone(),
+            saltenv: request.saltenv.clone().or_else(|| option("saltenv")),
             pillarenv: request.pillarenv.clone(),
             overrides: request.overrides.clone().unwrap_or_default(),
             extra_minion_data: Map::new(),

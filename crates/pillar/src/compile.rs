@@ -347,6 +347,9 @@ impl<'a> Compilation<'a> {
     /// External pillars laid over `pillar`.
     fn external(&self, mut pillar: Map, errors: &mut Vec<String>) -> Map {
         let settings = &self.compiler.settings;
+        if !self.compiler.opts.contains_key("ext_pillar") && self.request.ext.is_none() {
+            return pillar;
+        }
         if !self.request.overrides.is_empty() {
             pillar = settings.merging.merge(pillar, &self.request.overrides);
         }

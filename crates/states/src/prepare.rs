@@ -63,7 +63,7 @@ pub(crate) fn prepare<'c>(
         ..PillarRequest::default()
     };
     let pillar = pillar(call, &opts, &pillarenv, &request)?;
-    Ok(StateContext::new(call.ctx, opts, pillar, request))
+    Ok(StateContext::new(call.ctx, opts, pillar).renewed_by(request))
 }
 
 /// What stops a run: the errors of its pillar, unless `force` is given.

@@ -1,0 +1,382 @@
+//! The cases of `conformance/`: SLS trees with what Salt 3008.5 makes of them.
+//! Every command of a case is called in this process, in order, and its return
+//! and exit code are compared with the recorded ones.
+//!
+//! A case may be named to try it alone: `CASE=extend cargo test ...`.
+
+mod house;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use halite_modules::{Failure, Outcome};
+use halite_output::{Outputter, RenderOptions, render_as};
+use halite_proto::{Map, Value};
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use house::{House, copy_tree};
+
+/// The functions that run states.
+const RUNNING: &[&str] = &[
+    "state.apply",
+    "state.highstate",
+    "state.single",
+    "state.sls",
+    "state.sls_id",
+    "state.template_str",
+];
+
+/// What differs from the record, on purpose or not yet mended: case, command,
+/// and why. A command that does not differ any more must be taken out.
+const DIFFERENT: &[(&str, &str, &str)] = &[];
+
+/// The commands that only compile and show give what Salt gives.
+#[test]
+fn what_is_shown_equals_salt() {
+    check(|fun| !RUNNING.contains(&fun) && fun != "__tree__");
+}
+
+/// Runs the commands of all cases that `wanted` wants and compares them.
+fn check(wanted: impl Fn(&str) -> bool) {
+    let mut report = String::new();
+    let mut equal = 0;
+    let only = std::env::var("CASE").ok();
+    for dir in cases() {
+        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
+        if only.as_ref().is_some_and(|only| *only != name) {
+            continue;
+        }
+        let case = Case::open(&dir, &name);
+        equal += case.check(&wanted, &mut report);
+    }
+    assert!(equal > 0 || only.is_some(), "no command was compared");
+    assert!(report.is_empty(), "{equal} commands are equal, but:\n{report}");
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance")
+}
+
+fn cases() -> BTreeSet<PathBuf> {
+    let entries = std::fs::read_dir(root()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.join("case.json").is_file()).collect()
+}
+
+fn read(path: &Path) -> Json {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// A case, laid out in a directory of its own.
+struct Case {
+    name: String,
+    spec: Json,
+    expected: Json,
+    volatile: Json,
+    work: tempfile::TempDir,
+    house: House,
+}
+
+impl Case {
+    fn open(dir: &Path, name: &str) -> Self {
+        let work = tempfile::tempdir().unwrap();
+        let spec = read(&dir.join("case.json"));
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                copy_tree(&path, &work.path().join(path.file_name().unwrap()));
+            }
+        }
+        std::fs::create_dir_all(work.path().join("target")).unwrap();
+        let house = House::new(&config(work.path(), &spec), grains(work.path(), &spec));
+        Self {
+            name: name.to_owned(),
+            expected: read(&dir.join("expected.json")),
+            volatile: read(&root().join("volatile.json"))[name].clone(),
+            spec,
+            work,
+            house,
+        }
+    }
+
+    fn check(&self, wanted: &impl Fn(&str) -> bool, report: &mut String) -> usize {
+        let mut equal = 0;
+        for (key, command) in self.spec["commands"].as_object().unwrap() {
+            let words: Vec<&str> = texts(command);
+            let Some((fun, arguments)) = words.split_first() else {
+                continue;
+            };
+            if !wanted(fun) {
+                continue;
+            }
+            let got = match *fun {
+                "__tree__" => json!({"retcode": 0, "return": self.tree()}),
+                _ => self.call(fun, arguments),
+            };
+            let differences = self.compare(key, got);
+            let known = DIFFERENT
+                .iter()
+                .find(|(case, command, _)| *case == self.name && command == key);
+            match (differences.is_empty(), known) {
+                (true, None) => equal += 1,
+                (false, Some(_)) => {}
+                (true, Some(_)) => {
+                    writeln!(report, "{} {key}: no longer differs", self.name).unwrap();
+                }
+                (false, None) => {
+                    for difference in differences {
+                        writeln!(report, "{} {key} {difference}", self.name).unwrap();
+                    }
+                }
+            }
+        }
+        equal
+    }
+
+    fn call(&self, fun: &str, arguments: &[&str]) -> Json {
+        let work = self.work.path().to_string_lossy();
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|argument| argument.replace("@WORK@", &work))
+            .collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let outcome = self.house.call(fun, &arguments);
+        let retcode = outcome.retcode;
+        match shown(outcome) {
+            Some(value) => {
+                let mut value = as_json(&value);
+                strip_results(&mut value);
+                json!({"retcode": retcode, "return": normal(value, &work)})
+            }
+            None => json!({"retcode": 1}),
+        }
+    }
+
+    fn compare(&self, key: &str, mut got: Json) -> Vec<String> {
+        let mut want = self.expected[key].clone();
+        for side in [&mut want, &mut got] {
+            for path in texts(&self.volatile[key]) {
+                blank(&mut side["return"], path);
+            }
+        }
+        let mut differences = Vec::new();
+        if want["retcode"] != got["retcode"] {
+            differences.push(format!(
+                "exit code: {} expected, {} is",
+                want["retcode"], got["retcode"]
+            ));
+        }
+        diff(&want["return"], &got["return"], "", &mut differences);
+        differences
+    }
+
+    /// What lies in the target directory.
+    fn tree(&self) -> Json {
+        let mut tree = JsonMap::new();
+        let base = self.work.path().join("target");
+        walk(&base, &base, &mut tree);
+        normal(Json::Object(tree), &self.work.path().to_string_lossy())
+    }
+}
+
+fn walk(base: &Path, dir: &Path, tree: &mut JsonMap<String, Json>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = std::fs::symlink_metadata(&path).unwrap();
+        let mode = format!("{:04o}", meta.permissions().mode() & 0o7777);
+        let entry = if meta.is_symlink() {
+            json!({"link": std::fs::read_link(&path).unwrap().to_string_lossy()})
+        } else if meta.is_dir() {
+            walk(base, &path, tree);
+            json!({"mode": mode, "dir": true})
+        } else {
+            let content = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            json!({"mode": mode, "content": content})
+        };
+        let name = path.strip_prefix(base).unwrap().to_string_lossy();
+        tree.insert(name.into_owned(), entry);
+    }
+}
+
+/// What `salt-call --out=json` would print: nothing for calls that fail.
+fn shown(outcome: Outcome) -> Option<Value> {
+    match outcome.failure {
+        None => Some(outcome.ret),
+        Some(Failure::NotAvailable(_) | Failure::Call { .. }) => None,
+    }
+}
+
+fn as_json(value: &Value) -> Json {
+    let text = render_as(Outputter::Json, value, &RenderOptions::default());
+    serde_json::from_str(&text).unwrap()
+}
+
+fn grains(work: &Path, spec: &Json) -> Map {
+    let mut grains = read(&root().join("grains-debian12.json"));
+    grains["workdir"] = json!(work.join("target").to_string_lossy());
+    for (name, value) in spec["grains"].as_object().into_iter().flatten() {
+        grains[name] = value.clone();
+    }
+    let text = serde_json::to_string(&grains).unwrap();
+    match halite_yaml::load(&text, "grains").unwrap().into_value() {
+        Value::Map(grains) => grains,
+        other => panic!("grains are no map: {other:?}"),
+    }
+}
+
+/// Writes the configuration of the case, which is JSON, and so YAML.
+fn config(work: &Path, spec: &Json) -> PathBuf {
+    let roots = |name: &str, default: Json| {
+        let given = spec[name].as_object().cloned();
+        let mut roots = given.unwrap_or_else(|| default.as_object().cloned().unwrap());
+        for dirs in roots.values_mut() {
+            for dir in dirs.as_array_mut().unwrap() {
+                *dir = json!(work.join(dir.as_str().unwrap()).to_string_lossy());
+            }
+        }
+        Json::Object(roots)
+    };
+    let mut config = json!({
+        "id": "oracle-minion",
+        "root_dir": work.join("root").to_string_lossy(),
+        "pki_dir": "/etc/salt/pki/minion",
+        "cachedir": "/var/cache/salt/minion",
+        "sock_dir": "/var/run/salt/minion",
+        "log_file": "/var/log/salt/minion",
+        "user": "root",
+        "file_client": "local",
+        "fileserver_backend": ["roots"],
+        "state_verbose": true,
+        "file_roots": roots("file_roots", json!({"base": ["salt"]})),
+        "pillar_roots": roots("pillar_roots", json!({"base": ["pillar"]})),
+    });
+    for (name, value) in spec["config"].as_object().into_iter().flatten() {
+        config[name] = value.clone();
+    }
+    let dir = work.join("conf");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("minion"), config.to_string()).unwrap();
+    dir
+}
+
+fn texts(list: &Json) -> Vec<&str> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(Json::as_str).collect()
+}
+
+/// Paths of this run, addresses of objects, traces and the order of a set are
+/// nobody's contract.
+fn normal(value: Json, work: &str) -> Json {
+    const FAILED: &str = "One or more requisite failed: ";
+    match value {
+        Json::String(text) => {
+            let mut text = hide_addresses(&text.replace(work, "@WORK@"));
+            if let Some(list) = text.strip_prefix(FAILED) {
+                let sorted: BTreeSet<&str> = list.split(", ").collect();
+                text = format!(
+                    "{FAILED}{}",
+                    sorted.into_iter().collect::<Vec<_>>().join(", ")
+                );
+            }
+            if let Some(at) = text.find("Traceback (most recent call last):") {
+                text.truncate(at);
+                text.push_str("@TRACEBACK@");
+            }
+            Json::String(text)
+        }
+        Json::Array(items) => items.into_iter().map(|item| normal(item, work)).collect(),
+        Json::Object(map) => Json::Object(
+            map.into_iter()
+                .map(|(key, value)| (key.replace(work, "@WORK@"), normal(value, work)))
+                .collect(),
+        ),
+        other => other,
+    }
+}
+
+fn hide_addresses(text: &str) -> String {
+    let mut parts = text.split("0x");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part
+            .find(|c: char| !matches!(c, '0'..='9' | 'a'..='f'))
+            .unwrap_or(part.len());
+        if end >= 6 {
+            out.push_str("0xADDR");
+            out.push_str(&part[end..]);
+        } else {
+            out.push_str("0x");
+            out.push_str(part);
+        }
+    }
+    out
+}
+
+/// Drops times and process ids from the results of a run.
+fn strip_results(value: &mut Json) {
+    let Json::Object(results) = value else {
+        return;
+    };
+    if results.is_empty() || !results.values().all(|result| result.get("result").is_some()) {
+        return;
+    }
+    for result in results.values_mut() {
+        if let Json::Object(result) = result {
+            result.remove("start_time");
+            result.remove("duration");
+            if let Some(Json::Object(changes)) = result.get_mut("changes") {
+                changes.remove("pid");
+            }
+        }
+    }
+}
+
+/// Blanks the value at a path like `/a/b`.
+fn blank(value: &mut Json, path: &str) {
+    // Keys hold slashes: the longest key that fits is taken.
+    let Some(rest) = path.strip_prefix('/') else {
+        *value = json!("@VOLATILE@");
+        return;
+    };
+    if let Json::Object(map) = value {
+        for (key, value) in map {
+            if let Some(rest) = rest.strip_prefix(key.as_str())
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                blank(value, rest);
+            }
+        }
+    }
+}
+
+fn diff(want: &Json, got: &Json, path: &str, out: &mut Vec<String>) {
+    match (want, got) {
+        (Json::Object(want), Json::Object(got)) => {
+            for (key, want) in want {
+                match got.get(key) {
+                    Some(got) => diff(want, got, &format!("{path}/{key}"), out),
+                    None => out.push(format!("{path}/{key}: missing, expected {want}")),
+                }
+            }
+            let more = got.keys().filter(|key| !want.contains_key(*key));
+            out.extend(more.map(|key| format!("{path}/{key}: not expected, is {}", got[key])));
+        }
+        (Json::Array(want), Json::Array(got)) => {
+            if want.len() != got.len() {
+                out.push(format!(
+                    "{path}: {} items expected, {} are",
+                    want.len(),
+                    got.len()
+                ));
+            }
+            for (index, (want, got)) in want.iter().zip(got).enumerate() {
+                diff(want, got, &format!("{path}[{index}]"), out);
+            }
+        }
+        (Json::Number(want), Json::Number(got)) if want.as_f64() == got.as_f64() => {}
+        (want, got) if want == got => {}
+        (want, got) => out.push(format!("{path}:\n    expected {want}\n    is       {got}")),
+    }
+}

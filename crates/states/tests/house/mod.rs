@@ -1,0 +1,136 @@
+//! A minion without a master for tests: configuration, files and pillar lie in
+//! a temporary directory, the grains are given.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+use halite_config::{HostNames, LoadOptions, load_minion};
+use halite_fileserver::{Roots, RootsOptions};
+use halite_minion::local_context::LocalContext;
+use halite_modules::{
+    ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, Registry, args,
+    run_function,
+};
+use halite_proto::{Map, Value};
+
+/// The minion: a [`LocalContext`] that has the functions of this crate.
+pub struct House {
+    minion: LocalContext,
+}
+
+impl House {
+    /// A minion with the configuration file in `config_dir` and these grains.
+    pub fn new(config_dir: &Path, grains: Map) -> Self {
+        let loaded = load_minion(&LoadOptions {
+            config_dir: Some(config_dir.to_owned()),
+            overrides: vec![("file_client".to_owned(), "local".into())],
+            host_names: HostNames::default(),
+            ..LoadOptions::default()
+        });
+        let config = loaded.expect("the configuration is good").config;
+        let roots = Roots::new(RootsOptions {
+            file_roots: config
+                .file_roots
+                .iter()
+                .map(|(env, dirs)| (env.clone(), dirs.clone()))
+                .collect(),
+            ..RootsOptions::default()
+        });
+        let mut opts = config.opts().clone();
+        opts.insert("__cli", "salt-call");
+        Self {
+            minion: LocalContext::new(opts, grains, roots.expect("the roots are good")),
+        }
+    }
+
+    /// Calls a function as `salt-call` would: `name=value` are keyword
+    /// arguments, the rest is read as YAML.
+    pub fn call(&self, fun: &str, arguments: &[&str]) -> Outcome {
+        let arguments: Vec<Value> = arguments.iter().map(|text| argument(text)).collect();
+        let mut load = Map::new();
+        load.insert("fun", fun);
+        load.insert("jid", "20260101000000000000");
+        run_function(self, fun, &arguments, &Job::published(load))
+    }
+}
+
+fn argument(text: &str) -> Value {
+    match args::keyword(text) {
+        Some((name, value)) => {
+            let mut keyword = Map::new();
+            keyword.insert(name, value);
+            keyword.insert("__kwarg__", true);
+            keyword.into()
+        }
+        None => args::yamlify(text),
+    }
+}
+
+/// Copies a tree.
+pub fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target: PathBuf = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_tree(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+impl MinionContext for House {
+    fn opts(&self) -> &Map {
+        self.minion.opts()
+    }
+
+    fn registry(&self) -> &'static Registry {
+        halite_states::registry()
+    }
+
+    fn grains(&self) -> std::sync::Arc<Map> {
+        self.minion.grains()
+    }
+
+    fn pillar(&self) -> std::sync::Arc<Map> {
+        self.minion.pillar()
+    }
+
+    fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
+        self.minion.compile_pillar(request)
+    }
+
+    fn request(&self, load: Map) -> Result<Value, ContextError> {
+        self.minion.request(load)
+    }
+
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        self.minion.fire_local(tag, data)
+    }
+
+    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
+        self.minion.fire_master(tag, data)
+    }
+
+    fn running(&self) -> Vec<Map> {
+        self.minion.running()
+    }
+
+    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
+        self.minion.signal_job(jid, signal)
+    }
+
+    fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
+        self.minion.refresh(what, wait)
+    }
+
+    fn master_connected(&self, master: Option<&str>) -> bool {
+        self.minion.master_connected(master)
+    }
+
+    fn ping_master(&self, master: &str) -> bool {
+        self.minion.ping_master(master)
+    }
+}

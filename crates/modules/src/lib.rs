@@ -17,7 +17,7 @@ mod modules;
 pub mod python;
 mod registry;
 mod run;
-mod shlex;
+pub mod shlex;
 mod state_return;
 mod world;
 

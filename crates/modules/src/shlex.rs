@@ -6,7 +6,7 @@ use crate::error::CallError;
 ///
 /// # Errors
 /// Python's `ValueError` when a quote is open or a backslash is last.
-pub(crate) fn split(line: &str) -> Result<Vec<String>, CallError> {
+pub fn split(line: &str) -> Result<Vec<String>, CallError> {
     let open = |what: &str| CallError::exception("ValueError", what);
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -61,6 +61,14 @@ impl Compiler {
         })
     }
 
+    /// `overrides` laid over a pillar that was compiled without them.
+    pub fn lay_over(&self, pillar: Map, overrides: &Map) -> Map {
+        if overrides.is_empty() {
+            return pillar;
+        }
+        self.settings.merging.merge(pillar, overrides)
+    }
+
     /// The options it was made with.
     pub fn opts(&self) -> &Map {
         &self.opts

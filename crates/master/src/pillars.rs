@@ -1,0 +1,160 @@
+//! Compiling the pillars of minions: several at once, on threads of their own,
+//! so that a slow pillar holds up pillars only.
+//!
+//! Invariant: no value of a pillar reaches a log.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use halite_fileserver::Roots;
+use halite_modules::Registry;
+use halite_pillar::{Compiler, House, Request, SettingsError};
+use halite_proto::{Map, Value};
+
+use crate::limits::{PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, REQUEST_WAIT_MAX};
+use crate::workers::{LaneLimits, NoRoom, Work, Workers};
+
+/// Something to be done on the threads for pillars.
+struct Task(Box<dyn FnOnce() + Send>);
+
+impl Work for Task {
+    fn bytes(&self) -> usize {
+        // Their number is bound instead.
+        0
+    }
+}
+
+/// The compiler of pillars with its threads.
+pub(crate) struct Pillars {
+    compiler: Compiler,
+    house: House,
+    lane: Workers<Task>,
+    cache: Option<Cache>,
+}
+
+/// `pillar_cache`: pillars as they were compiled, without overrides.
+struct Cache {
+    ttl: Duration,
+    /// By minion and environment.
+    kept: Mutex<HashMap<(String, Option<String>), (Instant, Map)>>,
+}
+
+/// Why there is nobody to compile pillars.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PillarsError {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error("could not start a thread")]
+    Thread(#[from] io::Error),
+}
+
+impl Pillars {
+    /// Reads the options and starts the threads.
+    ///
+    /// # Errors
+    /// When an option is wrong or a thread cannot be started.
+    pub(crate) fn start(
+        opts: &Map,
+        threads: usize,
+        registry: &'static Registry,
+        files: Arc<Roots>,
+    ) -> Result<Self, PillarsError> {
+        let limits = LaneLimits {
+            threads: threads.clamp(1, PILLAR_THREADS_MAX),
+            waiting_max: PILLARS_WAITING_MAX,
+            bytes_max: usize::MAX,
+            wait_max: REQUEST_WAIT_MAX,
+        };
+        let is_cached = opts.get("pillar_cache").is_some_and(Value::is_true);
+        let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
+        Ok(Self {
+            compiler: Compiler::new(opts)?,
+            house: House::new(opts.clone(), registry, files),
+            // Who waits for a task that is too late sees that it is gone.
+            lane: Workers::start("pillar", limits, |task: Task| (task.0)(), drop)?,
+            cache: is_cached.then(|| Cache {
+                ttl: Duration::from_secs(ttl.and_then(|s| u64::try_from(s).ok()).unwrap_or(3600)),
+                kept: Mutex::default(),
+            }),
+        })
+    }
+
+    /// Has `work` done on a thread for pillars.
+    ///
+    /// # Errors
+    /// When too much is waiting already.
+    pub(crate) fn submit(&self, work: impl FnOnce() + Send + 'static) -> Result<(), NoRoom> {
+        self.lane.submit(Task(Box::new(work)))
+    }
+
+    /// The pillar of a minion, from the cache if that is on and has it.
+    pub(crate) fn pillar(&self, request: &Request, clean_cache: bool) -> Map {
+        let Some(cache) = self.cache.as_ref().filter(|_| request.ext.is_none()) else {
+            return self.compile(request);
+        };
+        let key = (request.id.clone(), request.pillarenv.clone());
+        if clean_cache {
+            cache.lock().remove(&key);
+        }
+        let known = cache.lock().get(&key).cloned();
+        let pillar = match known.filter(|(since, _)| since.elapsed() < cache.ttl) {
+            Some((_, pillar)) => pillar,
+            None => {
+                let plain = Request {
+                    overrides: Map::new(),
+                    ..request.clone()
+                };
+                let pillar = self.compile(&plain);
+                let mut kept = cache.lock();
+                if kept.len() >= PILLARS_CACHED_MAX {
+                    kept.clear();
+                }
+                kept.insert(key, (Instant::now(), pillar.clone()));
+                pillar
+            }
+        };
+        self.compiler.lay_over(pillar, &request.overrides)
+    }
+
+    /// The pillar of a minion, compiled now.
+    pub(crate) fn compile(&self, request: &Request) -> Map {
+        halite_pillar::compile(&self.compiler, request, &self.house)
+    }
+
+    /// What the pillar's top files say for a minion.
+    ///
+    /// # Errors
+    /// What is wrong with them, in Salt's words.
+    pub(crate) fn top(&self, request: &Request) -> Result<Map, Vec<String>> {
+        halite_pillar::top(&self.compiler, request, &self.house)
+    }
+
+    /// Forgets the cached pillars of a minion.
+    pub(crate) fn forget(&self, id: &str) {
+        if let Some(cache) = &self.cache {
+            cache.lock().retain(|(known, _), _| known != id);
+        }
+    }
+
+    /// The cached pillar of a minion.
+    pub(crate) fn cached(&self, id: &str, pillarenv: Option<&str>) -> Option<Map> {
+        let cache = self.cache.as_ref()?;
+        let key = (id.to_owned(), pillarenv.map(str::to_owned));
+        let kept = cache.lock();
+        let (since, pillar) = kept.get(&key)?;
+        (since.elapsed() < cache.ttl).then(|| pillar.clone())
+    }
+
+    /// Whether compiled pillars are cached.
+    pub(crate) fn caches(&self) -> bool {
+        self.cache.is_some()
+    }
+}
+
+impl Cache {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, Option<String>), (Instant, Map)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

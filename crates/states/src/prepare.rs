@@ -46,7 +46,22 @@ pub(crate) fn prepare<'c>(
     call: &'c Call<'_>,
     by_name: bool,
 ) -> Result<StateContext<'c>, CallError> {
-    let overrides = overrides(call)?;
+    prepare_with(call, by_name, overrides(call)?)
+}
+
+/// Like [`prepare`] for functions that ignore `pillar`, as Salt's do.
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_plain<'c>(call: &'c Call<'_>) -> Result<StateContext<'c>, CallError> {
+    prepare_with(call, false, None)
+}
+
+fn prepare_with<'c>(
+    call: &'c Call<'_>,
+    by_name: bool,
+    overrides: Option<Map>,
+) -> Result<StateContext<'c>, CallError> {
     let mut opts = call.ctx.opts().clone();
     environments(call, &mut opts)?;
     let pillarenv = opts.get("pillarenv").cloned().unwrap_or_default();

@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 use halite_state::compile::{Compiler, TopError, verify_tops};
 use halite_state::{Low, high};
 
-use crate::prepare::{EX_COMPILER_ERROR, prepare, refuse_pillar_errors};
+use crate::prepare::{EX_COMPILER_ERROR, prepare, prepare_plain, refuse_pillar_errors};
 use crate::source::with_source;
 
 /// The exit code of a result that is no success.
@@ -86,13 +86,27 @@ pub(super) const SLS_EXISTS: Function = Function::new(
     "Whether the SLS (a list, or comma separated) exist and render.",
 );
 
+/// What a function compiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reading {
+    /// The SLS of the top file; `pillar=` counts.
+    Top,
+    /// The SLS of the top file; `pillar=` is ignored, as in Salt.
+    TopPlain,
+    /// Named SLS.
+    Named,
+}
+
 /// Compiles with the pillar and the environments that the call asks for.
 fn compile<T>(
     call: &Call<'_>,
-    by_name: bool,
+    reading: Reading,
     run: impl FnOnce(&Call<'_>, &Compiler<'_>) -> Result<T, CallError>,
 ) -> Result<T, CallError> {
-    let ctx = prepare(call, by_name)?;
+    let ctx = match reading {
+        Reading::TopPlain => prepare_plain(call)?,
+        Reading::Top | Reading::Named => prepare(call, reading == Reading::Named)?,
+    };
     refuse_pillar_errors(call, &ctx)?;
     within_call(&ctx, call.job, |inner| {
         with_source(inner, |source| run(inner, &Compiler::new(source)))
@@ -100,7 +114,7 @@ fn compile<T>(
 }
 
 fn show_highstate(call: &Call<'_>) -> CallResult {
-    let high = compile(call, false, |_, compiler| {
+    let high = compile(call, Reading::Top, |_, compiler| {
         compiler.highstate().map_err(top_error)
     })?;
     Ok(shown_high(call, high))
@@ -127,14 +141,14 @@ fn show_states(call: &Call<'_>) -> CallResult {
 }
 
 fn lowstate(call: &Call<'_>) -> Result<Result<Low, Vec<String>>, CallError> {
-    let low = compile(call, false, |_, compiler| {
+    let low = compile(call, Reading::TopPlain, |_, compiler| {
         compiler.lowstate().map_err(top_error)
     })?;
     Ok(low.inspect(warn))
 }
 
 fn show_top(call: &Call<'_>) -> CallResult {
-    let matches = compile(call, false, |_, compiler| {
+    let matches = compile(call, Reading::TopPlain, |_, compiler| {
         let top = compiler.top().map_err(top_error)?;
         let errors = verify_tops(&top);
         Ok(if errors.is_empty() {
@@ -214,13 +228,13 @@ fn list_disabled(call: &Call<'_>) -> CallResult {
 
 /// The high data of the SLS in `mods`.
 fn by_name(call: &Call<'_>) -> Result<Result<Map, Vec<String>>, CallError> {
-    compile(call, true, |inner, compiler| {
+    compile(call, Reading::Named, |inner, compiler| {
         Ok(named_high(call, inner, compiler))
     })
 }
 
 fn low_by_name(call: &Call<'_>) -> Result<Result<Low, Vec<String>>, CallError> {
-    let low = compile(call, true, |inner, compiler| {
+    let low = compile(call, Reading::Named, |inner, compiler| {
         let high = named_high(call, inner, compiler);
         Ok(high.and_then(|high| compiler.with_low_options(|options| Low::compile(&high, options))))
     })?;

@@ -12,6 +12,7 @@ pub mod command;
 pub mod display;
 pub mod environment;
 pub mod exit;
+pub mod minion_status;
 pub mod options;
 pub mod salt;
 pub mod salt_key;

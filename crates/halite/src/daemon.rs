@@ -28,6 +28,9 @@ pub struct Process {
     pub pidfile: PathBuf,
     /// `verify_env`: directories to make, for that user.
     pub directories: Vec<Directory>,
+    /// `permissive_pki_access`: keys that a group of the user has stay with
+    /// their owner.
+    pub permissive_keys: bool,
     /// `log_level`.
     pub log_level: LevelName,
     /// `log_file`.
@@ -72,7 +75,10 @@ impl Directory {
 
     /// Makes it, if it is not there, and gives it to `user`, if that is another
     /// one than this process'.
-    fn prepare(&self, user: Option<&User>) -> Result<()> {
+    fn prepare(&self, user: Option<&User>, permissive_keys: bool) -> Result<()> {
+        if permissive_keys && self.holds_keys && user.is_some_and(|user| self.is_of_a_group(user)) {
+            return Ok(());
+        }
         if self.holds_keys || !self.path.is_dir() {
             let owner = user.map(|user| user.uid.as_raw());
             halite_crypto::files::ensure_private_dir(&self.path, owner)?;
@@ -81,6 +87,18 @@ impl Directory {
             hand_over(&self.path, user, JOBS)?;
         }
         Ok(())
+    }
+
+    /// Whether the directory's group is one of the user's.
+    fn is_of_a_group(&self, user: &User) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        let Ok(group) = std::fs::metadata(&self.path).map(|found| found.gid()) else {
+            return false;
+        };
+        let groups = std::ffi::CString::new(user.name.as_str())
+            .ok()
+            .and_then(|name| nix::unistd::getgrouplist(&name, user.gid).ok());
+        groups.is_some_and(|groups| groups.iter().any(|known| known.as_raw() == group))
     }
 }
 
@@ -96,6 +114,16 @@ pub trait Daemon {
 
     /// The options that all daemons have.
     fn options(options: &Self::Options) -> &DaemonOptions;
+
+    /// The configuration file that the environment names.
+    fn config_file(environment: &Environment) -> Option<PathBuf>;
+
+    /// Does what the words of the command line ask for in place of running;
+    /// the exit code if there was anything.
+    fn command(options: &Self::Options, config: &Self::Config, screen: &mut Screen) -> Option<u8> {
+        let _ = (options, config, screen);
+        None
+    }
 
     /// Reads its configuration.
     ///
@@ -127,14 +155,21 @@ pub fn run<D: Daemon>() -> u8 {
         Ok(options) => options,
         Err(stop) => return Stop::show(stop, &mut screen).code(),
     };
-    let options = D::options(&options);
-    let loaded = match D::load(&load_options(options, &Environment::of_process())) {
+    let all_options = options;
+    let options = D::options(&all_options);
+    let environment = Environment::of_process();
+    let mut load = load_options(options, &environment);
+    load.config_file = D::config_file(&environment);
+    let loaded = match D::load(&load) {
         Ok(loaded) => loaded,
         Err(error) => {
             screen.error_line(&error.render());
             return Exit::Config.code();
         }
     };
+    if let Some(code) = D::command(&all_options, &loaded.config, &mut screen) {
+        return code;
+    }
     if let Err(error) = check::<D>(options, &loaded.config) {
         screen.error_line(&format!("{error:#}"));
         return Exit::Config.code();
@@ -187,12 +222,14 @@ fn start<D: Daemon>(
 ) -> u8 {
     let process = D::process(&loaded.config);
     let mut readiness = Some(readiness);
-    let prepared = prepare(&process, options, &loaded.warnings);
+    let listening = listen_for_signals(&process);
+    // A signal that comes while the pid file is made is heard all the same, so
+    // none leaves it behind.
+    let prepared =
+        listening.and_then(|heard| Ok((heard, prepare(&process, options, &loaded.warnings)?)));
     let logs_to_console = prepared.is_ok() && !options.daemon;
-    let result = prepared.and_then(|(_pid_file, logs)| {
-        let runtime = build_runtime(&process)?;
+    let result = prepared.and_then(|((runtime, mut signals), (_pid_file, logs))| {
         let code = runtime.block_on(async {
-            let mut signals = Signals::new().context("could not catch signals")?;
             tokio::spawn(logs.reopen_on_hangup());
             let stop = async move {
                 let signal = signals.next().await;
@@ -225,6 +262,16 @@ fn start<D: Daemon>(
             code
         }
     }
+}
+
+/// The runtime, which hears signals from now on.
+fn listen_for_signals(process: &Process) -> Result<(tokio::runtime::Runtime, Signals)> {
+    let runtime = build_runtime(process)?;
+    let signals = {
+        let _in_runtime = runtime.enter();
+        Signals::new().context("could not catch signals")?
+    };
+    Ok((runtime, signals))
 }
 
 /// Options of the command line and the environment, for reading the files.
@@ -278,7 +325,7 @@ fn prepare(
     // First: the directories may be those of a daemon that runs.
     let pid_file = PidFile::claim(&process.pidfile, other)?;
     for directory in &process.directories {
-        directory.prepare(other)?;
+        directory.prepare(other, process.permissive_keys)?;
     }
     let logs = logging::init(&log_options(process, options, other.cloned())?)?;
     for warning in warnings {

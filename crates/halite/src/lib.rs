@@ -2,4 +2,5 @@
 //! minion's configuration becomes a minion.
 
 pub mod daemon;
+mod master_function;
 pub mod minion;

@@ -1,20 +1,24 @@
 //! From a minion's configuration to what the minion crate starts with.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use halite_config::{IpcMode, MasterType, MinionConfig, PortSetting};
+use halite_config::{IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{Roots, RootsOptions};
 use halite_grains::GrainsOptions;
 use halite_minion::channel::Patience;
 use halite_minion::core::conductor::{Mode, distributed_order};
-use halite_minion::core::link::LinkTiming;
+use halite_minion::core::link::{LinkTiming, RETRY_FIRST};
 use halite_minion::core::ports::{self, BusPorts};
-use halite_minion::start::{BusPlace, Setup, TrustSettings};
+use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
 use halite_proto::MasterUri;
+use halite_transport::Endpoint;
 use halite_transport::zeromq::KeepAlive;
+
+use crate::master_function;
 
 /// How often a lost first master is asked for when no option says.
 const FAILBACK_INTERVAL: Duration = Duration::from_secs(30);
@@ -30,9 +34,28 @@ const RETRY_MAX_MIN: Duration = Duration::from_secs(1);
 /// # Errors
 /// When options do not fit each other.
 pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
-    let masters = masters(config)?;
+    setup_with(config, is_daemon, masters(config)?)
+}
+
+/// Checks what options mean together, without running anything.
+///
+/// # Errors
+/// When they do not fit each other.
+pub fn check(config: &MinionConfig) -> Result<()> {
+    let masters = match config.master_type {
+        // Who that would be, only the function knows.
+        MasterType::Func => Vec::new(),
+        _ => masters(config)?,
+    };
+    setup_with(config, true, masters).map(drop)
+}
+
+fn setup_with(
+    config: &MinionConfig,
+    is_daemon: bool,
+    masters: Vec<(String, MasterUri)>,
+) -> Result<Setup> {
     let seconds = |seconds: halite_config::Seconds| seconds.duration();
-    let retry_max = seconds(config.acceptance_wait_time).clamp(RETRY_MAX_MIN, RETRY_MAX);
     let opts = config.opts().clone();
     let grains = GrainsOptions::from_opts(&opts);
     Ok(Setup {
@@ -47,14 +70,13 @@ pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
         keysize: u32::try_from(config.keysize).context("bad option `keysize`")?,
         owner: None,
         trust: trust(config)?,
-        timing: LinkTiming {
-            acceptance_wait_time: seconds(config.acceptance_wait_time),
-            acceptance_wait_time_max: seconds(config.acceptance_wait_time_max),
-            retry_max,
-            rejected_retry: config.rejected_retry,
-            subscribes: is_daemon,
-            alive_interval: Some(seconds(config.master_alive_interval)).filter(|i| !i.is_zero()),
+        timing: timing(config, is_daemon),
+        signs_messages: config.minion_sign_messages,
+        startup_delay: match is_daemon {
+            true => seconds(config.random_startup_delay),
+            false => Duration::ZERO,
         },
+        source: source(config)?,
         auth_timeout: seconds(config.auth_timeout),
         patience: Patience {
             timeout: seconds(config.request_channel_timeout),
@@ -79,6 +101,82 @@ pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
     })
 }
 
+/// How links behave over time. Pauses of ours are shorter than Salt's: options
+/// that are set win.
+fn timing(config: &MinionConfig, is_daemon: bool) -> LinkTiming {
+    let seconds = |seconds: halite_config::Seconds| seconds.duration();
+    let retry_max = seconds(config.acceptance_wait_time).clamp(RETRY_MAX_MIN, RETRY_MAX);
+    let set = |name: &str, millis: u64, ours: Duration| match config.is_set(name) {
+        true => Duration::from_millis(millis),
+        false => ours,
+    };
+    LinkTiming {
+        acceptance_wait_time: seconds(config.acceptance_wait_time),
+        acceptance_wait_time_max: seconds(config.acceptance_wait_time_max),
+        retry_first: set("recon_default", config.recon_default, RETRY_FIRST),
+        retry_max: set("recon_max", config.recon_max, retry_max),
+        spread: config.recon_randomize,
+        retry_dns: Some(seconds(config.retry_dns))
+            .filter(|pause| config.is_set("retry_dns") && !pause.is_zero()),
+        retry_dns_count: config.retry_dns_count,
+        renew_spread: config.random_reauth_delay.map(seconds).unwrap_or_default(),
+        rejected_retry: config.rejected_retry,
+        subscribes: is_daemon,
+        alive_interval: Some(seconds(config.master_alive_interval)).filter(|i| !i.is_zero()),
+    }
+}
+
+/// Where connections to masters come from. The address of an interface is that
+/// of now: a daemon that starts before it is up would not find it.
+fn source(config: &MinionConfig) -> Result<Source> {
+    let port =
+        |name, port: u64| u16::try_from(port).with_context(|| format!("bad option `{name}`"));
+    let address = match config.source_interface_name.as_str() {
+        "" => Some(config.source_address.as_str())
+            .filter(|address| !address.is_empty())
+            .map(str::parse)
+            .transpose()
+            .context("bad option `source_address`")?,
+        name => Some(interface_address(name, config.ipv6 == Some(true))?),
+    };
+    Ok(Source {
+        address,
+        publish_port: port("source_publish_port", config.source_publish_port)?,
+        request_port: port("source_ret_port", config.source_ret_port)?,
+    })
+}
+
+fn interface_address(name: &str, ipv6: bool) -> Result<IpAddr> {
+    let addresses = nix::ifaddrs::getifaddrs().context("could not list the interfaces")?;
+    let address_of = |interface: nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        match ipv6 {
+            true => address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())),
+            false => address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip())),
+        }
+    };
+    addresses
+        .filter(|interface| interface.interface_name == name)
+        .find_map(address_of)
+        .with_context(|| {
+            format!("bad option `source_interface_name`: interface {name:?} has no address here")
+        })
+}
+
+/// How long `salt-call` may try to sign in: no longer than `patience`, and no
+/// more often than `auth_tries` and `master_tries` say.
+pub fn sign_in_patience(config: &MinionConfig, patience: Duration) -> Duration {
+    let tries = u32::try_from(config.auth_tries).unwrap_or(u32::MAX);
+    let rounds = u32::try_from(config.master_tries).unwrap_or(0);
+    let by_tries = config.auth_timeout.duration().saturating_mul(tries);
+    match (tries, rounds) {
+        // As in Salt, no tries are no bound.
+        (0, _) => patience,
+        (_, 0) => patience.min(by_tries),
+        (_, rounds) => patience.min(by_tries.saturating_mul(rounds)),
+    }
+}
+
 /// `master_type` and what belongs to it.
 fn mode(config: &MinionConfig, masters: usize) -> Result<Mode> {
     let shuffle = config.random_master || config.master_shuffle;
@@ -99,10 +197,13 @@ fn mode(config: &MinionConfig, masters: usize) -> Result<Mode> {
     let failback = config
         .master_failback
         .then(|| interval.unwrap_or(FAILBACK_INTERVAL));
+    let tries = u32::try_from(config.master_tries).ok();
+    let rest = config.acceptance_wait_time.duration();
     Ok(Mode::Failover {
         order,
         failback,
         shuffle,
+        tries: tries.filter(|&tries| tries > 0).map(|tries| (tries, rest)),
     })
 }
 
@@ -116,13 +217,13 @@ pub fn spool(config: &MinionConfig) -> (PathBuf, halite_spool::Limits) {
 }
 
 fn masters(config: &MinionConfig) -> Result<Vec<(String, MasterUri)>> {
-    if config.master_type == MasterType::Disable {
-        return Ok(Vec::new());
-    }
-    let uri = |address: halite_config::MasterAddress| {
-        Ok((address.to_string(), address.uri(config.master_port.0)?))
+    let addresses = match config.master_type {
+        MasterType::Func => master_function::masters(config)?,
+        _ => config.masters()?,
     };
-    config.masters()?.into_iter().map(uri).collect()
+    let uri =
+        |address: MasterAddress| Ok((address.to_string(), address.uri(config.master_port.0)?));
+    addresses.into_iter().map(uri).collect()
 }
 
 /// All masters share one bus, which has the first pair of ports; all pairs are
@@ -147,6 +248,26 @@ fn bus(config: &MinionConfig, masters: &[(String, MasterUri)]) -> Result<BusPlac
         pull: ports::TCP_PULL_PORT,
     };
     Ok(BusPlace::Ports(first.unwrap_or(default)))
+}
+
+/// Where the bus of the minion that has this configuration is, when it runs:
+/// to subscribe at, and to send events to.
+///
+/// # Errors
+/// When options do not fit each other.
+pub fn bus_endpoints(config: &MinionConfig) -> Result<(Endpoint, Endpoint)> {
+    let masters = match config.master_type {
+        MasterType::Func => Vec::new(),
+        _ => masters(config)?,
+    };
+    let hash_type = HashType::parse(&config.hash_type.0).context("bad option `hash_type`")?;
+    Ok(match bus(config, &masters)? {
+        BusPlace::SockDir(dir) => {
+            halite_minion::start::bus_endpoints(&dir, &config.minion_id()?, hash_type)
+        }
+        BusPlace::Ports(ports) => ports.endpoints(config.ipv6),
+        BusPlace::Process => anyhow::bail!("this minion has no bus"),
+    })
 }
 
 fn trust(config: &MinionConfig) -> Result<TrustSettings> {

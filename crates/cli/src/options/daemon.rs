@@ -62,11 +62,13 @@ pub struct MasterOptions {
     pub daemon: DaemonOptions,
 }
 
-/// Receives commands from its masters.
+/// Receives commands from its masters. With the word `status`: shows what the
+/// minion that runs here knows of its masters; exit code 0 if every link that
+/// is to be up is ready.
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "salt-minion",
-    override_usage = "salt-minion [options]",
+    override_usage = "salt-minion [options]\n       salt-minion [options] status [--out json]",
     disable_version_flag = true,
     args_override_self = true,
     infer_long_args = true
@@ -75,6 +77,17 @@ pub struct MinionOptions {
     /// What daemons have in common.
     #[command(flatten)]
     pub daemon: DaemonOptions,
+
+    /// With `status`: how it is shown, `text` or an outputter such as `json`.
+    #[arg(long, value_name = "FORMAT", alias = "output")]
+    pub out: Option<String>,
+}
+
+impl MinionOptions {
+    /// Whether the status is asked for.
+    pub fn wants_status(&self) -> bool {
+        matches!(self.daemon.words.as_slice(), [word] if word == "status")
+    }
 }
 
 impl Program for MasterOptions {

@@ -1,7 +1,7 @@
 //! `salt-call`: one function, here and now.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(stop) => return stop.show(&mut screen).into(),
     };
-    let mut config = match load_minion(&load_options(&options, &environment)) {
+    let config = match load_minion(&load_options(&options, &environment)) {
         Ok(loaded) => loaded.config,
         Err(error) => {
             screen.error_line(&error.render());
@@ -34,7 +34,6 @@ fn main() -> ExitCode {
     if let Err(stop) = start::logs(options.log_level, &config.log_level.0) {
         return stop.show(&mut screen).into();
     }
-    lay_roots_over(&options, &mut config);
     let opts = config.opts().clone();
     let execute = |work| execute(&options, &config, work);
     call::run(&options, &opts, &environment, &mut screen, execute).into()
@@ -53,23 +52,22 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
     }
     if options.local {
         overrides.push(("file_client".to_owned(), "local".into()));
+        // They name the base environment.
+        let roots = [
+            ("file_roots", &options.file_root),
+            ("pillar_roots", &options.pillar_root),
+        ];
+        for (name, dirs) in roots.into_iter().filter(|(_, dirs)| !dirs.is_empty()) {
+            let dirs = dirs.iter().map(|dir| dir.display().to_string().into());
+            let base = Map::from([("base", Value::List(dirs.collect()))]);
+            overrides.push((name.to_owned(), base.into()));
+        }
     }
     LoadOptions {
         config_dir: start::config_dir(&options.common, environment),
         config_file: environment.minion_config.clone(),
         overrides,
         host_names: HostNames::gather(Path::new("/")),
-    }
-}
-
-/// `--file-root` and `--pillar-root` name the base environment.
-fn lay_roots_over(options: &CallOptions, config: &mut MinionConfig) {
-    let base = |dirs: &Vec<PathBuf>| BTreeMap::from([("base".to_owned(), dirs.clone())]);
-    if options.local && !options.file_root.is_empty() {
-        config.file_roots = base(&options.file_root);
-    }
-    if options.local && !options.pillar_root.is_empty() {
-        config.pillar_roots = base(&options.pillar_root);
     }
 }
 
@@ -111,7 +109,7 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
             _ => None,
         }),
         send_return: !options.no_return_event,
-        sign_in_timeout: Duration::from_secs(patience),
+        sign_in_timeout: minion::sign_in_patience(config, Duration::from_secs(patience)),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

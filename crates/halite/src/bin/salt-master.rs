@@ -1,10 +1,12 @@
 //! `salt-master`: commands minions.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
+use halite_cli::Environment;
 use halite_cli::options::{DaemonOptions, MasterOptions};
 use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, load_master};
 use halite_master::limits::BLOCKING_THREADS_MAX;
@@ -17,6 +19,10 @@ impl Daemon for Master {
 
     fn options(options: &MasterOptions) -> &DaemonOptions {
         &options.daemon
+    }
+
+    fn config_file(environment: &Environment) -> Option<PathBuf> {
+        environment.master_config.clone()
     }
 
     fn load(load: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
@@ -36,6 +42,7 @@ impl Daemon for Master {
                 true => directories,
                 false => Vec::new(),
             },
+            permissive_keys: config.permissive_pki_access,
             log_level: config.log_level.clone(),
             log_file: config.log_file.clone(),
             log_level_file: config.log_level_logfile.clone(),

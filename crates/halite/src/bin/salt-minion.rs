@@ -1,16 +1,20 @@
 //! `salt-minion`: serves every master of its list.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
 use halite::minion;
 use halite_cli::options::{DaemonOptions, MinionOptions};
+use halite_cli::{Environment, Exit, Screen, minion_status, start};
 use halite_config::{ConfigError, LoadOptions, Loaded, MinionConfig, load_minion};
 use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
 use halite_minion::limits::THREADS_MAX;
+use halite_minion::status_report;
 
 /// The exit code when every master has rejected the key (EX_NOPERM), as Salt's.
 const EXIT_REJECTED: u8 = 77;
@@ -25,12 +29,28 @@ impl Daemon for Minion {
         &options.daemon
     }
 
+    fn command(options: &MinionOptions, config: &MinionConfig, screen: &mut Screen) -> Option<u8> {
+        let format = options.out.as_deref();
+        if !options.wants_status() {
+            return None;
+        }
+        if let Some(format) = format.filter(|format| !minion_status::is_format(format)) {
+            screen.error_line(&format!("salt-minion: --out cannot be {format:?}"));
+            return Some(Exit::Usage.code());
+        }
+        Some(status(config, format, screen).code())
+    }
+
+    fn config_file(environment: &Environment) -> Option<PathBuf> {
+        environment.minion_config.clone()
+    }
+
     fn load(load: &LoadOptions) -> Result<Loaded<MinionConfig>, ConfigError> {
         load_minion(load)
     }
 
     fn check(config: &MinionConfig) -> Result<()> {
-        minion::setup(config, true).map(drop)
+        minion::check(config)
     }
 
     fn process(config: &MinionConfig) -> Process {
@@ -42,6 +62,7 @@ impl Daemon for Minion {
                 true => directories,
                 false => Vec::new(),
             },
+            permissive_keys: config.permissive_pki_access,
             log_level: config.log_level.clone(),
             log_file: config.log_file.clone(),
             log_level_file: config.log_level_logfile.clone(),
@@ -80,6 +101,29 @@ impl Daemon for Minion {
             Ended::Stopped => 0,
             Ended::Rejected => EXIT_REJECTED,
         })
+    }
+}
+
+/// `salt-minion status`.
+fn status(config: &MinionConfig, format: Option<&str>, screen: &mut Screen) -> Exit {
+    let asked = minion::bus_endpoints(config).and_then(|bus| {
+        let runtime = start::runtime().map_err(|stop| anyhow::anyhow!(stop.stderr))?;
+        let tags = minion_status::Tags {
+            ask: status_report::ASK_TAG,
+            answer: status_report::ANSWER_TAG,
+        };
+        Ok(runtime.block_on(minion_status::ask(&bus, tags))?)
+    });
+    match asked {
+        Ok(status) => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let now = now.unwrap_or_default().as_secs_f64();
+            minion_status::show(status, format, now, screen)
+        }
+        Err(error) => {
+            screen.error_line(&format!("salt-minion: {error:#}"));
+            Exit::Failure
+        }
     }
 }
 

@@ -10,4 +10,5 @@ pub mod ports;
 pub mod private_reply;
 pub mod publication;
 pub mod rotation;
+pub mod schedule;
 pub mod sign_in;

@@ -1,0 +1,133 @@
+//! `master_type: func`: a function names the masters, once, at the start.
+//!
+//! As in Salt it is `module.function`, a Python file among the minion's own
+//! modules (`_modules`, which `saltutil.sync_modules` puts below
+//! `extension_modules`, or a directory of `module_dirs`). It is run by
+//! `python3`, without the rest of Salt, and gives a text or a list of texts.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use halite_config::{MasterAddress, MinionConfig};
+use halite_proto::{Map, Value};
+
+/// How long the function may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether it has ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Largest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Loads the file, calls the function, prints what it gives as JSON.
+const SCRIPT: &str = r#"
+import importlib.util, json, sys
+path, function, opts = sys.argv[1:4]
+spec = importlib.util.spec_from_file_location("halite_master_function", path)
+module = importlib.util.module_from_spec(spec)
+module.__opts__ = json.loads(opts)
+module.__grains__ = module.__opts__.get("grains") or {}
+module.__salt__ = {}
+module.__context__ = {}
+out, sys.stdout = sys.stdout, sys.stderr
+spec.loader.exec_module(module)
+json.dump(getattr(module, function)(), out)
+"#;
+
+/// The masters that the function of `master` names.
+///
+/// # Errors
+/// When there is no such function, it fails, or what it gives are no masters.
+pub(crate) fn masters(config: &MinionConfig) -> Result<Vec<MasterAddress>> {
+    let name = config.master.entries.first().map_or("", String::as_str);
+    let (module, function) = name.split_once('.').context("bad option `master`")?;
+    let file = find(config, module)?;
+    let answer = run(&file, function, config.opts())
+        .with_context(|| format!("master_type is func, but {name} of {}", file.display()))?;
+    let entries = match answer {
+        Value::Str(one) => vec![one],
+        Value::List(many) => many
+            .iter()
+            .map(|entry| entry.as_str().map(str::to_owned))
+            .collect::<Option<_>>()
+            .with_context(|| format!("{name} gives a list of something else than texts"))?,
+        _ => bail!("{name} gives neither a text nor a list of texts"),
+    };
+    ensure!(!entries.is_empty(), "{name} names no master");
+    let mut masters: Vec<MasterAddress> = Vec::new();
+    for entry in entries {
+        match config.address(&entry) {
+            Ok(address) if masters.contains(&address) => {
+                tracing::warn!(master = entry, "{name} names this master twice");
+            }
+            Ok(address) => masters.push(address),
+            Err(why) => bail!("{name} names {entry:?}, which is no master: {why}"),
+        }
+    }
+    Ok(masters)
+}
+
+fn find(config: &MinionConfig, module: &str) -> Result<PathBuf> {
+    let opts = config.opts();
+    let own = opts.get("module_dirs").and_then(Value::as_list);
+    let own = own.unwrap_or_default().iter().filter_map(Value::as_str);
+    let extensions = opts.get("extension_modules").and_then(Value::as_str);
+    let synced = extensions.map(|dir| PathBuf::from(dir).join("modules"));
+    let dirs: Vec<PathBuf> = own.map(PathBuf::from).chain(synced).collect();
+    // The name of a module is checked to be one: it leads nowhere else.
+    let file = format!("{module}.py");
+    let mut files = dirs.iter().map(|dir| dir.join(&file));
+    files.find(|file| file.is_file()).with_context(|| {
+        let looked: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+        format!(
+            "master_type is func, but there is no {file} in {}",
+            looked.join(", ")
+        )
+    })
+}
+
+fn run(file: &PathBuf, function: &str, opts: &Map) -> Result<Value> {
+    let opts = halite_output::render(
+        Some("json"),
+        &Value::Map(opts.clone()),
+        &halite_output::RenderOptions::default(),
+    );
+    let mut child = Command::new("python3")
+        .args(["-c", SCRIPT])
+        .arg(file)
+        .args([function, &opts])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("needs python3, which could not be run")?;
+    let answer = child.stdout.take();
+    let reading = std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = answer.map(|answer| answer.take(ANSWER_BYTES_MAX).read_to_string(&mut text));
+        read.transpose().map(|_| text)
+    });
+    wait(&mut child)?;
+    let text = reading.join().ok().context("could not be read")??;
+    let node = halite_yaml::load(&text, "its answer").context("gives no JSON")?;
+    Ok(node.into_value())
+}
+
+fn wait(child: &mut Child) -> Result<()> {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            ensure!(status.success(), "fails");
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            bail!("takes more than {} s", TIMEOUT.as_secs());
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}

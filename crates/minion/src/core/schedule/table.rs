@@ -1,0 +1,470 @@
+//! The schedule: the jobs of the configuration and of the pillar, and for each
+//! when it runs next.
+//!
+//! Invariant: a job runs once for each moment it is due at, and never more
+//! often at once than it may.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use halite_proto::{Map, Value};
+
+use super::clock::{Local, Now};
+use super::job::{self, Due, Job, Range, Splay, Timing};
+use crate::core::backoff::Chance;
+
+/// How late a job of a moment may begin: the machine may have slept.
+const LATE_MAX: Duration = Duration::from_secs(5);
+
+/// How often a job that is due and held up by its range is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Longest time between two looks: the wall clock may be set.
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(60);
+
+/// Names in a schedule that are settings of all jobs.
+pub const SETTINGS: [&str; 4] = ["enabled", "skip_function", "skip_during_range", "splay"];
+
+/// Jobs that Salt's minion writes into its own saved schedule; here other
+/// parts of the minion do what they are for.
+const OF_SALT: [&str; 4] = [
+    "__mine_interval",
+    "__master_alive",
+    "__master_failback",
+    "__ping_interval",
+];
+
+/// What is known of a job while the minion runs.
+#[derive(Clone, Debug, Default)]
+struct State {
+    /// The definition that this state belongs to.
+    data: Map,
+    /// When it is due next: by the steady clock for intervals.
+    steady: Option<Duration>,
+    /// And by the wall clock for the others.
+    local: Option<Local>,
+    /// Whether a splay has been added to that.
+    is_splayed: bool,
+    has_started: bool,
+    last_run: Option<Local>,
+    skipped: Option<(Local, &'static str)>,
+    error: Option<String>,
+    /// Explicit moments that are done with.
+    done: BTreeSet<Local>,
+}
+
+/// The schedule of a minion.
+#[derive(Debug)]
+pub struct Table {
+    pub(super) opts: Map,
+    pub(super) pillar: Map,
+    whens: Map,
+    states: BTreeMap<String, State>,
+    running: BTreeMap<String, usize>,
+    chance: Chance,
+}
+
+/// Whether a job may run now.
+enum Verdict {
+    Run,
+    /// Another function in its place.
+    RunInstead(String),
+    /// Not this time.
+    Skip(&'static str),
+    /// Not yet.
+    Hold(&'static str),
+    Broken(String),
+}
+
+impl Table {
+    /// The schedule of the configuration. `seed` is for splays.
+    pub fn new(opts: &Map, seed: u64) -> Self {
+        let is_own = |name: &Value| {
+            let name = name.as_str().unwrap_or_default();
+            !OF_SALT.iter().any(|other| name.starts_with(other))
+        };
+        let opts = opts.iter().filter(|(name, _)| is_own(name));
+        Self {
+            opts: opts
+                .map(|(name, data)| (name.clone(), data.clone()))
+                .collect(),
+            pillar: Map::new(),
+            whens: Map::new(),
+            states: BTreeMap::new(),
+            running: BTreeMap::new(),
+            chance: Chance::new(seed),
+        }
+    }
+
+    /// Takes the schedule of the pillar, and the names of moments in pillar
+    /// and grains.
+    pub fn set_pillar(&mut self, pillar: &Map, grains: &Map) {
+        let map = |from: &Map, key: &str| from.get(key).and_then(Value::as_map).cloned();
+        self.pillar = map(pillar, "schedule").unwrap_or_default();
+        self.whens = map(grains, "whens").unwrap_or_default();
+        self.whens.extend(map(pillar, "whens").unwrap_or_default());
+    }
+
+    /// All jobs and settings: what the configuration says wins.
+    pub fn schedule(&self) -> Map {
+        let mut all = self.pillar.clone();
+        all.extend(self.opts.clone());
+        all
+    }
+
+    /// A job has come to its end.
+    pub fn finished(&mut self, name: &str) {
+        if let Some(count) = self.running.get_mut(name) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// Forgets what is known of a job, so that it starts anew.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.states.remove(name);
+    }
+
+    /// The jobs that are to run now.
+    pub fn poll(&mut self, now: Now) -> Vec<Due> {
+        let schedule = self.schedule();
+        let is_on = schedule.get("enabled").is_none_or(Value::is_true);
+        let jobs: Vec<(String, Map)> = jobs(&schedule).collect();
+        self.states
+            .retain(|name, _| jobs.iter().any(|(job, _)| job == name));
+        let mut due = Vec::new();
+        for (name, data) in jobs {
+            due.extend(self.look(&name, data, &schedule, is_on, now));
+        }
+        due
+    }
+
+    /// How long it is until the next job may be due; none if there is no job.
+    pub fn next_timeout(&self, now: Now) -> Option<Duration> {
+        let waits = self.states.values().filter(|state| state.error.is_none());
+        let wait = |state: &State| {
+            let steady = state.steady.map(|at| at.saturating_sub(now.steady));
+            let local = state.local.map(|at| at.since(now.local));
+            let held = state.skipped.is_some() && state.is_due(now);
+            match (steady.or(local), held) {
+                (Some(_), true) => Some(LOOK_AGAIN),
+                (wait, _) => wait,
+            }
+        };
+        let explicit = self
+            .states
+            .values()
+            .any(|state| state.data.contains_key("run_explicit"));
+        let next = waits.filter_map(wait).min();
+        match (next, explicit) {
+            (next, true) => Some(next.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN)),
+            (Some(next), false) => Some(next.min(LOOK_AGAIN_MAX)),
+            (None, false) => None,
+        }
+    }
+
+    /// What is known of a job, as `schedule.job_status` shows it.
+    pub fn status(&self, name: &str, now: Now) -> Map {
+        let Some(Value::Map(mut data)) = self.schedule().get(name).cloned() else {
+            return Map::new();
+        };
+        data.get_or_insert_with("name", || name.into());
+        let Some(state) = self.states.get(name) else {
+            return data;
+        };
+        let moment =
+            |moment: Option<Local>| moment.map_or(Value::Nil, |moment| moment.to_string().into());
+        if let Ok(Job {
+            timing: Timing::Every(seconds),
+            ..
+        }) = self.read(name, &data)
+        {
+            data.insert("_seconds", seconds);
+        }
+        data.insert("_next_fire_time", moment(self.next_fire_time(name, now)));
+        data.insert(
+            "_splay",
+            match state.is_splayed {
+                true => moment(self.next_fire_time(name, now)),
+                false => Value::Nil,
+            },
+        );
+        data.insert(
+            "_run_on_start",
+            !state.has_started && data.get("run_on_start").is_some_and(Value::is_true),
+        );
+        if let Some(last) = state.last_run {
+            data.insert("_last_run", last.to_string());
+        }
+        if let Some((at, why)) = state.skipped {
+            data.insert("_skip_reason", why);
+            data.insert("_skipped", true);
+            data.insert("_skipped_time", at.to_string());
+        }
+        if let Some(error) = &state.error {
+            data.insert("_error", error.as_str());
+        }
+        data
+    }
+
+    /// When a job runs next, as far as is known.
+    pub fn next_fire_time(&self, name: &str, now: Now) -> Option<Local> {
+        let state = self.states.get(name)?;
+        state
+            .local
+            .or_else(|| state.steady.map(|at| now.local_at(at)))
+    }
+
+    /// Runs a job now, whatever its times are, unless too many of it run.
+    pub(super) fn run_now(&mut self, name: &str) -> Option<Due> {
+        let schedule = self.schedule();
+        let data = schedule.get(name)?.as_map()?;
+        let max = self.read(name, data).ok().and_then(|job| job.running_max);
+        (!self.is_full(name, max)).then(|| self.start(name, job::due(name, data)))
+    }
+
+    fn read(&self, name: &str, data: &Map) -> Result<Job, String> {
+        Job::read(name, data, &|when| self.whens.get(when).cloned())
+    }
+
+    fn look(
+        &mut self,
+        name: &str,
+        data: Map,
+        schedule: &Map,
+        is_on: bool,
+        now: Now,
+    ) -> Option<Due> {
+        let job = self.read(name, &data);
+        let state = self.states.entry(name.to_owned()).or_default();
+        // What a skipped or put off moment adds is no other job.
+        if without_moments(&state.data) != without_moments(&data) {
+            *state = State::default();
+        }
+        state.data = data;
+        if state.error.is_some() {
+            return None;
+        }
+        let job = match job {
+            Ok(job) => job,
+            Err(error) => {
+                tracing::error!("{error}");
+                state.error = Some(error);
+                return None;
+            }
+        };
+        state.plan(&job, now);
+        state.splay(&job, schedule, name, now, &mut self.chance);
+        let at_start = job.run_on_start && !std::mem::replace(&mut state.has_started, true);
+        let explicit = state.explicit(&job, now);
+        if !at_start && !explicit && !state.is_due(now) {
+            return None;
+        }
+        let is_late = !at_start && !explicit && state.is_late(&job, now);
+        let mut verdict = match (is_on && job.enabled, is_late) {
+            (false, _) => Verdict::Skip("disabled"),
+            (_, true) => Verdict::Skip("late"),
+            _ if at_start => Verdict::Run,
+            _ => judge(name, &job, schedule, now.local),
+        };
+        if matches!(verdict, Verdict::Run) && self.is_full(name, job.running_max) {
+            verdict = Verdict::Skip("maxrunning");
+        }
+        let state = self.states.get_mut(name)?;
+        match verdict {
+            Verdict::Hold(why) => {
+                state.skipped = Some((now.local, why));
+                None
+            }
+            Verdict::Skip(why) => {
+                state.skipped = Some((now.local, why));
+                state.put_off(&job, now);
+                None
+            }
+            Verdict::Broken(error) => {
+                tracing::error!("{error}");
+                state.error = Some(error);
+                None
+            }
+            Verdict::Run | Verdict::RunInstead(_) => {
+                state.skipped = None;
+                state.last_run = Some(now.local);
+                state.put_off(&job, now);
+                if job.dry_run {
+                    return None;
+                }
+                let mut due = job::due(name, &state.data);
+                if let Verdict::RunInstead(function) = verdict {
+                    due.function = function;
+                }
+                Some(self.start(name, due))
+            }
+        }
+    }
+
+    fn is_full(&self, name: &str, max: Option<usize>) -> bool {
+        let running = self.running.get(name).copied().unwrap_or(0);
+        max.is_some_and(|max| running >= max)
+    }
+
+    fn start(&mut self, name: &str, due: Due) -> Due {
+        *self.running.entry(name.to_owned()).or_default() += 1;
+        due
+    }
+}
+
+impl State {
+    /// Finds out when the job is due, if that is not known.
+    fn plan(&mut self, job: &Job, now: Now) {
+        if self.steady.is_some() || self.local.is_some() {
+            return;
+        }
+        match &job.timing {
+            Timing::Every(seconds) => self.steady = Some(now.steady + in_seconds(*seconds)),
+            Timing::When(dates) => {
+                // Not the moment that may just have been served.
+                let from = Local(now.local.0.saturating_add(1));
+                self.local = dates.iter().filter_map(|date| date.from(from)).min();
+            }
+            Timing::Cron(cron) => self.local = cron.next(now.local),
+            Timing::Once(moment) => {
+                let is_done = self.last_run.is_some() || self.skipped.is_some();
+                self.local = Some(*moment).filter(|_| !is_done);
+            }
+            Timing::Never => {}
+        }
+    }
+
+    fn splay(&mut self, job: &Job, schedule: &Map, name: &str, now: Now, chance: &mut Chance) {
+        if self.is_splayed || self.is_due(now) {
+            return;
+        }
+        let of_all = || {
+            let value = schedule.get("splay")?;
+            job::splay(name, value).ok().flatten()
+        };
+        let own = self.data.contains_key("splay");
+        let Some(Splay { start, end }) = (if own { job.splay } else { of_all() }) else {
+            return;
+        };
+        let span = u64::try_from(end - start).unwrap_or(0).saturating_add(1);
+        let more = start + i64::try_from(chance.next_u64() % span).unwrap_or(0);
+        self.steady = self.steady.map(|at| at + in_seconds(more));
+        self.local = self.local.map(|at| at.plus_seconds(more));
+        self.is_splayed = true;
+    }
+
+    fn is_due(&self, now: Now) -> bool {
+        self.steady.is_some_and(|at| at <= now.steady)
+            || self.local.is_some_and(|at| at <= now.local)
+    }
+
+    /// Whether a moment is so long past that it does not count any more.
+    fn is_late(&self, job: &Job, now: Now) -> bool {
+        let is_moment = matches!(job.timing, Timing::When(_) | Timing::Once(_));
+        is_moment && self.local.is_some_and(|at| now.local.since(at) > LATE_MAX)
+    }
+
+    /// Whether the job was put off to this moment.
+    fn explicit(&mut self, job: &Job, now: Now) -> bool {
+        let is_now =
+            |moment: &&Local| **moment <= now.local && now.local.since(**moment) <= LATE_MAX;
+        let found = job
+            .runs
+            .iter()
+            .filter(is_now)
+            .find(|moment| !self.done.contains(moment));
+        found.is_some_and(|moment| self.done.insert(*moment))
+    }
+
+    /// The job has had its turn: it is due again later.
+    fn put_off(&mut self, job: &Job, now: Now) {
+        self.is_splayed = false;
+        self.local = None;
+        self.steady = match job.timing {
+            Timing::Every(seconds) => Some(now.steady + in_seconds(seconds)),
+            _ => None,
+        };
+        self.plan(job, now);
+    }
+}
+
+/// Whether a job that is due may run, by its ranges and bounds.
+fn judge(name: &str, job: &Job, schedule: &Map, now: Local) -> Verdict {
+    let instead = schedule.get("skip_function").and_then(Value::as_str);
+    let skip = |why| match instead {
+        Some(function) => Verdict::RunInstead(function.to_owned()),
+        None => Verdict::Skip(why),
+    };
+    let broken = || {
+        Verdict::Broken(format!(
+            "schedule.handle_func: Invalid range, end must be larger than start. Ignoring job {name}."
+        ))
+    };
+    if let Some(range) = job.range {
+        match (contains(range, now), range.invert) {
+            (None, _) => return broken(),
+            (Some(true), true) => return Verdict::Hold("in_skip_range"),
+            (Some(false), false) => {
+                return match instead {
+                    Some(function) => Verdict::RunInstead(function.to_owned()),
+                    None => Verdict::Hold("not_in_range"),
+                };
+            }
+            _ => {}
+        }
+    }
+    let of_all = || job::read_range(name, schedule.get("skip_during_range")?).ok();
+    if let Some(range) = job.skip_during.or_else(of_all) {
+        match contains(range, now) {
+            None => return broken(),
+            Some(true) if job.run_after_skip => return Verdict::Hold("in_skip_range"),
+            Some(true) => return skip("in_skip_range"),
+            Some(false) => {}
+        }
+    }
+    let is_skipped = |moment: &Local| *moment <= now && now.since(*moment) <= LATE_MAX;
+    if job.skips.iter().any(is_skipped) {
+        return skip("skip_explicit");
+    }
+    let on = |date: Option<super::dates::Date>| date.and_then(|date| date.on(now.day()));
+    if on(job.until).is_some_and(|until| until <= now) {
+        return Verdict::Skip("until_passed");
+    }
+    if on(job.after).is_some_and(|after| after >= now) {
+        return Verdict::Skip("after_not_passed");
+    }
+    Verdict::Run
+}
+
+/// Whether a moment is in a range of its day; none if the range ends before it
+/// starts.
+fn contains(range: Range, now: Local) -> Option<bool> {
+    let start = range.start.on(now.day())?;
+    let end = range.end.on(now.day())?;
+    // What is outside begins with the ends themselves.
+    (end > start).then_some(match range.invert {
+        true => start < now && now < end,
+        false => start <= now && now <= end,
+    })
+}
+
+/// The jobs of a schedule, without its settings.
+pub(super) fn jobs(schedule: &Map) -> impl Iterator<Item = (String, Map)> {
+    schedule.iter().filter_map(|(name, data)| {
+        let name = name.as_str()?;
+        let data = data.as_map()?;
+        (!SETTINGS.contains(&name)).then(|| (name.to_owned(), data.clone()))
+    })
+}
+
+fn without_moments(data: &Map) -> Map {
+    let mut data = data.clone();
+    for key in ["skip_explicit", "run_explicit", "enabled"] {
+        data.remove(key);
+    }
+    data
+}
+
+fn in_seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}

@@ -1,1 +1,32 @@
 //! State runs on a minion: the state functions, the run's effects, and all functions of this build in one registry.
+//!
+//! [`registry`] is what the programs use. A run goes this way: `functions`
+//! takes the command, [`context`] is the minion as the run sees it, `source`
+//! lets the compiler ask for files, `shell` drives the machine of
+//! `halite_state::run` and does what it asks for.
+//!
+//! Invariant: a state function that fails, panics or hangs ends as a result, or
+//! with its job; never with the minion.
+
+mod applied;
+mod cache;
+pub mod context;
+mod functions;
+mod limits;
+mod prepare;
+mod shell;
+mod source;
+mod states;
+mod turns;
+
+use halite_modules::{Module, Registry};
+
+/// The execution modules of this crate.
+static MODULES: &[Module] = &[functions::MODULE];
+
+static ALL: Registry = Registry::new(&[Registry::core_modules(), MODULES], &[states::STATES]);
+
+/// Every function of this build: execution modules and state modules.
+pub fn registry() -> &'static Registry {
+    &ALL
+}

@@ -1,6 +1,12 @@
 //! The execution module `state`.
 
+mod control;
+mod requests;
+mod run;
 mod show;
+mod single;
+mod switches;
+mod text;
 
 use halite_modules::{Function, Module};
 
@@ -12,8 +18,23 @@ pub(crate) const MODULE: Module = Module {
 
 /// Sorted by name.
 const FUNCTIONS: &[Function] = &[
+    run::APPLY,
+    requests::CHECK_REQUEST,
+    run::CLEAR_CACHE,
+    requests::CLEAR_REQUEST,
+    switches::DISABLE,
+    switches::ENABLE,
+    control::GET_PAUSES,
+    text::HIGH,
+    run::HIGHSTATE,
     show::ID_EXISTS,
     show::LIST_DISABLED,
+    single::LOW,
+    control::PAUSE,
+    requests::REQUEST,
+    control::RESUME,
+    requests::RUN_REQUEST,
+    control::RUNNING,
     show::SHOW_HIGHSTATE,
     show::SHOW_LOW_SLS,
     show::SHOW_LOWSTATE,
@@ -21,5 +42,13 @@ const FUNCTIONS: &[Function] = &[
     show::SHOW_STATE_USAGE,
     show::SHOW_STATES,
     show::SHOW_TOP,
+    single::SINGLE,
+    run::SLS,
     show::SLS_EXISTS,
+    run::SLS_ID,
+    control::SOFT_KILL,
+    text::TEMPLATE,
+    text::TEMPLATE_STR,
+    run::TEST,
+    run::TOP,
 ];

@@ -1,0 +1,210 @@
+//! From compiled states to results: the run itself, and its return code.
+
+use std::rc::Rc;
+
+use halite_modules::{Call, CallError, MinionContext};
+use halite_proto::{Map, Value};
+use halite_state::compile::Compiler;
+use halite_state::run::{Run, RunOptions, is_success};
+use halite_state::{Chunk, Graph, Low, Turn, high};
+
+use crate::context::StateContext;
+use crate::prepare::EX_COMPILER_ERROR;
+use crate::shell::{KnownFunctions, Stage, drive};
+use crate::source::with_source;
+
+/// The exit code of a run with a failed state.
+const EX_STATE_FAILURE: i64 = 2;
+
+/// What came of applying states.
+#[derive(Debug)]
+pub(crate) enum Applied {
+    /// Nothing was run: what is wrong with the data.
+    Errors(Vec<String>),
+    /// The results by tag, and the high data they come from.
+    Results {
+        /// Results by tag.
+        results: Map,
+        /// The high data.
+        high: Map,
+    },
+}
+
+impl Applied {
+    /// The return code of the function.
+    pub(crate) fn retcode(&self) -> i64 {
+        match self {
+            Self::Errors(_) => EX_COMPILER_ERROR,
+            Self::Results { results, high } => {
+                let results = Value::Map(results.clone());
+                if is_success(&results, Some(high)) {
+                    0
+                } else {
+                    EX_STATE_FAILURE
+                }
+            }
+        }
+    }
+
+    /// What the function returns.
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Self::Errors(errors) => Value::List(errors.into_iter().map(Value::from).collect()),
+            Self::Results { results, .. } => results.into(),
+        }
+    }
+}
+
+/// Whether the run is to change nothing: the argument `test`, else the option.
+pub(crate) fn test_mode(call: &Call<'_>) -> bool {
+    match call.get("test") {
+        None | Some(Value::Nil) => call.opt("test").is_true(),
+        Some(Value::Bool(test)) => *test,
+        Some(_) => true,
+    }
+}
+
+/// Runs high data that a compiler has rendered.
+pub(crate) fn compiled(
+    call: &Call<'_>,
+    ctx: &StateContext<'_>,
+    compiler: &Compiler<'_>,
+    high: Map,
+) -> Result<Applied, CallError> {
+    let mut low = match compiler.low(high.clone()) {
+        Ok(low) => low,
+        Err(errors) => return Ok(Applied::Errors(errors)),
+    };
+    orchestrated(call, &mut low);
+    let results = run(call, ctx, |options, known| Run::new(low, options, known))?;
+    let results = terse(call, results);
+    Ok(Applied::Results { results, high })
+}
+
+/// Runs the one id of high data, without `extend` and `exclude`.
+pub(crate) fn only(
+    call: &Call<'_>,
+    ctx: &StateContext<'_>,
+    compiler: &Compiler<'_>,
+    mut all: Map,
+    id: &str,
+) -> Result<Applied, CallError> {
+    let mut errors = high::verify(&all);
+    let low = compiler.with_low_options(|options| {
+        errors.extend(high::requisite_in(&mut all, options.disabled_requisites));
+        if errors.is_empty() {
+            Low::compile(&all, options)
+        } else {
+            Err(errors)
+        }
+    });
+    let low = match low {
+        Ok(low) => low,
+        Err(errors) => return Ok(Applied::Errors(errors)),
+    };
+    let results = run(call, ctx, |options, known| {
+        Run::of_id(low, id, options, known)
+    })?;
+    Ok(Applied::Results { results, high: all })
+}
+
+/// Runs high data that came from elsewhere.
+pub(crate) fn high(
+    call: &Call<'_>,
+    ctx: &StateContext<'_>,
+    high: Map,
+) -> Result<Applied, CallError> {
+    halite_modules::within_call(ctx, call.job, |inner| {
+        with_source(inner, |source| {
+            compiled(call, ctx, &Compiler::new(source), high)
+        })
+    })
+}
+
+/// Runs one chunk, for itself.
+pub(crate) fn one(call: &Call<'_>, ctx: &StateContext<'_>, chunk: Chunk) -> Result<Map, CallError> {
+    let low = Low {
+        chunks: vec![chunk],
+        order: vec![Turn {
+            chunk: 0,
+            trial: false,
+        }],
+        graph: Graph::default(),
+        ..Low::default()
+    };
+    run(call, ctx, |options, known| {
+        let options = RunOptions {
+            has_master: false,
+            ..options
+        };
+        Run::new(low, options, known)
+    })
+}
+
+fn run(
+    call: &Call<'_>,
+    ctx: &StateContext<'_>,
+    make: impl FnOnce(RunOptions, Rc<KnownFunctions>) -> Run,
+) -> Result<Map, CallError> {
+    let known = halite_modules::within_call(ctx, call.job, KnownFunctions::new);
+    let stage = Stage::new(ctx, call.job);
+    drive(&stage, make(options(call, ctx), Rc::new(known)))
+}
+
+fn options(call: &Call<'_>, ctx: &StateContext<'_>) -> RunOptions {
+    let opts = ctx.opts();
+    let is_on = |name: &str| opts.get(name).is_some_and(Value::is_true);
+    let most = opts.get("state_max_parallel").and_then(Value::as_i64);
+    RunOptions {
+        test: is_on("test"),
+        failhard: is_on("failhard"),
+        mock: call.get("mock").is_some_and(Value::is_true),
+        jid: call.job.jid().map(str::to_owned),
+        minion: ctx.id(),
+        events: is_on("state_events"),
+        has_master: !ctx.is_local(),
+        conditions: conditions(opts),
+        parallel_max: most
+            .filter(|most| *most > 0)
+            .and_then(|most| usize::try_from(most).ok()),
+        shell: ctx.grains().get("shell").cloned(),
+    }
+}
+
+/// `global_state_conditions`: a map of states to one or several expressions.
+fn conditions(opts: &Map) -> Vec<(String, Vec<String>)> {
+    let Some(Value::Map(all)) = opts.get("global_state_conditions") else {
+        return Vec::new();
+    };
+    let expressions = |value: &Value| match value {
+        Value::List(items) => items.iter().map(halite_output::python::str).collect(),
+        Value::Str(one) => vec![one.clone()],
+        _ => Vec::new(),
+    };
+    all.iter()
+        .map(|(states, value)| (halite_output::python::str(states), expressions(value)))
+        .collect()
+}
+
+/// What is left of the results when only what matters is wanted.
+fn terse(call: &Call<'_>, mut results: Map) -> Map {
+    let terse = call.get("terse").is_some_and(Value::is_true)
+        || call.opt_text("state_data").as_deref() == Some("terse");
+    if terse {
+        results.retain(|_, record| {
+            let holds = record.get("result").is_some_and(Value::is_true);
+            !holds || record.get("changes").is_some_and(Value::is_true)
+        });
+    }
+    results
+}
+
+/// States of an orchestration know its job.
+fn orchestrated(call: &Call<'_>, low: &mut Low) {
+    let Some(jid) = call.get("orchestration_jid").filter(|jid| jid.is_true()) else {
+        return;
+    };
+    for chunk in &mut low.chunks {
+        chunk.set("__orchestration_jid__", jid.clone());
+    }
+}

@@ -1,0 +1,298 @@
+//! The functions that apply states from SLS files.
+//!
+//! Salt 3008.5, `salt/modules/state.py`.
+
+use halite_modules::{Call, CallError, CallResult, Function, within_call};
+use halite_proto::{Map, Value};
+use halite_state::compile::{Compiler, Matches, TopError, verify_tops, whitelisted};
+
+use super::switches;
+use crate::applied::{self, Applied};
+use crate::cache;
+use crate::context::StateContext;
+use crate::prepare::{EX_COMPILER_ERROR, EX_PILLAR_FAILURE, pillar_errors, prepare};
+use crate::source::with_source;
+use crate::turns::{self, Queue};
+
+pub(super) const APPLY: Function = shown_as_states(Function::new(
+    "state.apply",
+    "(mods=None, **kwargs)",
+    apply,
+    "Applies the SLS that are named, or without any all that the top file gives to\nthis minion. test=True only says what would change; pillar lays values over the\npillar; exclude leaves SLS out; queue=True waits for another run to end.",
+));
+
+pub(super) const HIGHSTATE: Function = shown_as_states(Function::new(
+    "state.highstate",
+    "(test=None, queue=None, state_events=None, **kwargs)",
+    |call| highstate(call, None),
+    "Applies everything that the top file gives to this minion.",
+));
+
+pub(super) const SLS: Function = shown_as_states(Function::new(
+    "state.sls",
+    "(mods, test=None, exclude=None, queue=None, sync_mods=None, state_events=None, **kwargs)",
+    |call| sls(call, call.arg("mods"), None),
+    "Applies the SLS that are named (a list, or comma separated).",
+));
+
+pub(super) const SLS_ID: Function = shown_as_states(Function::new(
+    "state.sls_id",
+    "(id_, mods, test=None, queue=None, state_events=None, **kwargs)",
+    sls_id,
+    "Applies the one id of the SLS that are named, and what it requires.",
+));
+
+pub(super) const TEST: Function = shown_as_states(Function::new(
+    "state.test",
+    "(*args, **kwargs)",
+    test,
+    "state.apply in test mode: says what would change and changes nothing.",
+));
+
+pub(super) const TOP: Function = shown_as_states(Function::new(
+    "state.top",
+    "(topfn, test=None, queue=None, **kwargs)",
+    top,
+    "Applies what another top file, given by its path in the file roots, gives to\nthis minion.",
+));
+
+pub(super) const CLEAR_CACHE: Function = Function::new(
+    "state.clear_cache",
+    "()",
+    |call| Ok(cache::clear(call.ctx)),
+    "Removes the high data that runs have left in the cache, and names the files.",
+);
+
+/// Results of states are shown by the outputter of that name.
+pub(super) const fn shown_as_states(mut function: Function) -> Function {
+    function.out = Some("highstate");
+    function
+}
+
+/// The tag of what is said when there is nothing to apply.
+const NO_STATES: &str = "no_|-states_|-states_|-None";
+
+fn apply(call: &Call<'_>) -> CallResult {
+    let mods = call.arg("mods");
+    if mods.is_true() {
+        sls(call, mods, None)
+    } else {
+        highstate(call, None)
+    }
+}
+
+fn test(call: &Call<'_>) -> CallResult {
+    let mods = call.varargs().first().or_else(|| call.get("mods"));
+    match mods.filter(|mods| mods.is_true()) {
+        Some(mods) => sls(call, mods, Some(true)),
+        None => highstate(call, Some(true)),
+    }
+}
+
+/// What a state function does around the run itself: the turn, the pillar, the
+/// options, the return code.
+pub(super) fn with_turn(
+    call: &Call<'_>,
+    by_name: bool,
+    test: Option<bool>,
+    run: impl FnOnce(&mut StateContext<'_>) -> Result<Applied, CallError>,
+) -> CallResult {
+    let queue = Queue::read(call.get("queue"), call.ctx.opts());
+    let concurrent = call.get("concurrent").is_some_and(Value::is_true);
+    let _turn = match turns::take(call, queue, concurrent)? {
+        Ok(turn) => turn,
+        Err(others) => return Ok(refused(call, others)),
+    };
+    let mut ctx = prepare(call, by_name)?;
+    ctx.set_opt("test", test.unwrap_or_else(|| applied::test_mode(call)));
+    if let Some(events) = call.get("state_events").filter(|events| !events.is_nil()) {
+        ctx.set_opt("state_events", events.clone());
+    }
+    if let Some(mut errors) = pillar_errors(call, &ctx) {
+        call.set_retcode(EX_PILLAR_FAILURE);
+        errors.insert(
+            0,
+            "Pillar failed to render with the following messages:".into(),
+        );
+        return Ok(errors.into());
+    }
+    let applied = run(&mut ctx)?;
+    call.set_retcode(applied.retcode());
+    Ok(applied.into_value())
+}
+
+/// The texts in place of results.
+pub(super) fn refused(call: &Call<'_>, errors: Vec<String>) -> Value {
+    call.set_retcode(EX_COMPILER_ERROR);
+    Value::List(errors.into_iter().map(Value::from).collect())
+}
+
+fn sls(call: &Call<'_>, mods: &Value, test: Option<bool>) -> CallResult {
+    let mods = names(mods);
+    let disabled = switches::disabled(call, &mods);
+    if !disabled.is_empty() {
+        return Ok(refused(call, disabled));
+    }
+    with_turn(call, true, test, |ctx| {
+        if let Some(high) = cache::wanted(call) {
+            return applied::high(call, ctx, high);
+        }
+        let applied = within_call(ctx, call.job, |inner| {
+            with_source(inner, |source| {
+                let compiler = Compiler::new(source);
+                let matches = named(inner, &mods);
+                let (mut high, errors) = compiler.render(&matches);
+                if !errors.is_empty() {
+                    return Ok(Applied::Errors(errors));
+                }
+                exclude(&mut high, call.get("exclude"));
+                applied::compiled(call, ctx, &compiler, high)
+            })
+        })?;
+        cache::keep(call, &applied, true);
+        Ok(applied)
+    })
+}
+
+fn highstate(call: &Call<'_>, test: Option<bool>) -> CallResult {
+    if !switches::disabled(call, &["highstate".to_owned()]).is_empty() {
+        let name = "Salt highstate run is disabled. To re-enable, run state.enable highstate";
+        return Ok(
+            Map::from([("name", name), ("result", "False"), ("comment", "Disabled")]).into(),
+        );
+    }
+    with_turn(call, false, test, |ctx| from_top(call, ctx))
+}
+
+fn top(call: &Call<'_>) -> CallResult {
+    let path = call.text("topfn");
+    let saltenv = call.get("saltenv").cloned();
+    with_turn(call, false, None, |ctx| {
+        ctx.set_opt(
+            "state_top",
+            format!("salt://{}", path.trim_start_matches("salt://")),
+        );
+        if let Some(saltenv) = saltenv {
+            ctx.set_opt("state_top_saltenv", saltenv);
+        }
+        from_top(call, ctx)
+    })
+}
+
+/// Applies what the top file gives.
+fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallError> {
+    if let Some(high) = cache::wanted(call) {
+        return applied::high(call, ctx, high);
+    }
+    let applied = within_call(ctx, call.job, |inner| {
+        with_source(inner, |source| {
+            let compiler = Compiler::new(source);
+            let top = match compiler.top() {
+                Ok(top) => top,
+                Err(error @ (TopError::NoTargets | TopError::NoDefaultTop)) => {
+                    return Ok(nothing(&format!("Unable to render top file: {error}")));
+                }
+                Err(error) => return Ok(Applied::Errors(vec![error.to_string()])),
+            };
+            let mut errors = verify_tops(&top);
+            let matches = compiler.matches(&top);
+            if matches.is_empty() {
+                return Ok(nothing(
+                    "No Top file or master_tops data matches found. Please see master log for details.",
+                ));
+            }
+            let whitelist = call.get("whitelist").map(names).unwrap_or_default();
+            let (mut high, more) = compiler.render(&whitelisted(matches, &whitelist));
+            exclude(&mut high, call.get("exclude"));
+            errors.extend(more);
+            if !errors.is_empty() {
+                return Ok(Applied::Errors(errors));
+            }
+            if high.is_empty() {
+                return Ok(nothing("No states found for this minion"));
+            }
+            applied::compiled(call, ctx, &compiler, high)
+        })
+    })?;
+    cache::keep(call, &applied, false);
+    Ok(applied)
+}
+
+fn nothing(comment: &str) -> Applied {
+    let record = Map::from([
+        ("result", Value::Bool(false)),
+        ("comment", comment.into()),
+        ("name", "No States".into()),
+        ("changes", Map::new().into()),
+        ("__run_num__", 0.into()),
+    ]);
+    Applied::Results {
+        results: Map::from([(NO_STATES, record)]),
+        high: Map::new(),
+    }
+}
+
+fn sls_id(call: &Call<'_>) -> CallResult {
+    let id = call.text("id_");
+    let mods = names(call.arg("mods"));
+    with_turn(call, true, None, |ctx| {
+        let applied = within_call(ctx, call.job, |inner| {
+            with_source(inner, |source| {
+                let compiler = Compiler::new(source);
+                let (high, errors) = compiler.render(&named(inner, &mods));
+                if !errors.is_empty() {
+                    return Ok(Applied::Errors(errors));
+                }
+                applied::only(call, ctx, &compiler, high, &id)
+            })
+        })?;
+        match &applied {
+            Applied::Results { results, .. } if results.is_empty() => {
+                use halite_modules::MinionContext as _;
+                let env = ctx.opts().get("saltenv").cloned().unwrap_or_default();
+                Err(CallError::invocation(format!(
+                    "No matches for ID '{id}' found in SLS '{}' within saltenv '{}'",
+                    call.text("mods"),
+                    halite_output::python::str(&env)
+                )))
+            }
+            _ => Ok(applied),
+        }
+    })
+}
+
+/// The SLS that were named, in the run's environment.
+fn named(call: &Call<'_>, mods: &[String]) -> Matches {
+    let env = call
+        .opt_text("saltenv")
+        .unwrap_or_else(|| "base".to_owned());
+    let mods = mods.iter().map(|sls| Value::from(sls.as_str()));
+    Map::from([(env, Value::List(mods.collect()))])
+}
+
+/// A list, or text separated by commas.
+pub(super) fn names(value: &Value) -> Vec<String> {
+    let text = |value: &Value| halite_output::python::str(value).trim().to_owned();
+    match value {
+        Value::List(items) => items.iter().map(text).collect(),
+        Value::Nil => Vec::new(),
+        other => halite_output::python::str(other)
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .collect(),
+    }
+}
+
+/// Leaves out what the caller names: SLS, or maps of `sls` and `id`.
+fn exclude(high: &mut Map, exclude: Option<&Value>) {
+    let more: Vec<Value> = match exclude {
+        Some(Value::List(items)) => items.clone(),
+        Some(value) if value.is_true() => names(value).into_iter().map(Value::from).collect(),
+        _ => return,
+    };
+    let known = high.get_or_insert_with("__exclude__", || Value::List(Vec::new()));
+    if let Value::List(known) = known {
+        known.extend(more);
+    }
+}

@@ -1,0 +1,88 @@
+//! States that do not come from the file roots: high data, a local file, or a
+//! text.
+
+use std::path::PathBuf;
+
+use halite_crypto::files;
+use halite_modules::{Call, CallError, CallResult, CallWorld, Function, within_call};
+use halite_proto::Value;
+use halite_render::{Renderer, SlsRequest};
+use halite_state::high::pad_template;
+
+use super::run::{shown_as_states, with_turn};
+use crate::applied::{self, Applied};
+use crate::context::StateContext;
+use crate::limits::OWN_FILE_BYTES_MAX;
+
+pub(super) const HIGH: Function = shown_as_states(Function::new(
+    "state.high",
+    "(data, test=None, queue=None, **kwargs)",
+    high,
+    "Runs high data: a map of ids to states with their arguments.",
+));
+
+pub(super) const TEMPLATE: Function = shown_as_states(Function::new(
+    "state.template",
+    "(tem, queue=None, **kwargs)",
+    template,
+    "Runs the states of an SLS file that lies on the minion, given by its path.",
+));
+
+pub(super) const TEMPLATE_STR: Function = shown_as_states(Function::new(
+    "state.template_str",
+    "(tem, queue=None, **kwargs)",
+    template_str,
+    "Runs the states of an SLS that is given as text.",
+));
+
+fn high(call: &Call<'_>) -> CallResult {
+    let Value::Map(data) = call.arg("data") else {
+        return Err(CallError::wrong_type("high data must be a map"));
+    };
+    with_turn(call, false, None, |ctx| {
+        applied::high(call, ctx, data.clone())
+    })
+}
+
+fn template_str(call: &Call<'_>) -> CallResult {
+    let text = call.text("tem");
+    with_turn(call, false, None, |ctx| {
+        rendered(call, ctx, text.as_bytes(), None, "<template-str>")
+    })
+}
+
+fn template(call: &Call<'_>) -> CallResult {
+    let name = call.text("tem");
+    let path = if name.ends_with(".sls") {
+        PathBuf::from(&name)
+    } else {
+        PathBuf::from(format!("{name}.sls"))
+    };
+    let bytes = files::read_limited(&path, OWN_FILE_BYTES_MAX).map_err(|error| {
+        CallError::command(format!("{} cannot be read: {error}", path.display()))
+    })?;
+    with_turn(call, false, None, |ctx| {
+        rendered(call, ctx, &bytes, Some(&path), &name)
+    })
+}
+
+fn rendered(
+    call: &Call<'_>,
+    ctx: &StateContext<'_>,
+    bytes: &[u8],
+    path: Option<&std::path::Path>,
+    name: &str,
+) -> Result<Applied, CallError> {
+    let data = within_call(ctx, call.job, |inner| {
+        let world = CallWorld::new(inner);
+        let request = SlsRequest {
+            path,
+            ..SlsRequest::new(bytes)
+        };
+        Renderer::new(&world).sls(&request)
+    })?;
+    match pad_template(data, name) {
+        Ok(high) => applied::high(call, ctx, high),
+        Err(errors) => Ok(Applied::Errors(errors)),
+    }
+}

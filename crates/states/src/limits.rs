@@ -1,0 +1,13 @@
+//! Every limit of a run, with what happens at it.
+
+use std::time::Duration;
+
+/// How often a run that waits for its turn, or is paused, looks again.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Bytes of a file that the run reads of itself (pauses, requests, caches of
+/// high data); a larger one counts as missing.
+pub(crate) const OWN_FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Seconds of a paused run between two looks at its pause file, as in Salt.
+pub(crate) const PAUSE_LOOK: Duration = Duration::from_secs(1);

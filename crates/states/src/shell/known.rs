@@ -1,0 +1,71 @@
+//! What the machine is told of the functions there are.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use halite_modules::{Call, Registry};
+use halite_state::run::{Functions, Parameters};
+
+/// The state functions of a registry, and the execution functions of a call.
+pub(crate) struct KnownFunctions {
+    registry: &'static Registry,
+    /// Execution modules that are switched off.
+    disabled: HashSet<String>,
+    read: RefCell<HashMap<String, Option<Parameters>>>,
+}
+
+impl KnownFunctions {
+    /// What `call` could call.
+    pub(crate) fn new(call: &Call<'_>) -> Self {
+        let registry = call.ctx.registry();
+        let switched_off = registry.modules().filter(|module| {
+            let first = module.functions.first();
+            !first.is_some_and(|function| call.has_function(function.name))
+        });
+        Self {
+            disabled: switched_off.map(|module| module.name.to_owned()).collect(),
+            registry,
+            read: RefCell::default(),
+        }
+    }
+}
+
+impl Functions for KnownFunctions {
+    fn state(&self, full: &str) -> Option<Parameters> {
+        if let Some(known) = self.read.borrow().get(full) {
+            return known.clone();
+        }
+        let read = parameters(self.registry, full);
+        self.read.borrow_mut().insert(full.to_owned(), read.clone());
+        read
+    }
+
+    fn has_state(&self, full: &str) -> bool {
+        self.registry.state(full).is_some()
+    }
+
+    fn has_execution(&self, fun: &str) -> bool {
+        let module = fun.split('.').next().unwrap_or_default();
+        self.registry.get(fun).is_some() && !self.disabled.contains(module)
+    }
+}
+
+/// The parameters of a state function as the machine wants them.
+fn parameters(registry: &Registry, full: &str) -> Option<Parameters> {
+    let signature = registry.state(full)?.parse_signature().ok()?;
+    let mut parameters = Parameters {
+        any: signature.kwargs.is_some(),
+        ..Parameters::default()
+    };
+    for param in signature.params {
+        if param.default.is_none() {
+            parameters.required.push(param.name);
+        } else {
+            parameters.optional.push(param.name);
+        }
+    }
+    parameters
+        .optional
+        .extend(signature.keyword_only.into_iter().map(|param| param.name));
+    Some(parameters)
+}

@@ -1,0 +1,25 @@
+//! What a run asks for, done: the thin shell around `halite_state::run`.
+
+mod beside;
+mod drive;
+mod gate;
+mod known;
+
+pub(crate) use drive::{Stage, drive};
+pub(crate) use gate::{ALL, Pauses, pause_dir};
+pub(crate) use known::KnownFunctions;
+
+use halite_modules::CallError;
+
+/// A failure as Python's traceback shows it, which is what comments hold.
+pub(crate) fn trace(fun: &str, error: &CallError) -> String {
+    let text = match error {
+        CallError::Command(text) => format!("salt.exceptions.CommandExecutionError: {text}"),
+        CallError::Invocation(text) => format!("salt.exceptions.SaltInvocationError: {text}"),
+        CallError::NotFound(text) => format!("salt.exceptions.CommandNotFoundError: {text}"),
+        CallError::Arguments(text) => format!("TypeError: {text}"),
+        CallError::Exception { .. } => error.to_string(),
+        CallError::Ended(_) => format!("SystemExit: {error}"),
+    };
+    format!("Traceback (most recent call last):\n  File \"halite\", in {fun}\n{text}\n")
+}

@@ -1,0 +1,31 @@
+//! The state modules of this crate: those that are about running things.
+
+mod cmd;
+mod command;
+mod event;
+mod module;
+mod stateful;
+mod test;
+
+use halite_modules::Module;
+
+/// Sorted by name.
+pub(crate) static STATES: &[Module] = &[cmd::MODULE, event::MODULE, module::MODULE, test::MODULE];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_sound() {
+        assert!(STATES.is_sorted_by_key(|module| module.name));
+        for module in STATES {
+            let names = module.functions;
+            assert!(names.is_sorted_by_key(|function| function.name));
+            for function in names {
+                assert_eq!(function.module(), module.name);
+                function.parse_signature().unwrap();
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use halite_fileserver::Roots;
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh};
+use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::{Map, Value};
 
 use crate::own_files::OwnFiles;
@@ -30,6 +30,10 @@ impl LocalContext {
 impl MinionContext for LocalContext {
     fn opts(&self) -> &Map {
         &self.opts
+    }
+
+    fn registry(&self) -> &'static Registry {
+        halite_states::registry()
     }
 
     fn grains(&self) -> Arc<Map> {
@@ -67,6 +71,8 @@ impl MinionContext for LocalContext {
     fn refresh(&self, what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
         if matches!(what, Refresh::Pillar { .. }) {
             self.own.refresh();
+            // Salt asks for it over the bus of a minion, which there is none of.
+            return Ok(false);
         }
         Ok(true)
     }

@@ -1,1 +1,54 @@
 //! The functions and states of packages, repositories and source trees.
+//!
+//! Invariant: whatever changes the system goes through a program that
+//! `halite_modules::host` runs, or a file below its root.
+
+mod pkg;
+mod states;
+mod time;
+
+use halite_modules::{Call, Module};
+
+/// The execution modules.
+pub const MODULES: &[Module] = &[pkg::MODULE];
+
+/// The state modules.
+pub const STATES: &[Module] = &[states::pkg::MODULE, states::pkgrepo::MODULE];
+
+/// What a command is put behind so that it outlives the minion's own unit,
+/// which it may restart.
+fn scope(call: &Call<'_>) -> &'static [&'static str] {
+    let host = call.host();
+    let wanted = call.opt("systemd.scope") != &halite_proto::Value::Bool(false);
+    if wanted && host.path("/run/systemd/system").is_dir() && host.has("systemd-run") {
+        &["systemd-run", "--scope", "--description", "pkg"]
+    } else {
+        &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_sound() {
+        for tables in [MODULES, STATES] {
+            let mut last_module = "";
+            for module in tables {
+                assert!(last_module < module.name, "sorted: {}", module.name);
+                last_module = module.name;
+                let mut last = "";
+                for function in module.functions {
+                    assert!(last < function.name, "sorted: {}", function.name);
+                    last = function.name;
+                    assert_eq!(function.module(), module.name);
+                    if let Err(error) = function.parse_signature() {
+                        panic!("{function:?}: {error}");
+                    }
+                    assert!(function.doc.len() > 10, "{} has no doc", function.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Questions about packages and package files.
+
+use halite_modules::Call;
+use halite_modules::host::Program;
+use halite_proto::{Map, Value};
+
+use super::{Tool, run, with_arch};
+use crate::pkg::error::PkgError;
+use crate::pkg::provider::FileInfo;
+use crate::time;
+
+/// Parts the descriptions of packages.
+const END_OF_PACKAGE: &str = "*/~^\\*";
+
+/// The package of a file.
+pub(super) fn owner(call: &Call<'_>, path: &str) -> Result<String, PkgError> {
+    let ran = Program::new(call, &["dpkg", "-S", path]).run()?;
+    let owner = ran.stdout.split(':').next().unwrap_or_default();
+    Ok(if owner.to_lowercase().contains("no path found") {
+        String::new()
+    } else {
+        owner.to_owned()
+    })
+}
+
+/// The files of installed packages.
+pub(super) fn files(
+    call: &Call<'_>,
+    names: &[String],
+) -> Result<Vec<(String, Vec<String>)>, PkgError> {
+    let format = "-f=${db:Status-Status}\t${binary:Package}\n";
+    let mut words = vec!["dpkg-query".to_owned(), format.to_owned(), "-W".to_owned()];
+    words.extend(names.iter().cloned());
+    let ran = Program::new(call, &words).run()?;
+    if !ran.ok() {
+        return Err(PkgError::command(format!("Error:  {}", ran.stderr)));
+    }
+    let installed = ran
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("installed\t"));
+    installed
+        .map(|name| {
+            let ran = Program::new(call, &["dpkg", "-L", name]).run()?;
+            let files = ran.stdout.lines().map(str::to_owned).collect();
+            Ok((name.to_owned(), files))
+        })
+        .collect()
+}
+
+/// The name, version and architecture that a package file says it has.
+pub(super) fn file_info(call: &Call<'_>, path: &str) -> Result<FileInfo, PkgError> {
+    if !call.host().path(path).exists() {
+        return Err(PkgError::command(format!(
+            "{path} does not exist on minion"
+        )));
+    }
+    let ran = Program::new(call, &["dpkg", "-I", path]).run()?;
+    if !ran.ok() {
+        let why = if ran.stderr.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", ran.stderr)
+        };
+        return Err(PkgError::command(format!(
+            "Unable to get info for {path}{why}"
+        )));
+    }
+    let field = |name: &str| {
+        ran.stdout.lines().find_map(|line| {
+            let (key, value) = line.trim().split_once(':')?;
+            (key.trim_end() == name)
+                .then(|| value.split_whitespace().last())
+                .flatten()
+                .map(str::to_owned)
+        })
+    };
+    match (field("Package"), field("Version"), field("Architecture")) {
+        (Some(name), Some(version), Some(arch)) => Ok(FileInfo {
+            name: with_arch(&call.ctx.grains(), &name, &arch),
+            version,
+            arch,
+        }),
+        (name, version, arch) => {
+            let missing: Vec<&str> = [("name", &name), ("version", &version), ("arch", &arch)]
+                .into_iter()
+                .filter(|(_, value)| value.is_none())
+                .map(|(name, _)| name)
+                .collect();
+            Err(PkgError::command(format!(
+                "Unable to get {} for {path}",
+                missing.join(", ")
+            )))
+        }
+    }
+}
+
+/// What dpkg knows of installed packages, under the keys that all package
+/// managers share.
+pub(super) fn info(call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError> {
+    let format = [
+        "-f=package:${Package}\\n",
+        "revision:${binary:Revision}\\n",
+        "architecture:${Architecture}\\n",
+        "maintainer:${Maintainer}\\n",
+        "summary:${Summary}\\n",
+        "source:${source:Package}\\n",
+        "version:${Version}\\n",
+        "section:${Section}\\n",
+        "installed_size:${Installed-size}\\n",
+        "size:${Size}\\n",
+        "MD5:${MD5sum}\\n",
+        "SHA1:${SHA1}\\n",
+        "SHA256:${SHA256}\\n",
+        "origin:${Origin}\\n",
+        "homepage:${Homepage}\\n",
+        "status:${db:Status-Abbrev}\\n",
+        "install_date:${db-fsys:Last-Modified}\\n",
+        "description:${Description}\\n",
+        "\\n*/~^\\\\*\\n",
+    ]
+    .concat();
+    let mut words = vec!["dpkg-query".to_owned(), "-W".to_owned(), format];
+    words.extend(names.iter().cloned());
+    let ran = Program::new(call, &words).run()?;
+    if !ran.ok() {
+        if !failhard {
+            return Ok(Map::new());
+        }
+        return Err(PkgError::command(format!(
+            "Error getting packages information: {}",
+            ran.stderr
+        )));
+    }
+    let mut all = Map::new();
+    for text in ran.stdout.split(END_OF_PACKAGE) {
+        let Some((fields, description)) = text.split_once("\ndescription:") else {
+            continue;
+        };
+        let mut info = Map::new();
+        let mut name = String::new();
+        let mut status = String::from("ii");
+        for line in fields.lines().map(str::trim) {
+            let Some((key, value)) = line.split_once(':') else {
+                continue;
+            };
+            match key {
+                "package" => {
+                    name = value.to_owned();
+                    info.insert("name", value);
+                }
+                "status" => status = value.to_owned(),
+                "installed_size" => {}
+                "install_date" => {
+                    if let Ok(seconds) = value.parse() {
+                        info.insert("install_date", time::utc(seconds));
+                    }
+                }
+                _ if value.is_empty() => {}
+                "origin" => drop(info.insert("vendor", value)),
+                "section" => drop(info.insert("group", value)),
+                "maintainer" => drop(info.insert("packager", value)),
+                "homepage" => drop(info.insert("url", value)),
+                key => drop(info.insert(key, value)),
+            }
+        }
+        info.insert(
+            "description",
+            description.strip_suffix("\n\n").unwrap_or(description),
+        );
+        if let Some(license) = license(call, &name) {
+            info.insert("license", license);
+        }
+        if status.chars().nth(1) == Some('i') {
+            all.insert(name, info);
+        }
+    }
+    Ok(all)
+}
+
+fn license(call: &Call<'_>, name: &str) -> Option<String> {
+    let text = call.host().read(format!("/usr/share/doc/{name}/copyright"));
+    let mut licenses: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("License:"))
+        .map(str::trim)
+        .collect();
+    licenses.sort_unstable();
+    licenses.dedup();
+    (!licenses.is_empty()).then(|| licenses.join(", "))
+}
+
+/// The fields of all versions that repositories have.
+pub(crate) fn show(call: &Call<'_>, names: &[String], filter: &[String]) -> Result<Map, PkgError> {
+    let mut tool = Tool::new(&["apt-cache", "show"]);
+    tool.words.extend(names.iter().cloned());
+    let ran = run(call, || tool.clone())?;
+    let wanted = |key: &str| {
+        let key = key.to_lowercase();
+        filter.is_empty() || key == "package" || key == "version" || filter.contains(&key)
+    };
+    let mut all = Map::new();
+    for block in ran.stdout.split("\n\n") {
+        let mut fields = Map::new();
+        for line in block.lines().map(str::trim) {
+            if let Some((key, value)) = line.split_once(':')
+                && wanted(key.trim())
+            {
+                fields.insert(key.trim(), value.trim());
+            }
+        }
+        let (name, version) = (fields.remove("Package"), fields.remove("Version"));
+        if let (Some(name), Some(version)) = (name, version) {
+            let versions = all.get_or_insert_with(name, || Value::Map(Map::new()));
+            if let Value::Map(versions) = versions {
+                versions.insert(version, fields);
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,53 @@
+//! Packages: the execution module `pkg` over the package managers.
+
+pub(crate) mod apt;
+pub(crate) mod error;
+mod functions;
+pub(crate) mod lists;
+pub(crate) mod provider;
+mod repo_functions;
+pub(crate) mod requirement;
+pub(crate) mod rpm;
+mod small;
+pub(crate) mod targets;
+pub(crate) mod version;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+pub(crate) use functions::{MODULE, hold_targets as hold_names};
+use halite_modules::{Call, host};
+use halite_proto::Value;
+
+/// The file whose presence says that lists are to be read again before the
+/// next package is installed.
+pub(crate) fn refresh_tag(call: &Call<'_>) -> PathBuf {
+    call.ctx.cachedir().join("pkg_refresh")
+}
+
+/// Nothing needs to be read again.
+pub(crate) fn clear_refresh_tag(call: &Call<'_>) {
+    if let Err(error) = std::fs::remove_file(refresh_tag(call))
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "could not remove the mark of a refresh");
+    }
+}
+
+/// Whether to read lists again: asked for, or marked and not forbidden.
+pub(crate) fn check_refresh(call: &Call<'_>, refresh: &Value) -> bool {
+    host::is_true(refresh) || (refresh != &Value::Bool(false) && refresh_tag(call).is_file())
+}
+
+/// Whether `path` was changed within the last `seconds`.
+pub(crate) fn is_younger(path: &Path, seconds: f64) -> bool {
+    let Ok(limit) = Duration::try_from_secs_f64(seconds) else {
+        return false;
+    };
+    let changed = path.metadata().and_then(|meta| meta.modified());
+    changed.is_ok_and(|changed| {
+        SystemTime::now()
+            .duration_since(changed)
+            .map_or(true, |age| age < limit)
+    })
+}

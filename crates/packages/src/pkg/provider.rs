@@ -1,0 +1,153 @@
+//! What a package manager can do, and which one this machine has.
+//!
+//! Invariant: providers keep nothing between calls; what they know of the
+//! machine they ask for each time.
+
+use std::cmp::Ordering;
+
+use halite_modules::Call;
+use halite_proto::{Map, Value};
+
+use super::error::PkgError;
+use super::targets::Wanted;
+use super::{apt, rpm, small};
+
+/// Which packages a list shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Those that are installed, and those installed that wait to be purged.
+    Installed,
+    /// Those that are removed, their configuration not.
+    Removed,
+    /// Those installed that wait to be purged.
+    PurgeDesired,
+}
+
+/// A package manager.
+pub(crate) trait Provider: Sync {
+    /// Its name in messages.
+    fn name(&self) -> &'static str;
+
+    /// The versions of each package.
+    fn list(&self, call: &Call<'_>, listing: Listing) -> Result<Map, PkgError>;
+
+    /// The name without an architecture that goes without saying.
+    fn normalize(&self, _call: &Call<'_>, name: &str) -> String {
+        name.to_owned()
+    }
+
+    /// The order of two versions.
+    fn compare(&self, a: &str, b: &str) -> Ordering;
+
+    /// Reads the lists of the repositories again.
+    fn refresh(&self, call: &Call<'_>, kwargs: &Map) -> Result<Value, PkgError>;
+
+    /// The newest version of each, empty where nothing newer is there (or
+    /// always, with `show_installed`).
+    fn latest(
+        &self,
+        call: &Call<'_>,
+        names: &[String],
+        show_installed: bool,
+        kwargs: &Map,
+    ) -> Result<Map, PkgError>;
+
+    /// Installs; the changes.
+    fn install(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError>;
+
+    /// Removes, with the configuration if `purge`; the changes.
+    fn remove(&self, call: &Call<'_>, purge: bool, kwargs: &Map) -> Result<Map, PkgError>;
+
+    /// What can be upgraded, and to which version.
+    fn upgrades(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError>;
+
+    /// Upgrades everything; the changes.
+    fn upgrade(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError>;
+
+    /// The versions that repositories offer.
+    fn available(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError>;
+
+    /// The packages that are held.
+    fn held(&self, call: &Call<'_>) -> Result<Vec<String>, PkgError>;
+
+    /// Holds or frees packages; a result for each.
+    fn hold(&self, call: &Call<'_>, hold: bool, names: &[String]) -> Result<Map, PkgError>;
+
+    /// Removes what nothing needs; with `list_only`, the list of it.
+    fn autoremove(&self, call: &Call<'_>, list_only: bool, purge: bool) -> Result<Value, PkgError>;
+
+    /// The package that a file belongs to, empty if none.
+    fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError>;
+
+    /// The files of packages by package.
+    fn files(
+        &self,
+        call: &Call<'_>,
+        names: &[String],
+    ) -> Result<Vec<(String, Vec<String>)>, PkgError>;
+
+    /// The name and version inside a package file.
+    fn file_info(&self, call: &Call<'_>, path: &str) -> Result<Option<FileInfo>, PkgError>;
+
+    /// What is known of installed packages.
+    fn info(&self, call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError>;
+
+    /// Those of `names` that neither repositories know nor anything provides,
+    /// with similar names; `None` where that cannot be told.
+    fn unknown(&self, _call: &Call<'_>, _names: &Wanted, _kwargs: &Map) -> Option<Unknown> {
+        None
+    }
+
+    /// Takes back that packages wait to be purged; the changes.
+    fn unpurge(&self, _call: &Call<'_>, _names: &[String]) -> Option<Result<Map, PkgError>> {
+        None
+    }
+}
+
+/// A package file's own name and version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileInfo {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) arch: String,
+}
+
+/// Names that nothing is known of.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unknown {
+    pub(crate) suggestions: Vec<(String, Vec<String>)>,
+    pub(crate) none: Vec<String>,
+}
+
+/// The package manager of this machine.
+///
+/// # Errors
+/// When there is none that is known.
+pub(crate) fn provider(call: &Call<'_>) -> Result<&'static dyn Provider, PkgError> {
+    let named = call
+        .opt("providers")
+        .get("pkg")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let grains = call.ctx.grains();
+    let family = grains
+        .get("os_family")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let host = call.host();
+    let found: Option<&'static dyn Provider> = match (named.as_deref(), family) {
+        (Some("aptpkg"), _) | (None, "Debian") => Some(&apt::Apt),
+        (Some("yumpkg"), _) | (None, "RedHat") => Some(&rpm::DNF),
+        (Some("zypperpkg"), _) | (None, "Suse") => Some(&rpm::ZYPPER),
+        (Some("apkpkg"), _) | (None, "Alpine") => Some(&small::APK),
+        (Some("pacmanpkg"), _) | (None, "Arch") => Some(&small::PACMAN),
+        _ if host.has("apt-get") && host.has("dpkg-query") => Some(&apt::Apt),
+        _ if host.has("rpm") && (host.has("dnf") || host.has("yum")) => Some(&rpm::DNF),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        PkgError::command(format!(
+            "No package manager is known for this system (os_family {family:?})"
+        ))
+    })
+}

@@ -1,0 +1,433 @@
+//! Installing, removing and upgrading with dnf and zypper.
+
+use halite_modules::{Call, host, python};
+use halite_proto::{Map, Value};
+use halite_target::glob::fnmatch;
+
+use super::query::{current, held, refresh};
+use super::{Rpm, options, words};
+use crate::pkg::error::PkgError;
+use crate::pkg::lists;
+use crate::pkg::provider::{Listing, Provider};
+use crate::pkg::requirement;
+use crate::pkg::targets::{Targets, parse_targets};
+use crate::pkg::version;
+
+#[derive(Default)]
+struct Plan {
+    install: Vec<(String, String)>,
+    downgrade: Vec<(String, String)>,
+    reinstall: Vec<(String, String)>,
+    errors: Vec<String>,
+}
+
+pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+    let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
+    if kwargs.get("refresh").is_some_and(host::is_true) {
+        refresh(rpm, call, kwargs)?;
+    }
+    let normalize = kwargs.get("normalize").is_none_or(Value::is_true)
+        && kwargs.get("split_arch").is_none_or(Value::is_true);
+    let items = match parse_targets(call, rpm, kwargs, normalize)? {
+        Targets::None => return Ok(Map::new()),
+        Targets::Repository(wanted) => wanted
+            .into_iter()
+            .map(|(name, version)| (name, None, version))
+            .collect(),
+        Targets::Files(files) => of_files(rpm, call, files)?,
+    };
+    let old = rpm.list(call, Listing::Installed)?;
+    let mut plan = plan(rpm, call, items, &old, kwargs)?;
+    let mut errors = std::mem::take(&mut plan.errors);
+    let holds = held(rpm, call).unwrap_or_default();
+    let mut prevented = Vec::new();
+    let runs = [
+        ("install", &plan.install),
+        ("downgrade", &plan.downgrade),
+        ("reinstall", &plan.reinstall),
+    ];
+    for (verb, pairs) in runs {
+        let (locked, free): (Vec<_>, Vec<_>) =
+            pairs.iter().partition(|(name, _)| holds.contains(name));
+        let mut targets: Vec<String> = free.iter().map(|(_, target)| target.clone()).collect();
+        let mut unlocked = Vec::new();
+        for (name, target) in locked {
+            if flag("update_holds") {
+                hold(rpm, call, false, std::slice::from_ref(name))?;
+                unlocked.push(name.clone());
+                targets.push(target.clone());
+            } else {
+                prevented.push(name.clone());
+            }
+        }
+        if !targets.is_empty() {
+            let ran = rpm.run(call, &line(rpm, call, verb, targets, kwargs), true)?;
+            if !ran.ok() && !(rpm.zypper && ran.code >= 100) {
+                errors.push(ran.stdout);
+            }
+        }
+        if !unlocked.is_empty() {
+            hold(rpm, call, true, &unlocked)?;
+        }
+    }
+    let new = current(rpm, call)?;
+    let old = lists::joined(&old);
+    let mut changes = lists::differences(&old, &new);
+    for (name, _) in &plan.reinstall {
+        let version = |list: &Map| list.get(name).cloned().unwrap_or_else(|| "".into());
+        changes.insert(name.as_str(), lists::change(version(&old), version(&new)));
+    }
+    if !prevented.is_empty() {
+        errors.push(format!(
+            "The following package(s) could not be updated because they are being held: {}. Set \
+             'update_holds' to True to temporarily unhold these packages so that they can be \
+             updated.",
+            prevented.join(", ")
+        ));
+    }
+    let again = if plan.reinstall.is_empty() {
+        ""
+    } else {
+        "/reinstalling"
+    };
+    finish(
+        &format!("Error occurred installing{again} package(s)"),
+        errors,
+        changes,
+    )
+}
+
+fn finish(message: &str, errors: Vec<String>, changes: Map) -> Result<Map, PkgError> {
+    if errors.is_empty() {
+        return Ok(changes);
+    }
+    let errors = Value::List(errors.into_iter().map(Value::from).collect());
+    Err(PkgError::Tool {
+        message: message.to_owned(),
+        info: Map::from([("errors", errors), ("changes", changes.into())]),
+    })
+}
+
+type Item = (String, Option<String>, Option<String>);
+
+fn of_files(rpm: &Rpm, call: &Call<'_>, files: Vec<String>) -> Result<Vec<Item>, PkgError> {
+    files
+        .into_iter()
+        .map(|file| {
+            Ok(match rpm.file_info(call, &file)? {
+                Some(info) => (info.name, Some(file), Some(info.version)),
+                None => (String::new(), Some(file), None),
+            })
+        })
+        .collect()
+}
+
+fn plan(
+    rpm: &Rpm,
+    call: &Call<'_>,
+    items: Vec<Item>,
+    old: &Map,
+    kwargs: &Map,
+) -> Result<Plan, PkgError> {
+    let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
+    let searched: Vec<String> = items
+        .iter()
+        .filter(|(_, file, version)| {
+            let version = version.as_deref().unwrap_or_default();
+            file.is_none() && (version.contains('*') || version.starts_with(['<', '>']))
+        })
+        .map(|(name, ..)| name.clone())
+        .collect();
+    let offered = if searched.is_empty() {
+        Map::new()
+    } else {
+        rpm.available(call, &searched, kwargs)?
+    };
+    let mut plan = Plan::default();
+    for (name, file, wanted) in items {
+        let has = lists::versions(old, &name);
+        let Some(wanted) = wanted else {
+            let target = file.unwrap_or_else(|| name.clone());
+            if flag("reinstall") && !has.is_empty() {
+                plan.reinstall.push((name, target));
+            } else {
+                plan.install.push((name, target));
+            }
+            continue;
+        };
+        let mut wanted = wanted.trim_start_matches('=').to_owned();
+        if searched.contains(&name) {
+            let candidates = lists::versions(&offered, &name);
+            let found = if wanted.contains('*') {
+                candidates
+                    .iter()
+                    .find(|known| fnmatch(&wanted, known))
+                    .cloned()
+            } else {
+                requirement::pick(rpm, &wanted, &candidates, flag("ignore_epoch"))
+            };
+            match found {
+                Some(found) => wanted = found,
+                None => {
+                    let known = if candidates.is_empty() {
+                        "None".to_owned()
+                    } else {
+                        candidates.join(", ")
+                    };
+                    plan.errors.push(format!(
+                        "No version matching '{name}{wanted}' could be found (available: {known})"
+                    ));
+                    continue;
+                }
+            }
+        }
+        let target = file.unwrap_or_else(|| {
+            let (short, arch) = match name.rsplit_once('.') {
+                Some((short, arch)) if super::ARCHES.contains(&arch) => (short, format!(".{arch}")),
+                _ => (name.as_str(), String::new()),
+            };
+            if rpm.zypper {
+                format!("{name}={wanted}")
+            } else {
+                format!("{short}-{}{arch}", version::without_epoch(&wanted))
+            }
+        });
+        let order = |old: &String| version::rpm(&wanted, old);
+        if flag("reinstall") && has.iter().any(|old| order(old).is_eq()) {
+            plan.reinstall.push((name, target));
+        } else if has.is_empty()
+            || has.iter().any(|old| order(old).is_ge())
+            || matches!(name.as_str(), "kernel" | "kernel-devel")
+        {
+            plan.install.push((name, target));
+        } else {
+            plan.downgrade.push((name, target));
+        }
+    }
+    Ok(plan)
+}
+
+fn line(rpm: &Rpm, call: &Call<'_>, verb: &str, targets: Vec<String>, kwargs: &Map) -> Vec<String> {
+    let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
+    let mut line = Vec::new();
+    if rpm.zypper {
+        if !kwargs.get("refresh").is_some_and(host::is_true) {
+            line.push("--no-refresh".to_owned());
+        }
+        if flag("skip_verify") {
+            line.push("--no-gpg-checks".to_owned());
+        }
+        line.extend(words(&["install", "--auto-agree-with-licenses"]));
+        match verb {
+            "downgrade" => line.push("--oldpackage".to_owned()),
+            "reinstall" => line.push("--force".to_owned()),
+            _ => {}
+        }
+        if flag("downloadonly") {
+            line.push("--download-only".to_owned());
+        }
+        if kwargs.get("no_recommends").is_some_and(Value::is_true) {
+            line.push("--no-recommends".to_owned());
+        }
+        if let Some(repo) = kwargs.get("fromrepo").filter(|repo| repo.is_true()) {
+            line.extend(words(&["--force", "--force-resolution", "--from"]));
+            line.push(python::str(repo));
+        }
+        line.extend(targets);
+        return line;
+    }
+    let tool = rpm.tool(call);
+    line.push("-y".to_owned());
+    let best = words(&["--best", "--allowerasing"]);
+    if verb == "install" && tool == "dnf" {
+        line.extend(best.clone());
+    }
+    line.extend(options(kwargs));
+    if flag("skip_verify") {
+        line.push("--nogpgcheck".to_owned());
+    }
+    if flag("downloadonly") && tool != "dnf5" {
+        line.push("--downloadonly".to_owned());
+    }
+    line.push(verb.to_owned());
+    if verb == "install" && tool == "dnf5" {
+        line.extend(best);
+    }
+    line.extend(targets);
+    line
+}
+
+pub(super) fn remove(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+    let mut asked = kwargs.clone();
+    asked.retain(|key, _| matches!(key.as_str(), Some("name" | "pkgs" | "version")));
+    let Targets::Repository(wanted) = parse_targets(call, rpm, &asked, true)? else {
+        return Ok(Map::new());
+    };
+    let old = rpm.list(call, Listing::Installed)?;
+    let mut targets: Vec<String> = Vec::new();
+    for (name, version) in wanted {
+        let names = old.keys().map(python::str);
+        for known in
+            names.filter(|known| *known == name || (name.contains('*') && fnmatch(&name, known)))
+        {
+            match &version {
+                None => targets.push(known),
+                Some(version) if lists::versions(&old, &known).contains(version) => {
+                    targets.push(format!("{known}-{}", version::without_epoch(version)));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if targets.is_empty() {
+        return Ok(Map::new());
+    }
+    let mut line = words(if rpm.zypper {
+        &["remove"]
+    } else {
+        &["-y", "remove"]
+    });
+    line.extend(targets);
+    let ran = rpm.run(call, &line, false)?;
+    let mut errors = Vec::new();
+    if !ran.ok() && !ran.stderr.is_empty() {
+        errors.push(ran.stderr);
+    }
+    let changes = lists::differences(&lists::joined(&old), &current(rpm, call)?);
+    finish("Error occurred removing package(s)", errors, changes)
+}
+
+pub(super) fn upgrade(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+    let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
+    if kwargs.get("refresh").is_none_or(host::is_true) {
+        refresh(rpm, call, kwargs)?;
+    }
+    let old = current(rpm, call)?;
+    let mut line = if rpm.zypper {
+        let verb = if flag("dist_upgrade") {
+            "dist-upgrade"
+        } else {
+            "update"
+        };
+        words(&[verb, "--auto-agree-with-licenses"])
+    } else {
+        let mut line = words(&["--quiet", "-y"]);
+        line.extend(options(kwargs));
+        if flag("skip_verify") {
+            line.push("--nogpgcheck".to_owned());
+        }
+        line.push(
+            if flag("minimal") {
+                "upgrade-minimal"
+            } else {
+                "upgrade"
+            }
+            .to_owned(),
+        );
+        line
+    };
+    if let Some(pkgs) = kwargs.get("pkgs").filter(|pkgs| pkgs.is_true()) {
+        line.extend(python::texts(pkgs));
+    }
+    let ran = rpm.run(call, &line, false)?;
+    let changes = lists::differences(&old, &current(rpm, call)?);
+    if ran.ok() || (rpm.zypper && ran.code >= 100) {
+        return Ok(changes);
+    }
+    let result = Map::from([
+        ("retcode", Value::from(ran.code)),
+        ("stdout", ran.stdout.into()),
+        ("stderr", ran.stderr.into()),
+    ]);
+    Err(PkgError::Tool {
+        message: "Problem encountered upgrading packages".to_owned(),
+        info: Map::from([("changes", changes), ("result", result)]),
+    })
+}
+
+pub(super) fn hold(
+    rpm: &Rpm,
+    call: &Call<'_>,
+    hold: bool,
+    names: &[String],
+) -> Result<Map, PkgError> {
+    let holds = held(rpm, call)?;
+    let mut results = Map::new();
+    for name in names {
+        let is_held = holds.contains(name);
+        let (mut result, mut changes) = (Value::from(true), Map::new());
+        let comment = if hold == is_held {
+            if hold {
+                format!("Package {name} is already set to be held.")
+            } else {
+                format!("Package {name} is not being held.")
+            }
+        } else if call.is_test() {
+            result = Value::Nil;
+            let un = if hold { "" } else { "un" };
+            format!("Package {name} is set to be {un}held.")
+        } else {
+            let line: &[&str] = match (rpm.zypper, hold) {
+                (true, true) => &["addlock"],
+                (true, false) => &["removelock"],
+                (false, true) => &["versionlock", "add"],
+                (false, false) => &["versionlock", "delete"],
+            };
+            let mut line = words(line);
+            line.push(name.clone());
+            if rpm.run(call, &line, false)?.ok() {
+                let (new, old) = if hold { ("hold", "") } else { ("", "hold") };
+                changes = Map::from([("new", new), ("old", old)]);
+                let now = if hold {
+                    "now being held"
+                } else {
+                    "no longer held"
+                };
+                format!("Package {name} is {now}.")
+            } else {
+                result = false.into();
+                let un = if hold { "" } else { "un" };
+                format!("Package {name} was unable to be {un}held.")
+            }
+        };
+        let entry = Map::from([
+            ("name", Value::from(name.as_str())),
+            ("changes", changes.into()),
+            ("result", result),
+            ("comment", comment.into()),
+        ]);
+        results.insert(name.as_str(), entry);
+    }
+    Ok(results)
+}
+
+pub(super) fn autoremove(rpm: &Rpm, call: &Call<'_>, list: bool) -> Result<Value, PkgError> {
+    if rpm.zypper || list {
+        let line = words(if rpm.zypper {
+            &["--no-refresh", "packages", "--unneeded"]
+        } else {
+            &[
+                "--quiet",
+                "repoquery",
+                "--unneeded",
+                "--queryformat",
+                "%{name}",
+            ]
+        });
+        let ran = rpm.run(call, &line, false)?;
+        let names: Vec<Value> = ran
+            .stdout
+            .lines()
+            .map(|line| {
+                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+                cells.get(2).copied().unwrap_or_else(|| line.trim())
+            })
+            .filter(|name| !name.is_empty() && *name != "Name")
+            .map(Value::from)
+            .collect();
+        return Ok(Value::List(names));
+    }
+    let old = current(rpm, call)?;
+    rpm.run(call, &words(&["-y", "autoremove"]), false)?;
+    Ok(lists::differences(&old, &current(rpm, call)?).into())
+}

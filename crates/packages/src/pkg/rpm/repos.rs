@@ -1,0 +1,278 @@
+//! Repositories of dnf and zypper: `.repo` files.
+
+use halite_modules::host::replace_file;
+use halite_modules::{Call, python};
+use halite_proto::{Map, Value};
+
+use super::DNF;
+use crate::pkg::error::PkgError;
+use crate::pkg::provider::provider;
+
+const LINKS: &[&str] = &["baseurl", "mirrorlist", "metalink"];
+
+fn directory(call: &Call<'_>) -> Result<&'static str, PkgError> {
+    Ok(if provider(call)?.name() == "zypper" {
+        "/etc/zypp/repos.d"
+    } else {
+        "/etc/yum.repos.d"
+    })
+}
+
+/// The text before the first section, and the sections.
+fn parse(text: &str) -> (String, Map) {
+    let mut header = String::new();
+    let mut repos = Map::new();
+    let mut repo: Option<(String, Map)> = None;
+    let mut last_key = String::new();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(name) = trimmed
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            if let Some((name, fields)) = repo.take() {
+                repos.insert(name, fields);
+            }
+            repo = Some((name.to_owned(), Map::new()));
+            continue;
+        }
+        let Some((_, fields)) = &mut repo else {
+            header.push_str(line);
+            header.push('\n');
+            continue;
+        };
+        if trimmed.is_empty() {
+            continue;
+        }
+        if let Some(comment) = trimmed.strip_prefix('#') {
+            let comments =
+                fields.get_or_insert_with(Value::from("comments"), || Value::List(Vec::new()));
+            if let Value::List(comments) = comments {
+                comments.push(comment.trim().into());
+            }
+        } else if line.starts_with(char::is_whitespace) && !last_key.is_empty() {
+            if let Some(Value::Str(value)) = fields.get_mut(&last_key) {
+                value.push('\n');
+                value.push_str(trimmed);
+            }
+        } else if let Some((key, value)) = trimmed.split_once('=') {
+            key.trim().clone_into(&mut last_key);
+            fields.insert(last_key.as_str(), value.trim());
+        }
+    }
+    if let Some((name, fields)) = repo {
+        repos.insert(name, fields);
+    }
+    (header, repos)
+}
+
+fn write(header: &str, repos: &Map) -> String {
+    let mut text = header.to_owned();
+    for (name, fields) in repos {
+        text.push_str(&format!("[{}]\n", python::str(name)));
+        let mut comments = String::new();
+        for (key, value) in fields.as_map().into_iter().flatten() {
+            match (key.as_str(), value) {
+                (Some("comments"), value) => comments = comments_text(value),
+                (_, Value::Bool(bool)) => {
+                    text.push_str(&format!("{}={}\n", python::str(key), u8::from(*bool)));
+                }
+                (_, value) => {
+                    let value = python::str(value).replace('\n', "\n ");
+                    text.push_str(&format!("{}={value}\n", python::str(key)));
+                }
+            }
+        }
+        text.push_str(&comments);
+        text.push('\n');
+    }
+    text
+}
+
+/// Comments as lines of a `.repo` file.
+pub(crate) fn comments_text(comments: &Value) -> String {
+    let lines = match comments {
+        Value::List(items) => items.iter().map(python::str).collect(),
+        Value::Nil => Vec::new(),
+        other => vec![python::str(other)],
+    };
+    lines
+        .iter()
+        .map(|line| format!("# {}\n", line.trim()))
+        .collect()
+}
+
+/// All repositories; each knows its file.
+pub(crate) fn list_repos(call: &Call<'_>) -> Result<Map, PkgError> {
+    let directory = directory(call)?;
+    let mut files: Vec<String> = std::fs::read_dir(call.host().path(directory))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".repo"))
+        .collect();
+    files.sort();
+    let mut all = Map::new();
+    for file in files {
+        let path = format!("{directory}/{file}");
+        for (name, fields) in parse(&call.host().read(&path)).1 {
+            if let Value::Map(mut fields) = fields {
+                fields.insert("file", path.as_str());
+                all.insert(name, fields);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The repository that a Copr name stands for.
+fn of_copr(repo: &str) -> String {
+    match repo.strip_prefix("copr:") {
+        Some(name) => format!("copr:copr.fedorainfracloud.org:{}", name.replace('/', ":")),
+        None => repo.to_owned(),
+    }
+}
+
+pub(crate) fn get_repo(call: &Call<'_>, repo: &str) -> Result<Map, PkgError> {
+    let mut found = match list_repos(call)?.remove(&of_copr(repo)) {
+        Some(Value::Map(found)) => found,
+        _ => Map::new(),
+    };
+    found.remove("file");
+    Ok(found)
+}
+
+fn save(call: &Call<'_>, file: &str, text: &str) -> Result<(), PkgError> {
+    replace_file(&call.host().path(file), text.as_bytes())
+        .map_err(|error| PkgError::command(format!("{file}: {error}")))
+}
+
+pub(crate) fn del_repo(call: &Call<'_>, repo: &str) -> Result<String, PkgError> {
+    let repo = of_copr(repo);
+    let repos = list_repos(call)?;
+    let file_of = |repo: &Value| repo.get("file").map(python::str).unwrap_or_default();
+    let Some(file) = repos.get(&repo).map(file_of) else {
+        return Ok(format!(
+            "Error: the {repo} repo does not exist in ['{}']",
+            directory(call)?
+        ));
+    };
+    let in_file = repos.values().filter(|repo| file_of(repo) == file).count();
+    if in_file == 1 {
+        std::fs::remove_file(call.host().path(&file))
+            .map_err(|error| PkgError::command(format!("{file}: {error}")))?;
+        return Ok(format!(
+            "File {file} containing repo {repo} has been removed"
+        ));
+    }
+    let (header, mut repos) = parse(&call.host().read(&file));
+    repos.remove(&repo);
+    save(call, &file, &write(&header, &repos))?;
+    Ok(format!("Repo {repo} has been removed from {file}"))
+}
+
+pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map, PkgError> {
+    let mut options = kwargs.clone();
+    options.retain(|key, _| {
+        !key.as_str()
+            .is_some_and(|key| matches!(key, "saltenv" | "aptkey" | "clean_file" | "refresh"))
+    });
+    if LINKS
+        .iter()
+        .filter(|link| options.contains_key(link))
+        .count()
+        >= 2
+    {
+        return Err(PkgError::invocation(format!(
+            "One and only one of {} can be used",
+            LINKS.join(", ")
+        )));
+    }
+    let mut unset: Vec<String> = Vec::new();
+    options.retain(|key, value| {
+        let keep = value.is_true() || matches!(value, Value::Int(0) | Value::Bool(false));
+        if !keep {
+            unset.push(python::str(key));
+        }
+        keep
+    });
+    if let Some(link) = LINKS.iter().find(|link| options.contains_key(link)) {
+        unset.extend(
+            LINKS
+                .iter()
+                .filter(|other| other != &link)
+                .map(|link| (*link).to_owned()),
+        );
+    }
+    if unset.iter().any(|key| key == "name") {
+        return Err(PkgError::invocation("The repo name cannot be deleted"));
+    }
+    let copr = repo.strip_prefix("copr:");
+    let repo = of_copr(repo);
+    let mut known = list_repos(call)?;
+    if let (Some(copr), false) = (copr, known.contains_key(&repo)) {
+        let ran = DNF.run(call, &super::words(&["copr", "enable", copr, "-y"]), false)?;
+        if !ran.ok() {
+            return Err(PkgError::command(format!(
+                "Unable to add COPR '{copr}'. '{}' exited with status {}: '{}' ",
+                DNF.tool(call),
+                ran.code,
+                ran.stderr
+            )));
+        }
+        known = list_repos(call)?;
+    }
+    let directory = directory(call)?;
+    let file = match known.get(&repo).and_then(|repo| repo.get("file")) {
+        Some(file) => python::str(file),
+        None => {
+            let missing = |what: &str| {
+                PkgError::invocation(format!(
+                    "The repo does not exist and needs to be created, but {what}"
+                ))
+            };
+            if !call.host().path(directory).is_dir() {
+                return Err(missing(&format!(
+                    "none of the following basedir directories exist: ['{directory}']"
+                )));
+            }
+            if !options.contains_key("name") {
+                return Err(missing("a name was not given"));
+            }
+            if !LINKS.iter().any(|link| options.contains_key(link)) {
+                return Err(missing(&format!("none of {} was given", LINKS.join(", "))));
+            }
+            format!("{directory}/{repo}.repo")
+        }
+    };
+    let (header, mut repos) = parse(&call.host().read(&file));
+    let fields = repos.get_or_insert_with(Value::from(repo.as_str()), || Value::Map(Map::new()));
+    if let Value::Map(fields) = fields {
+        for key in &unset {
+            fields.remove(key);
+        }
+        fields.extend(options);
+    }
+    let text = write(&header, &repos);
+    save(call, &file, &text)?;
+    Ok(Map::from([(file, Value::Map(parse(&text).1))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_and_written_back() {
+        let text = "# top\n[a]\nname=A\nbaseurl=http://a/\n http://b/\nenabled=1\n# note\n\n[b]\nname=B\n\n";
+        let (header, repos) = parse(text);
+        assert_eq!(header, "# top\n");
+        let a = repos.get("a").unwrap();
+        assert_eq!(
+            a.get("baseurl").unwrap().as_str(),
+            Some("http://a/\nhttp://b/")
+        );
+        assert_eq!(write(&header, &repos), text);
+    }
+}

@@ -1,0 +1,254 @@
+//! Which packages are meant: the arguments `name`, `pkgs` and `sources`.
+
+use halite_modules::{Call, CallError, python};
+use halite_proto::{Map, Value};
+
+use super::error::PkgError;
+use super::provider::Provider;
+
+/// Packages by name, with the version that is wanted.
+pub(crate) type Wanted = Vec<(String, Option<String>)>;
+
+/// What is to be installed or removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Targets {
+    /// Nothing that can be read.
+    None,
+    /// Packages of repositories.
+    Repository(Wanted),
+    /// Package files.
+    Files(Vec<String>),
+}
+
+/// A list of texts and maps as one map; the last of several equal names wins.
+/// Empty when the list is badly formed.
+pub(crate) fn repack_dictlist(data: &Value) -> Wanted {
+    let loaded;
+    let data = match data {
+        Value::Str(text) => match halite_yaml::load(text, "pkgs") {
+            Ok(node) => {
+                loaded = node.into_value();
+                &loaded
+            }
+            Err(error) => {
+                tracing::error!(%error, "badly formed list of packages");
+                return Wanted::new();
+            }
+        },
+        other => other,
+    };
+    let Value::List(items) = data else {
+        tracing::error!(
+            "Invalid input for a list of packages: {}",
+            python::repr(data)
+        );
+        return Wanted::new();
+    };
+    let mut wanted = Wanted::new();
+    for item in items {
+        let (name, version) = match item {
+            Value::Map(map) if map.len() == 1 => match map.iter().next() {
+                Some((name, version)) => (python::str(name), version),
+                None => continue,
+            },
+            Value::Map(_) => {
+                tracing::error!(
+                    "Invalid input for a list of packages: {}",
+                    python::repr(item)
+                );
+                return Wanted::new();
+            }
+            Value::List(_) | Value::Nil => {
+                tracing::error!("Invalid input: a list of packages holds a list");
+                return Wanted::new();
+            }
+            other => (python::str(other), &Value::Nil),
+        };
+        let version = (!version.is_nil()).then(|| python::str(version));
+        put(&mut wanted, name, version);
+    }
+    wanted
+}
+
+/// Sets the version of a package in its place.
+pub(crate) fn put(wanted: &mut Wanted, name: String, version: Option<String>) {
+    match wanted.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, old)) => *old = version,
+        None => wanted.push((name, version)),
+    }
+}
+
+/// `pkgs` with normal names.
+///
+/// # Errors
+/// When a package is there twice.
+pub(crate) fn repack_pkgs(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    pkgs: &Value,
+    normalize: bool,
+) -> Result<Wanted, PkgError> {
+    let mut wanted = Wanted::new();
+    for (name, version) in repack_dictlist(pkgs) {
+        put(
+            &mut wanted,
+            normal(call, provider, &name, normalize),
+            version,
+        );
+    }
+    let count = match pkgs {
+        Value::List(items) => items.len(),
+        Value::Map(map) => map.len(),
+        _ => wanted.len(),
+    };
+    if !wanted.is_empty() && count != wanted.len() {
+        return Err(PkgError::invocation(format!(
+            "You are passing a list of packages that contains duplicated packages names: {}. \
+             This cannot be processed. In case you are targeting different versions of the same \
+             package, please target them individually",
+            python::repr(pkgs)
+        )));
+    }
+    Ok(wanted)
+}
+
+/// `sources` as names and places; empty when badly formed.
+pub(crate) fn pack_sources(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    sources: &Value,
+    normalize: bool,
+) -> Wanted {
+    let list = match sources {
+        Value::List(items) => items.clone(),
+        Value::Str(text) => {
+            match halite_yaml::load(text, "sources").map(|node| node.into_value()) {
+                Ok(Value::List(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    };
+    let mut packed = Wanted::new();
+    for source in &list {
+        let Some((name, place)) = one_entry(source) else {
+            tracing::error!("Invalid input: {}", python::repr(sources));
+            return Wanted::new();
+        };
+        let name = normal(call, provider, &name, normalize);
+        put(&mut packed, name, Some(python::str(place)));
+    }
+    packed
+}
+
+/// The entry of a map that has one.
+pub(crate) fn one_entry(value: &Value) -> Option<(String, &Value)> {
+    let map = value.as_map().filter(|map| map.len() == 1)?;
+    let (key, value) = map.iter().next()?;
+    Some((python::str(key), value))
+}
+
+fn normal(call: &Call<'_>, provider: &dyn Provider, name: &str, normalize: bool) -> String {
+    if normalize {
+        provider.normalize(call, name)
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Reads `name`, `pkgs`, `sources`, `version` of `kwargs`.
+///
+/// # Errors
+/// When a source cannot be fetched, or names are there twice.
+pub(crate) fn parse_targets(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    kwargs: &Map,
+    normalize: bool,
+) -> Result<Targets, PkgError> {
+    let get = |name: &str| kwargs.get(name).unwrap_or(&Value::Nil);
+    let (pkgs, sources) = (get("pkgs"), get("sources"));
+    if pkgs.is_true() && sources.is_true() {
+        tracing::error!("Only one of \"pkgs\" and \"sources\" can be used.");
+        return Ok(Targets::None);
+    }
+    if pkgs.is_true() {
+        let wanted = repack_pkgs(call, provider, pkgs, normalize)?;
+        return Ok(if wanted.is_empty() {
+            Targets::None
+        } else {
+            Targets::Repository(wanted)
+        });
+    }
+    if sources.is_true() {
+        let packed = pack_sources(call, provider, sources, normalize);
+        if packed.is_empty() {
+            return Ok(Targets::None);
+        }
+        let saltenv = kwargs.get("saltenv").map_or("base".to_owned(), python::str);
+        let files = packed
+            .iter()
+            .map(|(name, place)| {
+                let place = place.as_deref().unwrap_or_default();
+                local_file(call, place, &saltenv)?.ok_or_else(|| {
+                    PkgError::command(format!("Unable to cache source {place} for package {name}"))
+                })
+            })
+            .map(|file| file.map_err(|error| name_not_absolute(error, &packed)));
+        return Ok(Targets::Files(files.collect::<Result<_, _>>()?));
+    }
+    let name = get("name");
+    if !name.is_true() {
+        tracing::error!("No package sources provided");
+        return Ok(Targets::None);
+    }
+    let version = get("version");
+    let version = (!version.is_nil()).then(|| python::str(version));
+    let mut wanted = Wanted::new();
+    for name in python::str(name).split(',') {
+        let name = normal(call, provider, name, normalize);
+        put(&mut wanted, name, version.clone());
+    }
+    Ok(Targets::Repository(wanted))
+}
+
+fn name_not_absolute(error: PkgError, packed: &Wanted) -> PkgError {
+    match error {
+        PkgError::Call(CallError::Invocation(place)) => {
+            let name = packed
+                .iter()
+                .find(|(_, known)| known.as_deref() == Some(&place))
+                .map_or("", |(name, _)| name);
+            PkgError::invocation(format!(
+                "Path {place} for package {name} is either not absolute or an invalid protocol"
+            ))
+        }
+        other => other,
+    }
+}
+
+/// The place on this machine of a package file: itself, or a cached copy.
+///
+/// # Errors
+/// When it cannot be fetched; an `Invocation` that holds the place when it is
+/// neither a URL nor absolute.
+pub(crate) fn local_file(
+    call: &Call<'_>,
+    place: &str,
+    saltenv: &str,
+) -> Result<Option<String>, PkgError> {
+    let is_url = [
+        "salt://", "http://", "https://", "ftp://", "s3://", "swift://", "file://",
+    ]
+    .iter()
+    .any(|scheme| place.starts_with(scheme));
+    if is_url {
+        let cached = call.salt("cp.cache_file", &[place.into(), saltenv.into()], Map::new())?;
+        return Ok(cached.is_true().then(|| python::str(&cached)));
+    }
+    if place.starts_with('/') {
+        Ok(Some(place.to_owned()))
+    } else {
+        Err(PkgError::invocation(place))
+    }
+}

@@ -1,0 +1,4 @@
+//! State modules.
+
+pub(crate) mod pkg;
+pub(crate) mod pkgrepo;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh};
+use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::{Jid, Map, Value};
 use halite_transport::zeromq::RequestError;
 use tokio::task::{JoinHandle, JoinSet};
@@ -173,6 +173,10 @@ async fn answer_of(route: Route, mut asked: Vec<(usize, Asked)>) -> Result<Value
 impl MinionContext for JobContext {
     fn opts(&self) -> &Map {
         &self.minion.opts
+    }
+
+    fn registry(&self) -> &'static Registry {
+        halite_states::registry()
     }
 
     fn grains(&self) -> Arc<Map> {

@@ -13,7 +13,7 @@ use halite_cli::{Environment, Exit, Screen, start};
 use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
-use halite_modules::{CallError as FunctionError, Failure, Outcome, Registry};
+use halite_modules::{CallError as FunctionError, Failure, Outcome};
 use halite_process::privileges::{self, User};
 use halite_proto::{Jid, Map, Value, time};
 
@@ -172,7 +172,7 @@ fn docs(prefix: &str) -> BTreeMap<String, String> {
                 .strip_prefix(prefix)
                 .is_some_and(|r| r.starts_with('.'))
     };
-    Registry::core()
+    halite_states::registry()
         .functions()
         .filter(|function| wanted(function.name))
         .map(|function| (function.name.to_owned(), function.doc.to_owned()))

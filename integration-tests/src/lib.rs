@@ -29,6 +29,7 @@ mod memory;
 mod minion;
 mod net;
 mod output;
+pub mod pillar_scenarios;
 mod process;
 pub mod scenarios;
 mod settings;

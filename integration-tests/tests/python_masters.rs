@@ -1,6 +1,6 @@
 //! Our minion with the masters of real Salt.
 
-use halite_integration_tests::{Kind, for_each_salt, scenarios};
+use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios};
 
 const OURS: Kind = Kind::Ours;
 
@@ -15,4 +15,5 @@ for_each_salt! {
     fn the_minion_survives_its_master(master) scenarios::the_minion_survives_its_master(master, OURS);
     fn a_long_command_is_waited_for(master) scenarios::a_long_command_is_waited_for(master, OURS);
     fn a_second_key_under_one_name_is_denied(master) scenarios::a_second_key_under_one_name_is_denied(master, OURS);
+    fn pillars_reach_the_minion(master) pillar_scenarios::pillars_reach_the_minion(master, OURS);
 }

@@ -65,6 +65,10 @@ fn setup_with(
         } else {
             BusPlace::Process
         },
+        daemon_bus: match is_daemon {
+            true => None,
+            false => bus_endpoints(config).ok(),
+        },
         cachedir: config.cachedir.clone(),
         pki_dir: config.pki_dir.clone(),
         keysize: u32::try_from(config.keysize).context("bad option `keysize`")?,

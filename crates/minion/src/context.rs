@@ -1,7 +1,7 @@
 //! The minion as the functions of a job see it. Functions run on job threads,
 //! so every call here may block.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
@@ -14,6 +14,7 @@ use tracing::debug;
 use crate::channel::ChannelError;
 use crate::core::link::Phase;
 use crate::core::sign_in::chain;
+use crate::daemon_bus;
 use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
 use crate::pillar;
 use crate::state::{Master, Minion};
@@ -287,6 +288,23 @@ impl MinionContext for JobContext {
             // Built in: there is nothing to load again.
             Refresh::Modules | Refresh::Beacons | Refresh::Matchers => Ok(true),
         }
+    }
+
+    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
+        let own = self.minion.scheduler.get().and_then(Weak::upgrade);
+        if let Some(scheduler) = own {
+            let answered = scheduler.manage(&request);
+            return answered
+                .map(|(_, answer)| answer)
+                .map_err(ContextError::Other);
+        }
+        let Some(bus) = self.minion.daemon_bus.clone() else {
+            return Err(ContextError::Unsupported {
+                what: "the scheduler",
+            });
+        };
+        let asked = async move { daemon_bus::manage_schedule(&bus, request).await };
+        self.minion.wait(asked).ok_or_else(stopping)?
     }
 
     fn master_connected(&self, master: Option<&str>) -> bool {

@@ -31,6 +31,9 @@ use crate::state::{Master, Minion};
 /// Shortest pause between two rounds, whatever is configured.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
+/// The mark of a spooled return that no other master is to have.
+const NO_OTHER: &str = "no_other";
+
 /// A return on its way.
 pub struct Parcel {
     /// Its number in the spool; none if the disk did not take it.
@@ -120,12 +123,26 @@ impl Courier {
         self.take_in(name.unwrap_or_default(), result)
     }
 
+    /// Takes a return onto the disk that is meant for this master and no
+    /// other: others have their own. For job threads.
+    pub fn accept_for_one(&self, master: usize, result: &JobReturn) -> Parcel {
+        let name = self.name(master).to_owned();
+        self.take_in_for(name, result, true)
+    }
+
     fn take_in(&self, name: String, result: &JobReturn) -> Parcel {
+        self.take_in_for(name, result, false)
+    }
+
+    fn take_in_for(&self, name: String, result: &JobReturn, no_other: bool) -> Parcel {
         let load = request(&self.minion.id, result);
-        let letter = Map::from([
+        let mut letter = Map::from([
             ("master", Value::from(name.as_str())),
             ("load", load.clone().into()),
         ]);
+        if no_other {
+            letter.insert(NO_OTHER, true);
+        }
         let spooled = msgpack::pack_modern(&letter.into())
             .map_err(|error| error.to_string())
             .and_then(|packed| self.desk.append(&packed).map_err(|error| chain(&error)));
@@ -255,6 +272,11 @@ impl Courier {
                 Delivery::NotStored => is_stored_by_none = true,
                 Delivery::NoAnswer => {}
             }
+        }
+        if map.get(NO_OTHER).is_some_and(Value::is_true) {
+            let is_configured = self.named(&own).is_some();
+            // Not to be waited for: it is not configured any more.
+            return !is_configured || (is_stored_by_none && age > NOT_STORED_PATIENCE);
         }
         // A master that is not configured any more is not waited for.
         if age < self.own_master_only && self.named(&own).is_some() {

@@ -24,6 +24,8 @@ use crate::fleet::Fleet;
 use crate::greeting;
 use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
 use crate::link_task::{LinkOutput, sleep_until};
+use crate::own_jobs::{self, OwnJob, Returns};
+use crate::scheduler::Scheduler;
 use crate::start::Started;
 use crate::state::{Minion, unix_micros};
 use crate::status_report;
@@ -58,6 +60,10 @@ pub async fn run(
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
     let carrying = tokio::spawn(Arc::clone(&courier).run());
+    let scheduler = Scheduler::new(Arc::clone(&minion), Arc::clone(&executor));
+    let _ = minion.scheduler.set(Arc::downgrade(&scheduler));
+    let scheduling = tokio::spawn(scheduler.run());
+    let mut start_states = own_jobs::startup_states(&minion.opts);
     let answering = tokio::spawn(status_report::answer_again_and_again(
         Arc::clone(&minion),
         Arc::clone(&courier),
@@ -99,6 +105,9 @@ pub async fn run(
                 courier.link_is_ready(master);
                 conductor.handle(now(), Input::Ready(master));
                 fleet.replay(master, &minion);
+                if let Some((fun, args)) = start_states.take() {
+                    apply_at_start(&executor, master, fun, args);
+                }
                 tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
             }
             LinkOutput::Lost => {
@@ -119,11 +128,27 @@ pub async fn run(
         }
     };
     own_work.abort();
+    scheduling.abort();
     answering.abort();
     drain(&minion).await;
     carrying.abort();
     fleet.stop().await;
     ended
+}
+
+/// `startup_states`, with the first master that is there.
+fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<Value>) {
+    let own = OwnJob {
+        jid: JidClock::new().next(unix_micros()),
+        fun: fun.to_owned(),
+        args,
+        kwargs: Map::new(),
+        schedule: None,
+        metadata: None,
+        is_shown: true,
+        returns: Returns::To(master),
+    };
+    tokio::spawn(Arc::clone(executor).run_own_job(own));
 }
 
 /// Takes up what earlier runs have left: jobs that were cut off are reported,

@@ -8,7 +8,7 @@ use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::returns::{JobReturn, ReturnJid, Several};
 use halite_proto::{Jid, Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{Instrument, debug, error, info, info_span};
 
 use crate::context::{JobContext, Route};
@@ -52,6 +52,26 @@ impl Executor {
             courier,
             minion,
         })
+    }
+
+    /// Whose jobs it runs.
+    pub(crate) fn minion(&self) -> &Arc<Minion> {
+        &self.minion
+    }
+
+    /// Who carries the returns.
+    pub(crate) fn courier(&self) -> &Arc<Courier> {
+        &self.courier
+    }
+
+    /// `pub_ret`.
+    pub(crate) fn sends_returns(&self) -> bool {
+        self.send_returns
+    }
+
+    /// A place for a job; it is free again when this is dropped.
+    pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.places.acquire().await.ok()
     }
 
     /// Takes a claimed job of the numbered master; returns at once.

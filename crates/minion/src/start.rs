@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes};
@@ -48,6 +48,8 @@ pub struct Setup {
     pub pki_dir: PathBuf,
     /// Where the local event bus listens; nowhere for `salt-call`.
     pub bus: BusPlace,
+    /// Where the bus of the minion that runs here is, for a program beside it.
+    pub daemon_bus: Option<(Endpoint, Endpoint)>,
     /// `keysize`, in bits.
     pub keysize: u32,
     /// The user that owns the minion's files, if not the one that runs it.
@@ -224,6 +226,8 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         patience: setup.patience,
         startup_delay: setup.startup_delay,
         bus,
+        scheduler: OnceLock::new(),
+        daemon_bus: setup.daemon_bus,
         runtime: Handle::current(),
     };
     Ok(Started {

@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_modules::Cancel;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::{Map, MinionId, Tag, Value};
+use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
@@ -22,6 +23,7 @@ use crate::limits::FIRST_PILLAR_WAIT;
 use crate::link_status::Reports;
 use crate::own_files::OwnFiles;
 use crate::proc_files::ProcDir;
+use crate::scheduler::Scheduler;
 
 /// A job that runs.
 #[derive(Debug)]
@@ -89,6 +91,10 @@ pub struct Minion {
     pub startup_delay: Duration,
     /// The minion's own event bus.
     pub bus: EventBus,
+    /// The schedule, once it runs; `salt-call` has none.
+    pub scheduler: OnceLock<Weak<Scheduler>>,
+    /// Where the bus of the minion that runs here is, for `salt-call`.
+    pub daemon_bus: Option<(Endpoint, Endpoint)>,
     /// The async thread, for job threads that make requests.
     pub runtime: Handle,
 }

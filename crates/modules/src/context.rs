@@ -151,6 +151,19 @@ pub trait MinionContext: Send + Sync {
     /// Asks `master` for a sign of life over its request port.
     fn ping_master(&self, master: &str) -> bool;
 
+    /// Asks the scheduler of the minion that runs here. The request is what
+    /// Salt's event `manage_schedule` carries (`func`, `name`, ...), the answer
+    /// what the event of its completion does.
+    ///
+    /// # Errors
+    /// When no minion runs here, or it does not answer.
+    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
+        let _ = request;
+        Err(ContextError::Unsupported {
+            what: "the scheduler",
+        })
+    }
+
     /// Whether files and pillar come from this machine (`file_client: local`).
     fn is_local(&self) -> bool {
         self.opts().get("file_client").and_then(Value::as_str) == Some("local")

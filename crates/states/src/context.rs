@@ -126,6 +126,10 @@ impl MinionContext for StateContext<'_> {
         self.minion.refresh(what, wait)
     }
 
+    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
+        self.minion.manage_schedule(request)
+    }
+
     fn master_connected(&self, master: Option<&str>) -> bool {
         self.minion.master_connected(master)
     }

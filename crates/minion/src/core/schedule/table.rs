@@ -112,6 +112,11 @@ impl Table {
         all
     }
 
+    /// Whether there is no job at all.
+    pub fn is_empty(&self) -> bool {
+        jobs(&self.opts).next().is_none() && jobs(&self.pillar).next().is_none()
+    }
+
     /// A job has come to its end.
     pub fn finished(&mut self, name: &str) {
         if let Some(count) = self.running.get_mut(name) {

@@ -1,0 +1,26 @@
+//! `salt-run`: runs functions of the master and shows what they return.
+
+use std::process::ExitCode;
+
+use halite_cli::options::{RunOptions, Stop, parse_everything};
+use halite_cli::{Environment, Exit, Screen, salt_run, start};
+
+fn main() -> ExitCode {
+    let mut screen = Screen::standard();
+    run(&mut screen)
+        .unwrap_or_else(|stop| stop.show(&mut screen))
+        .into()
+}
+
+fn run(screen: &mut Screen) -> Result<Exit, Stop> {
+    let environment = Environment::of_process();
+    let words = std::env::args_os().skip(1);
+    let options = parse_everything::<RunOptions>(words, &environment, std::io::stdin())?;
+    let config = start::client_config(&options.common, &environment, screen)?;
+    start::logs(options.log_level, &config.log_level.0)?;
+    let runtime = start::runtime()?;
+    let exit = runtime.block_on(salt_run::run(&options, config.opts(), &environment, screen));
+    // What is still under way, a request that nobody waits for, is given up.
+    runtime.shutdown_background();
+    Ok(exit)
+}

@@ -1,0 +1,208 @@
+//! Jobs that nobody has published: those of the schedule, and the states that
+//! are applied at the start. They run like all others and return to masters
+//! all the same, under a job id that each master allocates.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use halite_modules::{Cancel, Job, run_function};
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, Map, Value};
+use tracing::{debug, error, info};
+
+use crate::context::{JobContext, Route};
+use crate::courier::Parcel;
+use crate::executor::Executor;
+use crate::state::{Minion, RunningJob};
+
+/// A job of the minion's own.
+#[derive(Clone, Debug)]
+pub struct OwnJob {
+    /// The id it runs under here.
+    pub jid: Jid,
+    /// The function.
+    pub fun: String,
+    /// Its arguments.
+    pub args: Vec<Value>,
+    /// Its keyword arguments.
+    pub kwargs: Map,
+    /// The name of the schedule's job.
+    pub schedule: Option<String>,
+    /// Data that goes along with the return.
+    pub metadata: Option<Value>,
+    /// Whether `saltutil.running` shows it.
+    pub is_shown: bool,
+    /// Who is told of the result.
+    pub returns: Returns,
+}
+
+/// Who is told of the result of a job of the minion's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// Nobody.
+    Nobody,
+    /// This master; another, if it stays away.
+    To(usize),
+    /// Every master that is there when the job ends, each once; the first to
+    /// come, if none is. Under this id.
+    ToAll(ReturnJid),
+}
+
+impl Executor {
+    /// Runs a job of the minion's own to its end, and sees its returns off.
+    pub async fn run_own_job(self: Arc<Self>, own: OwnJob) {
+        let minion = Arc::clone(self.minion());
+        minion.jobs().claim(&own.jid);
+        minion.outstanding.fetch_add(1, Ordering::Relaxed);
+        let cancel = Cancel::default();
+        let load = load(&minion, &own);
+        let proc_load = Minion::proc_load(&load);
+        if own.is_shown {
+            let running = RunningJob {
+                load: proc_load.clone(),
+                cancel: cancel.clone(),
+            };
+            minion.jobs().start(own.jid.clone(), running);
+        }
+        let jid = own.jid.clone();
+        info!(%jid, fun = own.fun, "executing a job of the minion's own");
+        let parcels = self.run_in_place(own, load, proc_load, cancel).await;
+        minion.jobs().finish(&jid);
+        minion.job_ended.notify_waiters();
+        let carried = parcels.into_iter().map(|parcel| {
+            let courier = Arc::clone(self.courier());
+            tokio::spawn(async move { courier.carry(parcel).await })
+        });
+        for carried in carried.collect::<Vec<_>>() {
+            // One that died is still in the spool.
+            let _ = carried.await;
+        }
+        minion.outstanding.fetch_sub(1, Ordering::Relaxed);
+        minion.job_ended.notify_waiters();
+    }
+
+    async fn run_in_place(
+        &self,
+        own: OwnJob,
+        load: Map,
+        proc_load: Map,
+        cancel: Cancel,
+    ) -> Vec<Parcel> {
+        // The semaphore is never closed.
+        let _place = self.place().await;
+        let minion = Arc::clone(self.minion());
+        let courier = Arc::clone(self.courier());
+        let send_returns = self.sends_returns();
+        let context = JobContext::new(Arc::clone(&minion), route(&minion, &own.returns));
+        let ran = tokio::task::spawn_blocking(move || {
+            let _proc_file = own
+                .is_shown
+                .then(|| minion.proc.enter(&own.jid, &proc_load));
+            let job = Job {
+                load,
+                cancel,
+                state: None,
+            };
+            let result = run(&context, &own, &job);
+            if !send_returns {
+                return Vec::new();
+            }
+            match own.returns {
+                Returns::Nobody => Vec::new(),
+                Returns::To(master) => vec![courier.accept(master, &result)],
+                Returns::ToAll(_) => {
+                    let masters = minion.masters.iter().enumerate();
+                    let there: Vec<usize> = masters
+                        .filter(|(_, master)| master.is_ready())
+                        .map(|(at, _)| at)
+                        .collect();
+                    match there.as_slice() {
+                        [] if minion.masters.is_empty() => Vec::new(),
+                        [] => vec![courier.accept(0, &result)],
+                        some => some
+                            .iter()
+                            .map(|master| courier.accept_for_one(*master, &result))
+                            .collect(),
+                    }
+                }
+            }
+        });
+        ran.await.unwrap_or_else(|cause| {
+            error!(%cause, "the job's thread died");
+            Vec::new()
+        })
+    }
+}
+
+fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {
+    let mut args = own.args.clone();
+    let mut fun_args = args.clone();
+    if !own.kwargs.is_empty() {
+        fun_args.push(own.kwargs.clone().into());
+        let mut marked = own.kwargs.clone();
+        marked.insert("__kwarg__", true);
+        args.push(marked.into());
+    }
+    let outcome = run_function(context, &own.fun, &args, job);
+    debug!(fun = own.fun, retcode = outcome.retcode, "done");
+    let jid = match &own.returns {
+        Returns::ToAll(jid) => jid.clone(),
+        Returns::Nobody | Returns::To(_) => ReturnJid::Req,
+    };
+    let mut result = JobReturn::new(
+        jid,
+        own.fun.as_str().into(),
+        fun_args,
+        outcome.ret,
+        outcome.retcode,
+    );
+    result.success = outcome.success;
+    result.out = outcome.out.map(str::to_owned);
+    result.schedule.clone_from(&own.schedule);
+    result.metadata.clone_from(&own.metadata);
+    result
+}
+
+/// One master for the whole job, so that its files fit together, and another
+/// only if that one goes away.
+fn route(minion: &Minion, returns: &Returns) -> Route {
+    match returns {
+        Returns::To(master) => Route::Prefer(*master),
+        Returns::Nobody | Returns::ToAll(_) => match minion.turn().first() {
+            Some(first) => Route::Prefer(*first),
+            None => Route::Any,
+        },
+    }
+}
+
+/// What the job's proc file holds, and functions see of it.
+fn load(minion: &Minion, own: &OwnJob) -> Map {
+    let mut fun_args = own.args.clone();
+    if !own.kwargs.is_empty() {
+        fun_args.push(own.kwargs.clone().into());
+    }
+    let mut load = Map::from([
+        ("id", Value::from(&minion.id)),
+        ("fun", own.fun.as_str().into()),
+        ("fun_args", fun_args.into()),
+        ("jid", (&own.jid).into()),
+    ]);
+    if let Some(name) = &own.schedule {
+        load.insert("schedule", name.as_str());
+    }
+    if let Some(metadata) = &own.metadata {
+        load.insert("metadata", metadata.clone());
+    }
+    load
+}
+
+/// What `startup_states` asks for: the function and its argument.
+pub fn startup_states(opts: &Map) -> Option<(&'static str, Vec<Value>)> {
+    let option = |name: &str| opts.get(name).cloned().unwrap_or(Value::Nil);
+    match opts.get("startup_states").and_then(Value::as_str)? {
+        "" => None,
+        "sls" => Some(("state.sls", vec![option("sls_list")])),
+        "top" => Some(("state.top", vec![option("top_file")])),
+        _ => Some(("state.highstate", Vec::new())),
+    }
+}

@@ -174,7 +174,11 @@ impl World for CallWorld<'_> {
 /// Salt shows a failed render as an exception of its own.
 impl From<RenderError> for CallError {
     fn from(error: RenderError) -> Self {
-        Self::exception("salt.exceptions.SaltRenderError", error.message())
+        let class = error.foreign_class();
+        Self::exception(
+            class.unwrap_or("salt.exceptions.SaltRenderError"),
+            error.message(),
+        )
     }
 }
 

@@ -4,11 +4,12 @@ use halite_proto::{Map, Value};
 use halite_yaml::{Node, Place, Span};
 
 use crate::error::{ErrorKind, RenderError};
+use crate::json::json_error;
 
 /// YAML to data. Nothing but data that is false - an empty text, `false` -
 /// is the empty map.
 pub(crate) fn yaml(text: &str, name: &str) -> Result<(Value, Node), RenderError> {
-    let node = halite_yaml::load(text, name).map_err(|error| RenderError::yaml(&error))?;
+    let node = halite_yaml::load(text, name).map_err(|error| RenderError::yaml(&error, text))?;
     let value = node.to_value();
     let value = if value.is_true() {
         value
@@ -30,30 +31,20 @@ pub(crate) fn json(text: &str, name: &str) -> Result<Value, RenderError> {
     if body.trim().is_empty() {
         return Ok(Map::new().into());
     }
-    halite_jinja::from_json(body).ok_or_else(|| json_error(text, body, skipped, name))
+    halite_jinja::from_json(body).ok_or_else(|| no_json(text, body, skipped, name))
 }
 
-fn json_error(text: &str, body: &str, skipped: u32, name: &str) -> RenderError {
-    let error = serde_json::from_str::<serde_json::Value>(body).err();
-    let (line, column) = error
-        .as_ref()
-        .map_or((1, 1), |error| (error.line().max(1), error.column().max(1)));
-    let before: usize = body
-        .split_inclusive('\n')
-        .take(line - 1)
-        .map(|line| line.chars().count())
-        .sum();
-    let message = format!(
-        "Expecting value: line {line} column {column} (char {})",
-        before + column - 1
-    );
-    let span = Span {
-        line: u32::try_from(line)
-            .unwrap_or(u32::MAX)
-            .saturating_add(skipped),
-        column: u32::try_from(column).unwrap_or(u32::MAX),
+fn no_json(text: &str, body: &str, skipped: usize, name: &str) -> RenderError {
+    let Some(error) = json_error(body) else {
+        let message = format!("{name} is JSON that cannot be held");
+        return RenderError::new(ErrorKind::Limit, message);
     };
-    RenderError::new(ErrorKind::Data, message)
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let span = Span {
+        line: number(error.line + skipped),
+        column: number(error.column),
+    };
+    RenderError::new(ErrorKind::Data, error.to_string())
         .foreign("json.decoder.JSONDecodeError")
         .at(Some(Place::new(name, text, span)))
 }

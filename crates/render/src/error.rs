@@ -33,7 +33,7 @@ struct Inner {
     message: String,
     /// Salt raises no `SaltRenderError` here, but what Python raised: the
     /// name of that.
-    foreign: Option<String>,
+    foreign: Option<&'static str>,
     place: Option<Place>,
     trail: Vec<String>,
 }
@@ -59,13 +59,13 @@ impl RenderError {
         self
     }
 
-    pub(crate) fn foreign(mut self, class: &str) -> Self {
-        self.0.foreign = Some(class.to_owned());
+    pub(crate) fn foreign(mut self, class: &'static str) -> Self {
+        self.0.foreign = Some(class);
         self
     }
 
-    /// The error of a YAML text.
-    pub(crate) fn yaml(error: &YamlError) -> Self {
+    /// The error of the YAML `text`.
+    pub(crate) fn yaml(error: &YamlError, text: &str) -> Self {
         use halite_yaml::ErrorKind as Yaml;
         let (message, class) = match error.kind {
             Yaml::Scanner => (error.problem.clone(), None),
@@ -74,8 +74,8 @@ impl RenderError {
                 ("Invalid YAML, possible double curly-brace".to_owned(), None)
             }
             Yaml::Constructor => (error.python_text(), None),
-            Yaml::Reader => (error.python_text(), Some("ReaderError")),
-            Yaml::Composer => (error.python_text(), Some("ComposerError")),
+            Yaml::Reader => (reader_text(error, text), Some("yaml.reader.ReaderError")),
+            Yaml::Composer => (error.python_text(), Some("yaml.composer.ComposerError")),
             Yaml::Limit => (error.to_string(), None),
         };
         let kind = match error.kind {
@@ -112,13 +112,13 @@ impl RenderError {
 
     /// The name of Python's exception where Salt raises no error of its own
     /// for this: such errors are worded apart.
-    pub fn foreign_class(&self) -> Option<&str> {
-        self.0.foreign.as_deref()
+    pub fn foreign_class(&self) -> Option<&'static str> {
+        self.0.foreign
     }
 
     /// What a state run says of this error in the SLS `sls`.
     pub fn sls_text(&self, saltenv: &str, sls: &str) -> String {
-        match &self.0.foreign {
+        match self.0.foreign {
             None => format!("Rendering SLS '{saltenv}:{sls}' failed: {self}"),
             Some(class) => format!(
                 "Rendering SLS {sls} failed, render error: {self}\nTraceback (most recent call \
@@ -149,6 +149,25 @@ impl RenderError {
         }
         out
     }
+}
+
+/// A character that YAML does not allow is told by its byte.
+fn reader_text(error: &YamlError, text: &str) -> String {
+    let number = |count: u32| usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
+    let span = error.place.span;
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines.by_ref().take(number(span.line)).map(str::len).sum();
+    let line = lines.next().unwrap_or_default();
+    let within: usize = line
+        .chars()
+        .take(number(span.column))
+        .map(char::len_utf8)
+        .sum();
+    format!(
+        "{}\n  in \"<unicode string>\", position {}",
+        error.problem,
+        before + within
+    )
 }
 
 impl fmt::Display for RenderError {

@@ -146,7 +146,10 @@ impl Machine<'_> {
         let mut all: Vec<_> = env
             .all()
             .into_iter()
-            .filter(|(_, value)| value.to_data().is_ok())
+            .map(|(name, value)| match value.to_data() {
+                Ok(_) => (name, value),
+                Err(_) => (name, Value::str(value::repr(&value).unwrap_or_default())),
+            })
             .collect();
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         let entries = all

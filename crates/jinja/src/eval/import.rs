@@ -103,6 +103,7 @@ impl Machine<'_> {
             }
         };
         let loaded = Rc::new(Loaded {
+            name: name.to_owned(),
             ast,
             module: Default::default(),
         });
@@ -128,7 +129,7 @@ impl Machine<'_> {
         let module = Value::object(value::Object::Module(ModuleValue {
             names: context.exported(),
             text: text.into(),
-            name: loaded.ast.source.name().into(),
+            name: loaded.name.as_str().into(),
         }));
         if !with_context {
             *loaded.module.borrow_mut() = Some(module.clone());

@@ -46,6 +46,8 @@ pub(crate) struct Machine<'h> {
 /// A template that was imported or included, and its module once one was made
 /// without context: it is shared by all who import it so.
 pub(crate) struct Loaded {
+    /// As the importing template calls it.
+    name: String,
     ast: Arc<Ast>,
     module: RefCell<Option<crate::value::Value>>,
 }

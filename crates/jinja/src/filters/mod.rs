@@ -1,6 +1,7 @@
 //! The filters: Jinja2's, and Salt's where it adds or replaces one. Those that
 //! need the machine, the network or chance are handed to the host.
 
+mod address;
 mod data;
 mod hash;
 mod html;

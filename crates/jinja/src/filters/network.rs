@@ -1,20 +1,29 @@
 //! Filters of addresses; they look at text and ask nobody.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
+use super::address::{Address, of_number, to_number};
 use super::{defined, only};
 use crate::error::{Error, Result};
 use crate::eval::{Args, Machine};
 use crate::value::{Native, Value, iterate};
 
+/// Which versions of addresses are meant.
+#[derive(Clone, Copy)]
+enum Version {
+    Four,
+    Six,
+    Any,
+}
+
 pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
-        "is_ip" => |_, args| question(args, |_| true),
-        "is_ipv4" => |_, args| question(args, |address| address.is_ipv4()),
-        "is_ipv6" => |_, args| question(args, |address| address.is_ipv6()),
-        "ipaddr" => |_, args| filter(args, |_| true),
-        "ipv4" => |_, args| filter(args, |address| address.is_ipv4()),
-        "ipv6" => |_, args| filter(args, |address| address.is_ipv6()),
+        "is_ip" => |_, args| question(args, Version::Any),
+        "is_ipv4" => |_, args| question(args, Version::Four),
+        "is_ipv6" => |_, args| question(args, Version::Six),
+        "ipaddr" => |_, args| filter(args, Version::Any),
+        "ipv4" => |_, args| filter(args, Version::Four),
+        "ipv6" => |_, args| filter(args, Version::Six),
         "ipwrap" => |_, args| {
             let value = only(args, "ipwrap")?;
             defined(&value)?;
@@ -26,14 +35,25 @@ pub(super) fn find(name: &str) -> Option<Native> {
                 other => Ok(wrapped(other)),
             }
         },
-        "ip_host" => |_, args| filter(args, |_| true),
-        "network_size" => |_, args| {
-            let (_, bits, width) = network(&only(args, "network_size")?)?;
-            let size = 1_i128.checked_shl(width - bits).filter(|size| *size > 0);
-            size.map(Value::Int)
-                .ok_or_else(|| Error::overflow("the network is too large"))
+        "ip_host" => |_, args| {
+            each(args, "ip_host", |address| {
+                let bits = address.prefix.unwrap_or_else(|| address.width());
+                let prefix = Some(bits);
+                Ok(Value::str(Address { prefix, ..address }.text()))
+            })
         },
-        "network_hosts" => hosts,
+        "network_size" => |_, args| {
+            each(args, "network_size", |address| {
+                let bits = address.prefix.unwrap_or_else(|| address.width());
+                let size = 1_i128.checked_shl(address.width() - bits);
+                size.filter(|size| *size > 0)
+                    .map(Value::Int)
+                    .ok_or_else(|| Error::overflow("the network is too large"))
+            })
+        },
+        "network_hosts" => {
+            |machine, args| each(args, "network_hosts", |address| hosts(machine, address))
+        }
         "mac_str_to_bytes" => |_, args| {
             let value = only(args, "mac_str_to_bytes")?;
             let text = value.want_str("mac")?;
@@ -54,87 +74,85 @@ pub(super) fn find(name: &str) -> Option<Native> {
     })
 }
 
-/// An address with the length of its prefix, if it has one.
-fn parse(text: &str) -> Option<(IpAddr, Option<u32>)> {
-    let (address, prefix) = match text.split_once('/') {
-        Some((address, prefix)) => (address, Some(prefix)),
-        None => (text, None),
+/// The address, if it is of the version and all that the options ask for.
+fn accepted(value: &Value, version: Version, options: Option<&str>) -> Option<Address> {
+    let address = Address::parse(value.as_str()?)?;
+    let is_version = match version {
+        Version::Four => address.ip.is_ipv4(),
+        Version::Six => address.ip.is_ipv6(),
+        Version::Any => true,
     };
-    let bare = address.split_once('%').map_or(address, |(bare, _)| bare);
-    let address: IpAddr = bare.parse().ok()?;
-    let Some(prefix) = prefix else {
-        return Some((address, None));
-    };
-    let width = if address.is_ipv4() { 32 } else { 128 };
-    let bits = match prefix.parse::<u32>() {
-        Ok(bits) if bits <= width => bits,
-        Ok(_) => return None,
-        Err(_) => {
-            let mask = u32::from(prefix.parse::<Ipv4Addr>().ok()?);
-            let bits = mask.leading_ones();
-            (mask.count_ones() == bits).then_some(bits)?
-        }
-    };
-    Some((address, Some(bits)))
+    (is_version && options.is_none_or(|options| address.is_all(options))).then_some(address)
 }
 
-fn question(args: Args, test: fn(&IpAddr) -> bool) -> Result<Value> {
-    let value = args.pos.into_iter().next().unwrap_or(Value::None);
-    defined(&value)?;
-    let found = value.as_str().and_then(|text| text.parse::<IpAddr>().ok());
-    Ok(Value::Bool(found.is_some_and(|address| test(&address))))
-}
-
-fn accepted(value: &Value, test: fn(&IpAddr) -> bool, options: Option<&str>) -> bool {
-    let Some((address, _)) = value.as_str().and_then(parse) else {
-        return false;
-    };
-    let wanted = |option: &str| match option.trim() {
-        "global" => !is_private(&address) && !address.is_loopback() && !address.is_multicast(),
-        "private" => is_private(&address) || address.is_loopback(),
-        "loopback" => address.is_loopback(),
-        "multicast" => address.is_multicast(),
-        "unspecified" => address.is_unspecified(),
-        "link-local" => is_link_local(&address),
-        _ => false,
-    };
-    test(&address) && options.is_none_or(|options| options.split(',').any(wanted))
-}
-
-fn is_private(address: &IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_private() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.segments()[0] & 0xfe00 == 0xfc00 || is_link_local(address),
-    }
-}
-
-fn is_link_local(address: &IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.segments()[0] & 0xffc0 == 0xfe80,
-    }
-}
-
-fn filter(args: Args, test: fn(&IpAddr) -> bool) -> Result<Value> {
-    let [value, options, _] = args.bind("ipaddr", ["ip_addr", "options", "version"], 1)?;
+/// The value and the options of a filter.
+fn given(args: Args, name: &'static str) -> Result<(Value, Option<String>, Version)> {
+    let [value, options, version] = args.bind(name, ["value", "options", "version"], 1)?;
     let value = value.unwrap_or(Value::None);
-    let options = options.filter(|options| !options.is_none());
-    let options = options
-        .as_ref()
-        .map(|options| options.want_str("options"))
-        .transpose()?;
-    if let Value::List(_) | Value::Tuple(_) = &value {
-        let items = iterate(&value)?;
+    let options = match options.filter(|options| !options.is_none()) {
+        Some(options) => Some(options.want_str("options")?.to_owned()),
+        None => None,
+    };
+    let version = match version.and_then(|version| version.as_int()) {
+        Some(4) => Version::Four,
+        Some(6) => Version::Six,
+        _ => Version::Any,
+    };
+    let options = options.filter(|options| !options.is_empty());
+    Ok((value, options, version))
+}
+
+fn question(args: Args, version: Version) -> Result<Value> {
+    let (value, options, _) = given(args, "is_ip")?;
+    defined(&value)?;
+    let found = accepted(&value, version, options.as_deref());
+    Ok(Value::Bool(found.is_some()))
+}
+
+/// All addresses of a value: of a list those of version 4 come first.
+fn addresses(value: &Value, version: Version, options: Option<&str>) -> Result<Vec<Address>> {
+    let (Value::List(_) | Value::Tuple(_)) = value else {
+        return Ok(accepted(value, version, options).into_iter().collect());
+    };
+    let items = iterate(value)?;
+    let of = |version| {
         let kept = items
-            .into_iter()
-            .filter(|item| accepted(item, test, options));
-        return Ok(Value::list(kept.collect()));
-    }
-    Ok(if accepted(&value, test, options) {
-        value
-    } else {
-        Value::None
+            .iter()
+            .filter_map(|item| accepted(item, version, options));
+        kept.collect::<Vec<_>>()
+    };
+    Ok(match version {
+        Version::Any => [of(Version::Four), of(Version::Six)].concat(),
+        one => of(one),
     })
+}
+
+fn filter(args: Args, version: Version) -> Result<Value> {
+    let (value, options, _) = given(args, "ipaddr")?;
+    let found = addresses(&value, version, options.as_deref())?;
+    let mut texts = found.into_iter().map(|address| Value::str(address.text()));
+    Ok(match value {
+        Value::List(_) | Value::Tuple(_) => Value::list(texts.collect()),
+        _ => texts.next().unwrap_or(Value::None),
+    })
+}
+
+/// Something of each address; nothing where there is none.
+fn each(args: Args, name: &'static str, of: impl Fn(Address) -> Result<Value>) -> Result<Value> {
+    let (value, options, version) = given(args, name)?;
+    let found = addresses(&value, version, options.as_deref())?;
+    let mut results = found.into_iter().map(of);
+    match value {
+        Value::List(_) | Value::Tuple(_) => {
+            let results: Vec<Value> = results.collect::<Result<_>>()?;
+            Ok(if results.is_empty() {
+                Value::None
+            } else {
+                Value::list(results)
+            })
+        }
+        _ => results.next().unwrap_or(Ok(Value::None)),
+    }
 }
 
 fn wrapped(value: &Value) -> Value {
@@ -144,45 +162,23 @@ fn wrapped(value: &Value) -> Value {
     }
 }
 
-fn network(value: &Value) -> Result<(IpAddr, u32, u32)> {
-    let text = value.want_str("network")?;
-    let (address, bits) = parse(text).ok_or_else(|| {
-        Error::of_value(format!(
-            "'{text}' does not appear to be an IPv4 or IPv6 network"
-        ))
-    })?;
-    let width = if address.is_ipv4() { 32 } else { 128 };
-    Ok((address, bits.unwrap_or(width), width))
-}
+/// Bits of the hosts of a network that `network_hosts` lists at most.
+const HOST_BITS_MAX: u32 = 16;
 
-/// Addresses that `network_hosts` lists at most.
-const HOSTS_MAX: u32 = 16;
-
-fn hosts(machine: &Machine<'_>, args: Args) -> Result<Value> {
-    let [value, _, _] = args.bind("network_hosts", ["value", "options", "version"], 1)?;
-    let (address, bits, width) = network(&value.unwrap_or(Value::None))?;
-    let host_bits = width - bits;
-    if host_bits > HOSTS_MAX {
+fn hosts(machine: &Machine<'_>, address: Address) -> Result<Value> {
+    let width = address.width();
+    let host_bits = width - address.prefix.unwrap_or(width);
+    if host_bits > HOST_BITS_MAX {
         return Err(Error::limit("the network has too many hosts to list"));
     }
-    let number = match address {
-        IpAddr::V4(v4) => u128::from(u32::from(v4)),
-        IpAddr::V6(v6) => u128::from(v6),
-    };
     let count = 1_u128 << host_bits;
-    let first = number & !(count - 1);
+    let first = to_number(address.ip) & !(count - 1);
     machine.steps_taken(1 << host_bits)?;
-    let show = |at: u128| {
-        let address = match u32::try_from(at) {
-            Ok(at) if width == 32 => IpAddr::V4(Ipv4Addr::from(at)),
-            _ => IpAddr::V6(Ipv6Addr::from(at)),
-        };
-        Value::str(address.to_string())
-    };
     let range = match (width, host_bits) {
         (_, 0 | 1) => first..first + count,
         (32, _) => first + 1..first + count - 1,
         _ => first + 1..first + count,
     };
+    let show = |at: u128| Value::str(of_number(at, width).to_string());
     Ok(Value::list(range.map(show).collect()))
 }

@@ -46,7 +46,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
                 Value::Int(_) | Value::Float(_) => value::text(&value).map(Value::str),
                 Value::Str(text) | Value::Markup(text) => Ok(Value::str(finalize::quoted(text))),
                 other => Err(crate::error::Error::of_type(format!(
-                    "yaml_encode() got an unexpected type '{}'",
+                    "yaml_encode() only works with YAML scalar data; failed for <class '{}'>",
                     other.type_name()
                 ))),
             }

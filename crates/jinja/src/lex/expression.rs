@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::token::{Token, TokenKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::{Source, Span};
+use crate::value;
 
 /// Where a tag ended.
 pub(crate) struct Ended {
@@ -35,6 +36,12 @@ pub(crate) fn tokens(
     let mut open: Vec<&'static str> = Vec::new();
     let fail = |at: usize, message: String| {
         Error::new(ErrorKind::Syntax, message).at(source, Span::at(at))
+    };
+    // Jinja2 counts characters.
+    let unexpected = |at: usize, c: char| {
+        let shown = value::text_repr(&c.to_string());
+        let place = text[..at].chars().count();
+        fail(at, format!("unexpected char {shown} at {place}"))
     };
     loop {
         let rest = &text[at..];
@@ -69,10 +76,13 @@ pub(crate) fn tokens(
                 .unwrap_or(rest.len());
             (TokenKind::Name(rest[..end].into()), end)
         } else if first == '\'' || first == '"' {
-            string(rest, first).map_err(|message| fail(at, message))?
+            string(rest, first).map_err(|message| match message {
+                Some(message) => fail(at, message),
+                None => unexpected(at, first),
+            })?
         } else if let Some(op) = OPERATORS.iter().find(|op| rest.starts_with(**op)) {
             match *op {
-                "!" | "&" => return Err(fail(at, format!("unexpected char '{op}' at {at}"))),
+                "!" | "&" => return Err(unexpected(at, first)),
                 "(" | "[" | "{" => open.push(op),
                 ")" | "]" | "}" => {
                     let expected = match open.pop() {
@@ -90,8 +100,7 @@ pub(crate) fn tokens(
             }
             (TokenKind::Op(op), op.len())
         } else {
-            let shown: String = first.escape_debug().collect();
-            return Err(fail(at, format!("unexpected char '{shown}' at {at}")));
+            return Err(unexpected(at, first));
         };
         out.push(Token { span, kind });
         at += length;
@@ -192,7 +201,7 @@ fn digits(bytes: &[u8], start: usize, radix: u32) -> usize {
 }
 
 /// A quoted text with Python's escapes, and how many bytes it takes.
-fn string(text: &str, quote: char) -> Result<(TokenKind, usize), String> {
+fn string(text: &str, quote: char) -> Result<(TokenKind, usize), Option<String>> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -239,12 +248,12 @@ fn string(text: &str, quote: char) -> Result<(TokenKind, usize), String> {
                 for _ in 0..length {
                     let digit = chars.next().and_then(|(_, c)| c.to_digit(16));
                     let Some(digit) = digit else {
-                        return Err(format!("truncated \\{escape} escape"));
+                        return Err(Some(format!("truncated \\{escape} escape")));
                     };
                     code = code.wrapping_mul(16).wrapping_add(digit);
                 }
                 char::from_u32(code)
-                    .ok_or_else(|| format!("illegal character \\{escape}{code:x}"))?
+                    .ok_or_else(|| Some(format!("illegal character \\{escape}{code:x}")))?
             }
             other => {
                 out.push('\\');
@@ -253,5 +262,5 @@ fn string(text: &str, quote: char) -> Result<(TokenKind, usize), String> {
         };
         out.push(wide);
     }
-    Err(format!("unexpected char {quote:?}: the text is not closed"))
+    Err(None)
 }

@@ -102,6 +102,14 @@ impl Parser {
             .unwrap_or_default()
     }
 
+    fn last_span(&self) -> Span {
+        let last = self.at.min(self.tokens.len()).saturating_sub(1);
+        self.tokens
+            .get(last)
+            .map(|token| token.span)
+            .unwrap_or_default()
+    }
+
     fn skip(&mut self, count: usize) {
         self.at = (self.at + count).min(self.tokens.len().saturating_sub(1));
     }

@@ -29,7 +29,8 @@ impl Parser {
             let span = self.span();
             match self.peek().clone() {
                 TokenKind::End if ends.is_empty() => return Ok(body),
-                TokenKind::End => return Err(self.unfinished(span)),
+                // Jinja2 names the line where the last token began.
+                TokenKind::End => return Err(self.unfinished(self.last_span())),
                 TokenKind::Data(text) => {
                     self.skip(1);
                     body.push(Stmt {

@@ -27,7 +27,15 @@ impl Value {
     /// A map that messages call by another name than `dict`, as Salt's
     /// `grains` and `opts` are.
     pub fn labelled_map(map: &Map, label: &str) -> Self {
+        Self::labelled_map_with(map, label, &[])
+    }
+
+    /// The same with more entries, whose values are shared.
+    pub fn labelled_map_with(map: &Map, label: &str, more: &[(&str, Self)]) -> Self {
         let mut dict = dict_of(map);
+        for (name, value) in more {
+            dict.insert(Key::text(name.to_owned()), value.clone());
+        }
         dict.label = Some(label.into());
         Self::dict(dict)
     }

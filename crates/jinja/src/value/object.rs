@@ -97,7 +97,7 @@ impl Object {
             Self::Cycler(_) | Self::Joiner(..) | Self::Namespace(_) => "jinja2.utils.",
             Self::Module(_) => "jinja2.environment.",
             Self::Salt => "salt.utils.templates.",
-            Self::SaltModule(_) => return "salt.utils.templates.AliasedModule object".to_owned(),
+            Self::SaltModule(_) => return "salt.loader.lazy.LoadedMod object".to_owned(),
             _ => "jinja2.runtime.",
         };
         format!("{module}{} object", self.type_name())

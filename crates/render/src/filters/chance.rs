@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use halite_crypto::{HashType, hash_hex, random_bytes};
 use halite_jinja::{Error, Result};
+use halite_output::python;
 use halite_proto::Value;
 
 use super::Args;
@@ -17,25 +18,17 @@ enum Source {
 }
 
 impl Source {
-    /// Python seeds with the hash of the value: for integers that is the
-    /// integer. Its hash of a text differs from run to run; ours does not.
+    /// Texts are seeds by their SHA-512, as in Salt; integers, with which Salt
+    /// fails, are themselves, and everything else is its text.
     fn of(seed: Option<&Value>) -> Self {
-        const PRIME: u128 = (1 << 61) - 1;
-        let number = match seed {
+        Self::Seeded(Box::new(match seed {
             None => return Self::System,
-            Some(Value::Bool(bool)) => u128::from(*bool),
-            Some(Value::Int(int)) => match int.unsigned_abs() % PRIME {
-                // hash(-1) is -2.
-                1 if *int < 0 => 2,
-                number => number,
-            },
+            Some(Value::Int(int)) => Mersenne::seeded(int.unsigned_abs()),
             Some(other) => {
-                let text = halite_yaml::dump(other, halite_yaml::DumpOptions::default());
-                let hash = hash_hex(HashType::Sha256, text.as_bytes());
-                u128::from_str_radix(hash.get(..15).unwrap_or_default(), 16).unwrap_or_default()
+                let text = python::str(other);
+                Mersenne::of_text(&hash_hex(HashType::Sha512, text.as_bytes()))
             }
-        };
-        Self::Seeded(Box::new(Mersenne::seeded(number)))
+        }))
     }
 
     fn below(&mut self, end: usize) -> usize {

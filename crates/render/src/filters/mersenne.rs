@@ -1,5 +1,7 @@
 //! The numbers that Python's `random` yields for a seed.
 
+use halite_crypto::{HashType, Hasher};
+
 const N: usize = 624;
 const M: usize = 397;
 
@@ -12,14 +14,34 @@ pub(super) struct Mersenne {
 impl Mersenne {
     /// A generator for an integer seed (`random.Random(seed)`).
     pub(super) fn seeded(seed: u128) -> Self {
-        let mut key = Vec::new();
-        let mut rest = seed;
-        loop {
-            key.push(u32::try_from(rest & 0xffff_ffff).unwrap_or_default());
-            rest >>= 32;
-            if rest == 0 {
-                break;
-            }
+        Self::of_bytes(&seed.to_be_bytes())
+    }
+
+    /// A generator for a text as seed: the integer of its bytes and their
+    /// SHA-512.
+    pub(super) fn of_text(seed: &str) -> Self {
+        let mut hasher = Hasher::new(HashType::Sha512);
+        hasher.update(seed.as_bytes());
+        let hex = hasher.finish_hex();
+        let digest = (0..hex.len()).step_by(2).filter_map(|at| {
+            let digits = hex.get(at..at + 2)?;
+            u8::from_str_radix(digits, 16).ok()
+        });
+        Self::of_bytes(&seed.bytes().chain(digest).collect::<Vec<_>>())
+    }
+
+    /// A generator for an integer, its most significant byte first.
+    fn of_bytes(bytes: &[u8]) -> Self {
+        let mut key: Vec<u32> = bytes
+            .rchunks(4)
+            .map(|chunk| {
+                chunk
+                    .iter()
+                    .fold(0, |word, byte| word << 8 | u32::from(*byte))
+            })
+            .collect();
+        while key.len() > 1 && key.last() == Some(&0) {
+            key.pop();
         }
         let mut state = initial(19_650_218);
         let mix = |state: &[u32; N], i: usize| state[i - 1] ^ (state[i - 1] >> 30);

@@ -1,6 +1,7 @@
 //! Dates as text.
 
 use halite_jinja::{Error, Result};
+use halite_output::python;
 use halite_proto::Value;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
@@ -25,14 +26,14 @@ pub(super) fn strftime(args: &Args<'_>) -> Result<Value> {
             of_seconds(seconds, &zone).ok_or_else(|| unknown(&format!("{seconds}")))?
         }
         Value::Str(text) => of_text(&text, &zone, now).ok_or_else(|| unknown(&text))?,
-        other => return Err(unknown(other.type_name())),
+        other => return Err(unknown(&python::str(&other))),
     };
     Ok(text(&moment, &format)?.into())
 }
 
 fn unknown(text: &str) -> Error {
     Error::foreign(format!(
-        "Unable to parse {text}. Consider installing timelib"
+        "Unable to parse {text}"
     ))
 }
 
@@ -134,8 +135,8 @@ mod tests {
             "13 01PM 359 Wed December"
         );
         assert_eq!(
-            formatted("1.25", "%f|%z|%Z|%%|%s|%Q|%"),
-            "250000|||%|1|%Q|%"
+            formatted("1.25", "%f|%z|%Z|%%|%s|%i|%"),
+            "250000|||%|1|%i|%"
         );
         assert_eq!(formatted("tomorrow", "%F %T"), "1970-01-02 00:00:00");
     }

@@ -1,6 +1,7 @@
 //! A map as XML.
 
 use halite_jinja::{Error, Result};
+use halite_output::python;
 use halite_proto::Value;
 
 /// An element while it is being built.
@@ -16,7 +17,12 @@ struct Element {
 pub(super) fn format(value: &Value) -> Result<Value> {
     let mut tops = Vec::new();
     build(pairs(value)?, &mut tops)?;
-    let Some(top) = tops.pop() else {
+    // A document has one element at its top.
+    let is_list = value.as_map().is_some_and(|map| {
+        let mut values = map.values();
+        values.any(|value| matches!(value, Value::List(_)))
+    });
+    let Some(top) = tops.pop().filter(|_| !is_list) else {
         return Err(Error::foreign("'NoneType' object has no attribute 'iter'"));
     };
     let mut out = String::from("<?xml version=\"1.0\" ?>\n");
@@ -28,7 +34,7 @@ fn pairs(value: &Value) -> Result<Vec<(String, Value)>> {
     match value {
         Value::Map(map) => Ok(map
             .iter()
-            .map(|(key, value)| (halite_yaml::python_str(key), value.clone()))
+            .map(|(key, value)| (python::str(key), value.clone()))
             .collect()),
         Value::List(items) => Ok(match items.as_slice() {
             [Value::Str(tag), inner] => vec![(tag.clone(), inner.clone())],
@@ -51,11 +57,11 @@ fn build(pairs: Vec<(String, Value)>, out: &mut Vec<Element>) -> Result<()> {
             Value::Map(map) => {
                 let mut element = Element::new(tag);
                 for (key, value) in &map {
-                    let key = halite_yaml::python_str(key);
+                    let key = python::str(key);
                     if matches!(value, Value::Map(_) | Value::List(_)) {
                         build(vec![(key, value.clone())], &mut element.children)?;
                     } else {
-                        let text = halite_yaml::python_str(value);
+                        let text = python::str(value);
                         element.attributes.push((key, text));
                     }
                 }
@@ -64,7 +70,7 @@ fn build(pairs: Vec<(String, Value)>, out: &mut Vec<Element>) -> Result<()> {
             Value::Nil => return Err(pairs_of_nothing()),
             scalar => {
                 let mut element = Element::new(tag);
-                element.text = Some(halite_yaml::python_str(&scalar));
+                element.text = Some(python::str(&scalar));
                 out.push(element);
             }
         }
@@ -114,5 +120,6 @@ fn write(element: &Element, depth: usize, out: &mut String) {
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
+        .replace('"', "&quot;")
         .replace('>', "&gt;")
 }

@@ -170,7 +170,12 @@ impl Host for SaltHost<'_> {
     fn decode_yaml(&self, text: &str) -> Result<Value> {
         halite_yaml::load(text, "text")
             .map(halite_yaml::Node::into_value)
-            .map_err(|error| Error::runtime(error.python_text()))
+            .map_err(|error| {
+                Error::runtime(format!(
+                    "Encountered error loading yaml: {}",
+                    error.python_text()
+                ))
+            })
     }
 
     fn encode_yaml(&self, data: &Value, flow: bool) -> Result<String> {

@@ -54,13 +54,16 @@ pub(crate) fn render(
 /// The names that every template of a world sees.
 pub(crate) fn world_names(world: &dyn World, grains: &Map, pillar: &Map) -> Globals {
     const PROXY: &str = "salt.utils.optsdict.DictProxy";
+    const OPTS: &str = "salt.utils.optsdict.OptsDict";
     let mut globals = Globals::new();
+    let grains = JinjaValue::labelled_map(grains, PROXY);
+    let pillar = JinjaValue::labelled_map(pillar, PROXY);
+    let more = [("grains", grains.clone()), ("pillar", pillar.clone())];
+    let opts = JinjaValue::labelled_map_with(world.opts(), OPTS, &more);
     globals.insert("salt", JinjaValue::salt());
-    globals.insert("grains", JinjaValue::labelled_map(grains, PROXY));
-    globals.insert("pillar", JinjaValue::labelled_map(pillar, PROXY));
-    let mut opts = world.opts().clone();
-    opts.insert("grains", grains.clone());
-    globals.insert("opts", JinjaValue::labelled_map(&opts, PROXY));
+    globals.insert("grains", grains);
+    globals.insert("pillar", pillar);
+    globals.insert("opts", opts);
     globals.insert_data("proxy", &Value::Map(Map::new()));
     globals
 }

@@ -351,10 +351,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 fn wrong(name: &'static str, value: &Value, expected: &[&str]) -> QueryError {
-    let shown = match value {
-        Value::Str(text) => text.clone(),
-        other => halite_yaml::python_str(other),
-    };
+    let shown = halite_output::python::str(value);
     let expected: Vec<String> = expected.iter().map(|kind| format!("'{kind}'")).collect();
     QueryError::Type {
         name,

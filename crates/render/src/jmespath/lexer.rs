@@ -2,7 +2,7 @@
 
 use halite_proto::Value;
 
-use super::QueryError;
+use super::{QueryError, Syntax};
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,7 @@ pub(super) fn lex(query: &str) -> Result<Vec<(Token, usize)>, QueryError> {
     let mut at = 0;
     let column = |at: usize| query.get(..at).map_or(0, |before| before.chars().count());
     let wrong = |at: usize, message: &str| QueryError::Syntax {
+        kind: Syntax::Lexer,
         message: message.to_owned(),
         column: column(at),
         query: query.to_owned(),
@@ -72,8 +73,8 @@ pub(super) fn lex(query: &str) -> Result<Vec<(Token, usize)>, QueryError> {
                 Token::Number(text.parse().map_err(|_| wrong(start, "Bad number"))?)
             }
             quote @ ('"' | '\'' | '`') => {
-                let inside =
-                    quoted(rest, quote).ok_or_else(|| wrong(start, "Unclosed delimiter"))?;
+                let inside = quoted(rest, quote)
+                    .ok_or_else(|| wrong(start, &format!("Unclosed {quote} delimiter")))?;
                 at += inside.len() + 2;
                 match quote {
                     '"' => {
@@ -89,7 +90,7 @@ pub(super) fn lex(query: &str) -> Result<Vec<(Token, usize)>, QueryError> {
             }
             _ => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-                let sign = sign.ok_or_else(|| wrong(start, "Unknown token"))?;
+                let sign = sign.ok_or_else(|| wrong(start, &format!("Unknown token {first}")))?;
                 at += sign.len();
                 Token::Sign(sign)
             }

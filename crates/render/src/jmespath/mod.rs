@@ -14,8 +14,10 @@ use crate::limits::QUERY_CHARS_MAX;
 #[derive(Debug, Error)]
 pub(crate) enum QueryError {
     /// The text is no query.
-    #[error("Invalid jmespath expression: {message} at column {column}, expression: {query}")]
+    #[error("{}", syntax(*.kind, .message, *.column, .query))]
     Syntax {
+        /// In which way.
+        kind: Syntax,
         /// What is wrong.
         message: String,
         /// Where, from 0.
@@ -23,6 +25,9 @@ pub(crate) enum QueryError {
         /// The query.
         query: String,
     },
+    /// There is no query.
+    #[error("Invalid JMESPath expression: cannot be empty.")]
+    Empty,
     /// A function that does not exist.
     #[error("Unknown function: {0}()")]
     UnknownFunction(String),
@@ -55,10 +60,39 @@ pub(crate) enum QueryError {
     Value(&'static str),
 }
 
+/// In which way a text is no query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// Characters that make no token.
+    Lexer,
+    /// It ends too early.
+    Incomplete,
+    /// A token in the wrong place.
+    Parser,
+}
+
+/// The words of the Python library.
+fn syntax(kind: Syntax, message: &str, column: usize, query: &str) -> String {
+    let blanks = " ".repeat(column);
+    match kind {
+        Syntax::Lexer => format!("Bad jmespath expression: {message}:\n{query}\n{blanks}^"),
+        Syntax::Incomplete => {
+            format!("Invalid jmespath expression: Incomplete expression:\n\"{query}\"\n {blanks}^")
+        }
+        Syntax::Parser => format!(
+            "Invalid jmespath expression: Parse error at column {column}, token {message}, for \
+             expression:\n\"{query}\"\n {blanks}^"
+        ),
+    }
+}
+
 /// What `query` finds in `data`.
 pub(crate) fn search(query: &str, data: &Value) -> Result<Value, QueryError> {
     if query.chars().count() > QUERY_CHARS_MAX {
         return Err(QueryError::Value("the query is too long"));
+    }
+    if query.is_empty() {
+        return Err(QueryError::Empty);
     }
     let ast = parser::parse(query)?;
     evaluate::evaluate(&ast, data)

@@ -3,8 +3,8 @@
 
 use halite_proto::Value;
 
-use super::QueryError;
 use super::lexer::{Token, lex};
+use super::{QueryError, Syntax};
 use crate::limits::{QUERY_DEPTH_MAX, QUERY_OPERATORS_MAX};
 
 /// A query.
@@ -92,21 +92,27 @@ impl Parser<'_> {
     }
 
     fn wrong(&self) -> QueryError {
-        self.error("Parse error")
+        let message = match self.current() {
+            Token::Name(name) => format!("\"{name}\" (UNQUOTED_IDENTIFIER)"),
+            Token::Quoted(name) => format!("\"{name}\" (QUOTED_IDENTIFIER)"),
+            Token::Number(number) => format!("\"{number}\" (NUMBER)"),
+            Token::Sign(sign) => format!("\"{sign}\""),
+            Token::Literal(_) => "of a literal".to_owned(),
+            Token::End => String::new(),
+        };
+        self.error(&message)
     }
 
     fn error(&self, message: &str) -> QueryError {
-        let (token, column) = match self.tokens.get(self.at).or(self.tokens.last()) {
-            Some((token, column)) => (token, *column),
-            None => (&Token::End, 0),
+        let kind = match self.current() {
+            Token::End => Syntax::Incomplete,
+            _ => Syntax::Parser,
         };
-        let message = match token {
-            Token::End => "Incomplete expression",
-            _ => message,
-        };
+        let at = self.tokens.get(self.at).or(self.tokens.last());
         QueryError::Syntax {
+            kind,
             message: message.to_owned(),
-            column,
+            column: at.map_or(0, |(_, column)| *column),
             query: self.query.to_owned(),
         }
     }

@@ -24,10 +24,7 @@ pub(super) fn banner(call: &Call<'_>) -> CallResult {
     let inner = width
         .checked_sub(count(&left_gutter) + count(&right_gutter))
         .filter(|inner| *inner > 0)
-        .ok_or_else(|| {
-            let text = "Width is too small to render banner";
-            CallError::exception("salt.exceptions.ArgumentValueError", text)
-        })?;
+        .ok_or_else(|| CallError::command("Width is too small to render banner"))?;
     let repeat = |text: &str, more: usize, less: usize| text.repeat(more.saturating_sub(less));
     let line = format!(
         "{comment}{}{right}",

@@ -80,7 +80,10 @@ pub(super) fn deserialize(call: &Call<'_>) -> CallResult {
         other => python::str(other),
     };
     match call.text("serializer").as_str() {
-        "json" => halite_jinja::from_json(&text).ok_or_else(|| unreadable("the text is no JSON")),
+        "json" => halite_jinja::from_json(&text).ok_or_else(|| {
+            let error = halite_render::json_error(&text).map(|error| error.to_string());
+            unreadable(error.unwrap_or_default())
+        }),
         "yaml" => match halite_yaml::load(&text, "<text>") {
             Ok(node) => Ok(node.into_value()),
             Err(error) => Err(unreadable(error.python_text())),

@@ -1,0 +1,175 @@
+//! Texts, SLS files and functions of templates, against what real Salt made
+//! of them. `render/make.py` recorded it; differences that are meant stand in
+//! `render/differences.json` with their reasons.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use common::{FakeMinion, from_json, job, kwargs, to_json};
+use halite_modules::{CallError, ContextError, Failure, run_function};
+use halite_proto::{Map, Value};
+use serde_json::Value as Json;
+
+/// A minion whose master has the files of the corpus.
+fn minion(corpus: &Json, more: &Json, root: &Path) -> FakeMinion {
+    let map = |name: &str| match from_json(&corpus[name]) {
+        Value::Map(map) => map,
+        _ => panic!("{name} is no map"),
+    };
+    let mut minion = FakeMinion::new();
+    minion.opts.extend(map("opts"));
+    minion.opts.insert("id", "web01");
+    minion.opts.insert("file_client", "local");
+    minion.opts.insert("renderer", "jinja|yaml");
+    minion
+        .opts
+        .insert("cachedir", root.join("cache").to_str().unwrap());
+    let roots = Map::from([("base", vec![Value::from("/srv")])]);
+    minion.opts.insert("file_roots", roots);
+    if let Value::Map(more) = from_json(more) {
+        minion.opts.extend(more);
+    }
+    *minion.grains.lock().unwrap() = map("grains").into();
+    minion.pillar = map("pillar").into();
+    let files = map("files");
+    minion.master = Box::new(move |load| Ok(serve(&files, load)?));
+    minion
+}
+
+/// The file server.
+fn serve(files: &Map, load: &Map) -> Result<Value, ContextError> {
+    let text = |name: &str| load.get(name).and_then(Value::as_str).unwrap_or_default();
+    let content = files.get(text("path")).and_then(Value::as_str);
+    Ok(match text("cmd") {
+        "_file_hash_and_stat" => match content {
+            Some(content) => {
+                let sum =
+                    halite_crypto::hash_hex(halite_crypto::HashType::Sha256, content.as_bytes());
+                let hash = Map::from([("hash_type", Value::from("sha256")), ("hsum", sum.into())]);
+                vec![hash.into(), Value::Nil].into()
+            }
+            None => vec![Map::new().into(), Value::Nil].into(),
+        },
+        "_serve_file" => {
+            let at = load.get("loc").and_then(Value::as_i64).unwrap_or_default();
+            let data = if at == 0 {
+                content.unwrap_or_default()
+            } else {
+                ""
+            };
+            Map::from([("data", data), ("dest", text("path"))]).into()
+        }
+        "_file_list" => files.keys().cloned().collect::<Vec<_>>().into(),
+        "_dir_list" => {
+            let mut dirs = vec![".".to_owned()];
+            for name in files.keys().filter_map(Value::as_str) {
+                let mut name = name;
+                while let Some((dir, _)) = name.rsplit_once('/') {
+                    dirs.push(dir.to_owned());
+                    name = dir;
+                }
+            }
+            dirs.into_iter().map(Value::from).collect::<Vec<_>>().into()
+        }
+        other => return Err(ContextError::Other(format!("no {other} here"))),
+    })
+}
+
+/// What ours does with a case: the data, or the error's class and text.
+fn ours(case: &Json, corpus: &Json, root: &Path) -> Result<Json, (String, String)> {
+    let minion = minion(corpus, &case["opts"], root);
+    let text = case["text"].as_str().unwrap();
+    let args = match case["sls"].as_str() {
+        Some(sls) => {
+            let name = sls.replace('.', "/");
+            let file = if matches!(sls, "f" | "f.deep.er") {
+                format!("{name}/init.sls")
+            } else {
+                format!("{name}.sls")
+            };
+            let path: PathBuf = root.join("cache/files/base").join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            let renderer = minion.opts.get("renderer").cloned().unwrap();
+            kwargs([
+                ("path", path.to_str().unwrap().into()),
+                ("sls", sls.into()),
+                ("saltenv", "base".into()),
+                ("default_renderer", renderer),
+                ("context", from_json(&case["context"])),
+            ])
+        }
+        None => kwargs([
+            ("string", text.into()),
+            ("default_renderer", "jinja".into()),
+        ]),
+    };
+    let fun = "slsutil.renderer";
+    let outcome = run_function(&minion, fun, &[args], &job(fun));
+    match outcome.failure {
+        None => Ok(to_json(&outcome.ret)),
+        Some(Failure::Call { error, .. }) => {
+            let (class, text) = match error {
+                CallError::Exception { kind, message } => {
+                    (kind.rsplit('.').next().unwrap_or(kind).to_owned(), message)
+                }
+                CallError::Invocation(text) => ("SaltInvocationError".to_owned(), text),
+                CallError::Command(text) => ("CommandExecutionError".to_owned(), text),
+                other => (format!("{other:?}"), other.to_string()),
+            };
+            let text = text.replace(root.to_str().unwrap(), "@ROOT@");
+            let text = text
+                .split("Traceback (most recent")
+                .next()
+                .unwrap_or_default();
+            Err((class, text.to_owned()))
+        }
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
+fn difference(case: &Json, corpus: &Json, root: &Path) -> Option<String> {
+    let wanted = match case.get("result") {
+        Some(result) => Ok(result.clone()),
+        None => Err((
+            case["error"].as_str().unwrap().to_owned(),
+            case["text_of_error"].as_str().unwrap().to_owned(),
+        )),
+    };
+    let got = ours(case, corpus, root);
+    (got != wanted).then(|| format!("wanted {wanted:?}\n   got {got:?}"))
+}
+
+#[test]
+fn what_salt_renders_we_render() {
+    let corpus: Json = serde_json::from_str(include_str!("render/golden.json")).unwrap();
+    let meant: BTreeMap<String, String> =
+        serde_json::from_str(include_str!("render/differences.json")).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let (mut wrong, mut unused) = (Vec::new(), meant.clone());
+    for case in corpus["cases"].as_array().unwrap() {
+        let name = case["sls"].as_str().or(case["text"].as_str()).unwrap();
+        let reason = unused.remove(name);
+        match (difference(case, &corpus, root.path()), reason) {
+            (Some(difference), None) => wrong.push(format!("{name}\n{difference}")),
+            (None, Some(reason)) => wrong.push(format!("{name}\nno longer differs: {reason}")),
+            _ => {}
+        }
+    }
+    assert!(unused.is_empty(), "no such cases: {unused:?}");
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.join("\n\n")
+    );
+}

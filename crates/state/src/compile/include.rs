@@ -28,7 +28,7 @@ impl Compiler<'_> {
         errors: &mut Vec<String>,
     ) {
         let (env, sls) = match entry {
-            Value::Map(entry) => match entry.into_iter().last() {
+            Value::Map(entry) => match entry.into_iter().next_back() {
                 Some((env, sls)) => (ordered_str(&env), ordered_str(&sls)),
                 None => return,
             },

@@ -72,7 +72,9 @@ impl Compiler<'_> {
 
     fn is_meant(&self, target: &Value, items: &[Value]) -> bool {
         let options = items.iter().filter_map(Value::as_map);
-        let match_type = options.filter_map(|options| options.get("match")).last();
+        let match_type = options
+            .filter_map(|options| options.get("match"))
+            .next_back();
         let match_type = match_type.map_or_else(|| "compound".to_owned(), python::str);
         self.source
             .matches(target, &match_type)

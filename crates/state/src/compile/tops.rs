@@ -228,9 +228,9 @@ fn merge_all(top: &mut Map, env: &Value, targets: &Value) -> Result<(), TopError
 /// The last map of a target's list, which says how to match, and its SLS.
 fn read_target(target: &Value) -> (Option<&Value>, Vec<&Value>) {
     let items = target.as_list().unwrap_or_default();
-    let maps = items.iter().filter(|item| item.as_map().is_some());
+    let mut maps = items.iter().filter(|item| item.as_map().is_some());
     let sls = items.iter().filter(|item| item.as_str().is_some());
-    (maps.last(), sls.collect())
+    (maps.next_back(), sls.collect())
 }
 
 fn target_map(targets: &Value) -> Result<Option<&Map>, TopError> {

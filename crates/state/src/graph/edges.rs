@@ -28,7 +28,7 @@ impl Edges {
     }
 
     /// The edges that lead to `node`: where from, and of which kind.
-    pub(super) fn into_node(&self, node: usize) -> Vec<(usize, Requisite)> {
+    pub(super) fn edges_to(&self, node: usize) -> Vec<(usize, Requisite)> {
         flat(self.into.get(node)).collect()
     }
 
@@ -51,7 +51,7 @@ impl Edges {
 
     /// Gives `to` the edges of `from`.
     pub(super) fn copy(&mut self, from: usize, to: usize) {
-        for (source, kind) in self.into_node(from) {
+        for (source, kind) in self.edges_to(from) {
             self.add(source, to, kind);
         }
         let out: Vec<_> = self.out_of(from).collect();

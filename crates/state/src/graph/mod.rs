@@ -96,7 +96,7 @@ impl Graph {
         let Some(node) = self.node(turn) else {
             return all;
         };
-        for (source, requisite) in self.edges.into_node(node) {
+        for (source, requisite) in self.edges.edges_to(node) {
             match self.nodes.get(source) {
                 Some(Node::Turn(on)) => all.push(Dependency { requisite, on: *on }),
                 Some(Node::Aggregate(members)) => {
@@ -255,7 +255,7 @@ impl Graph {
                     trial: true,
                 }));
                 self.trials.insert(on, trial);
-                for (source, kind) in self.edges.into_node(on) {
+                for (source, kind) in self.edges.edges_to(on) {
                     if kind != Requisite::Prereq {
                         self.edges.add(source, trial, kind);
                     }

@@ -1,7 +1,8 @@
 //! A minion without a master for tests: configuration, files and pillar lie in
 //! a temporary directory, the grains are given.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! What the project is for, and the scenarios that also run with real Salt.
 
 use anyhow::Result;
-use halite_integration_tests::{Kind, scenarios};
+use halite_integration_tests::{Kind, pillar_scenarios, scenarios};
 
 const OURS: Kind = Kind::Ours;
 
@@ -28,6 +28,11 @@ fn grains_are_reported() -> Result<()> {
 #[test]
 fn files_arrive() -> Result<()> {
     scenarios::files_arrive(OURS, OURS)
+}
+
+#[test]
+fn pillars_reach_the_minion() -> Result<()> {
+    pillar_scenarios::pillars_reach_the_minion(OURS, OURS)
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn new_form(call: &Call<'_>) -> CallResult {
         .map(|key| plain(key))
         .partition(|fun| call.has_function(fun));
     if !missing.is_empty() || call.is_test() {
-        return Ok(announced(ret, call.is_test(), &known, &missing).into());
+        return Ok(ordered(announced(ret, call.is_test(), &known, &missing)));
     }
     let (mut failures, mut successes) = (Vec::new(), Vec::new());
     let mut changes = Map::new();
@@ -207,19 +207,17 @@ fn old_form(call: &Call<'_>) -> CallResult {
     let fun = python::str(&fun_value);
     let ret = StateReturn::new(fun_value);
     if !call.has_function(&fun) {
-        return Ok(ret
-            .failed(format!("Module function {fun} is not available"))
-            .into());
+        let comment = format!("Module function {fun} is not available");
+        return Ok(ordered(ret.failed(comment)));
     }
     if call.is_test() {
-        return Ok(ret
-            .pending(format!("Module function {fun} is set to execute"))
-            .into());
+        let comment = format!("Module function {fun} is set to execute");
+        return Ok(ordered(ret.pending(comment)));
     }
     let signature = signature(call, &fun)?;
     let (args, kwargs) = match old_arguments(call, &signature) {
         Ok(arguments) => arguments,
-        Err(why) => return Ok(ret.failed(why).into()),
+        Err(why) => return Ok(ordered(ret.failed(why))),
     };
     match call.salt(&fun, &args, kwargs) {
         Ok(value) => {
@@ -230,12 +228,10 @@ fn old_form(call: &Call<'_>) -> CallResult {
             Ok(ordered(ret))
         }
         Err(ended @ CallError::Ended(_)) => Err(ended),
-        Err(error) => Ok(ret
-            .failed(format!(
-                "Module function {fun} threw an exception. Exception: {}",
-                text(&error)
-            ))
-            .into()),
+        Err(error) => Ok(ordered(ret.failed(format!(
+            "Module function {fun} threw an exception. Exception: {}",
+            text(&error)
+        )))),
     }
 }
 

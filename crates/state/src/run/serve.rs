@@ -7,6 +7,9 @@ use super::machine::Machine;
 use crate::chunk::Chunk;
 use crate::graph::Turn;
 
+/// Where `mod_aggregate` lists the tags of the chunks that it has joined.
+const TAKEN: &str = "__agg_tags__";
+
 impl Machine {
     /// Lets the module join what is ahead into this chunk.
     pub(super) async fn aggregate(&mut self, turn: Turn) {
@@ -31,19 +34,22 @@ impl Machine {
             .collect();
         let fun = format!("{}.mod_aggregate", chunk.state());
         let args = vec![chunk.to_value(), chunks, running.into()];
-        let Ok(Value::Map(joined)) = self.port.serve(fun, args, chunk.map().clone()).await else {
+        let served = self.port.serve(fun, args, chunk.map().clone()).await;
+        let Ok(Value::Map(mut joined)) = served else {
             return;
         };
+        // The chunks that were taken over: functions cannot mark them.
+        let taken = joined.remove(TAKEN).unwrap_or_default();
+        let taken = taken.as_list().unwrap_or_default();
         for other in ahead {
-            let same = self.chunks.get(other).is_some_and(|other| {
-                other.fun() == chunk.fun() && other.get("fromrepo") == chunk.get("fromrepo")
-            });
-            if same {
+            let tag = self.chunks.get(other).map(Chunk::tag).unwrap_or_default();
+            if taken.iter().any(|taken| taken.as_str() == Some(&tag)) {
                 self.aggregated.insert(other);
             }
         }
         if let Some(known) = self.chunks.get_mut(turn.chunk) {
             *known = Chunk::new(joined);
+            known.set("__agg__", true);
         }
     }
 

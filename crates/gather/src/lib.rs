@@ -6,6 +6,8 @@
 //! [`Output::Done`] every minion that was expected has been reported exactly
 //! once, as returned or as missing.
 
+pub mod words;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -176,6 +178,15 @@ impl Collector {
     /// Who was meant and has not returned yet.
     pub fn pending(&self) -> impl Iterator<Item = &str> {
         self.expected.difference(&self.found).map(String::as_str)
+    }
+
+    /// Who was named and has not returned, known to the master or not.
+    pub fn missing(&self) -> impl Iterator<Item = &str> {
+        let missing: BTreeSet<&String> = self.expected.iter().chain(&self.unknown).collect();
+        missing
+            .into_iter()
+            .filter(|id| !self.found.contains(*id))
+            .map(String::as_str)
     }
 
     /// What to do now.

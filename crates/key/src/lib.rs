@@ -28,7 +28,7 @@ pub mod token;
 pub use autosign::{Autosign, AutosignOptions};
 pub use error::KeyStoreError;
 pub use generate::{GeneratedPair, gen_keys};
-pub use master::{MasterKeyOptions, MasterKeys};
+pub use master::{MasterKeyOptions, MasterKeys, master_id};
 pub use minion::{MinionKeys, TrustedMaster};
 pub use patterns::PatternList;
 pub use select::matches_any;

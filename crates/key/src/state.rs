@@ -93,6 +93,13 @@ impl Listing {
         }
     }
 
+    /// The same with other ids in one state.
+    #[must_use]
+    pub fn with(mut self, state: KeyState, ids: Vec<MinionId>) -> Self {
+        *self.of_mut(state) = ids;
+        self
+    }
+
     pub(crate) fn of_mut(&mut self, state: KeyState) -> &mut Vec<MinionId> {
         match state {
             KeyState::Accepted => &mut self.accepted,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::net::IpAddr;
 
-use halite_proto::MinionId;
+use halite_proto::{Map, MinionId};
 use halite_store::{Bank, DataCache};
 use nix::ifaddrs::getifaddrs;
 
@@ -12,22 +12,37 @@ use crate::core::presence::{is_connected, remote_addresses, with_own_addresses};
 
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
+/// The addresses that have a connection to the publish port now.
+pub(crate) struct Addresses(HashSet<IpAddr>);
+
+impl Addresses {
+    /// Reads the tables of the host.
+    pub(crate) fn read(publish_port: u16) -> Self {
+        let remote = TABLES
+            .iter()
+            .filter_map(|table| fs::read_to_string(table).ok())
+            .flat_map(|table| remote_addresses(&table, publish_port))
+            .collect();
+        Self(with_own_addresses(remote, own_addresses()))
+    }
+
+    /// Whether the grains name one of them.
+    pub(crate) fn are_of(&self, grains: &Map) -> bool {
+        is_connected(grains, &self.0)
+    }
+}
+
 /// The minions whose cached grains name an address with a connection to the
 /// publish port.
 pub(crate) fn connected_ids(data: &DataCache, publish_port: u16) -> HashSet<MinionId> {
-    let remote: HashSet<IpAddr> = TABLES
-        .iter()
-        .filter_map(|table| fs::read_to_string(table).ok())
-        .flat_map(|table| remote_addresses(&table, publish_port))
-        .collect();
-    let remote = with_own_addresses(remote, own_addresses());
+    let addresses = Addresses::read(publish_port);
     let ids = data.ids(Bank::Grains).unwrap_or_default();
     ids.into_iter()
         .filter(|id| {
             data.get(Bank::Grains, id)
                 .ok()
                 .flatten()
-                .is_some_and(|grains| is_connected(&grains, &remote))
+                .is_some_and(|grains| addresses.are_of(&grains))
         })
         .collect()
 }

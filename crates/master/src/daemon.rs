@@ -21,6 +21,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::accepted::AcceptedKeys;
+use crate::attendance::{Attendance, tell_presence};
 use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
 use crate::error::StartError;
@@ -29,12 +30,15 @@ use crate::local_keys::{Holders, LocalKeys, system_users};
 use crate::maintenance::{Health, maintain};
 use crate::master::Master;
 use crate::missed::MissedJobs;
+use crate::pillars::{Pillars, PillarsError};
 use crate::publisher::{Publisher, PublisherSettings};
 use crate::pushed::publish_pushed;
+use crate::runner::Runners;
 use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::sockets::{Bound, Marks, listen_at};
+use crate::tokens::Tokens;
 
 /// A master that listens.
 pub struct Daemon {
@@ -68,20 +72,27 @@ impl Daemon {
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let mut settings = Settings::from_config(config)?;
         make_dirs(&settings)?;
+        let attendance = Attendance::begin();
         let Bound {
             router,
             port,
             puller,
             bus,
             marks,
-        } = Bound::bind(&settings)?;
+        } = Bound::bind(&settings, attendance.watch())?;
         let health = Health::begin(&settings.cachedir);
         let publish_endpoints = port.endpoints().to_vec();
         // What minions are told is where they can connect.
         if let Some(port) = publish_endpoints.iter().find_map(Endpoint::port) {
             settings.publish_port = port;
         }
-        let master = Arc::new(assemble(settings, config.opts().clone(), port, bus)?);
+        let master = Arc::new(assemble(
+            settings,
+            config.opts().clone(),
+            port,
+            bus,
+            attendance,
+        )?);
         let server =
             Server::start(Arc::clone(&master), &router.replies()).map_err(StartError::Threads)?;
         health.ready();
@@ -125,6 +136,11 @@ impl Daemon {
             marks,
         } = self;
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone()));
+        master.runners.open(tokio::runtime::Handle::current());
+        let presence = master
+            .settings
+            .presence_events
+            .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
             () = publish_pushed(&master, &mut puller) => {
@@ -134,6 +150,10 @@ impl Daemon {
         }
         health.end();
         stop(maintenance).await;
+        if let Some(presence) = presence {
+            stop(presence).await;
+        }
+        master.runners.close();
         drain(server).await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
@@ -197,6 +217,7 @@ fn assemble(
     opts: Map,
     port: PublishPort,
     bus: EventBus,
+    attendance: Arc<Attendance>,
 ) -> Result<Master, StartError> {
     let keys = KeyStore::open(&settings.pki_dir, None)?;
     let identity = MasterKeys::load_or_generate(&keys, &settings.master_key_options())?;
@@ -225,6 +246,20 @@ fn assemble(
         option: "file_ignore_regex",
         why: crate::error::chain(&error),
     })?;
+    let files = Arc::new(files);
+    let pillars = Pillars::start(
+        &opts,
+        settings.worker_threads,
+        halite_states::registry(),
+        Arc::clone(&files),
+    )
+    .map_err(|error| match error {
+        PillarsError::Thread(source) => StartError::Threads(source),
+        error => StartError::Option {
+            option: "ext_pillar",
+            why: error.to_string(),
+        },
+    })?;
     let jobs = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
     let missed = MissedJobs::open(
         &settings.cachedir.join("replay"),
@@ -245,6 +280,9 @@ fn assemble(
         ),
         jobs: Arc::new(jobs),
         missed,
+        attendance,
+        tokens: Tokens::new(&settings.cachedir, settings.hash_type),
+        runners: Runners::new(),
         data: DataCache::new(&settings.cachedir),
         inbox: Inbox::new(settings.inbox.clone()),
         counters: Counters::default(),
@@ -258,6 +296,7 @@ fn assemble(
         identity,
         publisher,
         files,
+        pillars,
         local_keys,
     };
     master.count_undecided();

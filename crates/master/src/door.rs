@@ -6,18 +6,22 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use halite_crypto::{Crypticle, Opened};
+use halite_crypto::{Crypticle, Opened, random_bytes};
 use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::{RequestEnvelope, encode_sealed};
 use halite_proto::msgpack::pack_wire;
 use halite_proto::request::Request;
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
 
+use tokio::time::sleep;
+
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
 use crate::error::chain;
-use crate::handlers::{self, Caller, Handled, publish, sign_in};
+use crate::handlers::{self, Caller, Handled, low, publish, sign_in, standing};
+use crate::limits::{SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
 use crate::master::Master;
 use crate::old_versions;
 use crate::sessions::Session;
@@ -81,9 +85,7 @@ pub(crate) fn answer(master: &Arc<Master>, payload: &[u8]) -> Answer {
         Err(error) => return Answer::Now(refuse(master, None, &error.into())),
     };
     match envelope {
-        RequestEnvelope::Clear { load, version } => {
-            Answer::Now(answer_clear(master, load, version))
-        }
+        RequestEnvelope::Clear { load, version } => answer_clear(master, load, version),
         RequestEnvelope::Aes {
             load,
             id,
@@ -161,11 +163,15 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     match handled {
         Handled::Value(value) => Answer::Now(seal.encode(&value)),
         Handled::Private(value) => Answer::Now(encode(&value)),
+        Handled::PrivateLater(value) => Answer::Later(Box::pin(async move {
+            // No bytes are no answer.
+            value.await.map_or_else(Vec::new, |value| encode(&value))
+        })),
         Handled::Later(value) => Answer::Later(Box::pin(async move { seal.encode(&value.await) })),
     }
 }
 
-fn answer_clear(master: &Master, load: Map, version: u32) -> Vec<u8> {
+fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
     let command = match ClearCommand::from_map(load) {
         Ok(command) => command,
         Err(error) => {
@@ -176,32 +182,45 @@ fn answer_clear(master: &Master, load: Map, version: u32) -> Vec<u8> {
                 );
             }
             master.complain(Cause::Failed, None);
-            return encode(&Refusal::HandlerFailed.to_value());
+            return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
         }
+    };
+    let mut is_slow = false;
+    let mut unhurried = |(value, slow)| {
+        is_slow = slow;
+        value
     };
     let value = match command {
         ClearCommand::Auth(request) => sign_in::sign_in(master, &request, version).to_value(),
         ClearCommand::AuthBadId(bad) => sign_in::refuse_bad_id(master, bad, version).to_value(),
         ClearCommand::Ping(load) => load.into(),
-        ClearCommand::Publish(request) => publish::publish(master, &request).to_value(),
-        ClearCommand::Runner(_) => not_served("runner", "UserAuthenticationError"),
-        ClearCommand::Wheel(_) => not_served("wheel", "UserAuthenticationError"),
-        // What Salt answers to who cannot prove anything.
-        ClearCommand::MkToken(_) => Value::from(""),
-        ClearCommand::GetToken { token: None } => Value::from(false),
-        ClearCommand::GetToken { token: Some(_) } | ClearCommand::Unknown { .. } => {
-            Map::new().into()
+        ClearCommand::Publish(request) => {
+            let published = publish::publish(master, &request);
+            unhurried((published.reply.to_value(), published.is_slow))
         }
+        ClearCommand::Runner(request) => unhurried(low::runner(master, request)),
+        ClearCommand::Wheel(request) => unhurried(low::wheel(master, request)),
+        ClearCommand::MkToken(request) => unhurried(low::make_token(master, &request)),
+        ClearCommand::GetToken { token } => low::get_token(master, token.as_deref()),
+        ClearCommand::Standing(request) => standing::standing(master, &request),
+        ClearCommand::Unknown { .. } => Map::new().into(),
     };
     master.counters.serve();
-    encode(&value)
+    let bytes = encode(&value);
+    if !is_slow {
+        return Answer::Now(bytes);
+    }
+    Answer::Later(Box::pin(async move {
+        sleep(slow_answer_time()).await;
+        bytes
+    }))
 }
 
-/// Refuses a command that this master does not have yet.
-fn not_served(what: &str, name: &str) -> Value {
-    let message = format!("This master does not run {what} functions yet.");
-    let error = Map::from([("name", name), ("message", message.as_str())]);
-    Map::from([("error", error)]).into()
+/// How long a wrong password or token takes to be refused: about a second,
+/// never exactly.
+fn slow_answer_time() -> Duration {
+    let [random] = random_bytes::<1>();
+    SLOW_ANSWER_MIN + SLOW_ANSWER_SPREAD * u32::from(random) / 256
 }
 
 fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {

@@ -9,6 +9,7 @@
 //! who sent it, and no handler runs on the thread that serves the network.
 
 mod accepted;
+mod attendance;
 mod bus;
 mod clock;
 mod connected;
@@ -24,12 +25,16 @@ mod maintenance;
 mod master;
 mod missed;
 mod old_versions;
+mod pillars;
 mod publisher;
 mod pushed;
+mod runner;
 mod server;
 mod sessions;
 mod settings;
 mod sockets;
+mod tokens;
+mod wheel;
 mod workers;
 
 pub use daemon::Daemon;

@@ -29,9 +29,19 @@ pub const REQUEST_WAIT_MAX: Duration = Duration::from_secs(60);
 /// a message of 100 MiB.
 pub const WORKER_THREADS_MAX: usize = 64;
 
-/// Answers that are waited for (`minion_publish`). Further requests of this
-/// kind are answered as if nothing had come back.
-pub const LATER_ANSWERS_MAX: usize = 1000;
+/// Answers that are waited for (`minion_publish`, pillars). Further requests
+/// of this kind are not answered: their senders try again.
+pub const LATER_ANSWERS_MAX: usize = 10_000;
+
+/// Threads that compile pillars at most, whatever `worker_threads` says.
+pub const PILLAR_THREADS_MAX: usize = 16;
+
+/// Pillars that may wait for a thread. Further ones get no answer: minions ask
+/// again.
+pub const PILLARS_WAITING_MAX: usize = 10_000;
+
+/// Pillars that `pillar_cache` keeps. When full, all are forgotten.
+pub const PILLARS_CACHED_MAX: usize = 10_000;
 
 /// How long `minion_publish` waits where the minion does not say.
 pub const PEER_WAIT_DEFAULT: Duration = Duration::from_secs(5);
@@ -59,3 +69,27 @@ pub const BLOCKING_THREADS_MAX: usize = 4;
 /// Bytes of jobs that are remembered for minions that come back
 /// (`job_replay_window`); the oldest are forgotten.
 pub(crate) const MISSED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Minions whose presence is kept. Beyond it those that are away are
+/// forgotten, then nobody is added: they are only estimated.
+pub const ROSTER_SEATS_MAX: usize = 200_000;
+
+/// How long changes of presence are gathered before an event tells them.
+pub const PRESENCE_SETTLE: Duration = Duration::from_millis(200);
+
+/// How often a runner that waits for minions looks who is connected.
+pub const AWAY_CHECK: Duration = Duration::from_millis(250);
+
+/// How long a minion may be away before a runner gives it up: it may be
+/// connecting again.
+pub const AWAY_GRACE: Duration = Duration::from_secs(5);
+
+/// A wrong password or token takes this long to be refused, and up to
+/// `SLOW_ANSWER_SPREAD` more.
+pub const SLOW_ANSWER_MIN: Duration = Duration::from_millis(750);
+
+/// See `SLOW_ANSWER_MIN`.
+pub const SLOW_ANSWER_SPREAD: Duration = Duration::from_millis(500);
+
+/// Runners that run at once. Further ones are refused.
+pub const RUNNERS_MAX: usize = 64;

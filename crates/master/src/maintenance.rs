@@ -9,6 +9,7 @@ use halite_key::dropfile::take_rotation_request;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use crate::clock::now_s;
 use crate::error::chain;
 use crate::handlers::forget_publishers;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
@@ -106,6 +107,7 @@ async fn clean(master: &Master) {
     let jobs = Arc::clone(&master.jobs);
     let keep = master.settings.keep_jobs;
     let publishers = master.settings.publish_auth_dir();
+    let tokens = master.tokens.clone();
     let cleaning = spawn_blocking(move || {
         match jobs.clean(keep, SystemTime::now()) {
             Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),
@@ -114,6 +116,7 @@ async fn clean(master: &Master) {
         if keep > Duration::ZERO {
             forget_publishers(&publishers, keep);
         }
+        tokens.clean(now_s());
     });
     if let Err(error) = cleaning.await {
         tracing::error!("cleaning failed: {error}");

@@ -11,9 +11,9 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::{Bank, DataCache, JobCache, StoreError};
 
 use crate::accepted::AcceptedKeys;
+use crate::attendance::Attendance;
 use crate::bus::Bus;
 use crate::clock::{now_micros, now_s};
-use crate::connected::connected_ids;
 use crate::core::acl::Users;
 use crate::core::auth::Room;
 use crate::core::complaints::{Complaints, Telling};
@@ -25,9 +25,12 @@ use crate::handlers::publish;
 use crate::limits::UNDECIDED_KEYS_MAX;
 use crate::local_keys::LocalKeys;
 use crate::missed::MissedJobs;
+use crate::pillars::Pillars;
 use crate::publisher::Publisher;
+use crate::runner::Runners;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// The state behind the ports. Every part guards itself.
 pub(crate) struct Master {
@@ -53,12 +56,20 @@ pub(crate) struct Master {
     pub(crate) jobs: Arc<JobCache>,
     /// The jobs that minions can ask for after a reconnect.
     pub(crate) missed: MissedJobs,
+    /// Who is connected.
+    pub(crate) attendance: Arc<Attendance>,
+    /// The runners that run.
+    pub(crate) runners: Runners,
     /// Grains, pillar and mine of minions.
     pub(crate) data: DataCache,
     /// The files for minions.
-    pub(crate) files: Roots,
+    pub(crate) files: Arc<Roots>,
+    /// The pillars for minions.
+    pub(crate) pillars: Pillars,
     /// The files from minions.
     pub(crate) inbox: Inbox,
+    /// The tokens of users who have logged in.
+    pub(crate) tokens: Tokens,
     /// The keys of local users.
     pub(crate) local_keys: LocalKeys,
     /// What was served and refused.
@@ -154,7 +165,7 @@ impl Master {
         if minions_max == 0 {
             return Room::UNLIMITED;
         }
-        let connected = connected_ids(&self.data, self.settings.publish_port);
+        let connected = self.connected();
         Room {
             minions_max,
             connected: connected.len(),

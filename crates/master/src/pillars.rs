@@ -13,7 +13,9 @@ use halite_modules::Registry;
 use halite_pillar::{Compiler, House, Request, SettingsError};
 use halite_proto::{Map, Value};
 
-use crate::limits::{PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, REQUEST_WAIT_MAX};
+use crate::limits::{
+    PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, REQUEST_WAIT_MAX,
+};
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
 /// Something to be done on the threads for pillars.

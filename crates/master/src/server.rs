@@ -126,7 +126,9 @@ impl Desk {
                 let replies = self.replies.clone();
                 self.runtime.spawn(async move {
                     let reply = reply.await;
-                    let _ = replies.send(peer, reply).await;
+                    if !reply.is_empty() {
+                        let _ = replies.send(peer, reply).await;
+                    }
                     drop(permit);
                 });
             }

@@ -40,6 +40,21 @@ pub(crate) struct LocalPorts {
     pub(crate) publications_in: u16,
 }
 
+/// Who may do what after logging in.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternalAuth {
+    /// `external_auth`.
+    pub(crate) rules: Map,
+    /// `token_expire`.
+    pub(crate) token_expire_s: u64,
+    /// `token_expire_user_override`.
+    pub(crate) token_expire_override: Value,
+    /// `keep_acl_in_token`.
+    pub(crate) keep_acl: bool,
+    /// `permissive_acl`.
+    pub(crate) is_permissive: bool,
+}
+
 /// What the master has to know of its configuration.
 pub(crate) struct Settings {
     // Who and where.
@@ -88,7 +103,12 @@ pub(crate) struct Settings {
     pub(crate) publisher_acl_blacklist: Map,
     pub(crate) client_acl_verify: bool,
     pub(crate) sudo_acl: bool,
+    pub(crate) external_auth: ExternalAuth,
     // What is kept.
+    pub(crate) stores_runner_returns: bool,
+    pub(crate) presence_events: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) gather_job_timeout: Duration,
     pub(crate) hash_type: HashType,
     pub(crate) unique_jid: bool,
     pub(crate) stores_returns: bool,
@@ -168,6 +188,17 @@ impl Settings {
             publisher_acl_blacklist: config.publisher_acl_blacklist.clone(),
             client_acl_verify: config.client_acl_verify,
             sudo_acl: config.sudo_acl,
+            external_auth: ExternalAuth {
+                rules: config.external_auth.clone(),
+                token_expire_s: config.token_expire,
+                token_expire_override: config.token_expire_user_override.0.clone(),
+                keep_acl: config.keep_acl_in_token,
+                is_permissive: config.permissive_acl,
+            },
+            stores_runner_returns: config.runner_returns,
+            presence_events: config.presence_events,
+            timeout: config.timeout.duration(),
+            gather_job_timeout: config.gather_job_timeout.duration(),
             hash_type: hash_type(config)?,
             unique_jid: config.unique_jid,
             stores_returns: config.job_cache && config.ext_job_cache.is_empty(),

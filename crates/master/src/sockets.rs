@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use halite_transport::ipc::{BusOptions, EventBus};
 use halite_transport::zeromq::{
     Publisher as PublishPort, PublisherOptions, Puller, PullerOptions, Router, RouterOptions,
+    TopicWatch,
 };
 use halite_transport::{BindError, Endpoint};
 
@@ -34,11 +35,11 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Binds all of them.
+    /// Binds all of them; `watch` hears who subscribes.
     ///
     /// # Errors
     /// When one cannot be bound.
-    pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
+    pub(crate) fn bind(settings: &Settings, watch: TopicWatch) -> Result<Self, StartError> {
         let at = |port| listen_at(settings, port);
         let local = Local::of(settings);
         let router = Router::bind(
@@ -57,6 +58,7 @@ impl Bound {
                 backlog: settings.backlog,
                 ipv6: settings.ipv6,
                 keep_alive: settings.keep_alive,
+                watch: Some(watch),
                 ..PublisherOptions::default()
             },
         )

@@ -4,7 +4,7 @@
 //! ignore. Invariant: nothing beyond Salt's protocol is ever sent to a peer
 //! that has not said that it understands it.
 
-use crate::{Map, Value};
+use crate::{Map, MinionId, Value};
 
 /// The field of the sign-in request and its reply.
 const FIELD: &str = "halite";
@@ -14,11 +14,33 @@ const FIELD: &str = "halite";
 pub struct Capabilities {
     /// Job replay: a minion asks for the jobs it has missed.
     pub replay: bool,
+    /// Presence: a minion subscribes to a topic of its own besides, by which
+    /// the master knows at once when its connection comes and goes.
+    pub presence: bool,
+}
+
+/// What stands before the id in the topic of a minion's presence. Nothing is
+/// ever published under it.
+const PRESENCE: &[u8] = b"halite/minion/";
+
+/// The topic by which a minion says that it is there.
+pub fn presence_topic(id: &MinionId) -> Vec<u8> {
+    [PRESENCE, id.as_str().as_bytes()].concat()
+}
+
+/// The minion that a topic speaks of. Anybody can subscribe to anything, so
+/// this informs and proves nothing.
+pub fn minion_of_topic(topic: &[u8]) -> Option<MinionId> {
+    let id = std::str::from_utf8(topic.strip_prefix(PRESENCE)?).ok()?;
+    MinionId::parse(id).ok()
 }
 
 impl Capabilities {
     /// What this version understands.
-    pub const OURS: Self = Self { replay: true };
+    pub const OURS: Self = Self {
+        replay: true,
+        presence: true,
+    };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
     pub fn of(extra: &Map) -> Self {
@@ -28,12 +50,13 @@ impl Capabilities {
         };
         Self {
             replay: says("replay"),
+            presence: says("presence"),
         }
     }
 
     /// The fields to add to a sign-in.
     pub fn to_extra(self) -> Map {
-        let field = Map::from([("replay", self.replay)]);
+        let field = Map::from([("replay", self.replay), ("presence", self.presence)]);
         Map::from([(FIELD, field)])
     }
 }
@@ -41,6 +64,20 @@ impl Capabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_topic_names_its_minion() {
+        let id = MinionId::parse("web1").unwrap();
+        assert_eq!(minion_of_topic(&presence_topic(&id)), Some(id));
+        for topic in [
+            &b""[..],
+            b"broadcast",
+            b"halite/minion/",
+            b"halite/minion/../x",
+        ] {
+            assert_eq!(minion_of_topic(topic), None);
+        }
+    }
 
     #[test]
     fn a_peer_is_taken_at_its_word_and_salt_says_nothing() {

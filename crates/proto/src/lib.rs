@@ -35,3 +35,6 @@ pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};
 pub use msgpack::{PackError, UnpackError};
 pub use refusal::Refusal;
 pub use value::{Map, Value};
+
+/// The release of Salt whose ways are followed, as programs are told it.
+pub const SALT_RELEASE: &str = "3008.5";

@@ -156,6 +156,17 @@ impl DataCache {
         Ok(new || old)
     }
 
+    /// Forgets what a bank has about one minion; false if there was nothing.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn forget(&self, bank: Bank, id: &MinionId) -> Result<bool, StoreError> {
+        if matches!(bank, Bank::Mine) {
+            return self.flush_mine(id);
+        }
+        remove(&self.path(bank, id.as_str()))
+    }
+
     /// Forgets grains and pillars of minions that are no longer known; a mine
     /// stays, as with Salt. Gives how many files went.
     ///

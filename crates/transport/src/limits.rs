@@ -35,6 +35,9 @@ pub const PUBLICATIONS_MAX: usize = 1024;
 /// that subscriber.
 pub const PUBLISHER_PEER_MESSAGES_MAX: i32 = 1000;
 
+/// Subscriptions that are taken in one go before publications have their turn.
+pub const TOPICS_HEARD_MAX: usize = 1024;
+
 /// Messages that wait between a subscriber or puller and the program. When
 /// full, the socket is read no further and its own queue fills up, then the
 /// publisher's queue for this peer.

@@ -479,3 +479,36 @@ async fn subscribers_that_go_away_stop_nobody_else() {
         assert_eq!(answer, b"alive");
     }
 }
+
+#[tokio::test]
+async fn the_first_subscriber_and_the_end_of_the_last_are_heard_of() {
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let watch = halite_transport::zeromq::TopicWatch::new(move |topic, has_subscribers| {
+        let _ = told.send((topic.to_vec(), has_subscribers));
+    });
+    let options = PublisherOptions {
+        watch: Some(watch),
+        ..PublisherOptions::default()
+    };
+    let publisher = Publisher::bind(&[loopback()], options).unwrap();
+    let subscribe = || {
+        let options = SubscribeOptions {
+            topics: vec![b"".to_vec(), b"name".to_vec()],
+            ..SubscribeOptions::default()
+        };
+        Subscriber::connect(publisher.endpoints()[0].clone(), options)
+    };
+    let first = subscribe();
+    let mut topics = vec![heard.recv().await.unwrap(), heard.recv().await.unwrap()];
+    topics.sort();
+    let topic = |name: &[u8], has_subscribers| (name.to_vec(), has_subscribers);
+    assert_eq!(topics, [topic(b"", true), topic(b"name", true)]);
+    let mut second = subscribe();
+    until_subscribed(&publisher, &mut second, b"x").await;
+    // One of two goes: nothing is said. The last one goes: it is.
+    drop(first);
+    drop(second);
+    let mut topics = vec![heard.recv().await.unwrap(), heard.recv().await.unwrap()];
+    topics.sort();
+    assert_eq!(topics, [topic(b"", false), topic(b"name", false)]);
+}

@@ -10,15 +10,15 @@ pub use halite_gather as collect;
 mod connected;
 mod error;
 mod nodegroup;
+mod runner;
 mod session;
 mod settings;
+mod silence;
 
 use std::time::Duration;
 
 use halite_crypto::Secret;
-use halite_proto::clear::{Credentials, PublishReply, PublishRequest};
-use halite_proto::envelope::RequestEnvelope;
-use halite_proto::msgpack::unpack_wire;
+use halite_proto::clear::{Credentials, PublishReply, PublishRequest, TokenRequest};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_transport::ipc::EventSubscriber;
@@ -27,6 +27,7 @@ use halite_transport::zeromq::{Requester, RequesterOptions};
 pub use caller::Caller;
 pub use error::ClientError;
 pub use nodegroup::{NodegroupError, Nodegroups};
+pub use runner::{RunnerJob, RunnerNews, RunnerSession};
 pub use session::{Report, Session};
 pub use settings::{ClientSettings, SettingsError};
 
@@ -45,6 +46,8 @@ pub struct Job {
     pub returners: String,
     /// Options that go along, by Salt's names.
     pub options: Map,
+    /// The job id to use.
+    pub jid: Option<Jid>,
 }
 
 /// A command that the master has sent.
@@ -63,6 +66,8 @@ pub struct LocalClient {
     settings: ClientSettings,
     caller: Caller,
     key: Secret<String>,
+    /// How the user has logged in, where that is shown instead of the key.
+    login: Option<Credentials>,
     requester: Requester,
 }
 
@@ -75,8 +80,45 @@ impl LocalClient {
             settings,
             caller,
             key,
+            login: None,
             requester,
         }
+    }
+
+    /// Shows these proofs from now on, or the key.
+    pub fn log_in(&mut self, login: Option<Credentials>) {
+        self.login = login;
+    }
+
+    /// Whether the key could be read.
+    pub fn has_key(&self) -> bool {
+        !self.key.expose().is_empty()
+    }
+
+    /// The user, as the master is told.
+    pub fn caller_name(&self) -> &str {
+        &self.caller.name
+    }
+
+    /// The events of the master's bus from now on.
+    ///
+    /// # Errors
+    /// When no master runs here.
+    pub async fn events(&self) -> Result<EventSubscriber, ClientError> {
+        self.check_running()?;
+        EventSubscriber::connect(&self.settings.event_pub)
+            .await
+            .map_err(|source| ClientError::Bus { source })
+    }
+
+    /// Asks for a token; what it stands for, or an empty text.
+    ///
+    /// # Errors
+    /// When no master answers.
+    pub async fn ask_token(&self, request: &TokenRequest) -> Result<Value, ClientError> {
+        self.check_running()?;
+        let timeout = self.settings.timeout.max(self.settings.publish_timeout);
+        self.ask_clear(request.to_map(), timeout).await
     }
 
     /// What the client knows of the configuration.
@@ -149,6 +191,7 @@ impl LocalClient {
             arguments: vec![Value::from(jid)],
             returners: String::new(),
             options: Map::from([("delimiter", ":")]),
+            jid: None,
         };
         let timeout = self.settings.gather_job_timeout;
         let reply = match self.request(&job, timeout) {
@@ -215,12 +258,9 @@ impl LocalClient {
             tgt_type: kind.to_owned(),
             fun: job.function.clone(),
             arg: job.arguments.clone(),
-            credentials: Credentials {
-                key: Some(self.key.expose().clone()),
-                ..Credentials::default()
-            },
+            credentials: self.credentials(),
             ret: returners,
-            jid: None,
+            jid: job.jid.clone(),
             kwargs: job.options.clone(),
             user: Some(self.caller.name.clone()),
             to,
@@ -233,10 +273,7 @@ impl LocalClient {
         request: &PublishRequest,
         timeout: Duration,
     ) -> Result<PublishReply, ClientError> {
-        let envelope = RequestEnvelope::clear(request.to_map());
-        let packed = envelope.encode().map_err(ClientError::TooLarge)?;
-        let reply = self.requester.request(packed, timeout).await?;
-        let reply = unpack_wire(&reply).map_err(ClientError::Reply)?;
+        let reply = self.ask_clear(request.to_map(), timeout).await?;
         PublishReply::from_value(reply).map_err(ClientError::ReplyFields)
     }
 }

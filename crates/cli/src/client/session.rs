@@ -9,8 +9,9 @@ use halite_store::JobCache;
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
-use halite_gather::{CollectOptions, Collector, Output, Return};
+use super::silence::Silence;
 use super::{ClientError, LocalClient, Published, connected};
+use halite_gather::{CollectOptions, Collector, Output, Return, words};
 
 /// Pause before the bus is tried again after it was lost.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
@@ -39,6 +40,50 @@ pub struct Session<'a> {
     was_lost: bool,
     question: Option<Pin<Box<dyn Future<Output = Option<Jid>> + 'a>>>,
     connected: Option<connected::Connected>,
+    silence: Look<'a>,
+}
+
+/// How often the master is asked who is connected while minions are silent:
+/// soon, since a minion that is gone need not be waited for, then less often.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
+const NEXT_LOOK: Duration = Duration::from_secs(1);
+const LATER_LOOK: Duration = Duration::from_secs(5);
+const LOOKS_SOON: u32 = 10;
+
+/// What the master has said of the silent minions, and when it is asked again.
+struct Look<'a> {
+    known: Option<Silence>,
+    /// `None` where the master does not know the question.
+    next: Option<Instant>,
+    looks: u32,
+    asking: Option<Pin<Box<dyn Future<Output = Option<Silence>> + 'a>>>,
+    /// The last question, when nobody is waited for any more.
+    is_final: bool,
+}
+
+impl Look<'_> {
+    fn new() -> Self {
+        Self {
+            known: None,
+            next: Some(Instant::now() + FIRST_LOOK),
+            looks: 0,
+            asking: None,
+            is_final: false,
+        }
+    }
+
+    fn taken(&mut self, answer: Option<Silence>) {
+        self.asking = None;
+        self.looks += 1;
+        self.next = answer.as_ref().map(|_| {
+            let pause = match self.looks < LOOKS_SOON {
+                true => NEXT_LOOK,
+                false => LATER_LOOK,
+            };
+            Instant::now() + pause
+        });
+        self.known = answer.or(self.known.take());
+    }
 }
 
 impl<'a> Session<'a> {
@@ -68,6 +113,7 @@ impl<'a> Session<'a> {
             was_lost: false,
             question: None,
             connected: None,
+            silence: Look::new(),
         }
     }
 
@@ -86,6 +132,7 @@ impl<'a> Session<'a> {
             match self.collector.poll(Instant::now()) {
                 Some(Output::Return(value)) => return Ok(Some(Report::Returned(value))),
                 Some(Output::Missing(id)) => {
+                    self.ask_why().await;
                     if let Some(report) = self.missing(id) {
                         return Ok(Some(report));
                     }
@@ -127,6 +174,24 @@ impl<'a> Session<'a> {
                 None => std::future::pending().await,
             }
         };
+        if self.silence.asking.is_none() && self.silence.next.is_some_and(|next| next <= now) {
+            let client = self.client;
+            let ids = self.collector.pending().map(str::to_owned).collect();
+            self.silence.asking = Some(Box::pin(client.ask_silence(ids)));
+        }
+        let next_look = self.silence.next.filter(|_| self.silence.asking.is_none());
+        let look = async {
+            match &mut self.silence.asking {
+                Some(asking) => Some(asking.await),
+                None => match next_look {
+                    Some(at) => {
+                        tokio::time::sleep_until(at.into()).await;
+                        None
+                    }
+                    None => std::future::pending().await,
+                },
+            }
+        };
         tokio::select! {
             event = next_event(&mut self.bus, &self.client.settings().event_pub) => {
                 match event {
@@ -139,7 +204,28 @@ impl<'a> Session<'a> {
                 self.question = None;
                 self.collector.asked(Instant::now(), answer);
             }
+            looked = look => {
+                if let Some(answer) = looked {
+                    self.silence.taken(answer);
+                    if let Some(known) = &self.silence.known {
+                        self.collector.away(known.gone());
+                    }
+                }
+            }
             () = timer => {}
+        }
+    }
+
+    /// Asks the master once why those who are missing are.
+    async fn ask_why(&mut self) {
+        if self.silence.is_final {
+            return;
+        }
+        self.silence.is_final = true;
+        if self.silence.next.is_some() || self.silence.asking.is_some() {
+            let ids = self.collector.missing().map(str::to_owned).collect();
+            let answer = self.client.ask_silence(ids).await;
+            self.silence.taken(answer);
         }
     }
 
@@ -183,35 +269,35 @@ impl<'a> Session<'a> {
     /// What to say of a missing minion; nothing of a master below this one.
     fn missing(&mut self, id: String) -> Option<Report> {
         let settings = self.client.settings();
+        if settings.syndic_dir.join(&id).exists() {
+            return None;
+        }
+        let known = self.silence.known.as_ref();
+        let text = known.and_then(|known| known.text(&id, &self.published.jid));
+        if let Some(text) = text {
+            return Some(Report::Missing { id, text });
+        }
         let connected = self
             .connected
             .get_or_insert_with(|| connected::Connected::read(settings));
         let text = if connected.is_surely_not(&id) {
-            "Minion did not return. [Not connected]".to_owned()
-        } else if settings.syndic_dir.join(&id).exists() {
-            return None;
+            words::NOT_CONNECTED.to_owned()
         } else {
-            format!(
-                "Minion did not return. [No response]\nThe minions may not have all finished \
-                 running and any remaining minions will return upon completion. To look up the \
-                 return data for this job later, run the following command:\n\nsalt-run \
-                 jobs.lookup_jid {}",
-                self.published.jid
-            )
+            words::no_response(&self.published.jid)
         };
         Some(Report::Missing { id, text })
     }
 }
 
 /// What the bus has to say.
-enum BusNews {
+pub(super) enum BusNews {
     Event(BusEvent),
     Lost,
     Back,
 }
 
 /// The next event; a bus that is lost is tried again until it is back.
-async fn next_event(bus: &mut Option<EventSubscriber>, endpoint: &Endpoint) -> BusNews {
+pub(super) async fn next_event(bus: &mut Option<EventSubscriber>, endpoint: &Endpoint) -> BusNews {
     let Some(connected) = bus else {
         loop {
             tokio::time::sleep(RECONNECT_PAUSE).await;

@@ -9,6 +9,7 @@ mod call;
 mod daemon;
 mod groups;
 mod key;
+mod run;
 mod salt;
 mod sources;
 mod usage;
@@ -20,6 +21,7 @@ pub use groups::{
     ParseOptions,
 };
 pub use key::{KeyAction, KeyOptions, ListedState};
+pub use run::RunOptions;
 pub use salt::{SaltOptions, TargetOptions};
 pub use sources::parse_everything;
 pub use usage::{Program, Stop, parse};

@@ -154,6 +154,7 @@ impl Program<'_> {
             arguments: self.command.arguments.clone(),
             returners: options.returners.clone().unwrap_or_default(),
             options: along,
+            jid: None,
         }
     }
 

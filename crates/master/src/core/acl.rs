@@ -161,7 +161,7 @@ fn allowed(
 }
 
 /// Whether the value under a target of an entry lists the function.
-fn listed(funs: &Value, asked: Asked<'_>) -> bool {
+pub(super) fn listed(funs: &Value, asked: Asked<'_>) -> bool {
     match funs {
         Value::Str(pattern) => fun_matches(pattern, asked.fun),
         Value::List(funs) => funs.iter().any(|fun| listed(fun, asked)),
@@ -231,7 +231,7 @@ fn fun_matches(pattern: &str, fun: &str) -> bool {
 }
 
 /// Exact text, glob or whole regular expression.
-fn names_user(pattern: &str, text: &str) -> bool {
+pub(super) fn names_user(pattern: &str, text: &str) -> bool {
     pattern == text || glob::fnmatch(pattern, text) || fullmatch(pattern, text)
 }
 

@@ -4,16 +4,20 @@
 //! Invariant: a handler acts for the minion that the gate has proven, never for
 //! an id that it finds in the request.
 
+pub(crate) mod authenticate;
 mod events;
 mod files;
+pub(crate) mod low;
 mod mine;
 mod options;
 mod peer;
+mod peer_run;
 mod pillar;
 pub(crate) mod publish;
 mod returns;
 mod revoke;
 pub(crate) mod sign_in;
+pub(crate) mod standing;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -45,6 +49,9 @@ pub(crate) enum Handled {
     Value(Value),
     /// The answer as it travels: sealed in its own way.
     Private(Value),
+    /// An answer as it travels that has to be waited for; none if it never
+    /// comes.
+    PrivateLater(Pin<Box<dyn Future<Output = Option<Value>> + Send>>),
     /// An answer that has to be waited for.
     Later(Pin<Box<dyn Future<Output = Value> + Send>>),
 }
@@ -111,8 +118,9 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::PubRet(ret) => peer::results(master, caller, &ret),
         // Nothing is registered yet that would use them; 3008 expects a yes.
         MinionRequest::RegisterResources(_) => true.into(),
-        // No tops are configured, and no runner may be called.
-        MinionRequest::MasterTops(_) | MinionRequest::MinionRunner(_) => Handled::nothing(),
+        MinionRequest::MinionRunner(request) => peer_run::run(master, caller, &request),
+        // No tops are configured.
+        MinionRequest::MasterTops(_) => Handled::nothing(),
         // Syndics come with `order_masters`.
         MinionRequest::SyndicReturn(_) => unknown(caller, "_syndic_return"),
         MinionRequest::VerifyMinion(_) => Handled::failed(),

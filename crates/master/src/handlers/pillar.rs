@@ -1,14 +1,19 @@
-//! The pillar of a minion. Nothing is compiled yet: it is empty, and signed,
-//! sealed and delivered as a full one will be.
+//! The pillar of a minion: compiled on threads of its own, signed, sealed and
+//! kept.
+
+use std::sync::Arc;
 
 use halite_crypto::{Crypticle, KeyError, SymmetricKey};
+use halite_pillar::Request;
 use halite_proto::pillar::{PillarAnswer, PillarData, PillarReply, SignedPillar};
 use halite_proto::request::PillarRequest;
-use halite_proto::{Map, MinionId, PackError};
+use halite_proto::{Map, MinionId, Nonce, PackError};
 use halite_store::Bank;
 use thiserror::Error;
+use tokio::sync::oneshot;
 
 use super::{Caller, Handled};
+use crate::core::gate::Cause;
 use crate::error::chain;
 use crate::master::Master;
 
@@ -30,26 +35,65 @@ enum PillarError {
     Pack(#[from] PackError),
 }
 
-/// Keeps the grains, makes the pillar and delivers it.
-pub(super) fn pillar(master: &Master, caller: &Caller, request: PillarRequest) -> Handled {
+/// Keeps the grains, makes the pillar and delivers it. Without room for one
+/// more there is no answer: the minion asks again.
+pub(super) fn pillar(master: &Arc<Master>, caller: &Caller, request: PillarRequest) -> Handled {
     let Some(nonce) = caller.nonce.clone() else {
         return Handled::Private(PillarAnswer::Error(NO_NONCE.to_owned()).to_value());
     };
-    let pillar = Map::new();
-    keep(master, &caller.id, &request, &pillar);
+    let (tell, told) = oneshot::channel();
+    let work = {
+        let (master, caller) = (Arc::clone(master), caller.clone());
+        move || {
+            let answer = answer(&master, &caller, nonce, request);
+            // Nobody waits any more when the daemon stops.
+            let _ = tell.send(answer.to_value());
+        }
+    };
+    if master.pillars.submit(work).is_err() {
+        master.complain(Cause::Overload, Some(&caller.id));
+    }
+    Handled::PrivateLater(Box::pin(async move { told.await.ok() }))
+}
+
+fn answer(
+    master: &Master,
+    caller: &Caller,
+    nonce: Nonce,
+    mut request: PillarRequest,
+) -> PillarAnswer {
+    let grains = Arc::new(std::mem::take(&mut request.grains));
+    let wanted = Request {
+        id: caller.id.to_string(),
+        grains: Arc::clone(&grains),
+        saltenv: request.saltenv.take(),
+        pillarenv: request.pillarenv.clone(),
+        overrides: std::mem::take(&mut request.pillar_override),
+        extra_minion_data: std::mem::take(&mut request.extra_minion_data),
+        ext: request.ext.take(),
+        ..Request::default()
+    };
+    let clean_cache = request.clean_cache == Some(true);
+    let pillar = master.pillars.pillar(&wanted, clean_cache);
+    keep(
+        master,
+        &caller.id,
+        &grains,
+        request.pillarenv.as_deref(),
+        &pillar,
+    );
     let data = PillarData {
         key: Vec::new(),
         pillar,
         nonce,
     };
-    let answer = match seal(master, caller, data) {
+    match seal(master, caller, data) {
         Ok(reply) => PillarAnswer::Private(reply),
         Err(error) => {
             tracing::error!(minion = %caller.id, "could not deliver the pillar: {}", chain(&error));
             PillarAnswer::Error(BAD_LOAD.to_owned())
         }
-    };
-    Handled::Private(answer.to_value())
+    }
 }
 
 fn seal(
@@ -77,18 +121,14 @@ fn seal(
 }
 
 /// Keeps what the master learns from the request, and says so.
-fn keep(master: &Master, id: &MinionId, request: &PillarRequest, pillar: &Map) {
+fn keep(master: &Master, id: &MinionId, grains: &Map, pillarenv: Option<&str>, pillar: &Map) {
     if !master.settings.keeps_data {
         return;
     }
     let stored = master
         .data
-        .put(Bank::Grains, id, &request.grains)
-        .and_then(|()| {
-            master
-                .data
-                .put_pillar(id, request.pillarenv.as_deref(), pillar)
-        });
+        .put(Bank::Grains, id, grains)
+        .and_then(|()| master.data.put_pillar(id, pillarenv, pillar));
     if let Err(error) = stored {
         tracing::error!(minion = %id, "could not keep the grains: {}", chain(&error));
     }

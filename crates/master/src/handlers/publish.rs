@@ -6,6 +6,7 @@
 use halite_proto::clear::{Credentials, ErrorReply, PublishReply, PublishRequest};
 use halite_proto::{Jid, Map, Value};
 
+use super::authenticate::{LocalUser, Unproven, authenticate};
 use crate::core::acl::{Allowed, Rights, authorise, is_blacklisted};
 use crate::core::jobs;
 use crate::core::targets::{Asked, Resolved, resolve};
@@ -15,8 +16,25 @@ use crate::master::Master;
 /// What the client is told when no job id can be had.
 const NO_JID: &str = "Master failed to assign jid";
 
+/// The answer to a local program.
+pub(crate) struct Published {
+    /// The answer.
+    pub(crate) reply: PublishReply,
+    /// It is to take its time.
+    pub(crate) is_slow: bool,
+}
+
+impl From<PublishReply> for Published {
+    fn from(reply: PublishReply) -> Self {
+        Self {
+            reply,
+            is_slow: false,
+        }
+    }
+}
+
 /// Publishes a job for a local program.
-pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply {
+pub(crate) fn publish(master: &Master, request: &PublishRequest) -> Published {
     let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
     let user = request.user.as_deref();
     if is_blacklisted(&master.settings.publisher_acl_blacklist, user, &funs) {
@@ -25,16 +43,44 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
             "publisher_acl_blacklist forbids {}",
             request.fun.to_text()
         );
-        return PublishReply::Denied(ErrorReply::authorization());
+        return PublishReply::Denied(ErrorReply::authorization()).into();
     }
-    let resolved = resolved(master, jobs::asked(request));
-    let Some(rights) = authenticate(master, request) else {
-        if master.may_remark(user.unwrap_or_default(), "publish") {
-            tracing::warn!(user, "refused to publish: the caller is not authenticated");
+    let caller = match prove(master, request) {
+        Ok(caller) => caller,
+        Err(unproven) => {
+            if master.may_remark(user.unwrap_or_default(), "publish") {
+                tracing::warn!(
+                    user,
+                    ?unproven,
+                    "refused to publish: the caller is not authenticated"
+                );
+            }
+            let reply = refuse(master, request, ErrorReply::authentication());
+            return Published {
+                reply,
+                is_slow: unproven.is_slow(),
+            };
         }
-        return refuse(master, request, ErrorReply::authentication());
     };
-    let restricted = match allowed(master, request, &rights, &resolved) {
+    let named;
+    let request = match caller.name {
+        // Who logged in goes by that name, whatever the program says.
+        Some(name) => {
+            named = PublishRequest {
+                user: Some(name),
+                ..request.clone()
+            };
+            &named
+        }
+        None => request,
+    };
+    publish_for(master, request, &caller.rights).into()
+}
+
+fn publish_for(master: &Master, request: &PublishRequest, rights: &Rights) -> PublishReply {
+    let user = request.user.as_deref();
+    let resolved = resolved(master, jobs::asked(request));
+    let restricted = match allowed(master, request, rights, &resolved) {
         Some(Allowed::Anywhere) => false,
         Some(Allowed::OnlyResolved) => resolved.by_data,
         None => {
@@ -66,7 +112,7 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> PublishReply
 ///
 /// # Errors
 /// With what the caller is told.
-pub(super) fn send(
+pub(crate) fn send(
     master: &Master,
     request: &PublishRequest,
     resolved: &Resolved,
@@ -137,31 +183,23 @@ pub(crate) fn ping_everybody(master: &Master) {
 }
 
 /// Whom the target means; one that is not understood means nobody.
-pub(super) fn resolved(master: &Master, asked: Asked<'_>) -> Resolved {
+pub(crate) fn resolved(master: &Master, asked: Asked<'_>) -> Resolved {
     resolve(asked, master).unwrap_or_else(|error| {
         tracing::warn!("the target is not understood: {error}");
         Resolved::default()
     })
 }
 
-/// Tokens and external checks come later; what shows one is refused, never
-/// taken for something else.
-fn authenticate(master: &Master, request: &PublishRequest) -> Option<Rights> {
-    let proofs = &request.credentials;
-    if proofs.token.is_some() || proofs.eauth.is_some() {
-        return None;
-    }
-    let owner = master.local_keys.owner_of(proofs.key.as_deref()?);
-    let rights = master
-        .users()
-        .authenticate(request.user.as_deref(), owner)?;
+/// Proves who asks.
+fn prove(master: &Master, request: &PublishRequest) -> Result<LocalUser, Unproven> {
+    let mut user = authenticate(master, &request.credentials, request.user.as_deref())?;
     // A syndic's master hands the rights of its own caller on.
-    match (rights, request.kwargs.get("auth_list")) {
-        (Rights::Full, Some(Value::List(list))) if !list.is_empty() => {
-            Some(Rights::Listed(list.clone()))
-        }
-        (rights, _) => Some(rights),
+    if let (Rights::Full, Some(Value::List(list))) = (&user.rights, request.kwargs.get("auth_list"))
+        && !list.is_empty()
+    {
+        user.rights = Rights::Listed(list.clone());
     }
+    Ok(user)
 }
 
 fn allowed(

@@ -178,6 +178,10 @@ impl<'a> SignIn<'a> {
         let master = self.master;
         let id = &self.request.id;
         let accepted = master.accepted.get(id).ok_or(SignInError::KeyGone)?;
+        let capabilities = Capabilities::of(&self.request.extra);
+        if !capabilities.presence {
+            master.attendance.forget(id);
+        }
         let session = master.sessions.sign_in(id, &accepted, now_s())?;
         let publish_key = master.publisher.key();
         let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
@@ -190,7 +194,7 @@ impl<'a> SignIn<'a> {
             session: sealed(session.key.expose())?,
             sig: publish_key.sig.clone(),
             nonce: self.nonce(),
-            extra: match Capabilities::of(&self.request.extra) == Capabilities::default() {
+            extra: match capabilities == Capabilities::default() {
                 // A minion of Salt is told nothing that it would not know.
                 true => Map::new(),
                 false => Capabilities::OURS.to_extra(),

@@ -10,10 +10,12 @@
 mod credentials;
 mod low;
 mod publish;
+pub mod standing;
 
 pub use credentials::Credentials;
 pub use low::{LowRequest, TokenRequest};
 pub use publish::{ErrorReply, PublishReply, PublishRequest};
+pub use standing::{Connection, Standing, StandingReply, StandingRequest};
 
 use crate::auth::AuthRequest;
 use crate::envelope::SIG_ALGO_DEFAULT;
@@ -43,6 +45,8 @@ pub enum ClearCommand {
         /// The token.
         token: Option<String>,
     },
+    /// `halite.standing`: what is known of single minions.
+    Standing(StandingRequest),
     /// Anything else, also nothing: answered with an empty map.
     Unknown {
         /// The command, if it is text.
@@ -78,6 +82,7 @@ impl ClearCommand {
             Some("get_token") => Self::GetToken {
                 token: Fields::new("the token request", load).text("token")?,
             },
+            Some(standing::CMD) => Self::Standing(StandingRequest::from_map(load)?),
             _ => Self::Unknown { cmd },
         })
     }
@@ -92,6 +97,7 @@ impl ClearCommand {
             Self::Wheel(_) => "wheel",
             Self::MkToken(_) => "mk_token",
             Self::GetToken { .. } => "get_token",
+            Self::Standing(_) => standing::CMD,
             Self::Unknown { cmd } => cmd.as_deref().unwrap_or_default(),
         }
     }

@@ -176,8 +176,12 @@ async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<(
                     // Once: a program that tries again and again would fill
                     // the log.
                     match hub.counters.malformed() {
-                        1 => warn!(%error, "closed a connection to the event bus that sends no events; more of these are counted only"),
-                        count => debug!(%error, count, "closed a connection to the event bus that sends no events"),
+                        1 => {
+                            warn!(%error, "closed a connection to the event bus that sends no events; more of these are counted only")
+                        }
+                        count => {
+                            debug!(%error, count, "closed a connection to the event bus that sends no events")
+                        }
                     }
                     return;
                 }

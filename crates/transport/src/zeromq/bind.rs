@@ -30,7 +30,7 @@ where
             .bind(address)
             .map_err(|error| BindError::new(first, error))
     })?;
-    let mut bound = vec![taken(first, &socket)];
+    let mut bound = vec![taken(first, socket.get_socket())];
     for endpoint in rest {
         place(endpoint, mode, &mut files, |address| {
             socket
@@ -38,10 +38,37 @@ where
                 .bind(address)
                 .map_err(|error| BindError::new(endpoint, error.into()))
         })?;
-        bound.push(taken(endpoint, &socket));
+        bound.push(taken(endpoint, socket.get_socket()));
     }
     Ok(Bound {
         socket,
+        endpoints: bound,
+        files,
+    })
+}
+
+/// As `bind`, for a socket of a kind that the guest's builders do not know.
+pub(super) fn bind_raw<T>(
+    socket: zmq::Socket,
+    endpoints: &[Endpoint],
+    mode: u32,
+) -> Result<Bound<T>, BindError>
+where
+    T: FromZmqSocket<T> + AsZmqSocket,
+{
+    let first = endpoints.first().ok_or(BindError::NoEndpoint)?;
+    let mut files = Vec::new();
+    let mut bound = Vec::with_capacity(endpoints.len());
+    for endpoint in endpoints {
+        place(endpoint, mode, &mut files, |address| {
+            socket
+                .bind(address)
+                .map_err(|error| BindError::new(endpoint, error.into()))
+        })?;
+        bound.push(taken(endpoint, &socket));
+    }
+    Ok(Bound {
+        socket: T::from_zmq_socket(socket).map_err(|error| BindError::new(first, error))?,
         endpoints: bound,
         files,
     })
@@ -66,12 +93,11 @@ fn place<T>(
 }
 
 /// The endpoint with the port the system gave where none was asked for.
-fn taken(endpoint: &Endpoint, socket: &impl AsZmqSocket) -> Endpoint {
+fn taken(endpoint: &Endpoint, socket: &zmq::Socket) -> Endpoint {
     let Endpoint::Tcp { host, port: 0 } = endpoint else {
         return endpoint.clone();
     };
     let port = socket
-        .get_socket()
         .get_last_endpoint()
         .ok()
         .and_then(Result::ok)

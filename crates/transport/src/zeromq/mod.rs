@@ -21,7 +21,7 @@ mod subscriber;
 
 pub use context::terminate;
 pub use options::KeepAlive;
-pub use publisher::{PublishError, Publisher, PublisherOptions};
+pub use publisher::{PublishError, Publisher, PublisherOptions, TopicWatch};
 pub use puller::{Puller, PullerOptions};
 pub use requester::{RequestError, Requester, RequesterOptions};
 pub use router::{Incoming, Peer, Replies, ReplyError, Router, RouterOptions};

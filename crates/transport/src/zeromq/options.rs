@@ -60,6 +60,19 @@ impl Common {
     }
 }
 
+impl Common {
+    /// The same, for a socket without a builder.
+    pub(super) fn apply(&self, socket: &zmq::Socket) -> Result<(), zmq::Error> {
+        socket.set_ipv6(self.ipv6)?;
+        socket.set_linger(millis(self.linger))?;
+        socket.set_maxmsgsize(i64::try_from(self.message_bytes_max).unwrap_or(i64::MAX))?;
+        socket.set_tcp_keepalive(i32::from(self.keep_alive.on))?;
+        socket.set_tcp_keepalive_idle(self.keep_alive.idle_s)?;
+        socket.set_tcp_keepalive_cnt(self.keep_alive.count)?;
+        socket.set_tcp_keepalive_intvl(self.keep_alive.interval_s)
+    }
+}
+
 /// The library's notation of a connection to `endpoint` from `source`.
 pub(super) fn connect_address(endpoint: &Endpoint, source: Option<SocketAddr>) -> String {
     match (endpoint, source) {

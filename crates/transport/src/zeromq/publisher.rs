@@ -1,22 +1,25 @@
-//! The master's publish port: a PUB for one- and two-frame messages.
+//! The master's publish port: an XPUB for one- and two-frame messages. To
+//! subscribers it is what a PUB is; the program can watch who subscribes to
+//! what, and learns at once when the last subscriber of a topic is gone.
 //!
 //! ZeroMQ heartbeats stay off here: with them, a slow subscriber can abort the
 //! whole process (libzmq 4767).
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use tmq::Message;
-use tmq::publish::{Publish, publish};
+use tmq::dealer::Dealer;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tracing::error;
 
-use super::bind::bind;
+use super::bind::bind_raw;
 use super::context::context;
 use super::options::{Common, KeepAlive};
-use super::pump;
+use super::pump::{self, Frames};
 use crate::counters::Count;
 use crate::socket_file::SocketFile;
 use crate::{BindError, Counters, Endpoint, SocketError, limits};
@@ -36,6 +39,27 @@ pub struct PublisherOptions {
     pub linger: Duration,
     /// Mode of the socket files of `ipc` endpoints.
     pub ipc_mode: u32,
+    /// Is told when a topic gets its first subscriber and loses its last.
+    pub watch: Option<TopicWatch>,
+}
+
+/// What hears of topics. It is called on the socket's own task and must not
+/// block.
+#[derive(Clone)]
+pub struct TopicWatch(Arc<dyn Fn(&[u8], bool) + Send + Sync>);
+
+impl TopicWatch {
+    /// Calls `heard` with a topic and whether it has subscribers now. Topics
+    /// are what peers say: they prove nothing.
+    pub fn new(heard: impl Fn(&[u8], bool) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(heard))
+    }
+}
+
+impl fmt::Debug for TopicWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TopicWatch")
+    }
 }
 
 impl Default for PublisherOptions {
@@ -47,6 +71,7 @@ impl Default for PublisherOptions {
             keep_alive: KeepAlive::PEER,
             linger: limits::LINGER,
             ipc_mode: 0o600,
+            watch: None,
         }
     }
 }
@@ -84,24 +109,32 @@ impl Publisher {
     /// # Errors
     /// When one of them cannot be bound; none is then.
     pub fn bind(endpoints: &[Endpoint], options: PublisherOptions) -> Result<Self, BindError> {
-        let builder = Common {
+        let failed = |error: zmq::Error| match endpoints.first() {
+            Some(endpoint) => BindError::new(endpoint, error.into()),
+            None => BindError::NoEndpoint,
+        };
+        let socket = context().socket(zmq::XPUB).map_err(failed)?;
+        let common = Common {
             ipv6: options.ipv6 || endpoints.iter().any(Endpoint::is_ipv6),
             keep_alive: options.keep_alive,
             linger: options.linger,
             // Subscribers send their topics only.
             message_bytes_max: limits::MESSAGE_BYTES_MAX,
-        }
-        .set(publish(&context()))
-        .set_sndhwm(options.peer_messages_max)
-        .set_rcvhwm(options.peer_messages_max)
-        .set_backlog(options.backlog);
-        let bound = bind(builder, endpoints, options.ipc_mode)?;
+        };
+        common
+            .apply(&socket)
+            .and_then(|()| socket.set_sndhwm(options.peer_messages_max))
+            .and_then(|()| socket.set_rcvhwm(options.peer_messages_max))
+            .and_then(|()| socket.set_backlog(options.backlog))
+            .map_err(failed)?;
+        let bound = bind_raw(socket, endpoints, options.ipc_mode)?;
         let (publications, waiting) = mpsc::channel(limits::PUBLICATIONS_MAX);
         let counters = Arc::new(Counters::default());
         let owner = Owner {
             socket: bound.socket,
             _files: bound.files,
             publications: waiting,
+            watch: options.watch,
             counters: Arc::clone(&counters),
         };
         Ok(Self {
@@ -171,9 +204,10 @@ fn check(frames: &[Vec<u8>]) -> Result<(), PublishError> {
 }
 
 struct Owner {
-    socket: Publish,
+    socket: Dealer,
     _files: Vec<SocketFile>,
     publications: mpsc::Receiver<Vec<Vec<u8>>>,
+    watch: Option<TopicWatch>,
     counters: Arc<Counters>,
 }
 
@@ -192,17 +226,44 @@ impl Owner {
                     let Some(frames) = frames else { return Ok(()) };
                     // Takes in the subscriptions that have arrived: the socket
                     // reads them only when it is used.
-                    pump::attend(&self.socket)?;
+                    self.hear_waiting()?;
                     self.send(frames)?;
                     for _ in 1..limits::BATCH_MESSAGES_MAX {
                         let Ok(frames) = self.publications.try_recv() else { break };
                         self.send(frames)?;
                     }
                 }
-                _ = safety.tick() => {
-                    pump::attend(&self.socket)?;
+                heard = pump::receive(&mut self.socket) => {
+                    self.hear(&heard?);
+                    self.hear_waiting()?;
                 }
+                _ = safety.tick() => self.hear_waiting()?,
             }
+        }
+    }
+
+    /// Takes what has been said about topics. What does not fit now is taken
+    /// with the next look: publications must get their turn.
+    fn hear_waiting(&self) -> Result<(), SocketError> {
+        pump::attend(&self.socket)?;
+        for _ in 0..limits::TOPICS_HEARD_MAX {
+            match pump::try_receive(&self.socket)? {
+                Some(frames) => self.hear(&frames),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&self, frames: &Frames) {
+        let (Some(watch), [frame]) = (&self.watch, frames.as_slice()) else {
+            return;
+        };
+        match frame.split_first() {
+            Some((1, topic)) => (watch.0)(topic, true),
+            Some((0, topic)) => (watch.0)(topic, false),
+            // A message of the peer's own making.
+            _ => {}
         }
     }
 

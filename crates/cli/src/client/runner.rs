@@ -1,0 +1,217 @@
+//! Runners: functions of the master, started by a request and followed on its
+//! event bus.
+
+use std::time::Duration;
+
+use halite_proto::clear::{Credentials, LowRequest};
+use halite_proto::envelope::RequestEnvelope;
+use halite_proto::msgpack::unpack_wire;
+use halite_proto::{Jid, Map, Value};
+use halite_store::JobCache;
+use halite_transport::ipc::{BusEvent, EventSubscriber};
+
+use super::session::{BusNews, next_event};
+use super::{ClientError, ClientSettings, LocalClient};
+
+/// A runner to start.
+#[derive(Clone, Debug)]
+pub struct RunnerJob {
+    /// The function.
+    pub fun: String,
+    /// Its arguments by position.
+    pub args: Vec<Value>,
+    /// Its arguments by name.
+    pub kwargs: Map,
+    /// The job id to use.
+    pub jid: Option<Jid>,
+    /// How long the function is to wait for minions.
+    pub timeout: Option<i64>,
+}
+
+/// What a runner tells.
+#[derive(Clone, Debug)]
+pub enum RunnerNews {
+    /// Something before its end: the last part of the tag, and the event.
+    Progress(String, Map),
+    /// It has ended.
+    Done(Map),
+}
+
+/// A runner that was started.
+pub struct RunnerSession<'a> {
+    settings: &'a ClientSettings,
+    /// The job.
+    pub jid: Jid,
+    /// What its events are under.
+    pub tag: String,
+    bus: Option<EventSubscriber>,
+    /// Events that overtook the master's answer.
+    early: Vec<BusEvent>,
+}
+
+/// The beginning of the tags of all runners.
+const TAGS: &str = "salt/run/";
+
+/// Events that are kept while the master's answer is awaited; a busy bus has
+/// more, but not under these tags.
+const EARLY_MAX: usize = 4096;
+
+impl LocalClient {
+    /// Starts a runner.
+    ///
+    /// # Errors
+    /// When no master answers, or it refuses.
+    pub async fn start_runner(
+        &mut self,
+        job: &RunnerJob,
+        timeout: Duration,
+    ) -> Result<RunnerSession<'_>, ClientError> {
+        self.check_running()?;
+        let mut bus = EventSubscriber::connect(&self.settings.event_pub)
+            .await
+            .map_err(|source| ClientError::Bus { source })?;
+        let mut early = Vec::new();
+        let reply = {
+            let asking = self.ask_runner(job, timeout);
+            tokio::pin!(asking);
+            loop {
+                tokio::select! {
+                    reply = &mut asking => break reply?,
+                    event = bus.next() => match event {
+                        Ok(Some(event)) => {
+                            if event.tag().starts_with(TAGS) && early.len() < EARLY_MAX {
+                                early.push(event);
+                            }
+                        }
+                        Ok(None) | Err(_) => return Err(ClientError::Lost),
+                    }
+                }
+            }
+        };
+        let text = |name: &str| reply.get(name).and_then(Value::as_str);
+        let jid = text("jid").and_then(|jid| Jid::parse(jid).ok());
+        let (Some(jid), Some(tag)) = (jid, text("tag")) else {
+            return Err(refused(&reply));
+        };
+        Ok(RunnerSession {
+            settings: &self.settings,
+            jid,
+            tag: tag.to_owned(),
+            bus: Some(bus),
+            early,
+        })
+    }
+
+    async fn ask_runner(&self, job: &RunnerJob, timeout: Duration) -> Result<Value, ClientError> {
+        let low = Map::from([
+            ("arg", Value::List(job.args.clone())),
+            ("kwarg", job.kwargs.clone().into()),
+        ]);
+        let mut fields = Map::from([("kwarg", low)]);
+        if let Some(jid) = &job.jid {
+            fields.insert("jid", jid);
+        }
+        if let Some(timeout) = job.timeout {
+            fields.insert("timeout", timeout);
+        }
+        let request = LowRequest {
+            fun: Some(job.fun.clone()),
+            credentials: self.credentials(),
+            user: Some(self.caller.name.clone()),
+            fields,
+        };
+        self.ask_clear(request.to_map("runner"), timeout).await
+    }
+
+    /// The proofs that go with a request: how the user has logged in, else the
+    /// key.
+    pub(super) fn credentials(&self) -> Credentials {
+        match &self.login {
+            Some(login) => login.clone(),
+            None => Credentials {
+                key: Some(self.key.expose().clone()),
+                ..Credentials::default()
+            },
+        }
+    }
+
+    /// Sends a load in the clear; the answer as it comes.
+    pub(super) async fn ask_clear(
+        &self,
+        load: Map,
+        timeout: Duration,
+    ) -> Result<Value, ClientError> {
+        let packed = RequestEnvelope::clear(load)
+            .encode()
+            .map_err(ClientError::TooLarge)?;
+        let reply = self.requester.request(packed, timeout).await?;
+        unpack_wire(&reply).map_err(ClientError::Reply)
+    }
+}
+
+/// Why the master did not start it.
+fn refused(reply: &Value) -> ClientError {
+    let error = reply.get("error");
+    let part = |name: &str| {
+        let part = error.and_then(|error| error.get(name));
+        part.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let (name, message) = (part("name"), part("message"));
+    match (name.as_str(), message.is_empty()) {
+        (_, true) => ClientError::Refused(halite_output::python::str(reply)),
+        (name, false) if name.ends_with("AuthenticationError") => ClientError::Denied(message),
+        _ => ClientError::Refused(message),
+    }
+}
+
+impl RunnerSession<'_> {
+    /// What it tells next.
+    ///
+    /// # Errors
+    /// When the master goes away and does not come back.
+    pub async fn next(&mut self) -> Result<RunnerNews, ClientError> {
+        loop {
+            if !self.early.is_empty() {
+                let event = self.early.remove(0);
+                if let Some(news) = self.news(&event) {
+                    return Ok(news);
+                }
+                continue;
+            }
+            match next_event(&mut self.bus, &self.settings.event_pub).await {
+                BusNews::Event(event) => {
+                    if let Some(news) = self.news(&event) {
+                        return Ok(news);
+                    }
+                }
+                BusNews::Lost => {
+                    if !self.settings.ipc_is_tcp && !self.settings.running_mark().exists() {
+                        return Err(ClientError::Lost);
+                    }
+                }
+                BusNews::Back => {
+                    if let Some(data) = self.kept() {
+                        return Ok(RunnerNews::Done(data));
+                    }
+                }
+            }
+        }
+    }
+
+    fn news(&self, event: &BusEvent) -> Option<RunnerNews> {
+        let rest = event.tag().strip_prefix(self.tag.as_str())?;
+        let suffix = rest.strip_prefix('/')?.to_owned();
+        let data = event.unpack().ok()?.data;
+        Some(match suffix.as_str() {
+            "ret" => RunnerNews::Done(data),
+            _ => RunnerNews::Progress(suffix, data),
+        })
+    }
+
+    /// What was kept of the runner while the bus was away.
+    fn kept(&self) -> Option<Map> {
+        let cache = JobCache::new(self.settings.cachedir.join("jobs"), self.settings.hash_type);
+        let (_, stored) = cache.returns(&self.jid).ok()?.into_iter().next()?;
+        stored.ret().as_map().cloned()
+    }
+}

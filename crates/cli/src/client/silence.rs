@@ -1,0 +1,206 @@
+//! Why minions are silent, as far as the master knows.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use halite_gather::words;
+use halite_proto::Jid;
+use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
+use halite_proto::time::stamp;
+
+use super::LocalClient;
+
+/// How long the master has to say what it knows. It knows it at once, or is too
+/// busy to matter.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a minion may be without its connection before nobody waits for it:
+/// it may be connecting again, and gets the job then.
+const RECONNECT_GRACE: Duration = Duration::from_secs(5);
+
+/// What the master has said of minions.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Silence {
+    standings: BTreeMap<String, Standing>,
+    asked_micros: u64,
+}
+
+impl LocalClient {
+    /// Asks the master about minions; `None` where it does not know the
+    /// question, as Salt's masters.
+    pub(super) async fn ask_silence(&self, ids: Vec<String>) -> Option<Silence> {
+        let request = StandingRequest {
+            credentials: self.credentials(),
+            user: Some(self.caller.name.clone()),
+            minions: ids,
+        };
+        let answer = self.ask_clear(request.to_map(), ANSWER_TIMEOUT).await;
+        let reply = answer.map(StandingReply::from_value);
+        match reply {
+            Ok(Ok(Some(reply))) => Some(Silence {
+                standings: reply
+                    .minions
+                    .into_iter()
+                    .map(|(id, standing)| (id.to_string(), standing))
+                    .collect(),
+                asked_micros: now_micros(),
+            }),
+            Ok(Ok(None)) => None,
+            Ok(Err(error)) => {
+                tracing::debug!("the master's answer makes no sense: {error}");
+                None
+            }
+            Err(error) => {
+                tracing::debug!("the master does not say who is connected: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Silence {
+    /// The minions that are gone for so long that nobody waits for them.
+    pub(super) fn gone(&self) -> impl Iterator<Item = String> {
+        let grace = u64::try_from(RECONNECT_GRACE.as_micros()).unwrap_or(u64::MAX);
+        let before = self.asked_micros.saturating_sub(grace);
+        self.standings
+            .iter()
+            .filter(move |(_, standing)| {
+                matches!(standing.connection, Connection::Away(since) if since <= before)
+            })
+            .map(|(id, _)| id.clone())
+    }
+
+    /// What to say of a minion that did not return; `None` where nothing is
+    /// known of it.
+    pub(super) fn text(&self, id: &str, jid: &Jid) -> Option<String> {
+        let standing = self.standings.get(id)?;
+        let begin = words::DID_NOT_RETURN;
+        let text = match standing.key.as_deref() {
+            None => {
+                format!("{begin} [Never seen]\nThis master has no key of a minion with this id.")
+            }
+            Some("pending") => format!(
+                "{begin} [Key not accepted]\nIts key waits to be accepted: salt-key -a {id}"
+            ),
+            Some(state @ ("rejected" | "denied")) => {
+                format!("{begin} [Key not accepted]\nIts key is {state}.")
+            }
+            Some(_) => match standing.connection {
+                Connection::Away(since) => format!(
+                    "{}\nIt has no connection to this master since {} ({} ago). It gets the job \
+                     if it comes back in time.",
+                    words::NOT_CONNECTED,
+                    moment(since),
+                    span(self.asked_micros.saturating_sub(since)),
+                ),
+                Connection::Here(since) => format!(
+                    "{}\n\nIt is connected since {} and was sent the job; it has not said that \
+                     it still runs.",
+                    words::no_response(jid),
+                    moment(since)
+                ),
+                Connection::PerhapsAway => words::NOT_CONNECTED.to_owned(),
+                Connection::PerhapsHere | Connection::Unknown => words::no_response(jid),
+            },
+        };
+        Some(text)
+    }
+}
+
+/// A moment without its fraction of a second.
+fn moment(micros: u64) -> String {
+    const SECOND: u64 = 1_000_000;
+    let text = stamp(micros / SECOND * SECOND, false);
+    format!("{} UTC", text.replace('T', " "))
+}
+
+/// A span of time in its largest unit.
+fn span(micros: u64) -> String {
+    let seconds = micros / 1_000_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn now_micros() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_795_000_000_000_000;
+
+    fn silence(key: Option<&str>, connection: Connection) -> Silence {
+        let standing = Standing {
+            key: key.map(str::to_owned),
+            connection,
+        };
+        Silence {
+            standings: BTreeMap::from([("web1".to_owned(), standing)]),
+            asked_micros: NOW,
+        }
+    }
+
+    fn text(key: Option<&str>, connection: Connection) -> String {
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        silence(key, connection).text("web1", &jid).unwrap()
+    }
+
+    #[test]
+    fn each_reason_has_its_words() {
+        let unknown = Connection::Unknown;
+        assert!(text(None, unknown).starts_with("Minion did not return. [Never seen]\n"));
+        let pending = text(Some("pending"), unknown);
+        assert!(pending.ends_with("salt-key -a web1"), "{pending}");
+        assert!(text(Some("denied"), unknown).contains("[Key not accepted]\nIts key is denied."));
+        let away = text(Some("accepted"), Connection::Away(NOW - 12_345_678));
+        assert_eq!(
+            away,
+            "Minion did not return. [Not connected]\nIt has no connection to this master since \
+             2026-11-18 11:06:27 UTC (12 s ago). It gets the job if it comes back in time."
+        );
+        let here = text(Some("accepted"), Connection::Here(NOW - 1));
+        assert!(here.starts_with("Minion did not return. [No response]\nThe minions may"));
+        assert!(
+            here.contains("It is connected since 2026-11-18 11:06:39 UTC"),
+            "{here}"
+        );
+        assert_eq!(
+            text(Some("accepted"), Connection::PerhapsAway),
+            "Minion did not return. [Not connected]"
+        );
+    }
+
+    #[test]
+    fn who_may_be_connecting_again_is_waited_for() {
+        let gone = |ago: u64| {
+            silence(Some("accepted"), Connection::Away(NOW - ago))
+                .gone()
+                .count()
+        };
+        assert_eq!(gone(1_000_000), 0);
+        assert_eq!(gone(6_000_000), 1);
+        assert_eq!(silence(None, Connection::Here(1)).gone().count(), 0);
+    }
+
+    #[test]
+    fn spans_are_told_in_their_largest_unit() {
+        for (seconds, text) in [
+            (5, "5 s"),
+            (300, "5 min"),
+            (7300, "2 h"),
+            (200_000, "2 days"),
+        ] {
+            assert_eq!(span(seconds * 1_000_000), text);
+        }
+    }
+}

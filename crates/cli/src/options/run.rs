@@ -1,0 +1,136 @@
+//! The options of `salt-run`.
+
+use clap::Parser;
+
+use super::groups::first_given;
+use super::{
+    CommonOptions, EauthOptions, LogLevel, LoggingOptions, OutputOptions, ParseOptions, Program,
+    Stop,
+};
+
+/// Runs functions of the master.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "salt-run",
+    override_usage = "salt-run [options] <function> [arguments]",
+    disable_version_flag = true,
+    args_override_self = true,
+    infer_long_args = true
+)]
+pub struct RunOptions {
+    /// Options of every program.
+    #[command(flatten)]
+    pub common: CommonOptions,
+
+    /// Seconds to wait for minions, where the function asks any.
+    #[arg(short, long, value_name = "SECONDS", allow_hyphen_values = true)]
+    pub timeout: Option<i64>,
+
+    /// The job id to use instead of a new one.
+    #[arg(long, value_name = "JID", allow_hyphen_values = true)]
+    pub jid: Option<String>,
+
+    /// Start the function and do not wait for its end.
+    #[arg(long = "async")]
+    pub is_async: bool,
+
+    /// Show the documentation of a runner, a function or all of them.
+    #[arg(short, long, visible_alias = "documentation")]
+    pub doc: bool,
+
+    /// Accepted for Salt's sake: no grains are collected.
+    #[arg(long)]
+    pub skip_grains: bool,
+
+    /// Do not show results.
+    #[arg(long, help_heading = "Output Options")]
+    pub quiet: bool,
+
+    /// Measure where time goes.
+    #[arg(long)]
+    pub enable_profiling: bool,
+
+    /// Where measurements go.
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
+    pub profiling_path: Option<String>,
+
+    /// How words become values.
+    #[command(flatten)]
+    pub parse: ParseOptions,
+
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputOptions,
+
+    /// How much is logged to the console.
+    #[arg(short, long, value_name = "LEVEL", help_heading = "Logging Options")]
+    pub log_level: Option<LogLevel>,
+
+    /// The other options of logging.
+    #[command(flatten)]
+    pub logging: LoggingOptions,
+
+    /// The way to log in.
+    #[arg(
+        short = 'a',
+        long = "auth",
+        visible_aliases = ["eauth", "external-auth"],
+        value_name = "BACKEND",
+        help_heading = "External Authentication",
+        allow_hyphen_values = true
+    )]
+    pub eauth: Option<String>,
+
+    /// The other options of logging in.
+    #[command(flatten)]
+    pub login: EauthOptions,
+
+    /// The function and its arguments.
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+}
+
+impl Program for RunOptions {
+    const NAME: &'static str = "salt-run";
+    const USAGE: &'static str = "[options] <function> [arguments]";
+
+    fn common(&self) -> &CommonOptions {
+        &self.common
+    }
+
+    fn reads_stdin(&self) -> bool {
+        self.parse.args_stdin
+    }
+
+    fn unsupported(&self) -> Option<&'static str> {
+        first_given(&[
+            (self.enable_profiling, "--enable-profiling"),
+            (self.profiling_path.is_some(), "--profiling-path"),
+            (self.logging.log_file.is_some(), "--log-file"),
+            (self.logging.log_file_level.is_some(), "--log-file-level"),
+        ])
+    }
+}
+
+impl RunOptions {
+    /// Refuses what does not go together.
+    ///
+    /// # Errors
+    /// When documentation of several functions is asked for, or the job id is
+    /// none.
+    pub fn check(&self) -> Result<(), Stop> {
+        if self.doc && self.words.len() > 1 {
+            return Err(Stop::usage::<Self>(
+                "You can only get documentation for one method at one time",
+            ));
+        }
+        if let Some(jid) = &self.jid
+            && !(jid.len() == JID_DIGITS && jid.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            return Err(Stop::usage::<Self>(&format!("'{jid}' is not a valid JID")));
+        }
+        Ok(())
+    }
+}
+
+const JID_DIGITS: usize = 20;

@@ -1,0 +1,164 @@
+//! `state.event`: the events of the master's bus, a line each, as they come.
+
+use halite_output::{Indent, RenderOptions, render};
+use halite_proto::{Map, Value};
+use halite_target::glob::fnmatch;
+use halite_target::pcre;
+
+use crate::client::{ClientError, LocalClient};
+use crate::{Exit, Screen};
+
+/// What is shown of the bus.
+struct Wish {
+    tags: String,
+    /// How many are shown at most.
+    count: Option<u64>,
+    quiet: bool,
+    pretty: bool,
+}
+
+/// The parameters in their order.
+const NAMES: [&str; 6] = ["tagmatch", "count", "quiet", "sock_dir", "pretty", "node"];
+
+impl Wish {
+    fn new(args: Vec<Value>, mut kwargs: Map) -> Result<Self, String> {
+        for (name, value) in NAMES.iter().zip(args) {
+            kwargs.insert(*name, value);
+        }
+        if let Some(name) = kwargs
+            .keys()
+            .find(|name| !NAMES.iter().any(|known| name.as_str() == Some(known)))
+        {
+            let name = halite_output::python::str(name);
+            return Err(format!(
+                "event() got an unexpected keyword argument '{name}'"
+            ));
+        }
+        if kwargs
+            .get("node")
+            .is_some_and(|node| node.as_str() != Some("master"))
+        {
+            return Err("only the events of the master can be shown".to_owned());
+        }
+        if kwargs.get("sock_dir").is_some_and(Value::is_true) {
+            return Err("sock_dir is taken from the configuration".to_owned());
+        }
+        let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
+        let count = kwargs.get("count").and_then(Value::as_i64).unwrap_or(-1);
+        Ok(Self {
+            tags: kwargs
+                .get("tagmatch")
+                .map_or_else(|| "*".to_owned(), halite_output::python::str),
+            count: u64::try_from(count).ok(),
+            quiet: flag("quiet"),
+            pretty: flag("pretty"),
+        })
+    }
+
+    /// A glob, or a regular expression for the whole tag.
+    fn means(&self, tag: &str) -> bool {
+        fnmatch(&self.tags, tag)
+            || pcre::match_start(&format!(r"(?:{})\Z", self.tags), tag).unwrap_or(false)
+    }
+
+    fn line(&self, tag: &str, data: Map) -> String {
+        let options = RenderOptions {
+            indent: match self.pretty {
+                true => Indent::default(),
+                false => Indent::parse("-1").unwrap_or_default(),
+            },
+            ..RenderOptions::default()
+        };
+        let data = match self.pretty {
+            true => sorted(data.into()),
+            false => data.into(),
+        };
+        format!("{tag}\t{}", render(Some("json"), &data, &options))
+    }
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Map(map) => {
+            let mut pairs: Vec<(Value, Value)> = map.into_iter().collect();
+            pairs.sort_by_cached_key(|(key, _)| halite_output::python::str(key));
+            Value::Map(
+                pairs
+                    .into_iter()
+                    .map(|(key, value)| (key, sorted(value)))
+                    .collect(),
+            )
+        }
+        Value::List(items) => Value::List(items.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+/// Shows events until there were enough, or for ever.
+pub(super) async fn show(
+    client: &LocalClient,
+    args: Vec<Value>,
+    kwargs: Map,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, ClientError> {
+    let wish = match Wish::new(args, kwargs) {
+        Ok(wish) => wish,
+        Err(why) => {
+            screen.line(&format!("\nPassed invalid arguments: {why}"));
+            return Ok(Exit::Ok);
+        }
+    };
+    let mut events = client.events().await?;
+    let mut left = wish.count;
+    while left != Some(0) {
+        let event = tokio::select! {
+            event = events.next() => event,
+            Ok(()) = tokio::signal::ctrl_c() => return Ok(Exit::Failure),
+        };
+        let Ok(Some(event)) = event else {
+            return Err(ClientError::Lost);
+        };
+        if !wish.means(event.tag()) {
+            tracing::debug!(tag = event.tag(), "an event that is not meant");
+            continue;
+        }
+        if let (false, Ok(event)) = (wish.quiet, event.unpack()) {
+            screen.line(&wish.line(event.tag.as_str(), event.data));
+        }
+        left = left.map(|left| left - 1);
+    }
+    Ok(Exit::Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(args: &[&str], kwargs: Map) -> Wish {
+        Wish::new(args.iter().map(|arg| Value::from(*arg)).collect(), kwargs).unwrap()
+    }
+
+    #[test]
+    fn tags_are_meant_by_glob_or_regular_expression() {
+        assert!(wish(&[], Map::new()).means("salt/auth"));
+        assert!(wish(&["salt/*"], Map::new()).means("salt/auth"));
+        assert!(wish(&["salt/(auth|key)"], Map::new()).means("salt/key"));
+        assert!(!wish(&["salt/(auth|key)"], Map::new()).means("salt/key/x"));
+        assert!(!wish(&["salt"], Map::new()).means("salt/auth"));
+    }
+
+    #[test]
+    fn an_event_is_a_line_or_a_sorted_document() {
+        let data = || Map::from([("b", 1), ("a", 2)]);
+        assert_eq!(
+            wish(&[], Map::new()).line("x/y", data()),
+            "x/y\t{\"b\": 1, \"a\": 2}"
+        );
+        let pretty = wish(&[], Map::from([("pretty", true)]));
+        assert_eq!(
+            pretty.line("x", data()),
+            "x\t{\n    \"a\": 2,\n    \"b\": 1\n}"
+        );
+        assert!(Wish::new(Vec::new(), Map::from([("nosuch", 1)])).is_err());
+    }
+}

@@ -1,0 +1,353 @@
+//! `salt-run`: runs functions of the master and shows what they return.
+//!
+//! The master runs them: what a program shows is what every listener of the
+//! event bus hears. Only `state.event` runs here, since it writes as it goes.
+
+mod events;
+
+use std::time::Duration;
+
+use halite_proto::{Jid, Map, Value};
+
+use crate::client::{
+    Caller, ClientError, ClientSettings, LocalClient, RunnerJob, RunnerNews, RunnerSession,
+};
+use crate::display::Display;
+use crate::environment::Environment;
+use crate::login::{Login, LoginError};
+use crate::options::{RunOptions, Stop};
+use crate::{Exit, Screen, args};
+
+const NO_FUNCTION: &str = "Must specify a function to run!\nex: manage.up";
+
+/// Runs `salt-run` with the master's merged configuration `opts`.
+pub async fn run(
+    options: &RunOptions,
+    opts: &Map,
+    environment: &Environment,
+    screen: &mut Screen<'_>,
+) -> Exit {
+    let prepared = prepared(options, opts, environment, screen);
+    let mut program = match prepared {
+        Ok(program) => program,
+        Err(stop) => return stop.show(screen),
+    };
+    if let Err(exit) = program.log_in(screen).await {
+        return exit;
+    }
+    let done = program.run(screen).await;
+    done.unwrap_or_else(|error| program.failed(&error, screen))
+}
+
+fn prepared<'a>(
+    options: &'a RunOptions,
+    opts: &'a Map,
+    environment: &'a Environment,
+    screen: &Screen,
+) -> Result<Program<'a>, Stop> {
+    options.check()?;
+    let failed = |error: &dyn std::error::Error| Stop {
+        stdout: String::new(),
+        stderr: format!("salt-run: error: {}\n", crate::chain(error)),
+        exit: Exit::Failure,
+    };
+    let no_color = environment.no_color.as_deref();
+    let display =
+        Display::new(opts, &options.output, screen, no_color).map_err(|error| failed(&error))?;
+    let settings = ClientSettings::from_opts(opts).map_err(|error| failed(&error))?;
+    let caller = Caller::current(environment.sudo_user.as_deref());
+    Ok(Program {
+        options,
+        opts,
+        environment,
+        display,
+        client: LocalClient::new(settings, caller),
+    })
+}
+
+struct Program<'a> {
+    options: &'a RunOptions,
+    opts: &'a Map,
+    environment: &'a Environment,
+    display: Display,
+    client: LocalClient,
+}
+
+impl Program<'_> {
+    async fn log_in(&mut self, screen: &mut Screen<'_>) -> Result<(), Exit> {
+        let login = Login {
+            eauth: self.options.eauth.as_deref(),
+            options: &self.options.login,
+            opts: self.opts,
+            environment: self.environment,
+        };
+        match login.credentials(&self.client, screen).await {
+            Ok(credentials) => {
+                self.client.log_in(credentials);
+                Ok(())
+            }
+            Err(LoginError::Failed) => {
+                tracing::error!("Authentication failed");
+                Err(Exit::Failure)
+            }
+            Err(LoginError::Client(error)) => Err(self.failed(&error, screen)),
+        }
+    }
+
+    async fn run(&mut self, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
+        if self.options.doc {
+            return self.documentation(screen).await;
+        }
+        let Some((fun, words)) = self.options.words.split_first() else {
+            screen.line(NO_FUNCTION);
+            return Ok(Exit::Usage);
+        };
+        let parse = &self.options.parse;
+        let no_parse = parse.no_parse_names(self.environment.no_parse.as_deref());
+        let (args, kwargs) = split(args::parse(words, &no_parse));
+        if fun == "state.event" {
+            return events::show(&self.client, args, kwargs, screen).await;
+        }
+        let job = self.job(fun, args, kwargs);
+        let timeout = self.request_timeout();
+        let mut session = self.client.start_runner(&job, timeout).await?;
+        if self.options.is_async {
+            tracing::warn!(
+                "Running in asynchronous mode. Results of this execution may be collected by \
+                 attaching to the master event bus or by examining the master job cache, if \
+                 configured. This execution is running under tag {}",
+                session.tag
+            );
+            return Ok(Exit::Ok);
+        }
+        let quiet = self.options.quiet;
+        follow(&mut session, &mut self.display, quiet, screen).await
+    }
+
+    fn job(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> RunnerJob {
+        RunnerJob {
+            fun: fun.to_owned(),
+            args,
+            kwargs,
+            jid: self
+                .options
+                .jid
+                .as_deref()
+                .and_then(|jid| Jid::parse(jid).ok()),
+            timeout: self.options.timeout.filter(|seconds| *seconds > 0),
+        }
+    }
+
+    /// How long the master has to start it: a login may take its time.
+    fn request_timeout(&self) -> Duration {
+        let settings = self.client.settings();
+        settings.timeout.max(settings.publish_timeout)
+    }
+
+    async fn documentation(&mut self, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
+        let job = self.job("doc.runner", Vec::new(), Map::new());
+        let timeout = self.request_timeout();
+        let mut session = self.client.start_runner(&job, timeout).await?;
+        let data = loop {
+            if let RunnerNews::Done(data) = session.next().await? {
+                break data;
+            }
+        };
+        let wanted = self.options.words.first().map_or("", String::as_str);
+        let docs = data.get("return").and_then(Value::as_map);
+        let mut docs: Vec<(&str, &str)> = docs
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, text)| Some((name.as_str()?, text.as_str()?)))
+            .filter(|(name, _)| is_wanted(wanted, name))
+            .collect();
+        docs.sort_unstable();
+        for (name, text) in docs {
+            screen.text(&format!("{name}:\n{text}\n"));
+        }
+        Ok(Exit::Ok)
+    }
+
+    fn failed(&mut self, error: &ClientError, screen: &mut Screen) -> Exit {
+        if let Some(source) = std::error::Error::source(error) {
+            tracing::error!("{}", crate::chain(source));
+        }
+        self.display
+            .show(screen, &error.to_string().into(), None, 1);
+        Exit::Failure
+    }
+}
+
+/// Whether documentation of a function is asked for by its name, its runner's,
+/// or a glob.
+fn is_wanted(wanted: &str, name: &str) -> bool {
+    if wanted.contains('*') {
+        return halite_target::glob::fnmatch(wanted, name);
+    }
+    let is_module = || {
+        name.strip_prefix(wanted)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    wanted.is_empty() || name == wanted || is_module()
+}
+
+/// Positional arguments, and those with names.
+fn split(mut args: Vec<Value>) -> (Vec<Value>, Map) {
+    match args.pop() {
+        Some(Value::Map(mut map)) if map.contains_key(args::KWARG_MARK) => {
+            map.remove(args::KWARG_MARK);
+            (args, map)
+        }
+        last => {
+            args.extend(last);
+            (args, Map::new())
+        }
+    }
+}
+
+/// Shows what a runner tells until it has ended.
+async fn follow(
+    session: &mut RunnerSession<'_>,
+    display: &mut Display,
+    quiet: bool,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, ClientError> {
+    loop {
+        let news = tokio::select! {
+            news = session.next() => news?,
+            Ok(()) = tokio::signal::ctrl_c() => {
+                screen.error_line(&format!(
+                    "\nThis runner goes on; what it returns is told under the tag {}\nTo look it \
+                     up later, run the following command:\n\nsalt-run jobs.lookup_jid {}",
+                    session.tag, session.jid
+                ));
+                return Ok(Exit::Failure);
+            }
+        };
+        match news {
+            RunnerNews::Progress(suffix, _) if quiet || suffix == "new" => {}
+            RunnerNews::Progress(suffix, event) => {
+                let out = outputter_of(&event);
+                let shown = Map::from([("suffix", Value::from(suffix)), ("event", event.into())]);
+                display.show(screen, &shown.into(), out.as_deref(), 0);
+            }
+            RunnerNews::Done(event) => {
+                if !quiet {
+                    show_return(&event, display, screen);
+                }
+                return Ok(exit_of(&event));
+            }
+        }
+    }
+}
+
+fn outputter_of(event: &Map) -> Option<String> {
+    let own = event.get("outputter");
+    let of_return = || event.get("return").and_then(|value| value.get("outputter"));
+    let name = own.filter(|name| name.is_true()).or_else(of_return)?;
+    name.as_str().map(str::to_owned)
+}
+
+fn show_return(event: &Map, display: &mut Display, screen: &mut Screen) {
+    let value = event.get("return").cloned().unwrap_or_default();
+    let mut out = outputter_of(event);
+    let data = match value {
+        Value::Map(map)
+            if map.len() == 2 && map.contains_key("data") && map.contains_key("outputter") =>
+        {
+            out = map
+                .get("outputter")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            map.get("data").cloned().unwrap_or_default()
+        }
+        // Nothing is shown as nothing.
+        Value::Nil => return,
+        value => value,
+    };
+    display.show(screen, &data, out.as_deref(), 0);
+}
+
+/// The return code of a runner that does not exist, in its event.
+const NOT_AVAILABLE: i64 = 254;
+
+fn exit_of(event: &Map) -> Exit {
+    let code = |value: Option<&Value>| value.and_then(Value::as_i64);
+    let value = event.get("return");
+    let own = code(event.get("retcode"));
+    let of_return = || code(value.and_then(|value| value.get("retcode")));
+    let of_data = || {
+        let data = value.and_then(|value| value.get("data"));
+        code(data.and_then(|data| data.get("retcode")))
+    };
+    match own.or_else(of_return).or_else(of_data) {
+        // The text says it; the program has done its part.
+        None | Some(0 | NOT_AVAILABLE) => Exit::Ok,
+        Some(code) => Exit::Passthrough(code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_map_holds_the_named_arguments() {
+        let given = args::parse(&["1", "a=2"], &[]);
+        assert_eq!(split(given), (vec![1.into()], Map::from([("a", 2)])));
+        assert_eq!(split(vec![1.into()]), (vec![1.into()], Map::new()));
+        assert_eq!(split(Vec::new()), (Vec::new(), Map::new()));
+    }
+
+    #[test]
+    fn documentation_is_wanted_by_function_runner_or_glob() {
+        for (wanted, name, expect) in [
+            ("", "jobs.active", true),
+            ("jobs", "jobs.active", true),
+            ("jobs.active", "jobs.active", true),
+            ("job", "jobs.active", false),
+            ("*.active", "jobs.active", true),
+        ] {
+            assert_eq!(is_wanted(wanted, name), expect, "{wanted}");
+        }
+    }
+
+    fn shown(event: Map) -> String {
+        let mut text = Vec::new();
+        let mut screen = Screen::to_writers(&mut text, std::io::sink());
+        let options = crate::options::OutputOptions::default();
+        let mut display = Display::new(&Map::new(), &options, &screen, None).unwrap();
+        show_return(&event, &mut display, &mut screen);
+        drop(screen);
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_returned_is_shown_without_its_wrapping() {
+        let list = Value::List(vec!["web1".into(), "web2".into()]);
+        assert_eq!(shown(Map::from([("return", list)])), "- web1\n- web2\n");
+        assert_eq!(shown(Map::from([("return", Value::Nil)])), "");
+        let wrapped = Map::from([
+            ("outputter", Value::from("json")),
+            ("data", Map::from([("a", 1)]).into()),
+        ]);
+        assert_eq!(
+            shown(Map::from([("return", wrapped)])),
+            "{\n    \"a\": 1\n}\n"
+        );
+    }
+
+    #[test]
+    fn return_codes_become_exit_codes() {
+        let event =
+            |value: Value, retcode: Value| Map::from([("return", value), ("retcode", retcode)]);
+        let code = |event: Map| exit_of(&event).code();
+        assert_eq!(code(Map::from([("return", true)])), 0);
+        assert_eq!(code(event("Exception".into(), 1.into())), 1);
+        assert_eq!(code(event("'x' is not available.".into(), 254.into())), 0);
+        let own = Value::from(Map::from([("retcode", 2)]));
+        assert_eq!(code(Map::from([("return", own.clone())])), 2);
+        let data = Value::from(Map::from([("data", own)]));
+        assert_eq!(code(Map::from([("return", data)])), 2);
+    }
+}

@@ -1,0 +1,110 @@
+//! Which minions have a connection to the publish port, as they say themselves
+//! by the topic of their presence.
+//!
+//! Only Halite minions say it; of others nothing is known here. Invariant: who
+//! is listed as away has been here and was heard leaving, so nobody is taken
+//! for away who only does not speak of it.
+
+use std::collections::HashMap;
+
+use halite_proto::MinionId;
+
+/// What is known of a minion's connection; times are in microseconds since
+/// 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// Connected since then.
+    Here(u64),
+    /// Not connected since then.
+    Away(u64),
+}
+
+/// The connections of Halite minions.
+#[derive(Debug, Default)]
+pub struct Roster {
+    seats: HashMap<MinionId, Seat>,
+    /// Most minions that are kept.
+    seats_max: usize,
+}
+
+impl Roster {
+    /// Keeps at most `seats_max` minions: anybody can subscribe to anything.
+    /// Beyond it those that are away are forgotten, then nobody is added.
+    pub fn new(seats_max: usize) -> Self {
+        Self {
+            seats: HashMap::new(),
+            seats_max,
+        }
+    }
+
+    /// A minion's first connection is there, or its last one is gone. Whether
+    /// that changes what is known.
+    pub fn heard(&mut self, id: MinionId, is_here: bool, now_micros: u64) -> bool {
+        let known = self.seats.get(&id).copied();
+        match (known, is_here) {
+            (Some(Seat::Here(_)), true) | (None | Some(Seat::Away(_)), false) => return false,
+            _ => {}
+        }
+        if known.is_none() && self.seats.len() >= self.seats_max {
+            self.seats.retain(|_, seat| matches!(seat, Seat::Here(_)));
+            if self.seats.len() >= self.seats_max {
+                return false;
+            }
+        }
+        let seat = if is_here {
+            Seat::Here(now_micros)
+        } else {
+            Seat::Away(now_micros)
+        };
+        self.seats.insert(id, seat);
+        true
+    }
+
+    /// The minion has signed in without saying that it speaks of its presence:
+    /// what an earlier minion of this name said does not hold for it.
+    pub fn forget(&mut self, id: &MinionId) {
+        self.seats.remove(id);
+    }
+
+    /// What is known of a minion.
+    pub fn of(&self, id: &MinionId) -> Option<Seat> {
+        self.seats.get(id).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> MinionId {
+        MinionId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn changes_are_noted_once() {
+        let mut roster = Roster::new(10);
+        // Who was never here is not away.
+        assert!(!roster.heard(id("web1"), false, 1));
+        assert_eq!(roster.of(&id("web1")), None);
+        assert!(roster.heard(id("web1"), true, 2));
+        assert!(!roster.heard(id("web1"), true, 3));
+        assert_eq!(roster.of(&id("web1")), Some(Seat::Here(2)));
+        assert!(roster.heard(id("web1"), false, 4));
+        assert!(!roster.heard(id("web1"), false, 5));
+        assert_eq!(roster.of(&id("web1")), Some(Seat::Away(4)));
+        roster.forget(&id("web1"));
+        assert_eq!(roster.of(&id("web1")), None);
+    }
+
+    #[test]
+    fn a_flood_of_names_drives_nobody_out_who_is_here() {
+        let mut roster = Roster::new(2);
+        roster.heard(id("a"), true, 1);
+        roster.heard(id("b"), true, 1);
+        roster.heard(id("b"), false, 2);
+        assert!(roster.heard(id("c"), true, 3));
+        assert!(!roster.heard(id("d"), true, 4));
+        assert_eq!(roster.of(&id("a")), Some(Seat::Here(1)));
+        assert_eq!(roster.of(&id("b")), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! The clear commands that are about the master itself: runners, wheel
+//! functions, tokens.
+//!
+//! Invariant: a function of the master runs only for who has proven who they
+//! are, and may.
+
+use std::sync::Arc;
+
+use halite_proto::clear::{LowRequest, TokenRequest};
+use halite_proto::{Jid, Map, Value};
+
+use super::authenticate::{self, LocalUser, Unproven, authenticate};
+use crate::clock::now_s;
+use crate::core::eauth::Office;
+use crate::error::chain;
+use crate::master::Master;
+use crate::{runner, wheel};
+
+/// An answer, and whether it is to take its time.
+type Answer = (Value, bool);
+
+const NO_SYNTAX: &str = "A command invocation error occurred: Check syntax.";
+
+/// Starts a runner; the answer says where its events are.
+pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
+    let admitted = match admit(master, request, Office::Runner) {
+        Ok(admitted) => admitted,
+        Err(refused) => return refused,
+    };
+    let asked = runner::Asked {
+        fun: admitted.fun,
+        args: admitted.args,
+        kwargs: admitted.kwargs,
+        user: admitted.user,
+        jid: admitted.jid,
+    };
+    match runner::start(master, asked) {
+        Ok((jid, tag)) => {
+            let answer = Map::from([("tag", Value::from(tag)), ("jid", (&jid).into())]);
+            (answer.into(), false)
+        }
+        Err(error) => {
+            let text = chain(&error);
+            tracing::error!("could not start a runner: {text}");
+            (refusal("SaltInvocationError", &text), false)
+        }
+    }
+}
+
+/// Runs a wheel function; the answer is what it returns.
+pub(crate) fn wheel(master: &Arc<Master>, request: LowRequest) -> Answer {
+    match admit(master, request, Office::Wheel) {
+        Ok(admitted) => {
+            let answer = wheel::run(
+                master,
+                &admitted.fun,
+                admitted.args,
+                admitted.kwargs,
+                &admitted.user,
+            );
+            (answer, false)
+        }
+        Err(refused) => refused,
+    }
+}
+
+/// A request that was judged.
+struct Admitted {
+    fun: String,
+    args: Vec<Value>,
+    kwargs: Map,
+    user: String,
+    jid: Option<Jid>,
+}
+
+fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitted, Answer> {
+    let user = request.user.as_deref();
+    let fun = request.fun.unwrap_or_default();
+    let caller = match authenticate(master, &request.credentials, user) {
+        Ok(caller) => caller,
+        Err(unproven) => return Err(unauthenticated(master, office, &fun, user, unproven)),
+    };
+    let mut fields = request.fields;
+    let jid = fields.remove("jid");
+    let jid = jid.and_then(|jid| Jid::parse(jid.as_str()?).ok());
+    let (args, kwargs) = match office {
+        Office::Runner => runner_arguments(&fields),
+        Office::Wheel => wheel_arguments(fields),
+    };
+    let has_two_parts =
+        fun.split('.').filter(|part| !part.is_empty()).count() == 2 && fun.split('.').count() == 2;
+    if !has_two_parts {
+        return Err((refusal("SaltInvocationError", NO_SYNTAX), false));
+    }
+    let mut judged = args.clone();
+    if !kwargs.is_empty() {
+        let mut marked = Map::from([("__kwarg__", true)]);
+        marked.extend(kwargs.clone());
+        judged.push(marked.into());
+    }
+    if !caller.may_run(office, &fun, &judged) {
+        let kind = proof_of(&caller, &request.credentials.token);
+        tracing::warn!(
+            user = caller.name.as_deref().or(user),
+            "refused the {} function {fun}: not permitted",
+            office.name()
+        );
+        return Err((denied(kind), false));
+    }
+    Ok(Admitted {
+        user: caller
+            .name
+            .or_else(|| user.map(str::to_owned))
+            .unwrap_or_else(|| "UNKNOWN".to_owned()),
+        fun,
+        args,
+        kwargs,
+        jid,
+    })
+}
+
+fn proof_of(caller: &LocalUser, token: &Option<String>) -> Unproven {
+    match (&caller.name, token) {
+        (None, _) => Unproven::Key,
+        (Some(_), Some(_)) => Unproven::Token,
+        (Some(_), None) => Unproven::Eauth,
+    }
+}
+
+fn unauthenticated(
+    master: &Master,
+    office: Office,
+    fun: &str,
+    user: Option<&str>,
+    unproven: Unproven,
+) -> Answer {
+    if master.may_remark(user.unwrap_or_default(), office.name()) {
+        tracing::warn!(
+            user,
+            "refused the {} function {fun}: the caller is not authenticated",
+            office.name()
+        );
+    }
+    (denied(unproven), unproven.is_slow())
+}
+
+fn denied(unproven: Unproven) -> Value {
+    let kind = match unproven {
+        Unproven::Token => "token",
+        Unproven::Eauth => "eauth",
+        Unproven::Key => "user",
+    };
+    let message = format!("Authentication failure of type \"{kind}\" occurred.");
+    refusal(unproven.error_name(), &message)
+}
+
+fn refusal(name: &str, message: &str) -> Value {
+    let error = Map::from([("name", name), ("message", message)]);
+    Map::from([("error", error)]).into()
+}
+
+/// `kwarg: {arg: [...], kwarg: {...}}`, or `kwarg: {name: value}`.
+fn runner_arguments(fields: &Map) -> (Vec<Value>, Map) {
+    let Some(low) = fields.get("kwarg").and_then(Value::as_map) else {
+        return (list_of(fields.get("arg")), Map::new());
+    };
+    match (low.get("arg"), low.get("kwarg")) {
+        (Some(args), Some(kwargs)) => (
+            list_of(Some(args)),
+            kwargs.as_map().cloned().unwrap_or_default(),
+        ),
+        _ => (Vec::new(), low.clone()),
+    }
+}
+
+/// `arg` and `kwarg`, or arguments by their names.
+fn wheel_arguments(mut fields: Map) -> (Vec<Value>, Map) {
+    let args = fields.remove("arg");
+    let kwargs = fields.remove("kwarg");
+    if args.is_none() && kwargs.is_none() {
+        return (Vec::new(), fields);
+    }
+    let kwargs = kwargs.and_then(|kwargs| kwargs.as_map().cloned());
+    (list_of(args.as_ref()), kwargs.unwrap_or_default())
+}
+
+fn list_of(value: Option<&Value>) -> Vec<Value> {
+    match value {
+        Some(Value::List(items)) => items.clone(),
+        None | Some(Value::Nil) => Vec::new(),
+        Some(one) => vec![one.clone()],
+    }
+}
+
+/// Makes a token; the answer is what it stands for, or an empty text.
+pub(crate) fn make_token(master: &Master, request: &TokenRequest) -> Answer {
+    match authenticate::make_token(master, request) {
+        Ok(token) => (token.into(), false),
+        Err(unproven) => {
+            let name = request.credentials.username.as_deref();
+            if master.may_remark(name.unwrap_or_default(), "token") {
+                tracing::warn!(user = name, "refused a token: the login failed");
+            }
+            (Value::from(""), unproven.is_slow())
+        }
+    }
+}
+
+/// What a token stands for: nothing if it is none, false without one.
+pub(crate) fn get_token(master: &Master, token: Option<&str>) -> Value {
+    match token {
+        None => false.into(),
+        Some(token) => master.tokens.get(token, now_s()).unwrap_or_default().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_come_in_several_forms() {
+        let low = Map::from([
+            ("arg", Value::List(vec![1.into()])),
+            ("kwarg", Map::from([("a", 2)]).into()),
+        ]);
+        let fields = Map::from([("kwarg", low)]);
+        let expect = (vec![Value::from(1)], Map::from([("a", 2)]));
+        assert_eq!(runner_arguments(&fields), expect);
+        let by_name = Map::from([("kwarg", Map::from([("tgt", "*")]))]);
+        assert_eq!(
+            runner_arguments(&by_name),
+            (Vec::new(), Map::from([("tgt", "*")]))
+        );
+        assert_eq!(
+            wheel_arguments(Map::from([("match", "web*")])),
+            (Vec::new(), Map::from([("match", "web*")]))
+        );
+        let positional = Map::from([("arg", Value::List(vec!["web*".into()]))]);
+        assert_eq!(
+            wheel_arguments(positional),
+            (vec!["web*".into()], Map::new())
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! Runners that a minion asks for, where `peer_run` allows it.
+//!
+//! Invariant: without a matching entry of `peer_run` the answer is an empty
+//! map.
+
+use std::sync::Arc;
+
+use halite_proto::request::MinionRunner;
+use halite_proto::{Map, Value};
+use halite_target::pcre;
+use tokio::task::spawn_blocking;
+
+use super::{Caller, Handled};
+use crate::core::peer::entries_for;
+use crate::error::chain;
+use crate::master::Master;
+use crate::runner;
+
+/// Runs a runner and answers with what it returns.
+pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner) -> Handled {
+    let perms = entries_for(master.opts.get("peer_run"), &caller.id);
+    let is_permitted = perms
+        .iter()
+        .filter_map(Value::as_str)
+        .any(|pattern| pcre::match_start(pattern, &request.fun).unwrap_or(false));
+    if !is_permitted {
+        tracing::warn!(minion = %caller.id, "may not run {} (option peer_run)", request.fun);
+        return Handled::nothing();
+    }
+    let (args, kwargs) = arguments(&request.arg);
+    let asked = runner::Asked {
+        fun: request.fun.clone(),
+        args,
+        kwargs,
+        user: caller.id.to_string(),
+        jid: None,
+    };
+    let master = Arc::clone(master);
+    Handled::Later(Box::pin(async move {
+        let ran = spawn_blocking(move || runner::run_to_end(&master, asked)).await;
+        match ran {
+            Ok(Ok(value)) => value,
+            Ok(Err(error)) => {
+                tracing::error!("could not run a runner for a minion: {}", chain(&error));
+                Map::new().into()
+            }
+            Err(error) => {
+                tracing::error!("a runner for a minion failed: {error}");
+                Map::new().into()
+            }
+        }
+    }))
+}
+
+/// Texts are read as YAML scalars; `name=value` goes by its name.
+fn arguments(arg: &Value) -> (Vec<Value>, Map) {
+    let items = match arg {
+        Value::List(items) => items.clone(),
+        Value::Nil => Vec::new(),
+        one => vec![one.clone()],
+    };
+    let (mut args, mut kwargs) = (Vec::new(), Map::new());
+    for item in items {
+        match item {
+            Value::Str(text) => match named(&text) {
+                Some((name, value)) => {
+                    kwargs.insert(name, halite_yaml::scalar(value));
+                }
+                None => args.push(halite_yaml::scalar(&text)),
+            },
+            Value::Map(mut map) if map.contains_key("__kwarg__") => {
+                map.remove("__kwarg__");
+                kwargs.extend(map);
+            }
+            other => args.push(other),
+        }
+    }
+    (args, kwargs)
+}
+
+fn named(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let is_name = name.starts_with(|c: char| c == '_' || c.is_alphabetic())
+        && name.chars().all(|c| c == '_' || c.is_alphanumeric());
+    (is_name && !value.starts_with('=')).then_some((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_values_with_and_without_names() {
+        let given = Value::List(vec!["5".into(), "a=true".into(), "1=2".into(), 7.into()]);
+        let (args, kwargs) = arguments(&given);
+        assert_eq!(args, [5.into(), "1=2".into(), 7.into()]);
+        assert_eq!(kwargs, Map::from([("a", true)]));
+    }
+}

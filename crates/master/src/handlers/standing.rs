@@ -1,0 +1,62 @@
+//! What this master knows of single minions, for programs that wait for them.
+
+use halite_key::KeyState;
+use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
+use halite_proto::{Map, MinionId, Value};
+use halite_store::Bank;
+
+use super::authenticate::authenticate;
+use crate::connected::Addresses;
+use crate::core::roster::Seat;
+use crate::master::Master;
+
+/// Answers the question; with an empty map, as Salt's masters, where the
+/// caller is nobody.
+pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
+    if authenticate(master, &request.credentials, request.user.as_deref()).is_err() {
+        return Map::new().into();
+    }
+    let mut addresses = None;
+    let minions = request
+        .minions
+        .iter()
+        .filter_map(|id| MinionId::parse(id.as_str()).ok())
+        .map(|id| {
+            let connection = match master.attendance.seat(&id) {
+                Some(Seat::Here(since)) => Connection::Here(since),
+                Some(Seat::Away(since)) => Connection::Away(since),
+                None => {
+                    let port = master.settings.publish_port;
+                    let addresses = addresses.get_or_insert_with(|| Addresses::read(port));
+                    estimated(master, &id, addresses)
+                }
+            };
+            let key = key_state(master, &id);
+            (id, Standing { key, connection })
+        })
+        .collect();
+    StandingReply {
+        started: master.attendance.started_micros,
+        minions,
+    }
+    .to_value()
+}
+
+fn estimated(master: &Master, id: &MinionId, addresses: &Addresses) -> Connection {
+    match master.data.get(Bank::Grains, id) {
+        Ok(Some(grains)) if addresses.are_of(&grains) => Connection::PerhapsHere,
+        Ok(Some(_)) => Connection::PerhapsAway,
+        Ok(None) | Err(_) => Connection::Unknown,
+    }
+}
+
+fn key_state(master: &Master, id: &MinionId) -> Option<String> {
+    if master.accepted.get(id).is_some() {
+        return Some(KeyState::Accepted.word().to_owned());
+    }
+    let states = [KeyState::Pending, KeyState::Rejected, KeyState::Denied];
+    let state = states
+        .into_iter()
+        .find(|state| matches!(master.keys.get(*state, id), Ok(Some(_))));
+    state.map(|state| state.word().to_owned())
+}

@@ -1,0 +1,123 @@
+//! `cache.*`: what the master keeps of its minions.
+
+use halite_proto::{Map, MinionId, Value};
+use halite_store::Bank;
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::table::Function;
+
+const TGT: &str = "(tgt=None, tgt_type='glob', **kwargs)";
+const CLEAR: &str = "(tgt=None, tgt_type='glob')";
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "cache.clear_all",
+        CLEAR,
+        clear_all,
+        "Forgets grains, pillar and mine of minions.",
+    ),
+    Function::new(
+        "cache.clear_grains",
+        CLEAR,
+        clear_grains,
+        "Forgets the grains of minions.",
+    ),
+    Function::new(
+        "cache.clear_mine",
+        CLEAR,
+        clear_mine,
+        "Forgets the mine of minions.",
+    ),
+    Function::new(
+        "cache.clear_mine_func",
+        "(tgt=None, tgt_type='glob', clear_mine_func_flag=None)",
+        clear_mine_func,
+        "Forgets one function in the mine of minions.",
+    ),
+    Function::new(
+        "cache.clear_pillar",
+        CLEAR,
+        clear_pillar,
+        "Forgets the pillar of minions.",
+    ),
+    Function::new(
+        "cache.grains",
+        "(tgt, tgt_type='glob', **kwargs)",
+        grains,
+        "The grains that are kept of minions.",
+    ),
+    Function::new("cache.mine", TGT, mine, "The mine that is kept of minions."),
+    Function::new(
+        "cache.pillar",
+        TGT,
+        pillar,
+        "The pillar that is kept of minions.",
+    ),
+];
+
+fn shown(call: &Call<'_>, bank: Bank) -> Ran {
+    let mut found = Map::new();
+    for id in call.targets()? {
+        let kept = call.master.data.get(bank, &id)?.unwrap_or_default();
+        found.insert(&id, kept);
+    }
+    Ok(found.into())
+}
+
+fn grains(call: &Call<'_>) -> Ran {
+    shown(call, Bank::Grains)
+}
+
+fn pillar(call: &Call<'_>) -> Ran {
+    shown(call, Bank::Pillar)
+}
+
+fn mine(call: &Call<'_>) -> Ran {
+    shown(call, Bank::Mine)
+}
+
+/// Forgets something of each minion that is meant; without a target nothing is
+/// done, so that a forgotten word does not cost everything.
+fn cleared(call: &Call<'_>, forget: impl Fn(&MinionId) -> Result<bool, RunnerError>) -> Ran {
+    if call.arg("tgt").is_nil() {
+        return Ok(false.into());
+    }
+    let mut is_done = false;
+    for id in call.targets()? {
+        is_done |= forget(&id)?;
+    }
+    Ok(is_done.into())
+}
+
+fn clear_grains(call: &Call<'_>) -> Ran {
+    cleared(call, |id| Ok(call.master.data.forget(Bank::Grains, id)?))
+}
+
+fn clear_pillar(call: &Call<'_>) -> Ran {
+    cleared(call, |id| Ok(call.master.data.forget(Bank::Pillar, id)?))
+}
+
+fn clear_mine(call: &Call<'_>) -> Ran {
+    cleared(call, |id| Ok(call.master.data.flush_mine(id)?))
+}
+
+fn clear_mine_func(call: &Call<'_>) -> Ran {
+    let fun = match call.arg("clear_mine_func_flag") {
+        Value::Str(fun) if !fun.is_empty() => fun.clone(),
+        _ => return Ok(false.into()),
+    };
+    cleared(call, |id| {
+        Ok(call.master.data.delete_from_mine(id, &fun)?)
+    })
+}
+
+fn clear_all(call: &Call<'_>) -> Ran {
+    cleared(call, |id| {
+        let data = &call.master.data;
+        let grains = data.forget(Bank::Grains, id)?;
+        let pillar = data.forget(Bank::Pillar, id)?;
+        let mine = data.flush_mine(id)?;
+        Ok(grains || pillar || mine)
+    })
+}

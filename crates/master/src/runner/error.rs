@@ -1,0 +1,28 @@
+//! Why a runner failed.
+
+use halite_key::KeyStoreError;
+use halite_store::StoreError;
+use thiserror::Error;
+
+/// Why a runner failed.
+#[derive(Debug, Error)]
+pub(crate) enum RunnerError {
+    /// The arguments do not fit its signature.
+    #[error("{0}")]
+    BadArguments(String),
+    /// What it was asked to do went wrong; the text says how.
+    #[error("{0}")]
+    Failed(String),
+    /// The job cache or the data cache cannot be used.
+    #[error("could not use the master's cache")]
+    Store(#[from] StoreError),
+    /// The keys cannot be used.
+    #[error("could not use the keys")]
+    Keys(#[from] KeyStoreError),
+    /// It ended in a way that nobody meant.
+    #[error("it ended unexpectedly; the master's log says more")]
+    Panic,
+}
+
+/// What a runner returns.
+pub(crate) type Ran = Result<halite_proto::Value, RunnerError>;

@@ -1,0 +1,553 @@
+//! `jobs.*`: what ran, what runs, what came of it.
+
+use halite_proto::time::jid_to_text;
+use halite_proto::{Jid, Map, Value};
+use halite_store::StoredReturn;
+use halite_target::glob::fnmatch;
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::gather::Command;
+use super::keep;
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "jobs.active",
+        "(display_progress=False)",
+        active,
+        "The jobs that run on minions now, with where they run and who has returned.",
+    ),
+    Function::new(
+        "jobs.exit_success",
+        "(jid, ext_source=None)",
+        exit_success,
+        "Whether each minion of a job returned something that is true.",
+    ),
+    Function::new(
+        "jobs.last_run",
+        "(ext_source=None, outputter=None, metadata=None, function=None, target=None, display_progress=False)",
+        last_run,
+        "The newest job, of those that fit.",
+    ),
+    Function::new(
+        "jobs.list_job",
+        "(jid, ext_source=None, display_progress=False)",
+        list_job,
+        "What is kept of one job.",
+    ),
+    Function::new(
+        "jobs.list_jobs",
+        "(ext_source=None, outputter=None, search_metadata=None, search_function=None, search_target=None, start_time=None, end_time=None, display_progress=False)",
+        list_jobs,
+        "The jobs that are kept, of those that fit.",
+    ),
+    Function::new(
+        "jobs.list_jobs_filter",
+        "(count, filter_find_job=True, ext_source=None, outputter=None, display_progress=False)",
+        list_jobs_filter,
+        "The newest jobs, a number of them.",
+    ),
+    Function::new(
+        "jobs.lookup_jid",
+        "(jid, ext_source=None, returned=True, missing=False, display_progress=False)",
+        lookup_jid,
+        "What the minions returned to a job.",
+    ),
+    Function::new(
+        "jobs.master",
+        "()",
+        master,
+        "The runners that run on the master now.",
+    ),
+    Function::new(
+        "jobs.print_job",
+        "(jid, ext_source=None)",
+        print_job,
+        "What is kept of one job, under its id.",
+    ),
+];
+
+/// What a job's load says of it, in Salt's words.
+fn formatted(load: Option<&Map>) -> Map {
+    let Some(load) = load.filter(|load| !load.is_empty()) else {
+        return Map::from([("Error", "Cannot contact returner or no job with this jid")]);
+    };
+    let or = |name: &str, default: &str| {
+        load.get(name)
+            .cloned()
+            .unwrap_or_else(|| Value::from(default))
+    };
+    let arg = load.get("arg").and_then(Value::as_list).unwrap_or_default();
+    let mut job = Map::from([
+        ("Function", or("fun", "unknown-function")),
+        ("Arguments", arg.to_vec().into()),
+        ("Target", or("tgt", "unknown-target")),
+        ("Target-type", or("tgt_type", "list")),
+        ("User", or("user", "root")),
+    ]);
+    let in_options = || load.get("kwargs").and_then(|kwargs| kwargs.get("metadata"));
+    let in_arguments = || {
+        arg.iter()
+            .filter_map(Value::as_map)
+            .find(|map| map.get("__kwarg__").is_some_and(Value::is_true))
+            .and_then(|map| map.get("metadata"))
+    };
+    let metadata = load.get("metadata");
+    if let Some(metadata) = metadata.or_else(in_options).or_else(in_arguments) {
+        job.insert("Metadata", metadata.clone());
+    }
+    if let Some(minions) = load.get("Minions") {
+        job.insert("Minions", minions.clone());
+    }
+    job
+}
+
+fn formatted_with_time(jid: &Jid, load: Option<&Map>) -> Map {
+    let mut job = formatted(load);
+    job.insert("StartTime", jid_to_text(jid));
+    job
+}
+
+fn returns(call: &Call<'_>, jid: &Jid) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
+    let returns = call.master.jobs.returns(jid)?;
+    Ok(returns
+        .into_iter()
+        .map(|(id, stored)| (id.to_string(), stored))
+        .collect())
+}
+
+/// The job of the argument `jid` as `list_job` gives it, without the id.
+fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
+    let load = call.master.jobs.load(jid)?;
+    let mut job = formatted_with_time(jid, load.as_ref());
+    let result: Map = returns(call, jid)?
+        .into_iter()
+        .map(|(id, stored)| (Value::from(id), Value::from(stored.into_map())))
+        .collect();
+    job.insert("Result", result);
+    if call.master.settings.stores_endtime
+        && let Some(endtime) = call.master.jobs.endtime(jid)?
+    {
+        job.insert("EndTime", endtime);
+    }
+    Ok(job)
+}
+
+/// The id of the argument `jid`; what is no id names no job.
+fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
+    call.jid_arg("jid").ok_or_else(|| {
+        let given = halite_output::python::repr(call.arg("jid"));
+        RunnerError::Failed(format!("{given} is not a job id"))
+    })
+}
+
+fn list_job(call: &Call<'_>) -> Ran {
+    let jid = wanted(call)?;
+    let mut listed = Map::from([("jid", &jid)]);
+    listed.extend(job(call, &jid)?);
+    Ok(listed.into())
+}
+
+fn print_job(call: &Call<'_>) -> Ran {
+    let jid = wanted(call)?;
+    let job = job(call, &jid)?;
+    Ok(Map::from([(jid.as_str(), job)]).into())
+}
+
+fn lookup_jid(call: &Call<'_>) -> Ran {
+    let jid = wanted(call)?;
+    let returns = returns(call, &jid)?;
+    // The first one's outputter stands for all.
+    let outputter = returns.first().and_then(|(_, stored)| stored.out.clone());
+    let mut found = Map::new();
+    if call.flag("missing") {
+        let load = call.master.jobs.load(&jid)?.unwrap_or_default();
+        let meant = load.get("Minions").and_then(Value::as_list);
+        for id in meant.unwrap_or_default().iter().filter_map(Value::as_str) {
+            if !returns.iter().any(|(returned, _)| returned == id) {
+                found.insert(id, "Minion did not return");
+            }
+        }
+    }
+    if call.flag("returned") {
+        let all: Map = returns
+            .into_iter()
+            .map(|(id, stored)| (Value::from(id), stored.ret().clone()))
+            .collect();
+        found = all.into_iter().chain(found).collect();
+    }
+    Ok(with_outputter(found.into(), outputter.as_deref()))
+}
+
+fn with_outputter(data: Value, outputter: Option<&str>) -> Value {
+    match outputter.filter(|name| !name.is_empty()) {
+        Some(name) => Map::from([("outputter", Value::from(name)), ("data", data)]).into(),
+        None => data,
+    }
+}
+
+fn exit_success(call: &Call<'_>) -> Ran {
+    let jid = wanted(call)?;
+    let load = call.master.jobs.load(&jid)?.unwrap_or_default();
+    let meant = load.get("Minions").and_then(Value::as_list);
+    let mut found: Map = meant
+        .unwrap_or_default()
+        .iter()
+        .map(|id| (id.clone(), Value::from(false)))
+        .collect();
+    for (id, stored) in returns(call, &jid)? {
+        let is_good = stored.ret().is_true();
+        if is_good || !found.contains_key(&id) {
+            found.insert(id, is_good);
+        }
+    }
+    found.retain(|_, value| !value.is_nil());
+    Ok(found.into())
+}
+
+/// Every job that is kept, oldest first.
+fn all_jobs(call: &Call<'_>) -> Vec<(Jid, Map)> {
+    let cache = &call.master.jobs;
+    let mut jobs: Vec<(Jid, Map)> = cache
+        .jids()
+        .filter_map(|jid| {
+            // One that is cleaned away meanwhile is no error.
+            let mut load = cache.load(&jid).ok().flatten()?;
+            load.remove("Minions");
+            Some((jid, load))
+        })
+        .collect();
+    jobs.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    jobs
+}
+
+/// What jobs are searched by.
+struct Search<'a> {
+    metadata: &'a Value,
+    function: &'a Value,
+    target: &'a Value,
+    start: Option<String>,
+    end: Option<String>,
+}
+
+impl Search<'_> {
+    fn fits(&self, jid: &Jid, job: &Map) -> bool {
+        let text = |name: &str| job.get(name).cloned().unwrap_or_default();
+        fits_metadata(self.metadata, job.get("Metadata"))
+            && fits_globs(self.target, &text("Target"))
+            && fits_globs(self.function, &text("Function"))
+            && self
+                .start
+                .as_deref()
+                .is_none_or(|start| jid.as_str() >= start)
+            && self.end.as_deref().is_none_or(|end| jid.as_str() <= end)
+    }
+}
+
+fn fits_metadata(wanted: &Value, found: Option<&Value>) -> bool {
+    match wanted {
+        Value::Map(wanted) if !wanted.is_empty() => {
+            let found = found.and_then(Value::as_map);
+            found.is_some_and(|found| {
+                wanted
+                    .iter()
+                    .any(|(key, value)| found.get_value(key) == Some(value))
+            })
+        }
+        // Salt takes anything else as something that nothing fits.
+        other => !other.is_true(),
+    }
+}
+
+/// Whether a text, or one of several, fits one of the globs in a list or in a
+/// text with commas.
+fn fits_globs(wanted: &Value, found: &Value) -> bool {
+    if !wanted.is_true() {
+        return true;
+    }
+    let globs: Vec<String> = match wanted {
+        Value::List(globs) => globs.iter().map(halite_output::python::str).collect(),
+        other => halite_output::python::str(other)
+            .split(',')
+            .map(|glob| glob.trim().to_owned())
+            .collect(),
+    };
+    let found: Vec<String> = match found {
+        Value::List(texts) => texts.iter().map(halite_output::python::str).collect(),
+        other => vec![halite_output::python::str(other)],
+    };
+    found
+        .iter()
+        .any(|text| globs.iter().any(|glob| fnmatch(glob, text)))
+}
+
+/// A moment as the first digits of job ids: `2026, Nov 20 14:19:41.3`,
+/// `2026-11-20 14:19`, `20261120`. `None` for what is no moment.
+fn moment(text: &str) -> Option<String> {
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let lower = text.to_lowercase();
+    let (date, time) = match lower.find(':') {
+        // The hour stands before the first colon.
+        Some(colon) => {
+            let hour = lower
+                .get(..colon)?
+                .rfind(|c: char| !c.is_ascii_digit())
+                .map_or(0, |at| at + 1);
+            let date = lower.get(..hour)?;
+            (date.strip_suffix('t').unwrap_or(date), lower.get(hour..)?)
+        }
+        None => (lower.as_str(), ""),
+    };
+    let words: Vec<&str> = date
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let number = |word: &str, max: u32| {
+        let number: u32 = word.parse().ok()?;
+        (number <= max).then(|| format!("{number:02}"))
+    };
+    let month = |word: &str| match MONTHS.iter().position(|month| word.starts_with(month)) {
+        Some(at) => Some(format!("{:02}", at + 1)),
+        None => number(word, 12),
+    };
+    let mut digits = match words.as_slice() {
+        [all] if all.len() >= 8 && all.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (*all).to_owned()
+        }
+        [year, name, day] if year.len() == 4 => {
+            format!(
+                "{:04}{}{}",
+                year.parse::<u32>().ok()?,
+                month(name)?,
+                number(day, 31)?
+            )
+        }
+        [name, day, year] if year.len() == 4 => {
+            format!(
+                "{:04}{}{}",
+                year.parse::<u32>().ok()?,
+                month(name)?,
+                number(day, 31)?
+            )
+        }
+        _ => return None,
+    };
+    let mut parts = time.split([':', '.']);
+    for max in [23, 59, 59] {
+        match parts.next().filter(|part| !part.is_empty()) {
+            Some(part) => digits.push_str(&number(part.trim(), max)?),
+            None => break,
+        }
+    }
+    if let Some(fraction) = parts.next() {
+        digits.push_str(fraction.trim());
+    }
+    Some(digits)
+}
+
+fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError> {
+    let value = call.arg(name);
+    if !value.is_true() {
+        return Ok(None);
+    }
+    let text = halite_output::python::str(value);
+    match moment(&text) {
+        Some(digits) => Ok(Some(digits)),
+        None => Err(RunnerError::Failed(format!(
+            "{name}: {text:?} is not a time"
+        ))),
+    }
+}
+
+/// The end of a span takes in all that begins with its digits.
+fn span_end(digits: String) -> String {
+    const JID_DIGITS: usize = 20;
+    let nines = JID_DIGITS.saturating_sub(digits.len());
+    digits + &"9".repeat(nines)
+}
+
+fn searched(call: &Call<'_>, search: &Search<'_>) -> Vec<(Jid, Map)> {
+    all_jobs(call)
+        .into_iter()
+        .filter_map(|(jid, load)| {
+            let job = formatted_with_time(&jid, Some(&load));
+            search.fits(&jid, &job).then_some((jid, job))
+        })
+        .collect()
+}
+
+fn list_jobs(call: &Call<'_>) -> Ran {
+    let search = Search {
+        metadata: call.arg("search_metadata"),
+        function: call.arg("search_function"),
+        target: call.arg("search_target"),
+        start: moment_arg(call, "start_time")?,
+        end: moment_arg(call, "end_time")?.map(span_end),
+    };
+    let found: Map = searched(call, &search)
+        .into_iter()
+        .map(|(jid, job)| (Value::from(&jid), Value::from(job)))
+        .collect();
+    Ok(with_outputter(found.into(), call.text("outputter")))
+}
+
+fn last_run(call: &Call<'_>) -> Ran {
+    let metadata = call.arg("metadata");
+    if metadata.is_true() && metadata.as_map().is_none() {
+        return Ok(false.into());
+    }
+    let search = Search {
+        metadata,
+        function: call.arg("function"),
+        target: call.arg("target"),
+        start: None,
+        end: None,
+    };
+    match searched(call, &search).pop() {
+        Some((jid, _)) => {
+            let job = job(call, &jid)?;
+            Ok(Map::from([(jid.as_str(), job)]).into())
+        }
+        None => Ok(false.into()),
+    }
+}
+
+fn list_jobs_filter(call: &Call<'_>) -> Ran {
+    let count = call.arg("count");
+    let text = || count.as_str().and_then(|text| text.trim().parse().ok());
+    let count = count.as_i64().or_else(text).unwrap_or(0);
+    let count = usize::try_from(count).unwrap_or(0);
+    let skips_questions = call.flag("filter_find_job");
+    let jobs = all_jobs(call).into_iter().map(|(jid, load)| {
+        let mut job = formatted(Some(&load));
+        job.insert("JID", &jid);
+        job.insert("StartTime", jid_to_text(&jid));
+        job
+    });
+    let mut jobs: Vec<Map> = jobs
+        .filter(|job| {
+            !(skips_questions && job.get("Function") == Some(&Value::from("saltutil.find_job")))
+        })
+        .collect();
+    let first = jobs.len().saturating_sub(count);
+    let newest: Vec<Value> = jobs.drain(first..).map(Value::Map).collect();
+    Ok(with_outputter(newest.into(), call.text("outputter")))
+}
+
+fn active(call: &Call<'_>) -> Ran {
+    let command = Command::new(call, "*".into(), "glob", "saltutil.running");
+    let mut jobs: Vec<(Jid, Map)> = Vec::new();
+    for row in call.command(&command)? {
+        let running = match row.ret {
+            Value::List(running) if !row.is_missing => running,
+            _ => continue,
+        };
+        for job in running.iter().filter_map(Value::as_map) {
+            let jid = job.get("jid").and_then(Value::as_str);
+            let Some(jid) = jid.and_then(|jid| Jid::parse(jid).ok()) else {
+                continue;
+            };
+            let pid = job.get("pid").cloned().unwrap_or_default();
+            let place = Value::from(Map::from([(row.id.as_str(), pid)]));
+            match jobs.iter_mut().find(|(known, _)| *known == jid) {
+                Some((_, known)) => {
+                    if let Some(Value::List(places)) = known.get_mut("Running") {
+                        places.push(place);
+                    }
+                }
+                None => {
+                    let mut shown = formatted_with_time(&jid, Some(job));
+                    shown.insert("Running", vec![place]);
+                    jobs.push((jid, shown));
+                }
+            }
+        }
+    }
+    let mut active = Map::new();
+    for (jid, mut job) in jobs {
+        let returned = returns(call, &jid)?.into_iter();
+        job.insert(
+            "Returned",
+            Value::List(returned.map(|(id, _)| id.into()).collect()),
+        );
+        active.insert(&jid, job);
+    }
+    Ok(active.into())
+}
+
+fn master(call: &Call<'_>) -> Ran {
+    Ok(keep::running(call.master, call.jid).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_described_in_salts_words() {
+        let load = Map::from([
+            ("fun", Value::from("test.ping")),
+            ("tgt", "*".into()),
+            ("tgt_type", "glob".into()),
+            ("user", "root".into()),
+            (
+                "kwargs",
+                Map::from([("metadata", Map::from([("a", 1)]))]).into(),
+            ),
+        ]);
+        let job = formatted(Some(&load));
+        let keys: Vec<_> = job.keys().filter_map(Value::as_str).collect();
+        assert_eq!(
+            keys,
+            [
+                "Function",
+                "Arguments",
+                "Target",
+                "Target-type",
+                "User",
+                "Metadata"
+            ]
+        );
+        assert_eq!(formatted(None).len(), 1);
+        assert!(formatted(None).contains_key("Error"));
+    }
+
+    #[test]
+    fn jobs_are_searched_by_globs_and_metadata() {
+        assert!(fits_globs(&Value::Nil, &"x".into()));
+        assert!(fits_globs(
+            &"state.*, test.ping".into(),
+            &"test.ping".into()
+        ));
+        assert!(!fits_globs(&"state.*".into(), &"test.ping".into()));
+        let several = Value::List(vec!["web1".into(), "db1".into()]);
+        assert!(fits_globs(&"db*".into(), &several));
+        let wanted = Value::from(Map::from([("a", 1)]));
+        let found = Value::from(Map::from([("a", 1), ("b", 2)]));
+        assert!(fits_metadata(&wanted, Some(&found)));
+        assert!(!fits_metadata(&wanted, None));
+        assert!(!fits_metadata(&"a".into(), Some(&found)));
+        assert!(fits_metadata(&Value::Nil, None));
+    }
+
+    #[test]
+    fn moments_are_read_in_the_usual_notations() {
+        for (text, digits) in [
+            ("2026, Nov 20 14:19:41.349826", "20261120141941349826"),
+            ("2026-11-20 14:19", "202611201419"),
+            ("2026-11-20T14:19:41", "20261120141941"),
+            ("Nov 20 2026", "20261120"),
+            ("20261120", "20261120"),
+            ("2015, Mar 16 9:05", "201503160905"),
+        ] {
+            assert_eq!(moment(text).as_deref(), Some(digits), "{text}");
+        }
+        for text in ["", "soon", "2026-13-40", "99:99"] {
+            assert_eq!(moment(text), None, "{text}");
+        }
+        assert_eq!(span_end("20261120".to_owned()), "20261120999999999999");
+    }
+}

@@ -1,0 +1,70 @@
+//! `salt.execute`: a command for minions.
+
+use halite_proto::publish::FunSpec;
+use halite_proto::{Map, Value};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::gather::Command;
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[Function::new(
+    "salt.execute",
+    "(tgt, fun, arg=(), timeout=None, tgt_type='glob', ret='', jid='', kwarg=None, **kwargs)",
+    execute,
+    "Runs a function on minions and waits for what they return.",
+)];
+
+fn execute(call: &Call<'_>) -> Ran {
+    let fun = match call.arg("fun") {
+        Value::Str(fun) if fun.contains(',') => {
+            FunSpec::Many(fun.split(',').map(|fun| fun.trim().to_owned()).collect())
+        }
+        Value::Str(fun) => FunSpec::One(fun.clone()),
+        Value::List(funs) => FunSpec::Many(
+            funs.iter()
+                .filter_map(|fun| fun.as_str().map(str::to_owned))
+                .collect(),
+        ),
+        _ => return Err(RunnerError::Failed("the function must be text".to_owned())),
+    };
+    let mut arg = match call.arg("arg") {
+        Value::List(args) => args.clone(),
+        Value::Nil => Vec::new(),
+        one => vec![one.clone()],
+    };
+    if let Some(kwarg) = call.arg("kwarg").as_map().filter(|kwarg| !kwarg.is_empty()) {
+        let mut marked = Map::from([("__kwarg__", true)]);
+        marked.extend(kwarg.clone());
+        arg.push(marked.into());
+    }
+    let command = Command {
+        fun,
+        arg,
+        ret: call.text("ret").unwrap_or_default(),
+        jid: call.jid_arg("jid"),
+        timeout: call.seconds("timeout", call.master.settings.timeout),
+        ..Command::new(
+            call,
+            call.arg("tgt").clone(),
+            call.text("tgt_type").unwrap_or("glob"),
+            "",
+        )
+    };
+    let is_full = call
+        .bound
+        .kwargs
+        .get("full_return")
+        .is_some_and(Value::is_true);
+    let rows = call.command(&command)?.into_iter();
+    let found: Map = rows
+        .map(|row| {
+            let id = Value::from(row.id.as_str());
+            match is_full {
+                true => (id, row.into_full().into()),
+                false => (id, row.ret),
+            }
+        })
+        .collect();
+    Ok(found.into())
+}

@@ -1,0 +1,131 @@
+//! Which runners there are: a closed table.
+
+use halite_proto::{Map, Value};
+
+use super::error::Ran;
+use super::{Call, auth, cache, config, event, fileserver, jobs, manage, matching, mine, network};
+use super::{pillar, salt, survey, test};
+
+/// A runner.
+pub(crate) struct Function {
+    /// Its full name, `jobs.active`.
+    pub(crate) name: &'static str,
+    /// Its parameters in Python's notation.
+    pub(crate) signature: &'static str,
+    /// What it does.
+    pub(crate) doc: &'static str,
+    /// The function.
+    pub(super) run: fn(&Call<'_>) -> Ran,
+}
+
+impl Function {
+    pub(super) const fn new(
+        name: &'static str,
+        signature: &'static str,
+        run: fn(&Call<'_>) -> Ran,
+        doc: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            signature,
+            doc,
+            run,
+        }
+    }
+
+    /// The name that messages about wrong arguments use.
+    pub(crate) fn python_name(&self) -> &'static str {
+        self.name
+            .split_once('.')
+            .map_or(self.name, |(_, name)| name)
+    }
+
+    /// The documentation as it is shown: set off by blank lines and indented,
+    /// with an example of the call.
+    pub(crate) fn doc_text(&self) -> String {
+        let mut text = String::from("\n");
+        for line in self.doc.lines() {
+            if !line.is_empty() {
+                text.push_str("    ");
+                text.push_str(line);
+            }
+            text.push('\n');
+        }
+        text.push_str("\n    CLI Example:\n\n        salt-run ");
+        text.push_str(self.name);
+        let required = self.signature.trim_matches(['(', ')']).split(", ");
+        for name in required.filter(|name| !name.is_empty() && !name.contains(['=', '*'])) {
+            text.push_str(&format!(" <{name}>"));
+        }
+        text.push_str("\n    ");
+        text
+    }
+}
+
+const TABLES: &[&[Function]] = &[
+    auth::FUNCTIONS,
+    cache::FUNCTIONS,
+    config::FUNCTIONS,
+    event::FUNCTIONS,
+    fileserver::FUNCTIONS,
+    jobs::FUNCTIONS,
+    manage::FUNCTIONS,
+    matching::FUNCTIONS,
+    mine::FUNCTIONS,
+    network::FUNCTIONS,
+    pillar::FUNCTIONS,
+    salt::FUNCTIONS,
+    survey::FUNCTIONS,
+    test::FUNCTIONS,
+];
+
+/// The runner of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    all().find(|function| function.name == name)
+}
+
+/// The documentation of every runner.
+pub(crate) fn docs() -> Map {
+    let mut names: Vec<&Function> = all().collect();
+    names.sort_unstable_by_key(|function| function.name);
+    names
+        .into_iter()
+        .map(|function| (Value::from(function.name), Value::from(function.doc_text())))
+        .collect()
+}
+
+fn all() -> impl Iterator<Item = &'static Function> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_signature::Signature;
+
+    use super::*;
+
+    #[test]
+    fn every_runner_can_be_called_and_is_described() {
+        let mut names = Vec::new();
+        for function in all() {
+            let signature = Signature::parse(function.signature);
+            assert!(signature.is_ok(), "{}: {signature:?}", function.name);
+            assert!(function.name.split_once('.').is_some(), "{}", function.name);
+            assert!(function.doc.ends_with('.'), "{}", function.name);
+            names.push(function.name);
+        }
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "a name is there twice");
+    }
+
+    #[test]
+    fn documentation_shows_the_call() {
+        let text = find("jobs.lookup_jid").unwrap().doc_text();
+        assert!(
+            text.ends_with("salt-run jobs.lookup_jid <jid>\n    "),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! `test.*` and `error.*`: to try the way runners go.
+
+use std::time::Duration;
+
+use halite_proto::{Map, Value};
+use tokio::time::sleep;
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "error.error",
+        "(name=None, message='')",
+        error,
+        "Fails with the error that is asked for, or does nothing.",
+    ),
+    Function::new(
+        "test.arg",
+        "(*args, **kwargs)",
+        arg,
+        "Gives its arguments back.",
+    ),
+    Function::new(
+        "test.get_opts",
+        "()",
+        get_opts,
+        "The master's configuration.",
+    ),
+    Function::new(
+        "test.metasyntactic",
+        "(locality='us')",
+        metasyntactic,
+        "Words that mean nothing.",
+    ),
+    Function::new(
+        "test.raw_arg",
+        "(*args, **kwargs)",
+        arg,
+        "Gives its arguments back.",
+    ),
+    Function::new(
+        "test.sleep",
+        "(s_time=10)",
+        sleep_for,
+        "Waits for some seconds.",
+    ),
+    Function::new(
+        "test.stdout_print",
+        "()",
+        stdout_print,
+        "Gives a word back.",
+    ),
+    Function::new(
+        "test.stream",
+        "()",
+        stream,
+        "Tells of progress for ten seconds.",
+    ),
+];
+
+fn arg(call: &Call<'_>) -> Ran {
+    let mut kwargs = call.bound.kwargs.clone();
+    kwargs.retain(|name, _| !name.as_str().is_some_and(|name| name.starts_with("__")));
+    let args = call.bound.varargs.clone();
+    Ok(Map::from([("args", Value::List(args)), ("kwargs", kwargs.into())]).into())
+}
+
+fn get_opts(call: &Call<'_>) -> Ran {
+    Ok(call.master.opts.clone().into())
+}
+
+fn metasyntactic(call: &Call<'_>) -> Ran {
+    const US: [&str; 14] = [
+        "foo", "bar", "baz", "qux", "quux", "quuz", "corge", "grault", "garply", "waldo", "fred",
+        "plugh", "xyzzy", "thud",
+    ];
+    const UK: [&str; 4] = ["wibble", "wobble", "wubble", "flob"];
+    let words: &[&str] = match call.text("locality") {
+        Some("us") => &US,
+        Some("uk") => &UK,
+        _ => return Ok(Value::Nil),
+    };
+    Ok(Value::List(
+        words.iter().map(|word| Value::from(*word)).collect(),
+    ))
+}
+
+fn wait(call: &Call<'_>, time: Duration) -> Result<(), RunnerError> {
+    let mut closing = call.master.runners.closing.subscribe();
+    let is_closing = call.runtime.block_on(async {
+        tokio::select! {
+            () = sleep(time) => false,
+            _ = closing.wait_for(|closing| *closing) => true,
+        }
+    });
+    match is_closing {
+        true => Err(RunnerError::Failed("the master stops".to_owned())),
+        false => Ok(()),
+    }
+}
+
+fn sleep_for(call: &Call<'_>) -> Ran {
+    wait(call, call.seconds("s_time", Duration::ZERO))?;
+    Ok(true.into())
+}
+
+fn stdout_print(_: &Call<'_>) -> Ran {
+    Ok("bar".into())
+}
+
+fn stream(call: &Call<'_>) -> Ran {
+    const STEP: Duration = Duration::from_millis(100);
+    for percent in 1..100 {
+        let message = format!("Runner is {percent}% done");
+        call.progress(Map::from([("message", message)]));
+        wait(call, STEP)?;
+    }
+    Ok(true.into())
+}
+
+fn error(call: &Call<'_>) -> Ran {
+    match call.text("name") {
+        None => Ok(Map::new().into()),
+        Some(name) => {
+            let message = halite_output::python::str(call.arg("message"));
+            Err(RunnerError::Failed(format!("{name}: {message}")))
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a master knows of single minions: not a command of Salt's, whose
+//! masters answer it with an empty map, as every command they do not know.
+//!
+//! Programs ask it for the minions they wait for, so that they can say why one
+//! is silent and need not wait for one that is gone.
+
+use crate::clear::Credentials;
+use crate::fields::{Fields, MessageError, Put};
+use crate::{Map, MinionId, Value};
+
+/// The command.
+pub const CMD: &str = "halite.standing";
+
+const REQUEST: &str = "the standing request";
+const REPLY: &str = "the standing reply";
+
+/// A question about minions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingRequest {
+    /// The proof.
+    pub credentials: Credentials,
+    /// Who asks, as they say.
+    pub user: Option<String>,
+    /// The minions.
+    pub minions: Vec<String>,
+}
+
+impl StandingRequest {
+    /// Takes the request out of the load of a clear envelope.
+    ///
+    /// # Errors
+    /// When a field has a wrong type.
+    pub fn from_map(load: Map) -> Result<Self, MessageError> {
+        let mut fields = Fields::new(REQUEST, load);
+        fields.take("cmd");
+        let minions = fields.list("minions")?.unwrap_or_default();
+        Ok(Self {
+            credentials: Credentials::take(&mut fields)?,
+            user: fields.text("user")?,
+            minions: minions
+                .into_iter()
+                .filter_map(|id| id.as_str().map(str::to_owned))
+                .collect(),
+        })
+    }
+
+    /// The load of the clear envelope.
+    pub fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(6);
+        map.put("cmd", CMD);
+        self.credentials.put(&mut map);
+        map.put_some("user", self.user.as_deref());
+        let minions = self.minions.iter().map(|id| Value::from(id.as_str()));
+        map.put("minions", Value::List(minions.collect()));
+        map
+    }
+}
+
+/// A minion's connection to the publish port. Times are in microseconds since
+/// 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// There since then.
+    Here(u64),
+    /// Gone since then.
+    Away(u64),
+    /// Only guessed by its addresses: there.
+    PerhapsHere,
+    /// Only guessed by its addresses: not there.
+    PerhapsAway,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// What is known of a minion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The state of its key: `accepted`, `pending`, `rejected`, `denied`, or
+    /// nothing if the master has no key of it.
+    pub key: Option<String>,
+    /// Its connection.
+    pub connection: Connection,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingReply {
+    /// When the master was started, in microseconds since 1970.
+    pub started: u64,
+    /// What it knows of each minion.
+    pub minions: Vec<(MinionId, Standing)>,
+}
+
+const STATES: [(&str, fn(u64) -> Connection); 5] = [
+    ("here", Connection::Here),
+    ("away", Connection::Away),
+    ("perhaps here", |_| Connection::PerhapsHere),
+    ("perhaps away", |_| Connection::PerhapsAway),
+    ("unknown", |_| Connection::Unknown),
+];
+
+impl Standing {
+    fn to_map(&self) -> Map {
+        let (state, since) = match self.connection {
+            Connection::Here(since) => ("here", since),
+            Connection::Away(since) => ("away", since),
+            Connection::PerhapsHere => ("perhaps here", 0),
+            Connection::PerhapsAway => ("perhaps away", 0),
+            Connection::Unknown => ("unknown", 0),
+        };
+        let mut map = Map::with_capacity(3);
+        map.put_some("key", self.key.as_deref());
+        map.put("connection", state);
+        map.put("since", since);
+        map
+    }
+
+    fn from_value(value: Value) -> Result<Self, MessageError> {
+        let mut fields = Fields::from_value(REPLY, value)?;
+        let since = fields.uint("since")?.unwrap_or_default();
+        let state = fields.text("connection")?.unwrap_or_default();
+        let known = STATES.iter().find(|(name, _)| *name == state);
+        Ok(Self {
+            key: fields.text("key")?,
+            connection: known.map_or(Connection::Unknown, |(_, make)| make(since)),
+        })
+    }
+}
+
+impl StandingReply {
+    /// The answer as it travels.
+    pub fn to_value(&self) -> Value {
+        let minions: Map = self
+            .minions
+            .iter()
+            .map(|(id, standing)| (Value::from(id), Value::from(standing.to_map())))
+            .collect();
+        Map::from([
+            ("started", Value::from(self.started)),
+            ("minions", minions.into()),
+        ])
+        .into()
+    }
+
+    /// Reads an answer; `None` from a master that does not know the question.
+    ///
+    /// # Errors
+    /// When a field has a wrong type.
+    pub fn from_value(value: Value) -> Result<Option<Self>, MessageError> {
+        let Value::Map(map) = value else {
+            return Ok(None);
+        };
+        let mut fields = Fields::new(REPLY, map);
+        let Some(minions) = fields.map("minions")? else {
+            return Ok(None);
+        };
+        let mut known = Vec::with_capacity(minions.len());
+        for (id, standing) in minions {
+            let id = id.as_str().and_then(|id| MinionId::parse(id).ok());
+            if let Some(id) = id {
+                known.push((id, Standing::from_value(standing)?));
+            }
+        }
+        Ok(Some(Self {
+            started: fields.uint("started")?.unwrap_or_default(),
+            minions: known,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_and_answer_survive() {
+        let request = StandingRequest {
+            credentials: Credentials {
+                key: Some("k".to_owned()),
+                ..Credentials::default()
+            },
+            user: Some("root".to_owned()),
+            minions: vec!["web1".to_owned(), "../x".to_owned()],
+        };
+        assert_eq!(StandingRequest::from_map(request.to_map()), Ok(request));
+        let standing = |key: Option<&str>, connection| Standing {
+            key: key.map(str::to_owned),
+            connection,
+        };
+        let id = |text: &str| MinionId::parse(text).unwrap();
+        let reply = StandingReply {
+            started: 7,
+            minions: vec![
+                (id("a"), standing(Some("accepted"), Connection::Here(5))),
+                (id("b"), standing(Some("pending"), Connection::Away(6))),
+                (id("d"), standing(None, Connection::PerhapsHere)),
+                (id("e"), standing(None, Connection::PerhapsAway)),
+                (id("f"), standing(None, Connection::Unknown)),
+            ],
+        };
+        assert_eq!(StandingReply::from_value(reply.to_value()), Ok(Some(reply)));
+    }
+
+    #[test]
+    fn a_master_of_salt_says_nothing() {
+        for nothing in [Value::Map(Map::new()), Value::Nil, Value::from("")] {
+            assert_eq!(StandingReply::from_value(nothing), Ok(None));
+        }
+    }
+}

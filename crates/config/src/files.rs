@@ -107,7 +107,8 @@ impl Reader {
                 max: INCLUDE_DEPTH_MAX,
             });
         }
-        let files = expand(&dir.join(pattern));
+        let mut files = expand(&dir.join(pattern));
+        files.retain(|path| path.is_file());
         if files.is_empty() {
             return Ok(None);
         }
@@ -169,8 +170,8 @@ impl Reader {
     }
 }
 
-/// The files that a path with wildcards names, in order.
-fn expand(pattern: &Path) -> Vec<PathBuf> {
+/// What a path with wildcards names, in order.
+pub(crate) fn expand(pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
         let part = part.as_os_str();
@@ -198,7 +199,6 @@ fn expand(pattern: &Path) -> Vec<PathBuf> {
         };
         found = found.into_iter().flat_map(matching).collect();
     }
-    found.retain(|path| path.is_file());
     found
 }
 

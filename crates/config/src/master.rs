@@ -327,6 +327,9 @@ impl MasterConfig {
     /// and whether the options fit each other.
     pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
         self.settle_paths();
+        self.raw.settle_roots("file_roots", &mut self.file_roots);
+        self.raw
+            .settle_roots("pillar_roots", &mut self.pillar_roots);
         self.check_values()?;
         self.find_id(names);
         self.raw.settle("id", self.id.clone());

@@ -380,6 +380,9 @@ impl MinionConfig {
         warnings: &mut Vec<Warning>,
     ) -> Result<(), ConfigError> {
         self.settle_paths();
+        self.raw.settle_roots("file_roots", &mut self.file_roots);
+        self.raw
+            .settle_roots("pillar_roots", &mut self.pillar_roots);
         self.check_values()?;
         self.find_id(names);
         let id = self.minion_id()?;

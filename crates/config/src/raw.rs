@@ -1,13 +1,16 @@
 //! The options of all files, each with its place, before they have types.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use halite_proto::{Map, Value};
+use halite_target::glob;
 use halite_yaml::place::{Place, Span};
 use halite_yaml::{Kind, Node};
 
 use crate::error::{ConfigError, Warning};
+use crate::files::expand;
 use crate::known::{self, Side};
 use crate::paths;
 use crate::setting::Setting;
@@ -175,6 +178,32 @@ impl Raw {
                 self.settled.insert(*name, path.display().to_string());
             }
         }
+    }
+
+    /// Lets wildcards in directories of environments mean what is there now.
+    pub(crate) fn settle_roots(&mut self, name: &str, roots: &mut BTreeMap<String, Vec<PathBuf>>) {
+        for dirs in roots.values_mut() {
+            let meant = dirs.drain(..).flat_map(|dir| match dir.to_str() {
+                Some(text) if glob::is_glob(text) => expand(&dir),
+                _ => vec![dir],
+            });
+            *dirs = meant.collect();
+        }
+        // Environments count in the order they are written in.
+        let mut order: Vec<String> = Vec::new();
+        let given = self.entries.iter().find(|entry| entry.name == name);
+        if let Some(Value::Map(written)) = given.map(|entry| entry.value.to_value()) {
+            order.extend(written.keys().map(halite_yaml::python_str));
+        }
+        order.extend(roots.keys().cloned());
+        let mut settled = Map::new();
+        for env in order {
+            if let Some(dirs) = roots.get(&env) {
+                let dirs = dirs.iter().map(|dir| dir.display().to_string().into());
+                settled.insert(env, Value::List(dirs.collect()));
+            }
+        }
+        self.settled.insert(name, settled);
     }
 
     /// Notes what became of an option, for [`Self::opts`].

@@ -136,6 +136,28 @@ fn lists_and_maps_of_included_files_add_up() {
 }
 
 #[test]
+fn environments_keep_their_order_and_wildcards_mean_what_is_there() {
+    let dir = Dir::new();
+    dir.file("formulas/b/x", "").file("formulas/a/x", "").file(
+        "master",
+        "file_roots: {zeta: /z, base: [/a], alpha: [/b]}\n",
+    );
+    let roots = dir.path("formulas/*");
+    dir.file(
+        "master.d/1.conf",
+        &format!("pillar_roots: {{base: ['{}', /p]}}\n", roots.display()),
+    );
+    let config = dir.master().config;
+    let shown = config.opts().get("file_roots").cloned().unwrap_or_default();
+    let envs: Vec<_> = shown.as_map().unwrap().keys().cloned().collect();
+    assert_eq!(envs, ["zeta".into(), "base".into(), "alpha".into()]);
+    assert_eq!(shown.get("zeta"), Some(&yaml("[/z]")));
+    let formulas = dir.path("formulas");
+    let wanted = [formulas.join("a"), formulas.join("b"), "/p".into()];
+    assert_eq!(config.pillar_roots["base"], wanted);
+}
+
+#[test]
 fn paths_are_below_root_dir() {
     let dir = Dir::new();
     dir.file(

@@ -24,7 +24,14 @@ use halite_modules::{Module, Registry};
 /// The execution modules of this crate.
 static MODULES: &[Module] = &[functions::MODULE];
 
-static ALL: Registry = Registry::new(&[Registry::core_modules(), MODULES], &[states::STATES]);
+static ALL: Registry = Registry::new(
+    &[
+        Registry::core_modules(),
+        MODULES,
+        halite_packages::MODULES,
+    ],
+    &[states::STATES, halite_packages::STATES],
+);
 
 /// Every function of this build: execution modules and state modules.
 pub fn registry() -> &'static Registry {

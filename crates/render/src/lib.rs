@@ -24,6 +24,7 @@ mod context;
 mod data;
 mod error;
 mod filters;
+mod gpg;
 mod jinja;
 mod jmespath;
 mod json;

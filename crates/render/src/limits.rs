@@ -33,3 +33,9 @@ pub(crate) const QUERY_DEPTH_MAX: u32 = 100;
 /// Operators - dots, brackets, comparisons - of a JMESPath query; more is an
 /// error.
 pub(crate) const QUERY_OPERATORS_MAX: u32 = 500;
+
+/// Seconds that `gpg` has for one message; then it is ended, which is an error.
+pub(crate) const GPG_SECONDS_MAX: u64 = 30;
+
+/// Bytes that one message may hold; more are left out.
+pub(crate) const GPG_OUTPUT_BYTES_MAX: u64 = 16 << 20;

@@ -11,6 +11,7 @@ use halite_yaml::Node;
 use crate::context::sls_names;
 use crate::data;
 use crate::error::{ErrorKind, RenderError};
+use crate::gpg::Gpg;
 use crate::jinja::{self, Job, Templates};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::pipe::{Pipe, Stage};
@@ -146,6 +147,25 @@ impl<'w> Renderer<'w> {
         }
     }
 
+    /// Decrypts the texts of `value` that hold an encrypted message, for
+    /// `decrypt_pillar`. `renderer` is `gpg`; `translate_newlines` makes
+    /// newlines of `\\n` written as two characters.
+    ///
+    /// # Errors
+    /// When a message cannot be decrypted; for other renderers.
+    pub fn decrypt(
+        &self,
+        renderer: &str,
+        value: Value,
+        translate_newlines: bool,
+    ) -> Result<Value, RenderError> {
+        if renderer != "gpg" {
+            let message = format!("Decryption renderer '{renderer}' is not available");
+            return Err(RenderError::new(ErrorKind::Renderer, message));
+        }
+        Gpg::new(self.world, translate_newlines)?.data(value)
+    }
+
     fn run(&self, pipe: &Pipe, job: &Job<'_>) -> Result<Rendered, RenderError> {
         let mut matter = Matter::Text(job.text.to_owned());
         let mut node = None;
@@ -175,7 +195,17 @@ impl<'w> Renderer<'w> {
                 (Stage::Json, Matter::Text(text)) => {
                     Matter::Data(data::json(&text, &rendered_name)?)
                 }
-                (Stage::Gpg | Stage::Py, _) => {
+                (Stage::Gpg, Matter::Data(value)) => {
+                    // Places of values that were decrypted stay true.
+                    Matter::Data(Gpg::new(self.world, false)?.data(value)?)
+                }
+                (Stage::Gpg, Matter::Text(text)) => {
+                    match Gpg::new(self.world, false)?.text(text)? {
+                        Value::Str(text) => Matter::Text(text),
+                        other => Matter::Data(other),
+                    }
+                }
+                (Stage::Py, _) => {
                     let message = format!("The renderer \"{}\" is not available", stage.name());
                     return Err(RenderError::new(ErrorKind::Renderer, message));
                 }

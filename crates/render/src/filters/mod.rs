@@ -15,6 +15,7 @@ use halite_proto::{Map, Value};
 use crate::jmespath;
 use crate::world::World;
 pub(crate) use args::Args;
+pub(crate) use machine::find_program;
 
 /// Applies the filter `name`; the first argument is the value.
 pub(crate) fn apply(

@@ -26,11 +26,15 @@ pub(super) fn mysql_to_dict(args: &Args<'_>) -> Result<Value> {
             continue;
         }
         let mut row = Map::new();
-        for at in 1..headers.len() - 1 {
+        // What stands between the bars at both ends.
+        for (at, header) in headers.iter().enumerate().skip(1) {
+            if at + 1 == headers.len() {
+                break;
+            }
             let field = fields
                 .get(at)
                 .ok_or_else(|| Error::foreign("list index out of range"))?;
-            row.insert(headers[at], number(field));
+            row.insert(*header, number(field));
         }
         let name = row
             .get(&key)

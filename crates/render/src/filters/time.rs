@@ -32,9 +32,7 @@ pub(super) fn strftime(args: &Args<'_>) -> Result<Value> {
 }
 
 fn unknown(text: &str) -> Error {
-    Error::foreign(format!(
-        "Unable to parse {text}"
-    ))
+    Error::foreign(format!("Unable to parse {text}"))
 }
 
 fn of_seconds(seconds: f64, zone: &TimeZone) -> Option<Zoned> {

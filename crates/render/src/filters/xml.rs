@@ -9,7 +9,7 @@ struct Element {
     tag: String,
     attributes: Vec<(String, String)>,
     text: Option<String>,
-    children: Vec<Element>,
+    children: Vec<Self>,
 }
 
 /// The XML of a map, as Salt's filter and Python's `minidom` write it: values

@@ -1,0 +1,128 @@
+//! Encrypted values, with a key made for the test. Where there is no `gpg`
+//! there is nothing to test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use halite_proto::{Map, Value};
+use halite_render::{ErrorKind, Renderer, SlsRequest, StillWorld};
+
+fn gpg(home: &Path, args: &[&str], input: &str) -> Option<String> {
+    let mut child = Command::new("gpg")
+        .arg("--homedir")
+        .arg(home)
+        .args(["--batch", "--no-tty", "--quiet"])
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    stdin.write_all(input.as_bytes()).ok()?;
+    drop(stdin);
+    let output = child.wait_with_output().ok()?;
+    assert!(output.status.success(), "gpg {args:?}: {}", output.status);
+    String::from_utf8(output.stdout).ok()
+}
+
+/// Ends the agent that belongs to the test's keys.
+struct Home(tempfile::TempDir);
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = Command::new("gpgconf")
+            .arg("--homedir")
+            .arg(self.0.path())
+            .args(["--kill", "all"])
+            .status();
+    }
+}
+
+fn world(home: &Path) -> StillWorld {
+    StillWorld {
+        opts: Map::from([("gpg_keydir", home.to_str().unwrap())]),
+        ..StillWorld::default()
+    }
+}
+
+#[test]
+fn encrypted_values_become_plain_wherever_they_are() {
+    let home = Home(tempfile::tempdir().unwrap());
+    let at = home.0.path();
+    let key = [
+        "--passphrase",
+        "",
+        "--quick-generate-key",
+        "test <t@example.com>",
+    ];
+    if gpg(at, &key, "").is_none() {
+        return;
+    }
+    let encrypt = |text: &str| {
+        let args = [
+            "--armor",
+            "--trust-model",
+            "always",
+            "-e",
+            "-r",
+            "t@example.com",
+        ];
+        gpg(at, &args, text).unwrap()
+    };
+    let (one, two) = (encrypt("s3cr3t"), encrypt("two\n"));
+    let indented = one.replace('\n', "\n    ");
+    let inline = two.trim_end().replace('\n', "\\n");
+    let sls = format!(
+        "#!jinja|yaml|gpg\na: |\n    {indented}\nb:\n  - plain\n  - x: '<{inline}>'\nc: {{{{ 1 + 1 }}}}\n"
+    );
+    let world = world(at);
+    let renderer = Renderer::new(&world);
+    let data = renderer.sls(&SlsRequest::new(sls.as_bytes())).unwrap();
+    assert_eq!(data.get("a"), Some(&"s3cr3t".into()));
+    let list = data.get("b").unwrap().as_list().unwrap();
+    assert_eq!(list[0], "plain".into());
+    assert_eq!(data.get("c"), Some(&2.into()));
+    assert_eq!(list[1].get("x"), Some(&"<two\n>".into()));
+
+    // As `decrypt_pillar` does it.
+    let plain = renderer
+        .decrypt("gpg", inline.as_str().into(), true)
+        .unwrap();
+    assert_eq!(plain, "two".into());
+
+    // The text before YAML.
+    let sls = format!("#!gpg|yaml\n{}", encrypt("k: [v]\n"));
+    let data = renderer.sls(&SlsRequest::new(sls.as_bytes())).unwrap();
+    assert_eq!(data.get("k"), Some(&Value::List(vec!["v".into()])));
+}
+
+#[test]
+fn what_cannot_be_decrypted_is_an_error_that_holds_no_secret() {
+    let home = Home(tempfile::tempdir().unwrap());
+    if gpg(home.0.path(), &["--version"], "").is_none() {
+        return;
+    }
+    let sls = b"#!yaml|gpg\na: \"-----BEGIN PGP MESSAGE-----\\n\\nrubbish\\n-----END PGP MESSAGE-----\"\n";
+    let mut world = world(home.0.path());
+    let error = Renderer::new(&world)
+        .sls(&SlsRequest::new(sls))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    assert!(
+        error
+            .to_string()
+            .starts_with("Could not decrypt cipher b'-----BEGIN"),
+        "{error}"
+    );
+    world.opts.insert("gpg_decrypt_must_succeed", false);
+    let data = Renderer::new(&world).sls(&SlsRequest::new(sls)).unwrap();
+    assert!(data.get("a").unwrap().as_str().unwrap().contains("rubbish"));
+}

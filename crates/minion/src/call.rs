@@ -22,6 +22,7 @@ use crate::courier;
 use crate::fleet::Fleet;
 use crate::link_task::LinkOutput;
 use crate::pillar;
+use crate::proc_files::ProcDir;
 use crate::state::Minion;
 
 /// What to run.
@@ -101,7 +102,12 @@ pub async fn run(
         ("fun", fun.as_str().into()),
         ("arg", args.clone().into()),
     ]);
+    let jid = request.jid.clone();
     let ran = tokio::task::spawn_blocking(move || {
+        // What other Salt programs of this machine see of it: a state run
+        // waits for no other one, and none for it, without.
+        let proc = ProcDir::open(&context.cachedir()).ok();
+        let _proc_file = proc.and_then(|(proc, _)| proc.enter(&jid, &Minion::proc_load(&load)));
         run_function(&context, &fun, &args, &Job::published(load))
     });
     ran.await.map_err(|_| CallError::ThreadDied)

@@ -8,6 +8,7 @@ use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Regist
 use halite_proto::{Map, Value};
 
 use crate::own_files::OwnFiles;
+use crate::proc_files::ProcDir;
 
 /// The minion that a function sees without a master.
 pub struct LocalContext {
@@ -61,7 +62,7 @@ impl MinionContext for LocalContext {
     }
 
     fn running(&self) -> Vec<Map> {
-        Vec::new()
+        ProcDir::at(&self.cachedir()).running()
     }
 
     fn signal_job(&self, _jid: &str, _signal: i32) -> Result<Option<i64>, ContextError> {

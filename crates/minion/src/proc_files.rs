@@ -43,6 +43,13 @@ impl ProcDir {
         Ok((this, cut_off))
     }
 
+    /// The directory as it is: nothing is made and nothing is removed.
+    pub fn at(cachedir: &Path) -> Self {
+        Self {
+            path: cachedir.join("proc"),
+        }
+    }
+
     /// Writes a job's file; it is removed when the guard is dropped.
     pub fn enter(&self, jid: &Jid, load: &Map) -> Option<ProcFile> {
         let path = self.path.join(jid.as_str());

@@ -20,6 +20,7 @@ mod mounts;
 mod network;
 mod pillar;
 mod saltutil;
+mod schedule;
 mod slsutil;
 mod status;
 mod sys;
@@ -44,6 +45,7 @@ pub(crate) static MODULES: &[Module] = &[
     network::MODULE,
     pillar::MODULE,
     saltutil::MODULE,
+    schedule::MODULE,
     slsutil::MODULE,
     status::MODULE,
     sys::MODULE,

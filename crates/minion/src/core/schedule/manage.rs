@@ -5,7 +5,8 @@ use halite_proto::{Map, Value};
 use tracing::{info, warn};
 
 use super::clock::Now;
-use super::job::{Due, TIME_FORM};
+use super::dates::strptime;
+use super::job::{self, Due, TIME_FORM};
 use super::table::Table;
 
 /// Jobs that a schedule may have. More are refused.
@@ -74,7 +75,11 @@ impl Table {
                 ("/salt/minion/minion_schedule_reload_complete", false)
             }
             "save_schedule" => ("/salt/minion/minion_schedule_saved", true),
-            "list" => return answered(list_tag(), self.part(text("where"))),
+            "list" => {
+                let tag = "/salt/minion/minion_schedule_list_complete";
+                return answered(tag, self.shown(self.part(text("where"))));
+            }
+            "check" => return check(request),
             "get_next_fire_time" => return self.next_fire_time_answer(&name, now),
             "job_status" => {
                 let data = Map::from([
@@ -245,8 +250,31 @@ impl Table {
     }
 }
 
-fn list_tag() -> &'static str {
-    "/salt/minion/minion_schedule_list_complete"
+/// Whether moments are ones: `when` as people write it, or `time` in the form
+/// `time_fmt`.
+fn check(request: &Map) -> Managed {
+    let whens = match request.get("when") {
+        Some(Value::List(whens)) => whens.clone(),
+        Some(one) => vec![one.clone()],
+        None => Vec::new(),
+    };
+    let bad_when = whens.iter().find(|when| job::date(when).is_none());
+    let text = |key: &str| request.get(key).and_then(Value::as_str);
+    let form = text("time_fmt").unwrap_or(TIME_FORM);
+    let bad_time = match request.get("time") {
+        Some(Value::Str(time)) => strptime(time, form).is_none(),
+        Some(_) => true,
+        None => false,
+    };
+    let answer = Map::from([
+        ("complete", Value::Bool(true)),
+        ("bad_when", bad_when.cloned().unwrap_or(Value::Nil)),
+        ("bad_time", bad_time.into()),
+    ]);
+    Managed {
+        answer: Some(("/salt/minion/minion_schedule_check_complete", answer)),
+        ..Managed::default()
+    }
 }
 
 fn answered(tag: &'static str, schedule: Map) -> Managed {

@@ -167,6 +167,22 @@ impl Table {
         }
     }
 
+    /// Jobs as `schedule.list` shows them: with what has been filled in when
+    /// they ran.
+    pub(super) fn shown(&self, mut jobs: Map) -> Map {
+        for (name, state) in &self.states {
+            let Some(Value::Map(data)) = jobs.get_mut(name.as_str()) else {
+                continue;
+            };
+            data.get_or_insert_with("name", || name.as_str().into());
+            if state.last_run.is_some() && data.get("jid_include").is_none_or(Value::is_true) {
+                data.insert("jid_include", true);
+                data.get_or_insert_with("maxrunning", || 1.into());
+            }
+        }
+        jobs
+    }
+
     /// What is known of a job, as `schedule.job_status` shows it.
     pub fn status(&self, name: &str, now: Now) -> Map {
         let Some(Value::Map(mut data)) = self.schedule().get(name).cloned() else {

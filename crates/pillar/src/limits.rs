@@ -8,6 +8,14 @@ pub const SLS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Files that include each other in a row; beyond it the pillar has an error.
 pub const INCLUDE_DEPTH_MAX: usize = 100;
 
+/// The same for the merging strategy `list`, with which each level doubles
+/// what is below it.
+pub const INCLUDE_DEPTH_OF_PAIRS_MAX: usize = 10;
+
+/// Errors that one SLS tells, those of its includes counted; further ones are
+/// left out. Each level of includes doubles them, as in Salt.
+pub const ERRORS_MAX: usize = 256;
+
 /// Entries of pillar roots that are listed for globs; what is beyond is left
 /// out, with a warning.
 pub const LIST_ENTRIES_MAX: usize = 200_000;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 use halite_target::glob;
 
-use crate::limits::INCLUDE_DEPTH_MAX;
+use crate::limits::{ERRORS_MAX, INCLUDE_DEPTH_MAX, INCLUDE_DEPTH_OF_PAIRS_MAX};
+use crate::merge::Strategy;
 use crate::settings::Settings;
 use crate::top::Top;
 use crate::tree::{Found, Ignore, Tree};
@@ -85,9 +86,13 @@ impl<'a, 'r> Env<'a, 'r> {
 
     fn render_with(&mut self, sls: &str, defaults: Map, depth: usize) -> Outcome {
         let mut errors = Vec::new();
-        if depth > INCLUDE_DEPTH_MAX {
+        let depth_max = match self.rendering.settings.merging.strategy {
+            Strategy::Pairs => INCLUDE_DEPTH_OF_PAIRS_MAX,
+            _ => INCLUDE_DEPTH_MAX,
+        };
+        if depth > depth_max {
             errors.push(format!(
-                "SLS '{sls}' is included through more than {INCLUDE_DEPTH_MAX} others"
+                "SLS '{sls}' is included through more than {depth_max} others"
             ));
             return (None, errors);
         }
@@ -240,7 +245,8 @@ impl<'a, 'r> Env<'a, 'r> {
                 {
                     included.push(under_key(data.clone(), key.as_ref()));
                 }
-                errors.extend(last_errors.iter().cloned());
+                let room = ERRORS_MAX.saturating_sub(errors.len());
+                errors.extend(last_errors.iter().take(room).cloned());
             }
         }
         included

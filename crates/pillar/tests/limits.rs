@@ -1,0 +1,164 @@
+//! Options that are refused, node groups of `file_tree`, and what is too much.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use halite_fileserver::{Roots, RootsOptions};
+use halite_modules::Registry;
+use halite_pillar::{Compiler, House, Request, SettingsError, limits};
+use halite_proto::{Map, Value};
+
+fn list(items: impl IntoIterator<Item = Value>) -> Value {
+    Value::List(items.into_iter().collect())
+}
+
+fn opts(dir: &Path, more: &[(&str, Value)]) -> Map {
+    let dir = Value::from(dir.to_str().unwrap());
+    let mut opts = Map::from([("pillar_roots", Map::from([("base", list([dir]))]))]);
+    for (name, value) in more {
+        opts.insert(*name, value.clone());
+    }
+    opts
+}
+
+fn compile(opts: Map) -> Map {
+    let compiler = Compiler::new(&opts).unwrap();
+    let roots = Arc::new(Roots::new(RootsOptions::default()).unwrap());
+    let house = House::new(opts, Registry::core(), roots);
+    let request = Request {
+        id: "web1".to_owned(),
+        grains: Arc::new(Map::from([("role", "web")])),
+        ..Request::default()
+    };
+    halite_pillar::compile(&compiler, &request, &house)
+}
+
+fn errors(pillar: &Map) -> String {
+    let errors = pillar.get("_errors").and_then(Value::as_list);
+    let texts = errors.unwrap_or_default().iter().filter_map(Value::as_str);
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn other_external_pillars_are_refused_by_name() {
+    let git = Map::from([("git", list(["main https://x".into()]))]);
+    let opts = opts(Path::new("/nowhere"), &[("ext_pillar", list([git.into()]))]);
+    let refused = Compiler::new(&opts).unwrap_err();
+    assert_eq!(
+        refused,
+        SettingsError::UnknownExternal {
+            name: "git".to_owned()
+        }
+    );
+    assert_eq!(
+        refused.to_string(),
+        "`ext_pillar` names `git`, which is not supported: there are cmd_json, cmd_yaml, file_tree"
+    );
+}
+
+#[test]
+fn node_groups_have_trees_under_those_of_hosts() {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("nodegroups/web/shared", "of the group"),
+        ("nodegroups/web/own", "of the group"),
+        ("nodegroups/db/never", "other group"),
+        ("nodegroups/unknown/never", "no group"),
+        ("hosts/web1/own", "of the host"),
+    ] {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let root = dir.path().to_str().unwrap();
+    let tree = Map::from([("file_tree", Map::from([("root_dir", root)]))]);
+    let groups = Map::from([("web", "G@role:web"), ("db", "G@role:db")]);
+    let pillar = compile(opts(
+        Path::new("/nowhere"),
+        &[
+            ("ext_pillar", list([tree.into()])),
+            ("nodegroups", groups.into()),
+        ],
+    ));
+    let wanted = Map::from([("shared", "of the group"), ("own", "of the host")]);
+    assert_eq!(pillar, wanted);
+}
+
+#[test]
+fn a_chain_of_includes_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("top.sls"), "base: {'*': [s0]}").unwrap();
+    for at in 0..=limits::INCLUDE_DEPTH_MAX + 5 {
+        let text = format!("include: [s{}]\nk{at}: 1\n", at + 1);
+        fs::write(dir.path().join(format!("s{at}.sls")), text).unwrap();
+    }
+    let pillar = compile(opts(dir.path(), &[]));
+    assert!(errors(&pillar).contains("is included through more than"));
+    assert!(pillar.contains_key("k0") && pillar.contains_key("k50"));
+}
+
+#[test]
+fn what_is_larger_than_a_pillar_file_may_be_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("top.sls"), "base: {'*': [large, text]}").unwrap();
+    let file = fs::File::create(dir.path().join("large.sls")).unwrap();
+    file.set_len(limits::SLS_BYTES_MAX + 1).unwrap();
+    fs::write(dir.path().join("text.sls"), b"a: \xff\n").unwrap();
+    let pillar = compile(opts(
+        dir.path(),
+        &[("pillar_safe_render_error", false.into())],
+    ));
+    let errors = errors(&pillar);
+    assert!(errors.contains("large.sls: larger than"), "{errors}");
+    assert!(errors.contains("'utf-8' codec can't decode"), "{errors}");
+}
+
+#[test]
+fn names_do_not_leave_their_roots() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("root");
+    fs::create_dir_all(&root).unwrap();
+    fs::write(dir.path().join("secret.sls"), "secret: 1").unwrap();
+    let absolute = dir.path().join("secret");
+    let absolute = absolute.to_str().unwrap();
+    fs::write(
+        root.join("top.sls"),
+        format!("base: {{'*': ['../secret', '/../secret', '{absolute}', a]}}"),
+    )
+    .unwrap();
+    fs::write(
+        root.join("a.sls"),
+        "a: {% include '../secret.sls' ignore missing %}\n",
+    )
+    .unwrap();
+    let pillar = compile(opts(&root, &[]));
+    assert!(!pillar.contains_key("secret"), "{pillar:?}");
+    assert!(pillar.get("a").is_none_or(Value::is_nil), "{pillar:?}");
+}
+
+#[test]
+fn what_cannot_be_decrypted_is_told_and_the_rest_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("top.sls"), "base: {'*': [a]}").unwrap();
+    fs::write(dir.path().join("a.sls"), "a: {b: text}\nc: other\n").unwrap();
+    let paths = list([
+        Map::from([("a:b", "nacl")]).into(),
+        "nosuch".into(),
+        "c:deeper".into(),
+    ]);
+    let pillar = compile(opts(
+        dir.path(),
+        &[
+            ("decrypt_pillar", paths),
+            ("decrypt_pillar_renderers", list(["gpg".into()])),
+        ],
+    ));
+    assert_eq!(
+        errors(&pillar),
+        "Failed to decrypt pillar key 'a:b': 'nacl' is not a valid decryption renderer. \
+         Valid choices are: gpg"
+    );
+    let wanted = Map::from([("b", "text")]);
+    assert_eq!(pillar.get("a").and_then(Value::as_map), Some(&wanted));
+}

@@ -78,22 +78,30 @@ impl From<CallError> for WorldError {
 /// # Errors
 /// What the renderer says.
 pub fn decrypt(renderer: &Renderer<'_>, name: &str, value: Value) -> Result<Value, String> {
+    each_text(value, &|text| {
+        let request = SlsRequest {
+            renderer: Some(name),
+            ..SlsRequest::new(text.as_bytes())
+        };
+        renderer.sls(&request).map_err(|error| error.to_string())
+    })
+}
+
+/// The value with every text in it that is not blank replaced.
+pub(crate) fn each_text(
+    value: Value,
+    change: &dyn Fn(String) -> Result<Value, String>,
+) -> Result<Value, String> {
     Ok(match value {
-        Value::Str(text) if !text.trim().is_empty() => {
-            let request = SlsRequest {
-                renderer: Some(name),
-                ..SlsRequest::new(text.as_bytes())
-            };
-            renderer.sls(&request).map_err(|error| error.to_string())?
-        }
+        Value::Str(text) if !text.trim().is_empty() => change(text)?,
         Value::List(items) => items
             .into_iter()
-            .map(|item| decrypt(renderer, name, item))
+            .map(|item| each_text(item, change))
             .collect::<Result<Vec<_>, _>>()?
             .into(),
         Value::Map(map) => map
             .into_iter()
-            .map(|(key, value)| Ok((key, decrypt(renderer, name, value)?)))
+            .map(|(key, value)| Ok((key, each_text(value, change)?)))
             .collect::<Result<Map, String>>()?
             .into(),
         other => other,

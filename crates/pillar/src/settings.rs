@@ -80,10 +80,10 @@ pub(crate) struct Decrypt {
 impl Settings {
     pub(crate) fn from_opts(opts: &Map) -> Result<Self, SettingsError> {
         let is_on = |name: &str| opts.get(name).is_some_and(Value::is_true);
-        let strategy = text(opts, "pillar_source_merging_strategy").unwrap_or("smart".to_owned());
+        let strategy = text_or(opts, "pillar_source_merging_strategy", "smart");
         Ok(Self {
             roots: roots(opts.get("pillar_roots")),
-            top: top_path(&text(opts, "state_top").unwrap_or("top.sls".to_owned())),
+            top: top_path(&text_or(opts, "state_top", "top.sls")),
             merging: Merging {
                 strategy: Strategy::parse(&strategy),
                 lists: is_on("pillar_merge_lists"),
@@ -104,8 +104,8 @@ impl Settings {
             on_demand: texts(opts.get("on_demand_ext_pillar")),
             decrypt: Decrypt {
                 paths: decrypt_paths(opts.get("decrypt_pillar")),
-                delimiter: text(opts, "decrypt_pillar_delimiter").unwrap_or(":".to_owned()),
-                default: text(opts, "decrypt_pillar_default").unwrap_or("gpg".to_owned()),
+                delimiter: text_or(opts, "decrypt_pillar_delimiter", ":"),
+                default: text_or(opts, "decrypt_pillar_default", "gpg"),
                 allowed: texts(opts.get("decrypt_pillar_renderers")),
             },
         })
@@ -118,6 +118,10 @@ fn text(opts: &Map, name: &str) -> Option<String> {
         .and_then(Value::as_str)
         .filter(|text| !text.is_empty())
         .map(str::to_owned)
+}
+
+fn text_or(opts: &Map, name: &str, default: &str) -> String {
+    text(opts, name).unwrap_or_else(|| default.to_owned())
 }
 
 /// The texts of a list, or the one text.

@@ -166,8 +166,8 @@ fn is_meant(
     subject: &dyn Subject,
     nodegroups: Option<&Map>,
 ) -> Result<bool, String> {
-    let matchers = items.iter().filter_map(|item| item.get("match"));
-    let matcher = match matchers.last() {
+    let mut matchers = items.iter().filter_map(|item| item.get("match"));
+    let matcher = match matchers.next_back() {
         None => "compound",
         Some(Value::Str(name)) => name,
         Some(other) => return Err(unknown_matcher(&halite_yaml::python_str(other))),

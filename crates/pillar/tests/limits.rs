@@ -1,5 +1,7 @@
 //! Options that are refused, node groups of `file_tree`, and what is too much.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

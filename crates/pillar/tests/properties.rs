@@ -1,6 +1,8 @@
 //! Whatever is merged and whatever a tree holds, a compilation ends with a
 //! pillar.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Pillar trees with what the pillar compiler of Salt 3008.5 made of them.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ use crate::dicts::{self, Choice};
 use crate::error::{CallError, CallResult};
 use crate::python;
 use crate::registry::{Function, Module};
-use crate::world::{CallWorld, decrypt};
+use crate::world::{CallWorld, decrypt, each_text};
 
 const MASK: &str = "**********";
 const COMPILED: &str =
@@ -236,7 +236,10 @@ fn overrides(call: &Call<'_>) -> Result<Option<Map>, CallError> {
     let allowed = python::texts(call.opt("decrypt_pillar_renderers"));
     let decrypted = if allowed.is_empty() || allowed.contains(&renderer) {
         let world = CallWorld::new(call);
-        decrypt(&Renderer::new(&world), &renderer, given.clone())
+        // A command line has no newlines, encrypted texts have.
+        let newlines = |text: String| Ok(text.replace("\\n", "\n").into());
+        each_text(given.clone(), &newlines)
+            .and_then(|given| decrypt(&Renderer::new(&world), &renderer, given))
     } else {
         Err(format!(
             "'{renderer}' is not a valid decryption renderer. Valid choices are: {}",

@@ -59,6 +59,12 @@ impl Command {
         })
     }
 
+    /// The outputter of its merged returns.
+    pub fn outputter(&self) -> Option<&'static str> {
+        let function = self.function.as_str().unwrap_or_default();
+        (function.split('.').next() == Some("state")).then_some("highstate")
+    }
+
     /// Whether the one function is this one.
     pub fn is_function(&self, name: &str) -> bool {
         self.function.as_str() == Some(name)

@@ -28,6 +28,7 @@ pub struct Screen<'a> {
     out: Box<dyn Write + 'a>,
     err: Box<dyn Write + 'a>,
     is_terminal: bool,
+    has_status_line: bool,
 }
 
 impl Screen<'static> {
@@ -39,6 +40,7 @@ impl Screen<'static> {
             out: Box::new(out),
             err: Box::new(io::stderr()),
             is_terminal,
+            has_status_line: io::stderr().is_terminal(),
         }
     }
 }
@@ -50,12 +52,23 @@ impl<'a> Screen<'a> {
             out: Box::new(out),
             err: Box::new(err),
             is_terminal: false,
+            has_status_line: false,
         }
     }
 
     /// Whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// Whether a status line can be shown: standard error is a terminal.
+    pub fn has_status_line(&self) -> bool {
+        self.has_status_line
+    }
+
+    /// Shows a line in place of the one before; an empty one takes it away.
+    pub fn status(&mut self, text: &str) {
+        self.error_text(&format!("\r\x1b[K{text}"));
     }
 
     /// Writes a line.

@@ -6,7 +6,7 @@ use halite_config::{ConfigError, HostNames, LoadOptions, MasterConfig, load_clie
 use halite_process::logging::{self, Level, LogOptions};
 
 use crate::environment::Environment;
-use crate::options::{CommonOptions, LogLevel, Stop};
+use crate::options::{CommonOptions, LogLevel, LoggingOptions, Stop};
 use crate::{Exit, Screen};
 
 /// Where configurations are unless something says otherwise.
@@ -63,9 +63,25 @@ pub fn client_config(
 /// # Errors
 /// When it cannot be set up.
 pub fn logs(level: Option<LogLevel>, configured: &str) -> Result<(), Stop> {
+    logs_with(level, &LoggingOptions::default(), configured)
+}
+
+/// The same, and to a file if one is given.
+///
+/// # Errors
+/// When it cannot be set up.
+pub fn logs_with(
+    level: Option<LogLevel>,
+    options: &LoggingOptions,
+    configured: &str,
+) -> Result<(), Stop> {
+    let level_of = |name: &str| Level::parse(name).unwrap_or(Level::Warning);
     let name = level.map_or(configured, |level| level.name());
+    let file_level = options.log_file_level.map_or(name, |level| level.name());
     let options = LogOptions {
-        console_level: Some(Level::parse(name).unwrap_or(Level::Warning)),
+        console_level: Some(level_of(name)),
+        file: options.log_file.clone(),
+        file_level: level_of(file_level),
         ..LogOptions::default()
     };
     match logging::init(&options) {

@@ -6,6 +6,7 @@
 //! [`Output::Done`] every minion that was expected has been reported exactly
 //! once, as returned or as missing.
 
+pub mod batch;
 pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -15,6 +15,7 @@ mod session;
 mod settings;
 mod silence;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_crypto::Secret;
@@ -65,7 +66,7 @@ pub struct Published {
 pub struct LocalClient {
     settings: ClientSettings,
     caller: Caller,
-    key: Secret<String>,
+    key: Mutex<Secret<String>>,
     /// How the user has logged in, where that is shown instead of the key.
     login: Option<Credentials>,
     requester: Requester,
@@ -79,7 +80,7 @@ impl LocalClient {
         Self {
             settings,
             caller,
-            key,
+            key: Mutex::new(key),
             login: None,
             requester,
         }
@@ -90,9 +91,14 @@ impl LocalClient {
         self.login = login;
     }
 
+    fn key(&self) -> String {
+        let key = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        key.expose().clone()
+    }
+
     /// Whether the key could be read.
     pub fn has_key(&self) -> bool {
-        !self.key.expose().is_empty()
+        !self.key().is_empty()
     }
 
     /// The user, as the master is told.
@@ -132,7 +138,7 @@ impl LocalClient {
     /// # Errors
     /// When no master answers, or it refuses. `Ok(None)`: no minion is meant.
     pub async fn publish(
-        &mut self,
+        &self,
         job: &Job,
         timeout: Duration,
     ) -> Result<Option<Published>, ClientError> {
@@ -144,8 +150,8 @@ impl LocalClient {
             let key = self
                 .caller
                 .read_key(&self.settings.cachedir, &self.settings.user);
-            if key.expose() != self.key.expose() {
-                self.key = key;
+            if *key.expose() != self.key() {
+                *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key;
                 let request = self.request(job, timeout)?;
                 reply = self.ask(&request, timeout).await?;
             }
@@ -159,7 +165,7 @@ impl LocalClient {
     /// # Errors
     /// When no master answers, or it refuses. `Ok(None)`: no minion is meant.
     pub async fn start(
-        &mut self,
+        &self,
         job: &Job,
         timeout: Duration,
     ) -> Result<Option<Session<'_>>, ClientError> {

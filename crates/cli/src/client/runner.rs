@@ -62,7 +62,7 @@ impl LocalClient {
     /// # Errors
     /// When no master answers, or it refuses.
     pub async fn start_runner(
-        &mut self,
+        &self,
         job: &RunnerJob,
         timeout: Duration,
     ) -> Result<RunnerSession<'_>, ClientError> {
@@ -129,7 +129,7 @@ impl LocalClient {
         match &self.login {
             Some(login) => login.clone(),
             None => Credentials {
-                key: Some(self.key.expose().clone()),
+                key: Some(self.key()),
                 ..Credentials::default()
             },
         }

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use halite_proto::Jid;
+use halite_proto::event::VALUE_TRIMMED;
+use halite_proto::{Jid, MinionId, Value};
 use halite_store::JobCache;
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
@@ -28,6 +29,16 @@ pub enum Report {
         /// What to say.
         text: String,
     },
+}
+
+impl Report {
+    /// Whom it is about.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Returned(value) => &value.id,
+            Self::Missing { id, .. } => id,
+        }
+    }
 }
 
 /// A command whose returns are waited for.
@@ -130,7 +141,9 @@ impl<'a> Session<'a> {
     pub async fn next(&mut self) -> Result<Option<Report>, ClientError> {
         loop {
             match self.collector.poll(Instant::now()) {
-                Some(Output::Return(value)) => return Ok(Some(Report::Returned(value))),
+                Some(Output::Return(value)) => {
+                    return Ok(Some(Report::Returned(self.untrimmed(value).await)));
+                }
                 Some(Output::Missing(id)) => {
                     self.ask_why().await;
                     if let Some(report) = self.missing(id) {
@@ -156,6 +169,43 @@ impl<'a> Session<'a> {
                 None => self.wait().await,
             }
         }
+    }
+
+    /// Who has not returned yet.
+    pub fn pending(&self) -> Vec<String> {
+        self.collector.pending().map(str::to_owned).collect()
+    }
+
+    /// The return as the job cache has it, where it was too large for an
+    /// event.
+    async fn untrimmed(&self, mut value: Return) -> Return {
+        if !is_trimmed(&value.value) {
+            return value;
+        }
+        let settings = self.client.settings();
+        let cache = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
+        let Ok(id) = MinionId::parse(value.id.as_str()) else {
+            return value;
+        };
+        // Salt's masters tell of a return before they have kept it.
+        for _ in 0..CACHE_TRIES_MAX {
+            match cache.return_of(&self.published.jid, &id) {
+                Ok(Some(stored)) => {
+                    value.value = stored.ret().clone();
+                    return value;
+                }
+                Ok(None) => tokio::time::sleep(RECONNECT_PAUSE).await,
+                Err(error) => {
+                    tracing::warn!("a large return is shown in part: {}", crate::chain(&error));
+                    return value;
+                }
+            }
+        }
+        tracing::warn!(
+            id = value.id,
+            "a large return is shown in part: it is not in the job cache"
+        );
+        value
     }
 
     /// Waits until there is something to poll for.
@@ -286,6 +336,18 @@ impl<'a> Session<'a> {
             words::no_response(&self.published.jid)
         };
         Some(Report::Missing { id, text })
+    }
+}
+
+/// How often the job cache is looked at for a large return.
+const CACHE_TRIES_MAX: usize = 10;
+
+/// Whether parts of a value were left out of its event.
+fn is_trimmed(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text == VALUE_TRIMMED,
+        Value::Map(map) => map.values().any(is_trimmed),
+        _ => false,
     }
 }
 

@@ -305,12 +305,7 @@ impl Program for KeyOptions {
     }
 
     fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[
-            (self.eauth.is_some(), "--auth"),
-            (self.logging.log_file.is_some(), "--log-file"),
-            (self.logging.log_file_level.is_some(), "--log-file-level"),
-        ])
-        .or_else(|| self.login.given())
+        first_given(&[(self.eauth.is_some(), "--auth")]).or_else(|| self.login.given())
     }
 }
 

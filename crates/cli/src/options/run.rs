@@ -106,8 +106,6 @@ impl Program for RunOptions {
         first_given(&[
             (self.enable_profiling, "--enable-profiling"),
             (self.profiling_path.is_some(), "--profiling-path"),
-            (self.logging.log_file.is_some(), "--log-file"),
-            (self.logging.log_file_level.is_some(), "--log-file-level"),
         ])
     }
 }

@@ -284,20 +284,10 @@ impl Program for SaltOptions {
 
     fn unsupported(&self) -> Option<&'static str> {
         first_given(&[
-            (self.progress, "--progress"),
-            (self.failhard, "--failhard"),
-            (self.subset.is_some(), "--subset"),
-            (self.batch.is_some(), "--batch-size"),
-            (self.batch_wait.is_some(), "--batch-wait"),
-            (self.batch_safe_limit.is_some(), "--batch-safe-limit"),
-            (self.batch_safe_size.is_some(), "--batch-safe-size"),
+            // A range server, and the rosters of salt-ssh.
             (self.target.range, "--range"),
             (self.target.hosts, "--hosts"),
-            (self.eauth.is_some(), "--auth"),
-            (self.logging.log_file.is_some(), "--log-file"),
-            (self.logging.log_file_level.is_some(), "--log-file-level"),
         ])
-        .or_else(|| self.login.given())
     }
 }
 
@@ -314,6 +304,14 @@ impl SaltOptions {
                 "The options {} are mutually exclusive. Please only choose one of them",
                 options.join("/")
             )));
+        }
+        if self.is_async && self.batch.is_some() {
+            return Err(Stop::usage::<Self>(
+                "--async does not go with --batch-size: the batches have to be waited for",
+            ));
+        }
+        if self.subset.is_some_and(|count| count < 1) {
+            return Err(Stop::usage::<Self>("option --subset: at least one minion"));
         }
         Ok(())
     }

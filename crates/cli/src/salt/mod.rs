@@ -1,12 +1,16 @@
 //! `salt`: sends a command to minions and shows what they return, as it comes.
 
+mod batch;
 mod docs;
 mod preview;
+mod progress;
 mod returns;
+mod subset;
 mod summary;
 
 use std::time::Duration;
 
+use batch::BatchPlan;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 
@@ -14,6 +18,7 @@ use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient};
 use crate::command::Command;
 use crate::display::Display;
 use crate::environment::Environment;
+use crate::login::{self, Login, LoginError};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen, args};
 
@@ -42,8 +47,8 @@ enum Prepared<'a> {
 /// Everything before the master is needed.
 fn prepared<'a>(
     options: &'a SaltOptions,
-    opts: &Map,
-    environment: &Environment,
+    opts: &'a Map,
+    environment: &'a Environment,
     screen: &mut Screen,
 ) -> Result<Prepared<'a>, Stop> {
     options.check()?;
@@ -70,7 +75,7 @@ fn prepared<'a>(
     display.filter_by_arguments(&command.arguments);
     let settings = ClientSettings::from_opts(opts).map_err(|error| failed(&error))?;
     if options.preview_target {
-        let ids = preview::matching(&command, &settings.accepted_dir())?;
+        let ids = preview::matching(&command, &settings, &options.target.delimiter)?;
         let exit = if ids.is_empty() {
             Exit::NoReturn
         } else {
@@ -89,9 +94,25 @@ fn prepared<'a>(
     let timeout = timeout
         .filter(|seconds| *seconds > 0)
         .map(Duration::from_secs);
+    let mut plan = options
+        .batch
+        .as_deref()
+        .map(|size| BatchPlan::new(options, size))
+        .transpose()?;
+    let safe_limit = options.batch_safe_limit.unwrap_or(0);
+    if let (None, Ok(limit @ 2..)) = (&plan, usize::try_from(safe_limit))
+        && preview::matching(&command, &settings, &options.target.delimiter)?.len() >= limit
+    {
+        screen.line("\nNOTICE: Too many minions targeted, switching to batch execution.");
+        let size = options.batch_safe_size.as_deref().unwrap_or(SAFE_SIZE);
+        plan = Some(BatchPlan::new(options, size)?);
+    }
     let summary = opts.get("cli_summary").is_some_and(Value::is_true);
     Ok(Prepared::Program(Box::new(Program {
         options,
+        opts,
+        environment,
+        plan,
         command,
         display,
         timeout: timeout.unwrap_or(settings.timeout),
@@ -100,8 +121,15 @@ fn prepared<'a>(
     })))
 }
 
+/// `--batch-safe-size`.
+const SAFE_SIZE: &str = "8";
+
 struct Program<'a> {
     options: &'a SaltOptions,
+    opts: &'a Map,
+    environment: &'a Environment,
+    /// How the job is cut into batches, where it is.
+    plan: Option<BatchPlan>,
     command: Command,
     display: Display,
     timeout: Duration,
@@ -111,13 +139,36 @@ struct Program<'a> {
 
 impl Program<'_> {
     async fn run(mut self, screen: &mut Screen<'_>) -> Exit {
+        let login = Login {
+            eauth: self.options.eauth.as_deref(),
+            options: &self.options.login,
+            opts: self.opts,
+            environment: self.environment,
+        };
+        match login.credentials(&self.client, screen).await {
+            Ok(credentials) => self.client.log_in(credentials),
+            Err(LoginError::Failed) => return login::show_failed(screen),
+            Err(LoginError::Client(error)) => return self.failed(&error, screen),
+        }
+        let done = self.run_as_asked(screen).await;
+        done.unwrap_or_else(|error| self.failed(&error, screen))
+    }
+
+    async fn run_as_asked(&mut self, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
+        if let Some(plan) = self.plan {
+            return self.run_batch(plan, screen).await;
+        }
+        if let Some(count) = self.options.subset {
+            let ids = self.subset(usize::try_from(count).unwrap_or(1)).await?;
+            self.command.target = Value::List(ids.into_iter().map(Value::from).collect());
+            self.command.target_kind = "list";
+        }
         let job = self.job();
-        let done = if self.options.is_async {
+        if self.options.is_async {
             self.start(&job, screen).await
         } else {
             self.start_and_wait(&job, screen).await
-        };
-        done.unwrap_or_else(|error| self.failed(&error, screen))
+        }
     }
 
     fn job(&self) -> Job {

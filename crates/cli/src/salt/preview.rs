@@ -1,72 +1,119 @@
-//! `--preview-target`: whom a target means, from the accepted keys alone.
+//! `--preview-target`: whom a target means, from the accepted keys and what
+//! the master keeps of its minions.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
-use halite_proto::{MinionId, Value};
+use halite_proto::{Map, MinionId, Value};
+use halite_store::{Bank, DataCache};
 use halite_target::glob::Glob;
-use halite_target::pcre::Pcre;
+use halite_target::{Reading, Subject, Target};
 
 use crate::Exit;
+use crate::client::{ClientSettings, Nodegroups};
 use crate::command::Command;
-use crate::options::{SaltOptions, Stop};
+use crate::options::Stop;
 
 /// The accepted ids that a target means, sorted.
 ///
 /// # Errors
-/// When the kind of target needs more than ids, or the keys cannot be read.
-pub(super) fn matching(command: &Command, accepted: &Path) -> Result<Vec<String>, Stop> {
+/// When the target cannot be understood, or the keys cannot be read.
+pub(super) fn matching(
+    command: &Command,
+    settings: &ClientSettings,
+    delimiter: &str,
+) -> Result<Vec<String>, Stop> {
     let failed = |text: String| Stop {
         stdout: String::new(),
         stderr: format!("salt: error: {text}\n"),
         exit: Exit::Failure,
     };
-    let ids = accepted_ids(accepted)
+    let accepted = settings.accepted_dir();
+    let ids = accepted_ids(&accepted)
         .map_err(|error| failed(format!("could not read {}: {error}", accepted.display())))?;
-    let target = &command.target;
-    let text = target.as_str().unwrap_or_default();
-    let matching: BTreeSet<String> = match command.target_kind {
-        "glob" => {
-            let globs: Vec<Glob> = text.split(',').map(Glob::new).collect();
-            let is_meant = |id: &String| globs.iter().any(|glob| glob.matches(id));
-            ids.into_iter().filter(is_meant).collect()
-        }
-        "list" => {
-            let wanted = target.as_list().unwrap_or_default();
-            let is_meant = |id: &String| wanted.contains(&Value::from(id.as_str()));
-            ids.into_iter().filter(is_meant).collect()
-        }
-        "pcre" => {
-            let pattern = Pcre::new(text).map_err(|error| failed(error.render(text)))?;
-            let mut matching = BTreeSet::new();
-            for id in ids {
-                if pattern
-                    .matches_start(&id)
-                    .map_err(|error| failed(error.render(text)))?
-                {
-                    matching.insert(id);
-                }
-            }
-            matching
-        }
-        kind => {
-            return Err(Stop::usage::<SaltOptions>(&format!(
-                "--preview-target is not supported yet for targets of the kind {kind}"
-            )));
-        }
+    let groups = Nodegroups {
+        groups: &settings.nodegroups,
+        file: &settings.conf_file,
     };
-    Ok(matching.into_iter().collect())
+    let expanded = match (command.target_kind, &command.target) {
+        ("nodegroup", Value::Str(name)) => Some(groups.expand(name)),
+        ("compound", Value::Str(text)) => Some(groups.expand_in(text)),
+        _ => None,
+    };
+    let expanded = expanded
+        .transpose()
+        .map_err(|error| failed(error.to_string()))?;
+    let (target, kind) = match expanded {
+        Some(text) => (Value::from(text), "compound"),
+        None => (command.target.clone(), command.target_kind),
+    };
+    // Commas separate several globs here, other than on minions.
+    if let ("glob", Value::Str(globs)) = (kind, &target) {
+        let globs: Vec<Glob> = globs.split(',').map(Glob::new).collect();
+        let is_meant = |id: &MinionId| globs.iter().any(|glob| glob.matches(id.as_str()));
+        return Ok(ids.into_iter().filter(is_meant).map(String::from).collect());
+    }
+    let reading = Reading {
+        delimiter,
+        nodegroups: None,
+    };
+    let text = target.as_str().unwrap_or_default().to_owned();
+    let parsed =
+        Target::parse_with(&target, kind, &reading).map_err(|error| failed(error.render(&text)))?;
+    if parsed.needs_data() && !settings.minion_data_cache {
+        return Ok(ids.into_iter().map(String::from).collect());
+    }
+    let data = DataCache::new(&settings.cachedir);
+    let is_meant = |id: &MinionId| parsed.matches(&Known::new(id, &data));
+    Ok(ids.into_iter().filter(is_meant).map(String::from).collect())
 }
 
-fn accepted_ids(dir: &Path) -> std::io::Result<Vec<String>> {
-    let mut ids = Vec::new();
+fn accepted_ids(dir: &std::path::Path) -> std::io::Result<BTreeSet<MinionId>> {
+    let mut ids = BTreeSet::new();
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().into_string().ok();
         let id = name.filter(|name| !name.starts_with('.'));
-        ids.extend(id.filter(|id| MinionId::parse(id.as_str()).is_ok()));
+        ids.extend(id.and_then(|id| MinionId::parse(id).ok()));
     }
     Ok(ids)
+}
+
+/// A minion with what is kept of it, read when the target asks for it.
+struct Known<'a> {
+    id: &'a MinionId,
+    data: &'a DataCache,
+    grains: OnceCell<Option<Map>>,
+    pillar: OnceCell<Option<Map>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(id: &'a MinionId, data: &'a DataCache) -> Self {
+        Self {
+            id,
+            data,
+            grains: OnceCell::new(),
+            pillar: OnceCell::new(),
+        }
+    }
+
+    fn read(&self, bank: Bank) -> Option<Map> {
+        self.data.get(bank, self.id).ok().flatten()
+    }
+}
+
+impl Subject for Known<'_> {
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn grains(&self) -> Option<&Map> {
+        self.grains.get_or_init(|| self.read(Bank::Grains)).as_ref()
+    }
+
+    fn pillar(&self) -> Option<&Map> {
+        self.pillar.get_or_init(|| self.read(Bank::Pillar)).as_ref()
+    }
 }
 
 #[cfg(test)]
@@ -75,38 +122,61 @@ mod tests {
 
     fn previewed(target: Value, kind: &'static str) -> Result<Vec<String>, Stop> {
         let dir = tempfile::tempdir().unwrap();
+        let keys = dir.path().join("pki/minions");
+        fs::create_dir_all(&keys).unwrap();
         for id in ["web1", "web2", "db1", ".key_cache"] {
-            fs::write(dir.path().join(id), "").unwrap();
+            fs::write(keys.join(id), "").unwrap();
         }
+        let opts = Map::from([
+            (
+                "pki_dir",
+                Value::from(dir.path().join("pki").to_str().unwrap()),
+            ),
+            (
+                "cachedir",
+                dir.path().join("cache").to_str().unwrap().into(),
+            ),
+            (
+                "nodegroups",
+                Map::from([("web", "G@role:web or db1")]).into(),
+            ),
+        ]);
+        let settings = ClientSettings::from_opts(&opts).unwrap();
+        let data = DataCache::new(&settings.cachedir);
+        let web1 = MinionId::parse("web1").unwrap();
+        data.put(Bank::Grains, &web1, &Map::from([("role", "web")]))
+            .unwrap();
         let command = Command {
             target,
             target_kind: kind,
             function: Value::from(""),
             arguments: Vec::new(),
         };
-        matching(&command, dir.path())
+        matching(&command, &settings, ":")
     }
 
     #[test]
     fn ids_are_matched_by_glob_list_and_regular_expression() {
-        assert_eq!(
-            previewed("*".into(), "glob").unwrap(),
-            ["db1", "web1", "web2"]
-        );
-        assert_eq!(
-            previewed("web2,w*1".into(), "glob").unwrap(),
-            ["web1", "web2"]
-        );
-        assert_eq!(previewed("web|x".into(), "pcre").unwrap(), ["web1", "web2"]);
+        let all = ["db1", "web1", "web2"];
+        assert_eq!(previewed("*".into(), "glob").unwrap(), all);
+        let globs = previewed("web2,w*1".into(), "glob").unwrap();
+        assert_eq!(globs, ["web1", "web2"]);
+        let pcre = previewed("web|x".into(), "pcre").unwrap();
+        assert_eq!(pcre, ["web1", "web2"]);
         let list = Value::List(vec!["db1".into(), "nosuch".into()]);
         assert_eq!(previewed(list, "list").unwrap(), ["db1"]);
     }
 
     #[test]
-    fn what_needs_more_than_ids_is_refused() {
-        let stop = previewed("os:x".into(), "grain").unwrap_err();
-        assert_eq!(stop.exit, Exit::Usage);
+    fn what_is_kept_of_minions_decides_where_more_is_asked() {
+        assert_eq!(previewed("role:w*".into(), "grain").unwrap(), ["web1"]);
+        let compound = previewed("web* and not G@role:web".into(), "compound");
+        assert_eq!(compound.unwrap(), ["web2"]);
+        let group = previewed("web".into(), "nodegroup").unwrap();
+        assert_eq!(group, ["db1", "web1"]);
         let stop = previewed("(".into(), "pcre").unwrap_err();
         assert_eq!(stop.exit, Exit::Failure);
+        let stop = previewed("nosuch".into(), "nodegroup").unwrap_err();
+        assert!(stop.stderr.contains("Node group nosuch"), "{}", stop.stderr);
     }
 }

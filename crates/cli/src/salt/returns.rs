@@ -4,8 +4,9 @@ use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
 
-use halite_proto::{Map, Value};
+use halite_proto::{Jid, Map, Value};
 
+use super::progress::Progress;
 use super::summary::Summary;
 use super::{NO_RETURN, docs};
 use crate::client::collect::Return;
@@ -46,20 +47,29 @@ impl Show<'_> {
         }
         let mut summary = Summary::default();
         let mut all_good = true;
+        let mut progress = Progress::new(self.options.progress, session.pending().len());
         loop {
+            progress.awaiting(&session.pending());
+            progress.show(screen);
             match next(session, interrupt.as_mut()).await? {
                 Next::Report(report) => {
                     let shown = Shown::from(report);
                     all_good &= shown.retcode == 0;
                     summary.add(&shown);
+                    progress.ended(&shown);
+                    progress.clear(screen);
                     let data = Map::from([(shown.id, shown.value)]).into();
                     self.display
                         .show(screen, &data, shown.out.as_deref(), shown.retcode);
                 }
                 Next::Done => break,
-                Next::Interrupted => return Ok(interrupted(session, screen)),
+                Next::Interrupted => {
+                    progress.clear(screen);
+                    return Ok(session_interrupted(session, screen));
+                }
             }
         }
+        progress.clear(screen);
         if self.with_summary && !self.display.has_wish() {
             screen.text(&summary.text(self.options.verbose));
         }
@@ -91,14 +101,10 @@ impl Show<'_> {
         screen: &mut Screen<'_>,
     ) -> Result<Exit, ClientError> {
         let Some(returns) = gathered(session, interrupt).await? else {
-            return Ok(interrupted(session, screen));
-        };
-        let is_state = match &self.command.function {
-            Value::Str(function) => function.split('.').next() == Some("state"),
-            _ => false,
+            return Ok(session_interrupted(session, screen));
         };
         let is_empty = returns.is_empty();
-        let out = is_state.then_some("highstate");
+        let out = self.command.outputter();
         self.display.show(screen, &returns.into(), out, 0);
         if is_empty {
             screen.error_line(NO_RETURN);
@@ -114,7 +120,7 @@ impl Show<'_> {
         screen: &mut Screen<'_>,
     ) -> Result<Exit, ClientError> {
         let Some(returns) = gathered(session, interrupt).await? else {
-            return Ok(interrupted(session, screen));
+            return Ok(session_interrupted(session, screen));
         };
         let texts = docs::merged(&returns);
         if texts.is_empty() {
@@ -139,6 +145,8 @@ pub(super) struct Shown {
     pub(super) value: Value,
     pub(super) out: Option<String>,
     pub(super) retcode: i64,
+    /// The return code as it came.
+    pub(super) raw_retcode: Value,
     pub(super) is_missing: bool,
 }
 
@@ -155,6 +163,7 @@ impl From<Report> for Shown {
                 value,
                 out,
                 retcode: single_retcode(&retcode),
+                raw_retcode: retcode,
                 is_missing: false,
             },
             Report::Missing { id, text } => Self {
@@ -162,6 +171,7 @@ impl From<Report> for Shown {
                 value: text.into(),
                 out: Some(NO_RETURN_OUT.to_owned()),
                 retcode: NO_RETURN_RETCODE,
+                raw_retcode: NO_RETURN_RETCODE.into(),
                 is_missing: true,
             },
         }
@@ -210,14 +220,28 @@ async fn gathered(
     }
 }
 
-fn interrupted(session: &Session, screen: &mut Screen) -> Exit {
-    let jid = &session.published().jid;
+fn session_interrupted(session: &Session, screen: &mut Screen) -> Exit {
+    interrupted(&session.published().jid, &session.pending(), screen)
+}
+
+/// Names of silent minions that are shown; of more, their number.
+const NAMES_MAX: usize = 10;
+
+/// Says how to get at the results of a job that goes on.
+pub(super) fn interrupted(jid: &Jid, pending: &[String], screen: &mut Screen) -> Exit {
     screen.error_line(&format!(
         "\nThis job's jid is: {jid}\nExiting gracefully on Ctrl-c\nThe minions may not have all \
          finished running and any remaining minions will return upon completion. To look up the \
          return data for this job later, run the following command:\n\nsalt-run jobs.lookup_jid \
          {jid}"
     ));
+    match pending.len() {
+        0 => {}
+        1..=NAMES_MAX => {
+            screen.error_line(&format!("\nNot returned yet: {}", pending.join(", ")));
+        }
+        count => screen.error_line(&format!("\nNot returned yet: {count} minions")),
+    }
     Exit::Failure
 }
 

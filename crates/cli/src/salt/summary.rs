@@ -72,6 +72,7 @@ mod tests {
             value: Value::from(value),
             out: None,
             retcode,
+            raw_retcode: retcode.into(),
             is_missing,
         }
     }

@@ -50,13 +50,14 @@ fn wrong_command_lines_are_usage_errors() {
             "option -t: invalid integer value: 'x'",
         ),
         (
-            &["*", "test.ping", "-b", "10%"],
-            "--batch-size is not supported yet",
+            &["*", "test.ping", "-b", "x"],
+            "Invalid batch data sent: x\nData must be in the form of %10, 10% or 3",
         ),
         (
-            &["*", "test.ping", "-a", "pam"],
-            "--auth is not supported yet",
+            &["*", "test.ping", "-b", "1", "--async"],
+            "--async does not go with --batch-size: the batches have to be waited for",
         ),
+        (&["-R", "%web", "test.ping"], "--range is not supported yet"),
         (
             &["-E", "-L", "*", "test.ping"],
             "The options --pcre/--list are mutually exclusive. Please only choose one of them",

@@ -18,7 +18,7 @@ fn run(screen: &mut Screen) -> Result<Exit, Stop> {
     let words = std::env::args_os().skip(1);
     let options = parse_everything::<KeyOptions>(words, &environment, std::io::empty())?;
     let config = start::client_config(&options.common, &environment, screen)?;
-    start::logs(options.log_level, &config.log_level.0)?;
+    start::logs_with(options.log_level, &options.logging, &config.log_level.0)?;
     let runtime = start::runtime()?;
     let input = BufReader::new(std::io::stdin());
     let run = salt_key::run(&options, config.opts(), &environment, screen, input);

@@ -105,7 +105,7 @@ fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitte
             "refused the {} function {fun}: not permitted",
             office.name()
         );
-        return Err((denied(kind), false));
+        return Err((denied(kind, caller.name.as_deref().or(user)), false));
     }
     Ok(Admitted {
         user: caller
@@ -141,16 +141,18 @@ fn unauthenticated(
             office.name()
         );
     }
-    (denied(unproven), unproven.is_slow())
+    (denied(unproven, None), unproven.is_slow())
 }
 
-fn denied(unproven: Unproven) -> Value {
+/// The refusal of somebody unproven, or of a user who is proven and may not.
+fn denied(unproven: Unproven, user: Option<&str>) -> Value {
     let kind = match unproven {
         Unproven::Token => "token",
         Unproven::Eauth => "eauth",
         Unproven::Key => "user",
     };
-    let message = format!("Authentication failure of type \"{kind}\" occurred.");
+    let whom = user.map_or_else(String::new, |user| format!(" for user {user}"));
+    let message = format!("Authentication failure of type \"{kind}\" occurred{whom}.");
     refusal(unproven.error_name(), &message)
 }
 

@@ -162,9 +162,13 @@ async fn only_who_proves_it_may_publish() {
     assert_eq!(error.name, "AuthorizationError");
     for cmd in ["runner", "wheel"] {
         let answer = master
-            .ask_clear(load(&|load| drop(load.insert("cmd", cmd))))
+            .ask_clear(load(&|load| {
+                load.insert("cmd", cmd);
+                load.insert("key", "wrong");
+            }))
             .await;
-        assert!(answer.get("error").is_some(), "{answer:?}");
+        let name = answer.get("error").and_then(|error| error.get("name"));
+        assert_eq!(name, Some(&"UserAuthenticationError".into()), "{answer:?}");
     }
     for cmd in ["_prep_auth_info", "__init__", "_return", ""] {
         let answer = master

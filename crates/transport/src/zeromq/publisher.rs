@@ -46,7 +46,9 @@ pub struct PublisherOptions {
 /// What hears of topics. It is called on the socket's own task and must not
 /// block.
 #[derive(Clone)]
-pub struct TopicWatch(Arc<dyn Fn(&[u8], bool) + Send + Sync>);
+pub struct TopicWatch(Arc<Heard>);
+
+type Heard = dyn Fn(&[u8], bool) + Send + Sync;
 
 impl TopicWatch {
     /// Calls `heard` with a topic and whether it has subscribers now. Topics

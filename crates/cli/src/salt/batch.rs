@@ -1,0 +1,273 @@
+//! `--batch-size`: a job for some minions at a time.
+//!
+//! A ping finds out who is there; all parts of the job share one id, so that
+//! it can be looked up as one.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use halite_gather::Return;
+use halite_gather::batch::{Batch, BatchSize};
+use halite_proto::publish::FunSpec;
+use halite_proto::time::jid_from_micros;
+use halite_proto::{Jid, Map, Value};
+use tokio::sync::mpsc;
+use tokio::time::sleep_until;
+
+use super::progress::Progress;
+use super::returns::{Shown, interrupted};
+use super::{NO_RETURN, Program};
+use crate::client::{ClientError, Job, LocalClient, Report};
+use crate::options::{SaltOptions, Stop};
+use crate::{Exit, Screen};
+
+/// Reports on their way from the parts to the screen.
+const REPORTS_MAX: usize = 64;
+
+/// How a job is cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct BatchPlan {
+    size: BatchSize,
+    wait: Duration,
+    failhard: bool,
+}
+
+impl BatchPlan {
+    /// What the options say; `size` is the number or part of minions.
+    pub(super) fn new(options: &SaltOptions, size: &str) -> Result<Self, Stop> {
+        let wait = options.batch_wait.unwrap_or(0.0).max(0.0);
+        let wait = Duration::try_from_secs_f64(wait).map_err(|_| {
+            Stop::usage::<SaltOptions>(&format!("option --batch-wait: no time: {wait}"))
+        })?;
+        let size = BatchSize::parse(size).ok_or_else(|| {
+            Stop::usage::<SaltOptions>(&format!(
+                "Invalid batch data sent: {size}\nData must be in the form of %10, 10% or 3"
+            ))
+        })?;
+        Ok(Self {
+            size,
+            wait,
+            failhard: options.failhard,
+        })
+    }
+}
+
+impl Program<'_> {
+    /// Runs the job in batches.
+    pub(super) async fn run_batch(
+        &mut self,
+        plan: BatchPlan,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let quiet = self.options.is_static;
+        let (alive, down) = self.ping().await?;
+        if alive.is_empty() && down.is_empty() && !quiet {
+            screen.line("No minions matched the target.");
+        }
+        for id in &down {
+            if !quiet {
+                screen.line(&format!(
+                    "Minion {id} did not respond. No job will be sent."
+                ));
+            }
+        }
+        if alive.is_empty() {
+            screen.error_line(NO_RETURN);
+            return Ok(Exit::NoReturn);
+        }
+        let jid = new_jid();
+        if !quiet && self.options.show_jid {
+            screen.line(&format!("jid: {jid}"));
+        }
+        let run = Run {
+            batch: Batch::new(alive, plan.size, plan.wait, plan.failhard),
+            job: Job {
+                jid: Some(jid.clone()),
+                ..self.job()
+            },
+            jid,
+            worst: 0,
+            merged: Map::new(),
+        };
+        run.run(self, screen).await
+    }
+
+    /// Who answers a ping, and who does not, sorted.
+    async fn ping(&mut self) -> Result<(Vec<String>, Vec<String>), ClientError> {
+        let job = Job {
+            function: FunSpec::One("test.ping".to_owned()),
+            arguments: Vec::new(),
+            returners: String::new(),
+            ..self.job()
+        };
+        let (mut alive, mut down) = (Vec::new(), Vec::new());
+        let Some(mut session) = self.client.start(&job, self.timeout).await? else {
+            return Ok((alive, down));
+        };
+        let expected: BTreeSet<String> = session.published().minions.iter().cloned().collect();
+        while let Some(report) = session.next().await? {
+            match report {
+                Report::Returned(Return { id, .. }) => alive.push(id),
+                Report::Missing { id, .. } if expected.contains(&id) => down.push(id),
+                Report::Missing { .. } => {}
+            }
+        }
+        alive.sort_unstable();
+        down.sort_unstable();
+        Ok((alive, down))
+    }
+}
+
+/// A job in batches under way.
+struct Run {
+    batch: Batch,
+    job: Job,
+    jid: Jid,
+    worst: i64,
+    merged: Map,
+}
+
+impl Run {
+    async fn run(
+        mut self,
+        program: &mut Program<'_>,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let Program {
+            options,
+            client,
+            display,
+            timeout,
+            ..
+        } = program;
+        let (reports, mut reported) = mpsc::channel(REPORTS_MAX);
+        let mut parts = FuturesUnordered::new();
+        let mut ready: Option<Shown> = None;
+        let mut progress = Progress::new(options.progress, self.batch.left());
+        let client: &LocalClient = client;
+        loop {
+            let next = self.batch.dispatch(Instant::now());
+            if !next.is_empty() {
+                if !options.is_static {
+                    progress.clear(screen);
+                    screen.text(&format!("\nExecuting run on {}\n\n", python_list(&next)));
+                }
+                let job = Job {
+                    target: Value::List(next.iter().map(|id| Value::from(id.as_str())).collect()),
+                    target_kind: "list".to_owned(),
+                    ..self.job.clone()
+                };
+                parts.push(part(client, job, next, *timeout, reports.clone()));
+            }
+            // Behind the news of who is next, as Salt shows it.
+            if let Some(shown) = ready.take() {
+                progress.clear(screen);
+                self.show(shown, options, display, screen);
+            }
+            progress.show(screen);
+            if self.batch.is_done() {
+                break;
+            }
+            let timer = self.batch.next_timeout();
+            let report = tokio::select! {
+                biased;
+                Some(report) = reported.recv() => report,
+                Some(ended) = parts.next(), if !parts.is_empty() => {
+                    ended?;
+                    continue;
+                }
+                () = until(timer) => continue,
+                Ok(()) = tokio::signal::ctrl_c() => return Ok(interrupted(&self.jid, &[], screen)),
+            };
+            let shown = Shown::from(report);
+            progress.ended(&shown);
+            let failed = shown.is_missing || shown.retcode > 0;
+            self.batch.ended(&shown.id, failed, Instant::now());
+            self.worst = self.worst.max(shown.retcode);
+            ready = Some(shown);
+        }
+        if options.is_static {
+            let out = program.command.outputter();
+            program.display.show(screen, &self.merged.into(), out, 0);
+        }
+        if self.batch.is_halted() {
+            tracing::error!("Batch run stopped due to failhard");
+        }
+        Ok(match self.worst {
+            0 => Exit::Ok,
+            _ if options.is_static => Exit::Ok,
+            code => Exit::Passthrough(code),
+        })
+    }
+
+    fn show(
+        &mut self,
+        shown: Shown,
+        options: &SaltOptions,
+        display: &mut crate::display::Display,
+        screen: &mut Screen<'_>,
+    ) {
+        if options.is_static {
+            if !shown.is_missing {
+                self.merged.insert(shown.id, shown.value);
+            }
+            return;
+        }
+        let of_states = shown.out.as_deref() == Some("highstate");
+        let mut data = Map::new();
+        if !shown.is_missing && !of_states {
+            data.insert("retcode", shown.raw_retcode);
+            data.insert("jid", &self.jid);
+        }
+        data.insert(shown.id, shown.value);
+        display.show(screen, &data.into(), shown.out.as_deref(), shown.retcode);
+    }
+}
+
+/// Sends the job to a few minions and reports each of them once.
+async fn part(
+    client: &LocalClient,
+    job: Job,
+    ids: Vec<String>,
+    timeout: Duration,
+    reports: mpsc::Sender<Report>,
+) -> Result<(), ClientError> {
+    let mut left: BTreeSet<String> = ids.into_iter().collect();
+    if let Some(mut session) = client.start(&job, timeout).await? {
+        // Other parts have the same job id; their returns are theirs.
+        while let Some(report) = session.next().await? {
+            if left.remove(report.id()) && reports.send(report).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    for id in left {
+        let text = halite_gather::words::NOT_CONNECTED.to_owned();
+        if reports.send(Report::Missing { id, text }).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ids as Python prints a sorted list of them.
+fn python_list(ids: &[String]) -> String {
+    let mut ids: Vec<Value> = ids.iter().map(|id| Value::from(id.as_str())).collect();
+    ids.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    halite_output::python::repr(&Value::List(ids))
+}
+
+fn new_jid() -> Jid {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    jid_from_micros(u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
+}

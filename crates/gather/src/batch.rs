@@ -1,0 +1,192 @@
+//! A job in batches: who gets it next, when, and when to stop.
+//!
+//! The rules are those of `salt/utils/batch_state.py` (3008.5): a place that
+//! becomes free is given to the next minion at once, or when `batch_wait` has
+//! passed. Invariant: never more than `size` minions work or are waited for.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+/// How many minions at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BatchSize {
+    /// So many.
+    Minions(usize),
+    /// This part of them, in percent.
+    Percent(f64),
+}
+
+impl BatchSize {
+    /// Reads `10`, `25%` or `%25`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.contains('%') {
+            let percent: f64 = text.trim_matches('%').trim().parse().ok()?;
+            return (percent.is_finite() && percent >= 0.0).then_some(Self::Percent(percent));
+        }
+        let count: i64 = text.parse().ok()?;
+        Some(Self::Minions(usize::try_from(count.max(1)).unwrap_or(1)))
+    }
+
+    /// The number for so many minions: at least one.
+    pub fn of(self, minions: usize) -> usize {
+        match self {
+            Self::Minions(count) => count.max(1),
+            Self::Percent(percent) => {
+                #[expect(clippy::cast_precision_loss, reason = "fleets are smaller than 2^52")]
+                let part = percent / 100.0 * minions as f64;
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "it is between 0 and the number of minions, or saturates"
+                )]
+                let count = part as usize;
+                count.max(1)
+            }
+        }
+    }
+}
+
+/// The course of a job in batches.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pending: VecDeque<String>,
+    active: BTreeSet<String>,
+    /// When places whose minion has returned become free.
+    waits: Vec<Instant>,
+    size: usize,
+    wait: Duration,
+    failhard: bool,
+    halted: bool,
+}
+
+impl Batch {
+    /// A job for these minions, `size` of them at a time. Behind each return
+    /// its place is kept for `wait`; with `failhard` a failure ends it all.
+    pub fn new(minions: Vec<String>, size: BatchSize, wait: Duration, failhard: bool) -> Self {
+        Self {
+            size: size.of(minions.len()),
+            pending: minions.into(),
+            active: BTreeSet::new(),
+            waits: Vec::new(),
+            wait,
+            failhard,
+            halted: false,
+        }
+    }
+
+    /// Who is still to get the job or works on it, in number.
+    pub fn left(&self) -> usize {
+        self.pending.len() + self.active.len()
+    }
+
+    /// A minion has returned, or will not: whether it failed.
+    pub fn ended(&mut self, id: &str, failed: bool, now: Instant) {
+        if !self.active.remove(id) {
+            return;
+        }
+        if !self.wait.is_zero() {
+            self.waits.push(now + self.wait);
+        }
+        self.halted |= failed && self.failhard;
+    }
+
+    /// Who gets the job now.
+    pub fn dispatch(&mut self, now: Instant) -> Vec<String> {
+        self.waits.retain(|until| *until > now);
+        if self.halted {
+            return Vec::new();
+        }
+        let taken = self.active.len() + self.waits.len();
+        let free = self.size.saturating_sub(taken).min(self.pending.len());
+        let next: Vec<String> = self.pending.drain(..free).collect();
+        self.active.extend(next.iter().cloned());
+        next
+    }
+
+    /// When to dispatch again if nobody returns before.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        if self.pending.is_empty() || self.halted {
+            return None;
+        }
+        self.waits.iter().min().copied()
+    }
+
+    /// Whether a failure has ended it.
+    pub fn is_halted(&self) -> bool {
+        self.halted
+    }
+
+    /// Whether there is nothing more to do or to wait for.
+    pub fn is_done(&self) -> bool {
+        self.halted || (self.pending.is_empty() && self.active.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(text: &str) -> Vec<String> {
+        text.chars().map(String::from).collect()
+    }
+
+    #[test]
+    fn sizes_are_numbers_or_parts() {
+        for (text, minions, size) in [
+            ("3", 10, 3),
+            ("0", 10, 1),
+            ("-2", 10, 1),
+            ("25%", 10, 2),
+            ("1%", 10, 1),
+            ("%50", 10, 5),
+            ("100%", 7, 7),
+            ("0%", 7, 1),
+        ] {
+            assert_eq!(BatchSize::parse(text).unwrap().of(minions), size, "{text}");
+        }
+        for text in ["", "x", "x%", "1.5", "inf%", "-1%"] {
+            assert_eq!(BatchSize::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_free_place_is_given_on_at_once() {
+        let now = Instant::now();
+        let mut batch = Batch::new(ids("abcd"), BatchSize::Minions(2), Duration::ZERO, false);
+        assert_eq!(batch.dispatch(now), ids("ab"));
+        assert!(batch.dispatch(now).is_empty());
+        batch.ended("a", true, now);
+        batch.ended("a", true, now);
+        assert_eq!(batch.dispatch(now), ids("c"));
+        batch.ended("b", false, now);
+        batch.ended("c", false, now);
+        assert_eq!(batch.dispatch(now), ids("d"));
+        assert!(!batch.is_done());
+        batch.ended("d", false, now);
+        assert!(batch.is_done() && !batch.is_halted());
+    }
+
+    #[test]
+    fn a_place_waits_before_it_is_given_on() {
+        let now = Instant::now();
+        let wait = Duration::from_secs(3);
+        let mut batch = Batch::new(ids("ab"), BatchSize::Minions(1), wait, false);
+        assert_eq!(batch.dispatch(now), ids("a"));
+        batch.ended("a", false, now);
+        assert!(batch.dispatch(now).is_empty());
+        assert_eq!(batch.next_timeout(), Some(now + wait));
+        assert_eq!(batch.dispatch(now + wait), ids("b"));
+        assert_eq!(batch.next_timeout(), None);
+    }
+
+    #[test]
+    fn a_failure_ends_it_on_demand() {
+        let now = Instant::now();
+        let mut batch = Batch::new(ids("abc"), BatchSize::Minions(1), Duration::ZERO, true);
+        assert_eq!(batch.dispatch(now), ids("a"));
+        batch.ended("a", true, now);
+        assert!(batch.is_done() && batch.is_halted());
+        assert!(batch.dispatch(now).is_empty());
+    }
+}

@@ -25,11 +25,7 @@ use halite_modules::{Module, Registry};
 static MODULES: &[Module] = &[functions::MODULE];
 
 static ALL: Registry = Registry::new(
-    &[
-        Registry::core_modules(),
-        MODULES,
-        halite_packages::MODULES,
-    ],
+    &[Registry::core_modules(), MODULES, halite_packages::MODULES],
     &[states::STATES, halite_packages::STATES],
 );
 

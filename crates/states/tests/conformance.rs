@@ -74,7 +74,10 @@ fn check(wanted: impl Fn(&str) -> bool) {
         equal += case.check(&wanted, &mut report);
     }
     assert!(equal > 0 || only.is_some(), "no command was compared");
-    assert!(report.is_empty(), "{equal} commands are equal, but:\n{report}");
+    assert!(
+        report.is_empty(),
+        "{equal} commands are equal, but:\n{report}"
+    );
 }
 
 fn root() -> PathBuf {
@@ -84,7 +87,9 @@ fn root() -> PathBuf {
 fn cases() -> BTreeSet<PathBuf> {
     let entries = std::fs::read_dir(root()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.join("case.json").is_file()).collect()
+    paths
+        .filter(|path| path.join("case.json").is_file())
+        .collect()
 }
 
 fn read(path: &Path) -> Json {
@@ -342,7 +347,11 @@ fn strip_results(value: &mut Json) {
     let Json::Object(results) = value else {
         return;
     };
-    if results.is_empty() || !results.values().all(|result| result.get("result").is_some()) {
+    if results.is_empty()
+        || !results
+            .values()
+            .all(|result| result.get("result").is_some())
+    {
         return;
     }
     for result in results.values_mut() {

@@ -117,11 +117,20 @@ impl Machine {
     }
 
     fn settle(&mut self, tag: &str, returned: Map) {
+        let retry = self.options.test.then(|| self.retry_of(tag)).flatten();
         if let Some(record) = self.results.get_mut(tag) {
             let checked = record::checked(returned.into());
             record.extend(checked);
+            if let Some(retry) = retry {
+                retry.announce(record);
+            }
             record.insert("__parallel__", true);
         }
+    }
+
+    fn retry_of(&self, tag: &str) -> Option<Retry> {
+        let chunk = self.chunks.iter().find(|chunk| chunk.tag() == tag)?;
+        chunk.get("retry").map(Retry::read)
     }
 }
 

@@ -34,7 +34,9 @@ impl Machine {
             return first.record;
         }
         if self.options.test {
-            return announced(first.record, &retry);
+            let mut record = first.record;
+            retry.announce(&mut record);
+            return record;
         }
         self.attempts(chunk, first, &retry, &watched).await
     }
@@ -254,12 +256,6 @@ impl Machine {
             self.port.tell(Effect::Refresh(renew)).await;
         }
     }
-}
-
-fn announced(mut record: Map, retry: &Retry) -> Map {
-    let comment = format!("{}  {}", comment_of(&record), retry.announcement());
-    record.insert("comment", comment);
-    record
 }
 
 fn comment_of(record: &Map) -> String {

@@ -63,8 +63,14 @@ impl Retry {
         *result == Value::Bool(self.until)
     }
 
-    /// What test mode says instead of trying again.
-    pub fn announcement(&self) -> String {
+    /// Says in the comment what test mode does not do.
+    pub(super) fn announce(&self, record: &mut Map) {
+        let comment = record.get("comment").filter(|comment| comment.is_true());
+        let comment = comment.map(python::str).unwrap_or_default();
+        record.insert("comment", format!("{comment}  {}", self.announcement()));
+    }
+
+    fn announcement(&self) -> String {
         format!(
             "The state would be retried every {} seconds (with a splay of up to {} seconds) a maximum of {} times or until a result of {} is returned",
             self.interval,

@@ -94,7 +94,12 @@ fn pairs(out: &str) -> Result<(Map, &str), ()> {
         }
         told.insert(name, value);
     }
-    Ok((told, last.and_then(|at| out.get(..at)).unwrap_or_default()))
+    // A single line loses its last character in Salt, which is kept so.
+    let before = last.or_else(|| out.char_indices().next_back().map(|(at, _)| at));
+    Ok((
+        told,
+        before.and_then(|at| out.get(..at)).unwrap_or_default(),
+    ))
 }
 
 fn fail(mut record: Map, why: &str) -> Map {

@@ -1,8 +1,17 @@
 //! A minion without a master for tests: configuration, files and pillar lie in
 //! a temporary directory, the grains are given.
 
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test program uses a part of it"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +19,7 @@ use halite_config::{HostNames, LoadOptions, load_minion};
 use halite_fileserver::{Roots, RootsOptions};
 use halite_minion::local_context::LocalContext;
 use halite_modules::{
-    ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, Registry, args,
-    run_function,
+    ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, Registry, args, run_function,
 };
 use halite_proto::{Map, Value};
 

@@ -91,6 +91,15 @@ pub fn match_start(pattern: &str, text: &str) -> Result<bool, TargetError> {
     Pcre::new(pattern)?.matches_start(text)
 }
 
+/// The pattern in the dialect of the engine (`fancy_regex`), for callers that
+/// need more of a match than yes or no.
+///
+/// # Errors
+/// As [`Pcre::new`].
+pub fn engine_pattern(pattern: &str) -> Result<String, TargetError> {
+    translated(pattern)
+}
+
 fn translated(pattern: &str) -> Result<String, TargetError> {
     if pattern.len() > EXPRESSION_BYTES_MAX {
         let message = format!("a regular expression has at most {EXPRESSION_BYTES_MAX} bytes");

@@ -1,0 +1,78 @@
+//! Making directories with their missing parents.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use halite_modules::CallError;
+use halite_proto::Value;
+
+use super::errors::os_error;
+use super::{mode, owner, perms};
+
+/// Makes the missing parents of `path`, top down, each with owner and mode.
+///
+/// # Errors
+/// When one cannot be made.
+pub(crate) fn make_parents(
+    path: &str,
+    user: &Value,
+    group: &Value,
+    mode: Option<&str>,
+) -> Result<(), CallError> {
+    let parent = super::path::dirname(path);
+    make_all(Path::new(parent), user, group, mode)
+}
+
+/// Makes a directory and its missing parents, each with owner and mode.
+///
+/// # Errors
+/// When one cannot be made.
+pub(crate) fn make_all(
+    path: &Path,
+    user: &Value,
+    group: &Value,
+    mode: Option<&str>,
+) -> Result<(), CallError> {
+    let mut missing: Vec<PathBuf> = Vec::new();
+    let mut next = Some(path);
+    while let Some(path) = next.filter(|path| !path.as_os_str().is_empty() && !path.exists()) {
+        missing.push(path.to_owned());
+        next = path.parent();
+    }
+    for path in missing.iter().rev() {
+        match fs::create_dir(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && path.is_dir() => {
+                continue;
+            }
+            Err(error) => return Err(os_error(&error, path)),
+        }
+        let uid = user.is_true().then(|| owner::uid(user)).flatten();
+        let gid = group.is_true().then(|| owner::gid(group)).flatten();
+        if uid.is_some() || gid.is_some() {
+            owner::chown(path, uid, gid, true).map_err(|error| os_error(&error, path))?;
+        }
+        if let Some(mode) = mode {
+            perms::set_mode(path, mode).map_err(|error| os_error(&error, path))?;
+        }
+    }
+    Ok(())
+}
+
+/// The mode of directories where only that of files is given: who may read
+/// may also enter.
+pub(crate) fn mode_from_file(file_mode: &str) -> Option<String> {
+    let bits = mode::parse(file_mode)?;
+    Some(mode::digits(bits | (bits & 0o444) >> 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_read_may_enter() {
+        assert_eq!(mode_from_file("0640").as_deref(), Some("0750"));
+        assert_eq!(mode_from_file("0600").as_deref(), Some("0700"));
+    }
+}

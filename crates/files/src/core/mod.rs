@@ -1,0 +1,19 @@
+//! What all file functions are made of.
+
+pub(crate) mod attributes;
+pub(crate) mod backup;
+pub(crate) mod compare;
+pub(crate) mod diff;
+pub(crate) mod dirs;
+pub(crate) mod encode;
+pub(crate) mod errors;
+pub(crate) mod hash;
+pub(crate) mod lines;
+pub(crate) mod manage;
+pub(crate) mod mode;
+pub(crate) mod owner;
+pub(crate) mod path;
+pub(crate) mod perms;
+pub(crate) mod regex;
+pub(crate) mod text;
+pub(crate) mod write;

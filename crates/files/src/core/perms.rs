@@ -1,0 +1,243 @@
+//! Owner and mode of a file against what they should be.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use halite_modules::{CallError, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use super::{attributes, mode, owner};
+
+/// What a file should be; `None` is as it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// The owner, a name or number.
+    pub(crate) user: Value,
+    /// The group, a name or number.
+    pub(crate) group: Value,
+    /// The mode, normalised.
+    pub(crate) mode: Option<String>,
+    /// The attributes of `chattr`.
+    pub(crate) attrs: Option<String>,
+    /// Whether a link stands for what it leads to.
+    pub(crate) follow: bool,
+}
+
+/// What a file is: `luser`, `lgroup`, `lmode`, and what was changed.
+pub(crate) struct Found {
+    /// The owner.
+    pub(crate) user: Value,
+    /// The group.
+    pub(crate) group: Value,
+    /// The mode.
+    pub(crate) mode: String,
+    uid: u32,
+    gid: u32,
+    is_link: bool,
+}
+
+impl Found {
+    /// Looks at a file.
+    pub(crate) fn of(path: &Path, follow: bool) -> Result<Self, CallError> {
+        let data = if follow {
+            fs::metadata(path)
+        } else {
+            fs::symlink_metadata(path)
+        }
+        .map_err(|_| CallError::command(format!("Path not found: {}", path.display())))?;
+        Ok(Self {
+            user: owner::user_name(data.uid()),
+            group: owner::group_name(data.gid()),
+            mode: mode::digits(data.permissions().mode()),
+            uid: data.uid(),
+            gid: data.gid(),
+            is_link: data.is_symlink(),
+        })
+    }
+
+    /// Whether the file is somebody else's.
+    pub(crate) fn other_user(&self, user: &Value) -> bool {
+        user.is_true() && *user != self.user && user.as_i64() != Some(self.uid.into())
+    }
+
+    /// Whether the file is another group's.
+    pub(crate) fn other_group(&self, group: &Value) -> bool {
+        group.is_true() && *group != self.group && group.as_i64() != Some(self.gid.into())
+    }
+
+    /// Whether the file is not `user`'s, whatever is asked (0 is a user too).
+    pub(crate) fn is_other_user(&self, user: &Value) -> bool {
+        match user {
+            Value::Int(_) => user.as_i64() != Some(self.uid.into()),
+            user => self.other_user(user),
+        }
+    }
+
+    /// Whether the file is not `group`'s, whatever is asked.
+    pub(crate) fn is_other_group(&self, group: &Value) -> bool {
+        match group {
+            Value::Int(_) => group.as_i64() != Some(self.gid.into()),
+            group => self.other_group(group),
+        }
+    }
+
+    /// The mode wanted, if the file has another.
+    pub(crate) fn other_mode<'m>(&self, wanted: Option<&'m String>) -> Option<&'m String> {
+        // A link has no mode of its own.
+        wanted.filter(|wanted| !self.is_link && **wanted != self.mode)
+    }
+}
+
+/// Makes the file what it should be, or says what would be changed. Changes
+/// and complaints are added to `ret`.
+///
+/// # Errors
+/// When the file is not there.
+pub(crate) fn check(
+    ret: &mut StateReturn,
+    path: &Path,
+    wanted: &Wanted,
+    test: bool,
+) -> Result<Map, CallError> {
+    let found = Found::of(path, wanted.follow)?;
+    let mut perms = Map::from([
+        ("luser", found.user.clone()),
+        ("lgroup", found.group.clone()),
+        ("lmode", Value::from(found.mode.as_str())),
+    ]);
+    let mut complaints = Vec::new();
+    if let Some(attrs) = &wanted.attrs {
+        attributes::check(ret, path, attrs, test, &mut complaints)?;
+    }
+    check_owner(ret, path, wanted, &found, test, &mut perms, &mut complaints);
+    // A change of owner may have changed the mode.
+    let mode_now = if test { found } else { Found::of(path, wanted.follow)? };
+    if let Some(new) = mode_now.other_mode(wanted.mode.as_ref()) {
+        perms.insert("cmode", new.as_str());
+        let done = test || set_mode(path, new).is_ok();
+        if done {
+            ret.changes.insert("mode", new.as_str());
+            if test {
+                ret.result = None;
+            }
+        } else {
+            ret.result = Some(false);
+            complaints.push(format!("Failed to change mode to {new}"));
+        }
+    }
+    add_comments(ret, complaints);
+    Ok(perms)
+}
+
+fn check_owner(
+    ret: &mut StateReturn,
+    path: &Path,
+    wanted: &Wanted,
+    found: &Found,
+    test: bool,
+    perms: &mut Map,
+    complaints: &mut Vec<String>,
+) {
+    let user = found.other_user(&wanted.user).then_some(&wanted.user);
+    let group = found.other_group(&wanted.group).then_some(&wanted.group);
+    if let Some(user) = user {
+        perms.insert("cuser", user.clone());
+    }
+    if let Some(group) = group {
+        perms.insert("cgroup", group.clone());
+    }
+    if test {
+        for (key, value) in [("user", user), ("group", group)] {
+            if let Some(value) = value {
+                ret.changes.insert(key, value.clone());
+                ret.result = None;
+            }
+        }
+        return;
+    }
+    if user.is_none() && group.is_none() {
+        return;
+    }
+    if let Some(complaint) = change_owner(path, user, group, wanted.follow) {
+        ret.result = Some(false);
+        complaints.push(complaint);
+    }
+    let now = Found::of(path, wanted.follow).ok();
+    for (key, value, failed) in [
+        (
+            "user",
+            user,
+            now.as_ref().is_none_or(|now| now.other_user(&wanted.user)),
+        ),
+        (
+            "group",
+            group,
+            now.as_ref().is_none_or(|now| now.other_group(&wanted.group)),
+        ),
+    ] {
+        let Some(value) = value else { continue };
+        if failed {
+            ret.result = Some(false);
+            complaints.push(format!("Failed to change {key} to {}", python::str(value)));
+        } else {
+            ret.changes.insert(key, value.clone());
+        }
+    }
+}
+
+/// Changes owner and group; what is wrong with them in Salt's words.
+pub(crate) fn change_owner(
+    path: &Path,
+    user: Option<&Value>,
+    group: Option<&Value>,
+    follow: bool,
+) -> Option<String> {
+    let mut wrong = String::new();
+    let uid = user.and_then(|user| {
+        let uid = owner::uid(user);
+        if uid.is_none() {
+            wrong.push_str("User does not exist\n");
+        }
+        uid
+    });
+    let gid = group.and_then(|group| {
+        let gid = owner::gid(group);
+        if gid.is_none() {
+            wrong.push_str("Group does not exist\n");
+        }
+        gid
+    });
+    if !path.exists() && (follow || fs::symlink_metadata(path).is_err()) {
+        wrong.push_str("File not found");
+    }
+    if !wrong.is_empty() {
+        return Some(wrong);
+    }
+    match owner::chown(path, uid, gid, follow) {
+        Ok(()) => None,
+        Err(error) => Some(super::errors::os_text(&error, path)),
+    }
+}
+
+/// Sets the mode; nothing happens to what is no mode.
+pub(crate) fn set_mode(path: &Path, mode: &str) -> std::io::Result<()> {
+    let bits = mode::parse(mode)
+        .ok_or_else(|| std::io::Error::from_raw_os_error(nix::libc::EINVAL))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(bits))
+}
+
+/// Adds complaints to a comment, which may be a list.
+pub(crate) fn add_comments(ret: &mut StateReturn, complaints: Vec<String>) {
+    match &mut ret.comment {
+        Value::List(list) => list.extend(complaints.into_iter().map(Value::from)),
+        old => {
+            let mut all: Vec<String> = Vec::new();
+            if old.is_true() {
+                all.push(python::str(old));
+            }
+            all.extend(complaints);
+            *old = all.join("; ").into();
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! `file.directory`: a directory with its owner and mode, and, if asked, those
+//! of everything in it.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use super::{common, walk};
+use crate::core::errors::os_error;
+use crate::core::perms::{self, Found, Wanted};
+use crate::core::{dirs, mode, owner, path};
+
+/// What is asked for.
+struct Ask {
+    name: String,
+    user: Value,
+    group: Value,
+    dir_mode: Option<String>,
+    file_mode: Option<String>,
+    recurse: Vec<String>,
+    clean: bool,
+    max_depth: Option<usize>,
+    follow: bool,
+    children_only: bool,
+}
+
+impl Ask {
+    fn recurses(&self, what: &str) -> bool {
+        self.recurse.iter().any(|own| own == what)
+    }
+
+    /// What those below are to have.
+    fn below(&self, mode: Option<&String>) -> Wanted {
+        let keep = |value: &Value, what| if self.recurses(what) { value.clone() } else { Value::Nil };
+        Wanted {
+            user: keep(&self.user, "user"),
+            group: keep(&self.group, "group"),
+            mode: mode.filter(|_| self.recurses("mode")).cloned(),
+            attrs: None,
+            follow: self.follow,
+        }
+    }
+
+    fn top(&self) -> Wanted {
+        Wanted {
+            user: self.user.clone(),
+            group: self.group.clone(),
+            mode: self.dir_mode.clone(),
+            attrs: None,
+            follow: self.follow,
+        }
+    }
+
+    fn levels(&self) -> Vec<walk::Level> {
+        if self.recurse.is_empty() && !self.clean {
+            return Vec::new();
+        }
+        walk::walk(Path::new(&self.name), self.max_depth)
+    }
+}
+
+pub(super) fn directory(call: &Call<'_>) -> CallResult {
+    let mut name = common::name(call);
+    let ret = StateReturn::new(name.as_str());
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.directory");
+    }
+    if name.len() > 1 && name.ends_with('/') {
+        name.pop();
+    }
+    let max_depth = call.arg("max_depth");
+    if !max_depth.is_nil() && call.flag("clean") {
+        return common::failed(ret, "Cannot specify both max_depth and clean");
+    }
+    let either = |one: &str, other: Option<&Value>| {
+        let own = call.arg(one);
+        mode::normalize(if own.is_true() { own } else { other.unwrap_or(own) })
+    };
+    let dir_mode = either("dir_mode", call.kwargs().get("mode"));
+    let file_mode = mode::normalize(call.arg("file_mode")).or_else(|| dir_mode.clone());
+    let recurse = match recurse_set(call.arg("recurse")) {
+        Ok(recurse) => recurse,
+        Err(wrong) => return common::failed(ret, wrong),
+    };
+    let ask = Ask {
+        user: common::user(call),
+        group: call.arg("group").clone(),
+        dir_mode,
+        file_mode,
+        recurse,
+        clean: call.flag("clean"),
+        max_depth: match max_depth {
+            Value::Nil => None,
+            depth => Some(usize::try_from(python::int(depth)?).unwrap_or(0)),
+        },
+        follow: call.flag("follow_symlinks"),
+        children_only: call.flag("children_only"),
+        name,
+    };
+    if let Some(wrong) = common::check_user(call, &ask.user, &ask.group) {
+        return common::failed(ret, wrong);
+    }
+    if !path::is_absolute(&ask.name) {
+        return common::failed(ret, common::not_absolute(&ask.name));
+    }
+    match make_way(call, &ask, ret)? {
+        Ok(ret) => converge(call, &ask, ret),
+        Err(ret) => Ok(ret.into()),
+    }
+}
+
+/// What `recurse` names.
+pub(super) fn recurse_set(recurse: &Value) -> Result<Vec<String>, String> {
+    if !recurse.is_true() {
+        return Ok(Vec::new());
+    }
+    let Value::List(items) = recurse else {
+        return Err("\"recurse\" must be formed as a list of strings".to_owned());
+    };
+    const KNOWN: &[&str] = &["user", "group", "mode", "ignore_files", "ignore_dirs", "silent"];
+    let mut set = Vec::new();
+    for item in items {
+        match item.as_str().filter(|item| KNOWN.contains(item)) {
+            Some(item) => set.push(item.to_owned()),
+            None => {
+                return Err(format!(
+                    "Types for \"recurse\" limited to \"{}\".",
+                    KNOWN.join("\", \"")
+                ));
+            }
+        }
+    }
+    if set.iter().any(|item| item == "ignore_files") && set.iter().any(|item| item == "ignore_dirs") {
+        return Err(
+            "Must not specify \"recurse\" options \"ignore_files\" and \"ignore_dirs\" at the same \
+             time."
+                .to_owned(),
+        );
+    }
+    Ok(set)
+}
+
+/// Moves or removes what stands where the directory should be.
+fn make_way(
+    call: &Call<'_>,
+    ask: &Ask,
+    mut ret: StateReturn,
+) -> Result<Result<StateReturn, StateReturn>, CallError> {
+    let at = Path::new(&ask.name);
+    let is_link = path::is_link(at);
+    let force = call.flag("force");
+    let in_the_way = at.is_file()
+        || is_link && (!call.flag("allow_symlink") || force)
+        || is_link && !at.exists() && force;
+    if !in_the_way {
+        return Ok(Ok(ret));
+    }
+    if let Some(backup) = call.text_opt("backupname") {
+        if path::is_there(&backup) {
+            if !force {
+                let text = format!("File exists where the backup target {backup} should go");
+                return Ok(Err(ret.failed(text)));
+            }
+            if call.is_test() {
+                let text = format!("Existing file at backup path {backup} would be removed");
+                ret.changes.insert("forced", text);
+            } else {
+                walk::remove(Path::new(&backup))?;
+            }
+        }
+        if call.is_test() {
+            let text = format!("{} would be renamed to {backup}", ask.name);
+            ret.changes.insert("renamed", text);
+        } else {
+            fs::rename(at, &backup).map_err(|error| os_error(&error, at))?;
+        }
+        return Ok(Ok(ret));
+    }
+    let what = if is_link {
+        "Symlink"
+    } else if at.is_dir() {
+        "Directory"
+    } else {
+        "File"
+    };
+    if force {
+        if call.is_test() {
+            ret.changes.insert("forced", format!("{what} would be forcibly replaced"));
+        } else {
+            walk::remove(at)?;
+            ret.changes.insert("forced", format!("{what} was forcibly replaced"));
+        }
+        return Ok(Ok(ret));
+    }
+    let kind = if at.is_file() && !is_link { "file" } else { "symlink" };
+    let kind = if at.is_file() { "file" } else { kind };
+    Ok(Err(ret.failed(format!(
+        "Specified location {} exists and is a {kind}",
+        ask.name
+    ))))
+}
+
+fn converge(call: &Call<'_>, ask: &Ask, mut ret: StateReturn) -> CallResult {
+    let levels = ask.levels();
+    let keep = if ask.clean {
+        kept_by_others(call, &ask.name, &levels)
+    } else {
+        HashSet::new()
+    };
+    let choice = walk::Choice::new(&Value::Nil, call.arg("exclude_pat"))?;
+    let predicted = changes(ask, &levels, &keep, &choice)?;
+    let forced = !ret.changes.is_empty();
+    if predicted.is_empty() && !forced {
+        let comment = format!("The directory {} is in the correct state", ask.name);
+        return Ok(ret.ok(comment).into());
+    }
+    let text = describe(&predicted);
+    ret.changes.extend(predicted);
+    if call.is_test() {
+        return Ok(ret.pending(text).into());
+    }
+    let at = Path::new(&ask.name);
+    let created = forced || !at.is_dir();
+    if !at.is_dir() {
+        let parent = path::dirname(&ask.name);
+        if !Path::new(parent).is_dir() && !call.flag("makedirs") {
+            return common::failed(ret, format!("No directory to create {} in", ask.name));
+        }
+        dirs::make_all(at, &ask.user, &ask.group, ask.dir_mode.as_deref())?;
+    }
+    if !ask.children_only {
+        perms::check(&mut ret, at, &ask.top(), false)?;
+    }
+    if !ask.recurse.is_empty()
+        && let Some(wrong) = recursively(ask, &levels, &mut ret)?
+    {
+        return common::failed(ret, wrong);
+    }
+    if ask.clean {
+        clean(ask, &keep, &choice, &mut ret)?;
+    }
+    if !ret.comment.is_true() && !created && !ret.changes.is_empty() {
+        let all = if ask.children_only { "/*" } else { "" };
+        ret.comment = format!("Directory {}{all} updated", ask.name).into();
+    }
+    Ok(ret.into())
+}
+
+fn describe(changes: &Map) -> String {
+    let mut text = String::from("The following files will be changed:\n");
+    for (file, change) in changes {
+        let Some(change) = change.as_map() else { continue };
+        for (key, value) in change {
+            text.push_str(&format!(
+                "{}: {} - {}\n",
+                python::str(file),
+                python::str(key),
+                python::str(value)
+            ));
+        }
+    }
+    text
+}
+
+/// What would be changed, per file.
+fn changes(
+    ask: &Ask,
+    levels: &[walk::Level],
+    keep: &HashSet<PathBuf>,
+    choice: &walk::Choice,
+) -> Result<Map, CallError> {
+    let mut all = Map::new();
+    if !ask.recurse.is_empty() {
+        let (for_files, for_dirs) = (
+            ask.below(ask.file_mode.as_ref()),
+            ask.below(ask.dir_mode.as_ref()),
+        );
+        for level in levels {
+            if !ask.recurses("ignore_files") {
+                for path in level.file_paths() {
+                    add_change(&mut all, &path, &for_files);
+                }
+            }
+            if !ask.recurses("ignore_dirs") {
+                for path in level.dir_paths() {
+                    add_change(&mut all, &path, &for_dirs);
+                }
+            }
+        }
+        if ask.recurses("silent") && !all.is_empty() {
+            all = Map::from([("recursion", "Changes silenced")]);
+        }
+    }
+    let top = Path::new(&ask.name);
+    if !ask.children_only && top.is_dir() && !ask.recurses("silent") {
+        add_change(&mut all, top, &ask.top());
+    }
+    if ask.clean && top.is_dir() {
+        for path in walk::unwanted(top, keep, choice) {
+            let mut gone = vec![path.clone()];
+            if path.is_dir() && !path::is_link(&path) {
+                for level in walk::walk(&path, None) {
+                    gone.extend(level.dir_paths());
+                    gone.extend(level.file_paths());
+                }
+            }
+            for path in gone {
+                let change = Map::from([("removed", "Removed due to clean")]);
+                all.insert(path.display().to_string(), change);
+            }
+        }
+    }
+    if !top.is_dir() {
+        all.insert(ask.name.as_str(), Map::from([("directory", "new")]));
+    }
+    Ok(all)
+}
+
+fn add_change(all: &mut Map, path: &Path, wanted: &Wanted) {
+    let Ok(found) = Found::of(path, wanted.follow) else {
+        return;
+    };
+    let mut change = Map::new();
+    if found.is_other_user(&wanted.user) {
+        change.insert("user", wanted.user.clone());
+    }
+    if found.is_other_group(&wanted.group) {
+        change.insert("group", wanted.group.clone());
+    }
+    if let Some(mode) = found.other_mode(wanted.mode.as_ref()) {
+        change.insert("mode", mode.as_str());
+    }
+    if !change.is_empty() {
+        all.insert(path.display().to_string(), change);
+    }
+}
+
+/// Owners and modes of everything below; the comment if that is senseless.
+fn recursively(
+    ask: &Ask,
+    levels: &[walk::Level],
+    ret: &mut StateReturn,
+) -> Result<Option<String>, CallError> {
+    for (what, value) in [("user", &ask.user), ("group", &ask.group)] {
+        if !ask.recurses(what) {
+            continue;
+        }
+        let given = value.is_true() || value.as_i64().is_some();
+        if !given {
+            return Ok(Some(format!(
+                "{what} not specified, but configured as a target for recursive ownership management"
+            )));
+        }
+        let known = match what {
+            "user" => owner::uid(value).is_some(),
+            _ => owner::gid(value).is_some(),
+        };
+        if !known {
+            return Ok(Some(format!(
+                "Failed to enforce {what} ownership for {what} {} ({what} does not exist)",
+                python::str(value)
+            )));
+        }
+    }
+    let (for_files, for_dirs) = (
+        ask.below(ask.file_mode.as_ref()),
+        ask.below(ask.dir_mode.as_ref()),
+    );
+    let mut wrong = Vec::new();
+    for level in levels {
+        if !ask.recurses("ignore_files") {
+            for path in level.file_paths() {
+                one_below(ret, &path, &for_files, &mut wrong);
+            }
+        }
+        if !ask.recurses("ignore_dirs") {
+            for path in level.dir_paths() {
+                one_below(ret, &path, &for_dirs, &mut wrong);
+            }
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(None);
+    }
+    ret.result = Some(false);
+    ret.comment = format!(
+        "\n\nThe following errors were encountered:\n\n- {}",
+        wrong.join("\n- ")
+    )
+    .into();
+    Ok(None)
+}
+
+fn one_below(ret: &mut StateReturn, path: &Path, wanted: &Wanted, wrong: &mut Vec<String>) {
+    // What has gone in the meantime needs no owner.
+    if let Err(error) = perms::check(ret, path, wanted, false)
+        && path::is_there(path)
+    {
+        wrong.push(error.to_string());
+    }
+}
+
+fn clean(
+    ask: &Ask,
+    keep: &HashSet<PathBuf>,
+    choice: &walk::Choice,
+    ret: &mut StateReturn,
+) -> Result<(), CallError> {
+    let gone = walk::unwanted(Path::new(&ask.name), keep, choice);
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let mut removed: Vec<Value> = Vec::new();
+    for path in &gone {
+        walk::remove(path)?;
+        removed.push(path.display().to_string().into());
+    }
+    ret.changes.insert("removed", removed);
+    ret.comment = format!("Files cleaned from directory {}", ask.name).into();
+    Ok(())
+}
+
+/// Files below `name` that other states of the run take care of, and that this
+/// one requires.
+pub(super) fn kept_by_others(
+    call: &Call<'_>,
+    name: &str,
+    levels: &[walk::Level],
+) -> HashSet<PathBuf> {
+    let mut keep = HashSet::new();
+    let root = Path::new(name);
+    let lows = common::memo(call, |memo| memo.get("__lowstate__").cloned());
+    let lows = lows.as_ref().and_then(Value::as_list).unwrap_or_default();
+    for required in common::list(call.arg("require")) {
+        let Some(wanted) = required.get("file").map(python::str) else {
+            continue;
+        };
+        let mut paths: Vec<(PathBuf, String)> = lows
+            .iter()
+            .filter(|low| {
+                ["name", "__id__"]
+                    .iter()
+                    .any(|key| low.get(key).and_then(Value::as_str) == Some(wanted.as_str()))
+            })
+            .map(|low| {
+                let text = |key: &str| low.get(key).map(python::str).unwrap_or_default();
+                (PathBuf::from(text("name")), text("fun"))
+            })
+            .collect();
+        if paths.is_empty() && path::is_absolute(&wanted) {
+            paths.push((wanted.into(), String::new()));
+        }
+        for (path, _) in paths.into_iter().filter(|(path, _)| path.starts_with(root)) {
+            if path.is_dir() && !path::is_link(&path) {
+                for level in levels.iter().filter(|level| level.root.starts_with(&path)) {
+                    keep.extend(level.dir_paths());
+                    keep.extend(level.file_paths());
+                }
+            }
+            keep.insert(path);
+        }
+    }
+    keep
+}

@@ -154,7 +154,12 @@ impl Machine {
         };
         if !trial && record::says(chunk.map(), "parallel") {
             let comment = self.run_beside(call).await;
-            return Ok(plain(chunk, Value::Nil, comment));
+            return Ok(Map::from([
+                ("name", chunk.name().clone()),
+                ("result", Value::Nil),
+                ("changes", Map::new().into()),
+                ("comment", comment.into()),
+            ]));
         }
         let returned = self.port.call(call).await?;
         let Some(check) = self.check_cmd(chunk).await? else {
@@ -266,8 +271,8 @@ fn comment_of(record: &Map) -> String {
 fn plain(chunk: &Chunk, result: Value, comment: &str) -> Map {
     Map::from([
         ("name", chunk.name().clone()),
-        ("result", result),
-        ("changes", Map::new().into()),
         ("comment", comment.into()),
+        ("changes", Map::new().into()),
+        ("result", result),
     ])
 }

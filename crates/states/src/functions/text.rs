@@ -36,11 +36,11 @@ pub(super) const TEMPLATE_STR: Function = shown_as_states(Function::new(
 ));
 
 fn high(call: &Call<'_>) -> CallResult {
-    let Value::Map(data) = call.arg("data") else {
-        return Err(CallError::wrong_type("high data must be a map"));
-    };
-    with_turn(call, false, None, |ctx| {
-        applied::high(call, ctx, data.clone())
+    with_turn(call, false, None, |ctx| match call.arg("data") {
+        Value::Map(data) => applied::high(call, ctx, data.clone()),
+        _ => Ok(Applied::Errors(vec![
+            "High data is not a dictionary and is invalid".to_owned(),
+        ])),
     })
 }
 

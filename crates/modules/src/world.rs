@@ -168,6 +168,10 @@ impl World for CallWorld<'_> {
         })
     }
 
+    fn watch(&self, group: i32) -> Box<dyn std::any::Any> {
+        Box::new(self.call.cancel().watch(group))
+    }
+
     fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
         let key = (path.to_owned(), saltenv.to_owned());
         if let Some(known) = self.files.borrow().get(&key) {

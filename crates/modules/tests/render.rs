@@ -155,10 +155,14 @@ fn what_salt_renders_we_render() {
     let meant: BTreeMap<String, String> =
         serde_json::from_str(include_str!("render/differences.json")).unwrap();
     let root = tempfile::tempdir().unwrap();
+    let python = std::process::Command::new("python3").arg("-V").output();
     let (mut wrong, mut unused) = (Vec::new(), meant.clone());
     for case in corpus["cases"].as_array().unwrap() {
         let name = case["sls"].as_str().or(case["text"].as_str()).unwrap();
         let reason = unused.remove(name);
+        if name.starts_with("py_") && python.is_err() {
+            continue;
+        }
         match (difference(case, &corpus, root.path()), reason) {
             (Some(difference), None) => wrong.push(format!("{name}\n{difference}")),
             (None, Some(reason)) => wrong.push(format!("{name}\nno longer differs: {reason}")),

@@ -30,6 +30,7 @@ mod jmespath;
 mod json;
 pub mod limits;
 mod pipe;
+mod py;
 mod renderer;
 mod request;
 mod world;

@@ -15,6 +15,7 @@ use crate::gpg::Gpg;
 use crate::jinja::{self, Job, Templates};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::pipe::{Pipe, Stage};
+use crate::py;
 use crate::request::{SlsRequest, TextRequest};
 use crate::world::World;
 
@@ -140,6 +141,7 @@ impl<'w> Renderer<'w> {
         };
         match engine {
             "jinja" => self.jinja(&job),
+            "py" => py::text(&job, self.world),
             other => {
                 let message = format!("Template engine \"{other}\" is not available");
                 Err(RenderError::new(ErrorKind::Renderer, message))
@@ -205,10 +207,11 @@ impl<'w> Renderer<'w> {
                         other => Matter::Data(other),
                     }
                 }
-                (Stage::Py, _) => {
-                    let message = format!("The renderer \"{}\" is not available", stage.name());
-                    return Err(RenderError::new(ErrorKind::Renderer, message));
-                }
+                // Python reads the file, whatever came before.
+                (Stage::Py, _) => match py::run(job, self.world)? {
+                    Value::Str(text) => Matter::Text(text),
+                    data => Matter::Data(data),
+                },
                 (Stage::Jinja | Stage::Yaml | Stage::Json, Matter::Data(value)) => {
                     let message = format!("'{}' object has no attribute 'read'", value.type_name());
                     return Err(

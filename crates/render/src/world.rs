@@ -93,6 +93,12 @@ pub trait World {
     /// # Errors
     /// When the file server cannot be asked.
     fn file(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError>;
+
+    /// Told the process group of code that runs apart (`#!py`); what is
+    /// returned is dropped when the code is done. A way to end it.
+    fn watch(&self, _group: i32) -> Box<dyn std::any::Any> {
+        Box::new(())
+    }
 }
 
 /// A world that only has what is put into it: no functions, no files.

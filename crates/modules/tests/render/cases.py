@@ -87,6 +87,13 @@ SLS = [
     ("ifelse", "a: {{ ifelse('Debian' == grains.os, 'd', 'other') }}\n"),
     ("anchors", "x: &x\n  a: 1\ny:\n  <<: *x\n  b: 2\n"),
     ("yamltypes", "a: 0644\nb: 1_000\nc: 1:30\nd: 0x1F\ne: 1e3\nf: 1.0e+3\ng: yes\nh: 2020-01-01\ni: ~\nj: .inf\nk: =\nl: 007\nm: 08\nn: off\n"),
+    ("py_data", "#!py\ndef run():\n    return {'a': {'test.nop': [{'g': __grains__['os']}, {'p': __pillar__['app']['port']}]}}\n"),
+    ("py_names", "#!py\nimport os\ndef helper():\n    return saltenv\ndef run():\n    return {'a': [sls, helper(), __sls__, __env__, grains['os'], pillar['secret'], opts['id'], __opts__['id']]}\n"),
+    ("py_salt", "#!py\ndef run():\n    r = {'a': __salt__['test.echo']('x'), 'b': salt['grains.get']('meta:dc'), 'c': 'no.such' in __salt__, 'd': __salt__['pillar.get']('users:ann:uid')}\n    for u, d in sorted(__pillar__['users'].items()):\n        r[u] = {'user.present': [{'uid': d['uid']}]}\n    return r\n"),
+    ("py_kinds", "#!py\ndef run():\n    return {'i': 2**40, 'f': 1.5, 't': (1, 2), 'n': None, 'b': True, 'l': [{}], 'u': 'ß'}\n"),
+    ("py_yaml", "#!jinja|py\ndef run():\n    return {'a': '{{ 1 }}'}\n"),
+    ("py_after", "#!py|yaml\ndef run():\n    return 'a: 1'\n"),
+    ("py_key", "#!py\ndef run():\n    return {}['x']\n"), ("py_none", "#!py\nx = 1\n"), ("py_cee", "#!py\ndef run():\n    return __salt__['test.exception']('x')\n"),
     # What goes wrong.
     ("e_undef", "a: 1\nb: {{ missing }}\nc: 3\n"),
     ("e_attr", "a: {{ grains.nope.deeper }}\n"), ("e_key", "a: {{ pillar['nokey'] }}\n"), ("e_pattr", "a: {{ pillar.app.nope }}\n"),

@@ -1,0 +1,82 @@
+//! Python code of users - execution modules, states, grains, `#!py` - in a
+//! `python3` process of its own.
+//!
+//! The process is started when it is first needed, serves one call after the
+//! other, and is started again after it died. It ends with its parent.
+//!
+//! # The protocol
+//!
+//! Frames over the process's standard input and output: four bytes of length,
+//! the most significant first, then JSON. Values are JSON; what JSON has not
+//! is a map of one entry: `{"__b": base64}` for bytes, `{"__i": digits}` for
+//! large integers, `{"__f": "nan"}` for floats, `{"__m": [[key, value], ...]}`
+//! for maps with keys that are no text or start with `__`.
+//!
+//! The process first says `{"ready": version}`. Then the host sends requests:
+//!
+//! | request | answer |
+//! | --- | --- |
+//! | `{"do": "dirs", "dirs": {kind: directory}}` | nothing: where `modules`, `states`, `grains`, `utils` are |
+//! | `{"do": "data", "data": {"opts": .., "grains": .., "pillar": ..}}` | nothing; what is left out stays |
+//! | `{"do": "call", "kind", "name", "args", "kwargs", "scope"}` | what the function returns; the scope are names of its module (`__low__`) |
+//! | `{"do": "code", "source", "path", "names"}` | what `run()` of the code returns |
+//! | `{"do": "grains"}` | the grains of all functions |
+//! | `{"do": "list", "kind"}` | modules with their functions, or why they have none |
+//! | `{"do": "forget"}` | nothing: files are read again |
+//!
+//! The answer is `{"value": ..}` or `{"error": {"class", "bases", "message",
+//! "trace"}}`. Before it the process may ask: `{"salt": fun, "args",
+//! "kwargs"}`, `{"state": fun, ..}`, `{"has": fun}`, `{"has_state": fun}`; the
+//! host answers each with a value or an error.
+//!
+//! Invariant: whatever the code does - print, exit, loop, eat memory - the
+//! host gets an answer or an error, or ends the process.
+
+mod error;
+pub mod limits;
+mod pool;
+mod process;
+mod values;
+
+pub use error::{PyError, Raised};
+pub use pool::{Request, Workers};
+
+use halite_proto::{Map, Value};
+
+/// What Python code asks of the program that runs it.
+pub trait PyHost {
+    /// The options, grains and pillar (`opts`, `grains`, `pillar`) that code
+    /// sees. Asked for before each call; what did not change is not sent.
+    fn data(&self, name: &str) -> Value;
+
+    /// Where the files of a kind (`modules`, `states`, `grains`, `utils`) are.
+    fn directory(&self, kind: &str) -> Option<String>;
+
+    /// Whether there is an execution function of that name.
+    fn has_function(&self, fun: &str) -> bool;
+
+    /// Calls an execution function.
+    ///
+    /// # Errors
+    /// What it fails with.
+    fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised>;
+
+    /// Whether there is a state function of that name.
+    fn has_state(&self, _fun: &str) -> bool {
+        false
+    }
+
+    /// Calls a state function.
+    ///
+    /// # Errors
+    /// What it fails with.
+    fn call_state(&self, fun: &str, _args: Vec<Value>, _kwargs: Map) -> Result<Value, Raised> {
+        Err(Raised::new("KeyError", format!("'{fun}'")))
+    }
+
+    /// Told the process's group before a call; what is returned is dropped
+    /// after it. A way to end code from outside.
+    fn watch(&self, _group: i32) -> Box<dyn std::any::Any> {
+        Box::new(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Every limit of the worker, with what happens at it.
+
+/// Bytes of memory (address space) that the process may have; more is a
+/// `MemoryError` in its code.
+pub const MEMORY_BYTES_MAX: u64 = 2 << 30;
+
+/// Bytes of one frame; a larger one ends the process.
+pub const FRAME_BYTES_MAX: usize = 100 << 20;
+
+/// Processes at once: one stays, more are started while it is busy and ended
+/// when they are not needed. At the limit a call is an error.
+pub const PROCESSES_MAX: usize = 8;
+
+/// Lists and maps within one another in a value; deeper is an error.
+pub(crate) const DEPTH_MAX: u32 = 100;
+
+/// Seconds that the process has to say that it is ready.
+pub(crate) const START_SECONDS_MAX: u64 = 20;

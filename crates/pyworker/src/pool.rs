@@ -1,0 +1,159 @@
+//! The processes of a program: one that stays, more while it is busy.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use halite_proto::{Map, Value};
+use serde_json::{Value as Json, json};
+
+use crate::PyHost;
+use crate::error::PyError;
+use crate::limits::PROCESSES_MAX;
+use crate::process::Process;
+use crate::values::{encode, encode_map};
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// A function of a synced module.
+    Call {
+        /// `modules`, `states`, `utils`.
+        kind: &'a str,
+        /// `module.function`.
+        name: &'a str,
+        /// The arguments by place.
+        args: &'a [Value],
+        /// The arguments by name.
+        kwargs: &'a Map,
+        /// Names of the module for this call: `__low__`, `__instance_id__`.
+        scope: &'a Map,
+    },
+    /// `run()` of a text of Python.
+    Code {
+        /// The text.
+        source: &'a str,
+        /// Where it lies: what tracebacks call it.
+        path: &'a str,
+        /// The names that it sees.
+        names: &'a Map,
+    },
+    /// The grains of synced modules.
+    Grains,
+    /// The synced modules of a kind with their functions.
+    List {
+        /// `modules`, `states`, `utils`.
+        kind: &'a str,
+    },
+    /// Files are to be read again.
+    Forget,
+}
+
+impl Request<'_> {
+    fn json(self) -> Result<Json, PyError> {
+        Ok(match self {
+            Request::Call {
+                kind,
+                name,
+                args,
+                kwargs,
+                scope,
+            } => json!({
+                "do": "call",
+                "kind": kind,
+                "name": name,
+                "args": args.iter().map(encode).collect::<Result<Vec<_>, _>>()?,
+                "kwargs": encode_map(kwargs, 0)?,
+                "scope": encode_map(scope, 0)?,
+            }),
+            Request::Code {
+                source,
+                path,
+                names,
+            } => json!({
+                "do": "code",
+                "source": source,
+                "path": path,
+                "names": encode_map(names, 0)?,
+            }),
+            Request::Grains => json!({ "do": "grains" }),
+            Request::List { kind } => json!({ "do": "list", "kind": kind }),
+            Request::Forget => json!({ "do": "forget" }),
+        })
+    }
+}
+
+/// The processes of this program.
+pub struct Workers {
+    state: Mutex<State>,
+}
+
+struct State {
+    idle: Vec<Process>,
+    busy: usize,
+}
+
+static WORKERS: Workers = Workers {
+    state: Mutex::new(State {
+        idle: Vec::new(),
+        busy: 0,
+    }),
+};
+
+impl Workers {
+    /// Those of this program.
+    pub fn global() -> &'static Self {
+        &WORKERS
+    }
+
+    /// Runs a request, on a process that is idle or a new one.
+    ///
+    /// # Errors
+    /// What the code raises; when there is no Python, or it ended.
+    pub fn run(&self, host: &dyn PyHost, request: Request<'_>) -> Result<Value, PyError> {
+        let request = request.json()?;
+        let idle = {
+            let mut state = self.state();
+            if state.busy >= PROCESSES_MAX {
+                return Err(PyError::Busy(PROCESSES_MAX));
+            }
+            state.busy += 1;
+            state.idle.pop()
+        };
+        let _busy = Busy(self);
+        let mut process = match idle {
+            Some(process) => process,
+            None => Process::start()?,
+        };
+        let watched = host.watch(process.group());
+        let result = process
+            .prepare(host)
+            .and_then(|()| process.ask(host, &request));
+        drop(watched);
+        // A process that raised is as good as one that returned.
+        if matches!(result, Ok(_) | Err(PyError::Raised(_))) {
+            let mut state = self.state();
+            if state.idle.is_empty() {
+                state.idle.push(process);
+            }
+        }
+        result
+    }
+
+    /// Ends the processes that are idle; files are read again by new ones.
+    pub fn end(&self) {
+        let idle = std::mem::take(&mut self.state().idle);
+        drop(idle);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts one that is busy.
+struct Busy<'a>(&'a Workers);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.state().busy -= 1;
+    }
+}

@@ -1,0 +1,262 @@
+//! One Python process: its start, its frames, its end.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use halite_proto::Value;
+use serde_json::{Value as Json, json};
+
+use crate::PyHost;
+use crate::error::{PyError, Raised};
+use crate::limits::{FRAME_BYTES_MAX, MEMORY_BYTES_MAX, START_SECONDS_MAX};
+use crate::values::{decode, encode};
+
+const CODE: &str = include_str!("worker.py");
+
+/// A running process.
+pub(crate) struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: Option<ChildStdout>,
+    /// What was sent last, so that it is sent again only when it changed.
+    sent: Vec<(&'static str, Value)>,
+}
+
+/// The names of the data that code sees.
+const DATA: [&str; 3] = ["opts", "grains", "pillar"];
+/// The kinds of files.
+const KINDS: [&str; 4] = ["modules", "states", "grains", "utils"];
+
+impl Process {
+    /// Starts a process and waits until it is ready.
+    pub(crate) fn start() -> Result<Self, PyError> {
+        let python = find_python().ok_or(PyError::NoPython)?;
+        let mut child = Command::new(&python)
+            .args(["-u", "-c", CODE])
+            .arg(MEMORY_BYTES_MAX.to_string())
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("PYTHONIOENCODING", "utf-8")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .process_group(0)
+            .spawn()
+            .map_err(PyError::Start)?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            let _ = child.kill();
+            return Err(PyError::Start(io::ErrorKind::BrokenPipe.into()));
+        };
+        let mut process = Self {
+            child,
+            input,
+            output: Some(output),
+            sent: Vec::new(),
+        };
+        process.wait_ready()?;
+        Ok(process)
+    }
+
+    fn wait_ready(&mut self) -> Result<(), PyError> {
+        let mut output = self.output.take().ok_or_else(|| self.ended())?;
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            let first = receive(&mut output);
+            let _ = tell.send((first, output));
+        });
+        let Ok((first, output)) = told.recv_timeout(Duration::from_secs(START_SECONDS_MAX)) else {
+            return Err(PyError::Ended("it did not become ready".to_owned()));
+        };
+        self.output = Some(output);
+        match first {
+            Ok(ready) if ready.get("ready").is_some() => {
+                tracing::debug!(version = %ready["ready"], "python3 is ready");
+                Ok(())
+            }
+            Ok(other) => Err(PyError::Nonsense(other.to_string())),
+            Err(_) => Err(self.ended()),
+        }
+    }
+
+    /// The process group, for signals.
+    pub(crate) fn group(&self) -> i32 {
+        i32::try_from(self.child.id()).unwrap_or_default()
+    }
+
+    /// Why the process is no more.
+    fn ended(&mut self) -> PyError {
+        let _ = self.child.kill();
+        let status = self.child.wait();
+        PyError::Ended(status.map_or_else(|error| error.to_string(), |status| status.to_string()))
+    }
+
+    fn send(&mut self, message: &Json) -> Result<(), PyError> {
+        let frame = message.to_string();
+        let length = u32::try_from(frame.len())
+            .ok()
+            .filter(|_| frame.len() <= FRAME_BYTES_MAX)
+            .ok_or_else(|| PyError::Nonsense("a message is too large".to_owned()))?;
+        let mut bytes = length.to_be_bytes().to_vec();
+        bytes.extend_from_slice(frame.as_bytes());
+        self.input.write_all(&bytes).map_err(|_| self.ended())
+    }
+
+    fn receive(&mut self) -> Result<Json, PyError> {
+        let Some(output) = &mut self.output else {
+            return Err(self.ended());
+        };
+        match receive(output) {
+            Ok(message) => Ok(message),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let _ = self.child.kill();
+                Err(PyError::Nonsense(error.to_string()))
+            }
+            Err(_) => Err(self.ended()),
+        }
+    }
+
+    /// Sends what changed of what code sees.
+    pub(crate) fn prepare(&mut self, host: &dyn PyHost) -> Result<(), PyError> {
+        let mut changed = serde_json::Map::new();
+        for name in DATA {
+            let value = host.data(name);
+            if !self.is_sent(name, &value) {
+                changed.insert(name.to_owned(), encode(&value)?);
+                self.remember(name, value);
+            }
+        }
+        if !changed.is_empty() {
+            self.ask(host, &json!({ "do": "data", "data": changed }))?;
+        }
+        let mut dirs = serde_json::Map::new();
+        for kind in KINDS {
+            if let Some(directory) = host.directory(kind) {
+                dirs.insert(kind.to_owned(), directory.into());
+            }
+        }
+        let dirs = Json::Object(dirs);
+        let value = decode(dirs.clone());
+        if !self.is_sent("dirs", &value) {
+            self.ask(host, &json!({ "do": "dirs", "dirs": dirs }))?;
+            self.remember("dirs", value);
+        }
+        Ok(())
+    }
+
+    fn is_sent(&self, name: &str, value: &Value) -> bool {
+        self.sent
+            .iter()
+            .any(|(sent, old)| *sent == name && old == value)
+    }
+
+    fn remember(&mut self, name: &'static str, value: Value) {
+        self.sent.retain(|(sent, _)| *sent != name);
+        self.sent.push((name, value));
+    }
+
+    /// Sends a request and answers what is asked until its answer comes.
+    pub(crate) fn ask(&mut self, host: &dyn PyHost, request: &Json) -> Result<Value, PyError> {
+        self.send(request)?;
+        loop {
+            let mut message = self.receive()?;
+            if let Some(error) = message.get("error") {
+                return Err(raised(error).into());
+            }
+            if let Some(value) = message.get_mut("value") {
+                return Ok(decode(value.take()));
+            }
+            let reply = match answer(host, message) {
+                Some(Ok(value)) => json!({ "value": encode(&value)? }),
+                Some(Err(error)) => {
+                    json!({ "error": { "class": error.class, "message": error.message } })
+                }
+                None => {
+                    let _ = self.child.kill();
+                    return Err(PyError::Nonsense("an unknown question".to_owned()));
+                }
+            };
+            self.send(&reply)?;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Answers a question of the process.
+fn answer(host: &dyn PyHost, mut message: Json) -> Option<Result<Value, Raised>> {
+    let mut take = |name: &str| message.get_mut(name).map(Json::take).map(decode);
+    let args = match take("args") {
+        Some(Value::List(args)) => args,
+        _ => Vec::new(),
+    };
+    let kwargs = match take("kwargs") {
+        Some(Value::Map(kwargs)) => kwargs,
+        _ => halite_proto::Map::new(),
+    };
+    let text = |name: &str| message.get(name).and_then(Json::as_str);
+    if let Some(fun) = text("salt") {
+        return Some(host.call(fun, args, kwargs));
+    }
+    if let Some(fun) = text("state") {
+        return Some(host.call_state(fun, args, kwargs));
+    }
+    if let Some(fun) = text("has") {
+        return Some(Ok(host.has_function(fun).into()));
+    }
+    text("has_state").map(|fun| Ok(host.has_state(fun).into()))
+}
+
+fn raised(error: &Json) -> Raised {
+    let text = |name: &str| {
+        let text = error.get(name).and_then(Json::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let bases = error.get("bases").and_then(Json::as_array);
+    Raised {
+        class: text("class"),
+        bases: bases
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .map(str::to_owned)
+            .collect(),
+        message: text("message"),
+        trace: text("trace"),
+    }
+}
+
+fn receive(from: &mut impl Read) -> io::Result<Json> {
+    let mut head = [0; 4];
+    from.read_exact(&mut head)?;
+    let length = u64::from(u32::from_be_bytes(head));
+    if length > FRAME_BYTES_MAX as u64 {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a frame is too large",
+        ));
+    }
+    let mut frame = Vec::new();
+    from.take(length).read_to_end(&mut frame)?;
+    if frame.len() as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    serde_json::from_slice(&frame)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+fn find_python() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let usual = ["/usr/bin", "/usr/local/bin", "/bin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(usual)
+        .map(|directory| directory.join("python3"))
+        .find(|path| Path::is_file(path))
+}

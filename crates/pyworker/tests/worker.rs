@@ -1,0 +1,228 @@
+//! Python code in its process. Where there is no `python3` there is nothing
+//! to test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::path::PathBuf;
+
+use halite_proto::{Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+
+struct Host {
+    root: tempfile::TempDir,
+    pillar: Map,
+}
+
+impl Host {
+    fn new() -> Self {
+        Self {
+            root: tempfile::tempdir().unwrap(),
+            pillar: Map::from([("k", "v")]),
+        }
+    }
+
+    fn write(&self, kind: &str, name: &str, text: &str) {
+        let path = self.root.path().join(kind).join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn call(&self, name: &str, args: &[Value]) -> Result<Value, PyError> {
+        let request = Request::Call {
+            kind: "modules",
+            name,
+            args,
+            kwargs: &Map::new(),
+            scope: &Map::new(),
+        };
+        Workers::global().run(self, request)
+    }
+
+    fn code(&self, source: &str) -> Result<Value, PyError> {
+        let request = Request::Code {
+            source,
+            path: "/srv/x.sls",
+            names: &Map::from([("sls", "x"), ("saltenv", "base")]),
+        };
+        Workers::global().run(self, request)
+    }
+}
+
+impl PyHost for Host {
+    fn data(&self, name: &str) -> Value {
+        match name {
+            "opts" => Map::from([("id", "m1")]).into(),
+            "grains" => Map::from([("os", "Debian")]).into(),
+            _ => self.pillar.clone().into(),
+        }
+    }
+
+    fn directory(&self, kind: &str) -> Option<String> {
+        let path: PathBuf = self.root.path().join(kind);
+        path.to_str().map(str::to_owned)
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        matches!(fun, "test.echo" | "test.fail")
+    }
+
+    fn call(&self, fun: &str, mut args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
+        match fun {
+            "test.echo" => Ok(args.pop().unwrap_or(kwargs.into())),
+            _ => Err(Raised::new("CommandExecutionError", "it failed")),
+        }
+    }
+}
+
+fn has_python() -> bool {
+    let status = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
+    status.is_ok()
+}
+
+fn raised(result: Result<Value, PyError>) -> Raised {
+    match result {
+        Err(PyError::Raised(raised)) => raised,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn code_sees_the_world_and_calls_back() {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::new();
+    let source = "def run():\n    print('noise')\n    return {'g': __grains__['os'], 'p': pillar['k'], 'i': \
+                  opts['id'], 's': __sls__ + saltenv, 'e': __salt__['test.echo']([1, b'x']), 'h': \
+                  'no.no' in __salt__, 't': (1, 2), 'a': salt.test.echo({1: 2})}\n";
+    let value = host.code(source).unwrap();
+    assert_eq!(value.get("g"), Some(&"Debian".into()));
+    assert_eq!(value.get("p"), Some(&"v".into()));
+    assert_eq!(value.get("s"), Some(&"xbase".into()));
+    assert_eq!(value.get("h"), Some(&false.into()));
+    let echo = Value::List(vec![1.into(), Value::Bytes(b"x".to_vec())]);
+    assert_eq!(value.get("e"), Some(&echo));
+    assert_eq!(value.get("t"), Some(&Value::List(vec![1.into(), 2.into()])));
+    host.pillar.insert("k", "new");
+    let value = host
+        .code("def run():\n    return __pillar__['k']\n")
+        .unwrap();
+    assert_eq!(value, "new".into());
+}
+
+#[test]
+fn exceptions_keep_their_class_and_trace() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::new();
+    let error = raised(host.code("def run():\n    return {}['x']\n"));
+    assert_eq!(
+        (error.class_name(), error.message.as_str()),
+        ("KeyError", "'x'")
+    );
+    assert!(
+        error.trace.contains("File \"/srv/x.sls\", line 2, in run"),
+        "{}",
+        error.trace
+    );
+    let error = raised(host.code("def run():\n    __salt__['test.fail']()\n"));
+    assert!(error.is("CommandExecutionError"), "{error:?}");
+    assert!(raised(host.code("def run(:\n")).is("SyntaxError"));
+    assert!(raised(host.code("x = 1\n")).is("AttributeError"));
+    // Code that ends its process does not end ours, nor the next call.
+    let ended = host.code("import os\ndef run():\n    os._exit(3)\n");
+    assert!(matches!(ended, Err(PyError::Ended(_))), "{ended:?}");
+    assert_eq!(host.code("def run():\n    return 1\n").unwrap(), 1.into());
+}
+
+#[test]
+fn synced_modules_have_what_salt_gives_them() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::new();
+    host.write(
+        "modules",
+        "mymod.py",
+        "from salt.exceptions import CommandExecutionError\n__virtualname__ = 'mine'\n__func_alias__ = \
+         {'list_': 'list'}\ndef __virtual__():\n    return __virtualname__\ndef list_(a, b=2):\n    \
+         return [a, b, __salt__['other.f'](), __utils__['u.double'](4), __grains__['os']]\ndef \
+         fail():\n    raise CommandExecutionError('no')\ndef count():\n    __context__['n'] = \
+         __context__.get('n', 0) + 1\n    return __context__['n']\ndef _hidden():\n    pass\n",
+    );
+    host.write("modules", "other.py", "def f():\n    return 'other'\n");
+    host.write(
+        "modules",
+        "never.py",
+        "def __virtual__():\n    return (False, 'not here')\ndef f():\n    pass\n",
+    );
+    host.write("modules", "broken.py", "import no_such_module_at_all\n");
+    host.write("utils", "u.py", "def double(n):\n    return n * 2\n");
+    host.write(
+        "grains",
+        "g.py",
+        "def more():\n    return {'mine': 1}\ndef _not():\n    return {'no': 1}\n",
+    );
+    let value = host.call("mine.list", &["x".into()]).unwrap();
+    let wanted: Vec<Value> = vec![
+        "x".into(),
+        2.into(),
+        "other".into(),
+        8.into(),
+        "Debian".into(),
+    ];
+    assert_eq!(value, wanted.into());
+    assert!(raised(host.call("mine.fail", &[])).is("CommandExecutionError"));
+    let error = raised(host.call("mine.list", &[]));
+    assert!(
+        error.is("TypeError") && error.message.contains("missing a required argument"),
+        "{error:?}"
+    );
+    assert!(raised(host.call("mine._hidden", &[])).is("KeyError"));
+    assert_eq!(host.call("mine.count", &[]).unwrap(), 1.into());
+    assert_eq!(host.call("mine.count", &[]).unwrap(), 2.into());
+    let grains = Workers::global().run(&host, Request::Grains).unwrap();
+    assert_eq!(grains, Map::from([("mine", 1)]).into());
+    let list = Workers::global()
+        .run(&host, Request::List { kind: "modules" })
+        .unwrap();
+    let of = |name: &str| {
+        let mut items = list.as_list().unwrap().iter();
+        items
+            .find(|item| item.get("name") == Some(&name.into()))
+            .cloned()
+            .unwrap()
+    };
+    let functions = of("mine").get("functions").cloned().unwrap();
+    assert_eq!(
+        functions.get("list").unwrap().get("signature"),
+        Some(&"(a, b=2)".into())
+    );
+    assert_eq!(
+        of("never").get("why"),
+        Some(&"'never' __virtual__ returned False: not here".into())
+    );
+    assert!(
+        of("broken")
+            .get("why")
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .contains("no_such_module_at_all")
+    );
+    // A changed file is read again.
+    host.write(
+        "modules",
+        "other.py",
+        "def f():\n    return 'changed indeed'\n",
+    );
+    let value = host.call("mine.list", &["x".into()]).unwrap();
+    assert_eq!(value.as_list().unwrap()[2], "changed indeed".into());
+}

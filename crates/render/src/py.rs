@@ -1,0 +1,106 @@
+//! Texts of Python: `run()` in a worker process gives the data.
+
+use halite_output::python;
+use halite_proto::{Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+use halite_yaml::{Place, Span};
+
+use crate::error::{ErrorKind, RenderError};
+use crate::jinja::Job;
+use crate::world::{World, WorldError};
+
+/// What `run()` of the text returns.
+pub(crate) fn run(job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError> {
+    let Some(path) = job.path else {
+        let message = "Template :string: is not a file!";
+        return Err(RenderError::new(ErrorKind::Python, message));
+    };
+    let path = path.to_string_lossy();
+    let mut names = job.names.clone();
+    names.get_or_insert_with("context", || job.names.clone().into());
+    let request = Request::Code {
+        source: job.text,
+        path: &path,
+        names: &names,
+    };
+    Workers::global()
+        .run(&Host(world), request)
+        .map_err(|error| words(&error, &path, job.text))
+}
+
+/// The text that `run()` of a managed file's template returns.
+pub(crate) fn text(job: &Job<'_>, world: &dyn World) -> Result<String, RenderError> {
+    match run(job, world)? {
+        Value::Str(text) => Ok(text),
+        Value::Bytes(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        other => {
+            let kind = other.type_name();
+            let message = format!("expected str or bytearray not <class '{kind}'>");
+            Err(RenderError::new(ErrorKind::Python, message))
+        }
+    }
+}
+
+/// The error as Salt words it: the traceback.
+fn words(error: &PyError, path: &str, text: &str) -> RenderError {
+    match error {
+        PyError::Raised(raised) => {
+            RenderError::new(ErrorKind::Python, raised.trace.clone()).at(place(raised, path, text))
+        }
+        PyError::NoPython => RenderError::new(
+            ErrorKind::Renderer,
+            format!("The renderer \"py\" is not available: {error}"),
+        ),
+        other => RenderError::new(ErrorKind::Python, other.to_string()),
+    }
+}
+
+/// The last line of the text that the traceback names.
+fn place(raised: &Raised, path: &str, text: &str) -> Option<Place> {
+    let mark = format!("File \"{path}\", line ");
+    let (_, rest) = raised.trace.rsplit_once(&mark)?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let line = digits.parse().ok()?;
+    Some(Place::new(path, text, Span { line, column: 1 }))
+}
+
+/// The world as Python code sees it.
+struct Host<'w>(&'w dyn World);
+
+impl PyHost for Host<'_> {
+    fn data(&self, name: &str) -> Value {
+        match name {
+            "opts" => self.0.opts().clone().into(),
+            "grains" => Map::clone(&self.0.grains()).into(),
+            _ => Map::clone(&self.0.pillar()).into(),
+        }
+    }
+
+    fn directory(&self, kind: &str) -> Option<String> {
+        let text = |name: &str| {
+            let option = self.0.opts().get(name).and_then(Value::as_str);
+            option.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let modules =
+            text("extension_modules").or_else(|| Some(format!("{}/extmods", text("cachedir")?)))?;
+        Some(format!("{modules}/{kind}"))
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        self.0.has_function(fun)
+    }
+
+    fn call(&self, fun: &str, mut args: Vec<Value>, mut kwargs: Map) -> Result<Value, Raised> {
+        match self.0.call(fun, &mut args, &mut kwargs) {
+            Ok(returned) => Ok(returned.value),
+            Err(WorldError::Command(message)) => Err(Raised::new("CommandExecutionError", message)),
+            Err(WorldError::Exception { kind, message }) => {
+                Err(Raised::new(kind, python::str(&Value::from(message))))
+            }
+        }
+    }
+
+    fn watch(&self, group: i32) -> Box<dyn std::any::Any> {
+        self.0.watch(group)
+    }
+}

@@ -262,6 +262,23 @@ fn a_state_that_also_means_itself_runs_with_a_warning() {
 }
 
 #[test]
+fn an_sls_that_includes_its_dependent_does_not_mean_it() {
+    let tree = Tree::new(&[
+        (
+            "config.sls",
+            "include: [service]\nconf: {test.nop: [{require_in: [{test: run}]}]}",
+        ),
+        (
+            "service.sls",
+            "
+            run: {test.nop: [{watch: [{sls: config}]}]}
+            help: {cmd.run: [{onfail: [{test: run}]}]}",
+        ),
+    ]);
+    assert_eq!(tree.order(&["config"]), ["conf", "run", "help"]);
+}
+
+#[test]
 fn disabled_states_and_requisites() {
     let mut tree = tree(
         "a: {test.nop: [{require: [{test: gone}]}]}\nb: cmd.run\nc: {test.nop: [{require_in: [{test: a}]}]}",

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 use halite_output::python;
 use halite_proto::Value;
+use halite_target::glob;
 
 use crate::chunk::Chunk;
 use crate::requisite::Requisite;
@@ -210,10 +211,13 @@ impl Graph {
         let Some(&own) = self.own.get(index) else {
             return Ok(());
         };
-        // A reference that means others and, by its name, also the state that
-        // declares it: 3008 calls that a cycle, 3006 runs it.
+        // A reference that means others and also the state that declares it:
+        // 3008 calls that a cycle, 3006 runs it.
         if found.len() > 1 && found.contains(&own) {
             found.retain(|node| *node != own);
+            if key == "sls" {
+                self.forget_siblings(chunks, index, text, &mut found);
+            }
             warnings.push(format!(
                 "requisite [{kind_name}: ({key}: {text})] in state [{name}] in SLS [{sls}] also matches the state itself; that match is ignored"
             ));
@@ -222,6 +226,26 @@ impl Graph {
             self.add_dependency(chunks, own, kind, node);
         }
         Ok(())
+    }
+
+    /// Where a state requires an SLS that includes its own, the states beside
+    /// it in its file are not meant either: they may well require it.
+    fn forget_siblings(
+        &self,
+        chunks: &[Chunk],
+        index: usize,
+        wanted: &str,
+        found: &mut Vec<usize>,
+    ) {
+        let own = chunks.get(index).map_or("", Chunk::sls);
+        if glob::fnmatch(wanted, own) {
+            return;
+        }
+        found.retain(|node| {
+            let turn = self.turn_of(*node);
+            let chunk = turn.and_then(|turn| chunks.get(turn.chunk));
+            chunk.is_none_or(|chunk| chunk.sls() != own)
+        });
     }
 
     fn add_dependency(&mut self, chunks: &mut [Chunk], own: usize, kind: Requisite, on: usize) {

@@ -11,3 +11,6 @@ pub(crate) const OWN_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Seconds of a paused run between two looks at its pause file, as in Salt.
 pub(crate) const PAUSE_LOOK: Duration = Duration::from_secs(1);
+
+/// Events of a run that wait for a slow master; then the run waits, too.
+pub(crate) const EVENTS_WAITING_MAX: usize = 256;

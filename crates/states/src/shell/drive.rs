@@ -13,9 +13,10 @@ use halite_proto::{Map, Value};
 use halite_state::run::{
     Effect, Fault, Gate, Moment, Renew, Reply, Returned, Run, StateCall, Step,
 };
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::beside::Beside;
+use super::events::Events;
 use super::gate::Pauses;
 use super::trace;
 use crate::context::StateContext;
@@ -94,10 +95,8 @@ impl<'s> Stage<'s> {
         }
     }
 
-    fn fire(&self, tag: &str, data: Map) {
-        if let Err(error) = self.ctx.fire_master(tag, data.into()) {
-            debug!(%error, tag, "the master was not told");
-        }
+    pub(super) fn ctx(&self) -> &StateContext<'s> {
+        self.ctx
     }
 
     fn gate(&self, id: &str) -> Gate {
@@ -115,13 +114,20 @@ impl<'s> Stage<'s> {
 pub(crate) fn drive(stage: &Stage<'_>, mut run: Run) -> Result<Map, CallError> {
     let results = scope(|threads| {
         let mut beside = Beside::new();
+        let mut events = Events::default();
         loop {
             if let Some(signal) = stage.cancel().ended_by() {
                 return Err(CallError::Ended(signal));
             }
             match run.next(moment()) {
                 Step::Do(effect) => {
-                    let reply = perform(stage, threads, &mut beside, effect);
+                    let reply = match effect {
+                        Effect::Fire { tag, data } => {
+                            events.fire(threads, stage, tag, data);
+                            Reply::Done
+                        }
+                        effect => perform(stage, threads, &mut beside, effect),
+                    };
                     run.answer(reply);
                 }
                 Step::Waiting => {
@@ -171,10 +177,7 @@ fn perform<'scope, 'env: 'scope>(
             stage.renew(renew);
             Reply::Done
         }
-        Effect::Fire { tag, data } => {
-            stage.fire(&tag, data);
-            Reply::Done
-        }
+        Effect::Fire { .. } => Reply::Done,
         Effect::Gate(id) => Reply::Gate(stage.gate(&id)),
     }
 }

@@ -2,6 +2,7 @@
 
 mod beside;
 mod drive;
+mod events;
 mod gate;
 mod known;
 

@@ -76,7 +76,7 @@ pub async fn remote(
     };
     let with_pillar = Arc::clone(&minion);
     let refreshed =
-        tokio::spawn(async move { pillar::refresh(&with_pillar, master).await.is_ok() });
+        tokio::spawn(async move { pillar::refresh(&with_pillar, master, false).await.is_ok() });
     let context = JobContext::new(Arc::clone(&minion), Route::Prefer(master));
     let outcome = run(context, &request).await?;
     if request.send_return {

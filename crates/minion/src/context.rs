@@ -283,7 +283,8 @@ impl MinionContext for JobContext {
                     own.refresh();
                     return Ok(true);
                 }
-                pillar::refresh_all(&self.minion, wait.map(Duration::from_secs))
+                let clean_cache = what == Refresh::Pillar { clean_cache: true };
+                pillar::refresh_all(&self.minion, wait.map(Duration::from_secs), clean_cache)
             }
             // Built in: there is nothing to load again.
             Refresh::Modules | Refresh::Beacons | Refresh::Matchers => Ok(true),

@@ -24,7 +24,7 @@ pub async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
         debug!(error, "no local event");
     }
     // A pillar that cannot be had is reported where it is asked for.
-    let _ = pillar::refresh(&minion, master).await;
+    let _ = pillar::refresh(&minion, master, false).await;
     debug!(
         master = greeted.name,
         first, "saying that the minion has started"

@@ -36,18 +36,26 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
     load
 }
 
-/// Fetches the pillar of one master and keeps it.
+/// Fetches the pillar of one master and keeps it. With `clean_cache`, the
+/// master compiles it even if it has one in its cache.
 ///
 /// # Errors
 /// When the master gives none; the old pillar stays.
-pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError> {
+pub async fn refresh(
+    minion: &Minion,
+    master: usize,
+    clean_cache: bool,
+) -> Result<(), ContextError> {
     if minion.own_files.is_some() {
         // It compiles its own.
         return Ok(());
     }
     let grains = minion.grains_at(Some(master));
     let master = minion.masters.get(master).ok_or(ContextError::NoMaster)?;
-    let load = request(&minion.id, &grains, &minion.opts, &PillarRequest::default());
+    let mut load = request(&minion.id, &grains, &minion.opts, &PillarRequest::default());
+    if clean_cache {
+        load.insert("clean_cache", true);
+    }
     match master.channel.request_private(load, minion.patience).await {
         Ok(Value::Map(pillar)) => {
             debug!(master = master.name, keys = pillar.len(), "pillar received");
@@ -79,7 +87,11 @@ pub async fn refresh(minion: &Minion, master: usize) -> Result<(), ContextError>
 ///
 /// # Errors
 /// When no master gave one.
-pub fn refresh_all(minion: &Arc<Minion>, wait: Option<Duration>) -> Result<bool, ContextError> {
+pub fn refresh_all(
+    minion: &Arc<Minion>,
+    wait: Option<Duration>,
+    clean_cache: bool,
+) -> Result<bool, ContextError> {
     let mut asked = JoinSet::new();
     for index in 0..minion.masters.len() {
         let minion_too = Arc::clone(minion);
@@ -89,7 +101,7 @@ pub fn refresh_all(minion: &Arc<Minion>, wait: Option<Duration>) -> Result<bool,
             .is_some_and(|m| m.channel.is_signed_in());
         if signed_in {
             asked.spawn_on(
-                async move { refresh(&minion_too, index).await },
+                async move { refresh(&minion_too, index, clean_cache).await },
                 &minion.runtime,
             );
         }

@@ -196,6 +196,19 @@ impl Master {
             .with_context(|| format!("{} ({}) did not get ready", self.name, self.kind))
     }
 
+    /// Starts the process where its event bus is on TCP ports, so that there
+    /// is no socket file to listen at.
+    pub fn start_on_ports(&mut self) -> Result<()> {
+        self.daemon.start()?;
+        until("the master to answer", START, || {
+            self.daemon.check_runs()?;
+            let ping = clear_ping();
+            let mut open = Connection::open(self.address.request(), "REQ", Duration::from_secs(2));
+            let answers = open.as_mut().is_ok_and(|open| open.ask(&ping).is_ok());
+            Ok(answers.then_some(()))
+        })
+    }
+
     /// `kill -9` of all its processes.
     pub fn kill9(&mut self) -> Result<()> {
         self.events = None;
@@ -339,12 +352,7 @@ impl Master {
     /// Whether requests are answered, subscribers are let in, and the local
     /// programs find the sign that the master is up.
     fn answers(&self) -> bool {
-        let ping = Item::map([
-            ("enc", Item::from("clear")),
-            ("load", Item::map([("cmd", Item::from("ping"))])),
-            ("version", Item::from(3)),
-        ])
-        .pack();
+        let ping = clear_ping();
         let deadline = Duration::from_secs(2);
         let open = |peer, socket_type| Connection::open(peer, socket_type, deadline);
         open(self.address.request(), "REQ")
@@ -352,6 +360,16 @@ impl Master {
             && open(self.address.publish(), "SUB").is_ok()
             && self.dir.join("run/publish_pull.ipc").exists()
     }
+}
+
+/// A request that every master answers.
+fn clear_ping() -> Vec<u8> {
+    Item::map([
+        ("enc", Item::from("clear")),
+        ("load", Item::map([("cmd", Item::from("ping"))])),
+        ("version", Item::from(3)),
+    ])
+    .pack()
 }
 
 /// The programs of one kind beside a master.

@@ -73,10 +73,12 @@ impl<'fleet> MinionPlan<'fleet> {
         }
         // The waits that Salt makes long for the sake of large fleets.
         settings.set("acceptance_wait_time", 1);
-        settings.set("recon_default", 100);
-        settings.set("recon_max", 500);
-        settings.set("recon_randomize", false);
-        settings.set("random_reauth_delay", 1);
+        if self.kind != Kind::Ours {
+            settings.set("recon_default", 100);
+            settings.set("recon_max", 500);
+            settings.set("recon_randomize", false);
+            settings.set("random_reauth_delay", 1);
+        }
         settings.set("return_retry_timer", 1);
         settings.set("return_retry_timer_max", 2);
         for (option, value) in self.settings.iter() {
@@ -175,6 +177,24 @@ impl Minion {
                 .args(args),
             CALL_DEADLINE,
         )
+    }
+
+    /// Runs `salt-minion --check` of our own minion.
+    pub fn checked(&self) -> Result<Output> {
+        let path = self.programs.path(self.kind, Program::Minion)?;
+        let conf = self.dir.display().to_string();
+        let recipe = Recipe::new("salt-minion", path, &self.home).args(&["-c", &conf, "--check"]);
+        run(&recipe, CALL_DEADLINE)
+    }
+
+    /// Runs `salt-minion status` of our own minion.
+    pub fn status(&self, args: &[&str]) -> Result<Output> {
+        let path = self.programs.path(self.kind, Program::Minion)?;
+        let conf = self.dir.display().to_string();
+        let recipe = Recipe::new("salt-minion", path, &self.home)
+            .args(&["-c", &conf, "status"])
+            .args(args);
+        run(&recipe, CALL_DEADLINE)
     }
 
     /// What `salt-call` returns, through `--out=json`.

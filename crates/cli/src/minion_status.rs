@@ -77,8 +77,9 @@ pub async fn ask(bus: &(Endpoint, Endpoint), tags: Tags) -> Result<Map, StatusEr
                 return Err(StatusError::Silent);
             };
             if event.tag() == reply
-                && let Ok(event) = event.unpack()
+                && let Ok(mut event) = event.unpack()
             {
+                event.data.remove("_stamp");
                 return Ok(event.data);
             }
         }

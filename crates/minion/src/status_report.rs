@@ -4,10 +4,12 @@
 //! Whoever may send events to the bus may ask; the answer goes to every
 //! listener and holds no secret. Invariant: asking changes nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use halite_proto::{Map, Value};
+use tokio::task::JoinSet;
 use tracing::debug;
 
 use crate::core::link::Phase;
@@ -23,10 +25,30 @@ pub const ANSWER_TAG: &str = "halite/status/answer/";
 /// How long a master may take for the round trip that is measured.
 const ROUND_TRIP_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Questions that are answered at the same time; more are dropped, who asks
+/// asks again.
+const ANSWERS_MAX: usize = 16;
+
 /// Answers questions for as long as the minion runs.
 pub async fn answer_again_and_again(minion: Arc<Minion>, courier: Arc<Courier>) {
     let mut questions = minion.bus.subscribe_to(vec![ASK_TAG.to_owned()]);
-    while let Some(question) = questions.recv().await {
+    let mut answers = JoinSet::new();
+    // Whoever waits for an answer asks again and again.
+    let mut open: HashSet<String> = HashSet::new();
+    loop {
+        let question = tokio::select! {
+            question = questions.recv() => question,
+            Some(answered) = answers.join_next() => {
+                match answered {
+                    Ok(reply) => open.remove(&reply),
+                    Err(_) => false,
+                };
+                continue;
+            }
+        };
+        let Some(question) = question else {
+            return;
+        };
         let Ok(event) = question.unpack() else {
             continue;
         };
@@ -34,10 +56,18 @@ pub async fn answer_again_and_again(minion: Arc<Minion>, courier: Arc<Courier>) 
         let Some(reply) = reply.filter(|tag| tag.starts_with(ANSWER_TAG)) else {
             continue;
         };
-        let report = report(&minion, &courier).await;
-        if let Err(error) = minion.fire_local(reply, report) {
-            debug!(error, "no answer about the status");
+        if open.len() >= ANSWERS_MAX || !open.insert(reply.to_owned()) {
+            continue;
         }
+        let (minion, courier) = (Arc::clone(&minion), Arc::clone(&courier));
+        let reply = reply.to_owned();
+        answers.spawn(async move {
+            let report = report(&minion, &courier).await;
+            if let Err(error) = minion.fire_local(&reply, report) {
+                debug!(error, "no answer about the status");
+            }
+            reply
+        });
     }
 }
 
@@ -45,9 +75,10 @@ pub async fn answer_again_and_again(minion: Arc<Minion>, courier: Arc<Courier>) 
 pub async fn report(minion: &Arc<Minion>, courier: &Courier) -> Map {
     let measured = minion.masters.iter().map(|master| {
         let channel = master.channel.clone();
+        let is_ready = master.is_ready();
         tokio::spawn(async move {
             let started = Instant::now();
-            let answered = channel.ping(ROUND_TRIP_TIMEOUT).await;
+            let answered = is_ready && channel.ping(ROUND_TRIP_TIMEOUT).await;
             answered.then(|| started.elapsed())
         })
     });

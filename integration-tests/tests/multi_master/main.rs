@@ -3,11 +3,15 @@
 
 mod chaos;
 mod failing_over;
+mod ipc_ports;
 mod ledger;
 mod links;
 mod lost_commands;
 mod lost_results;
 mod once;
+mod options;
 mod proxy;
+mod schedule;
+mod signed_keys;
 mod support;
 mod tools;

@@ -1,0 +1,110 @@
+//! `ipc_mode: tcp`: the local event bus on loopback ports.
+
+use std::net::TcpListener;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::support::{Several, plain, plain_master, wait_ping};
+
+/// Ports that were free a moment ago.
+fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    let listeners: Vec<TcpListener> = (0..N)
+        .map(|_| TcpListener::bind("127.0.0.1:0"))
+        .collect::<Result<_, _>>()?;
+    let ports: Vec<u16> = listeners
+        .iter()
+        .map(|listener| Ok(listener.local_addr()?.port()))
+        .collect::<Result<_>>()?;
+    ports.try_into().ok().context("not so many ports")
+}
+
+/// #66603: a minion of two masters has its bus on the first pair of its ports;
+/// programs beside it find it there.
+#[test]
+fn programs_find_the_bus_on_its_ports() -> Result<()> {
+    let ports: [u16; 4] = free_ports()?;
+    let mut several = Several::with(2, 1, plain_master, |plan| {
+        plan.set("ipc_mode", "tcp")
+            .set("tcp_pub_port", json!([ports[0], ports[1]]))
+            .set("tcp_pull_port", json!([ports[2], ports[3]]))
+    })?;
+    let (first, _, minion) = several.two()?;
+    wait_ping(first, "web1")?;
+    let status = minion.status(&["--out=json"])?.exit(0)?.json()?;
+    ensure!(
+        status["masters"]
+            .as_array()
+            .is_some_and(|all| all.len() == 2),
+        "got {status}"
+    );
+    // `salt-call` changes the schedule of the running minion over the bus.
+    minion.called(&["schedule.add", "j", "function=test.ping", "minutes=5"])?;
+    let listed = first.returns(&["web1", "schedule.list", "return_yaml=False"])?;
+    ensure!(listed["web1"].get("j").is_some(), "got {listed:?}");
+    Ok(())
+}
+
+/// Wrong ports are refused before anything binds, with a way out.
+#[test]
+fn wrong_ports_are_refused_with_a_way_out() -> Result<()> {
+    let mut several = Several::without_minions(2, plain_master)?;
+    let wrong: [(Value, Value, &str); 4] = [
+        (
+            json!([4510]),
+            json!([4511, 4513]),
+            "tcp_pub_port lists 1 ports for 2 masters",
+        ),
+        (
+            json!([4510, 4510]),
+            json!([4511, 4513]),
+            "port 4510 is given twice",
+        ),
+        (
+            json!(4510),
+            json!([4511, 4513]),
+            "must both be lists or both be numbers",
+        ),
+        (json!([0, 4512]), json!([4511, 4513]), "is not a port"),
+    ];
+    for (number, (publish, pull, text)) in wrong.into_iter().enumerate() {
+        let plan = several.fleet.minion(
+            &format!("bad{number}"),
+            halite_integration_tests::Kind::Ours,
+        );
+        let plan = plan.of(&several.masters[0]).of(&several.masters[1]);
+        let minion = plan
+            .set("ipc_mode", "tcp")
+            .set("tcp_pub_port", publish)
+            .set("tcp_pull_port", pull)
+            .lay()?;
+        let said = minion.checked()?.exit(78)?;
+        ensure!(said.stderr.contains(text), "{said}");
+        if number < 3 {
+            ensure!(said.stderr.contains("tcp_pub_port: [4510, 4512]"), "{said}");
+        }
+    }
+    several.add_minions(0, plain)
+}
+
+/// A master with its bus on ports serves as any other.
+#[test]
+fn a_master_with_its_bus_on_ports_serves() -> Result<()> {
+    let [publish, pull]: [u16; 2] = free_ports()?;
+    let fleet = halite_integration_tests::Fleet::new("ports")?;
+    let mut master = fleet
+        .master("m1", halite_integration_tests::Kind::Ours)
+        .auto_accept()
+        .set("ipc_mode", "tcp")
+        .set("tcp_master_pub_port", publish)
+        .set("tcp_master_pull_port", pull)
+        .lay()?;
+    master.start_on_ports()?;
+    let minion = fleet
+        .minion("web1", halite_integration_tests::Kind::Ours)
+        .of(&master)
+        .start()?;
+    wait_ping(&master, "web1")?;
+    drop(minion);
+    Ok(())
+}

@@ -10,7 +10,15 @@ static STATES: &[&[Module]] = &[halite_packages::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 /// Calls whose outcome is not Salt's, each with its reason.
-const DIFFERENCES: &[(&str, usize)] = &[];
+const DIFFERENCES: &[(&str, usize)] = &[
+    // One unknown package: empty text, as documented, not a map.
+    ("exec", 11),
+    // Test mode does not have the lists of repositories read again.
+    ("installed", 2),
+    ("installed", 6),
+    // A section without a key has no `signed-by=None` in its line.
+    ("repos", 0),
+];
 
 #[test]
 fn scenarios_come_out_as_with_salt() {

@@ -101,7 +101,7 @@ pub(crate) fn repack_pkgs(
         Value::Map(map) => map.len(),
         _ => wanted.len(),
     };
-    if !wanted.is_empty() && count != wanted.len() {
+    if count != wanted.len() {
         return Err(PkgError::invocation(format!(
             "You are passing a list of packages that contains duplicated packages names: {}. \
              This cannot be processed. In case you are targeting different versions of the same \

@@ -338,12 +338,7 @@ pub fn assert_as_recorded(
             } else if !known {
                 let mut text = format!("{short} {at} {}", theirs["call"]);
                 for key in ["ret", "log", "files"] {
-                    if ours[key] != theirs[key] {
-                        text += &format!(
-                            "\n  {key} ours   {}\n  {key} theirs {}",
-                            ours[key], theirs[key]
-                        );
-                    }
+                    differing(key, &ours[key], &theirs[key], &mut text);
                 }
                 wrong.push(text);
             }
@@ -355,4 +350,18 @@ pub fn assert_as_recorded(
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// Adds the places that differ to `text`.
+fn differing(place: &str, ours: &Json, theirs: &Json, text: &mut String) {
+    match (ours, theirs) {
+        _ if ours == theirs => {}
+        (Json::Object(a), Json::Object(b)) => {
+            let more = b.keys().filter(|key| !a.contains_key(*key));
+            for key in a.keys().chain(more) {
+                differing(&format!("{place}.{key}"), &ours[key], &theirs[key], text);
+            }
+        }
+        _ => *text += &format!("\n  {place}\n    ours   {ours}\n    theirs {theirs}"),
+    }
 }

@@ -51,14 +51,9 @@ fn uninstall(
         kwargs.insert(name, call.arg(name).clone());
     }
     kwargs.remove("sources");
-    let wanted = match parse_targets(call, provider, &kwargs, normalize) {
-        Ok(Targets::Repository(wanted)) => wanted,
-        Ok(_) => Vec::new(),
-        Err(error) => {
-            return Ok(state(call).failed(format!(
-                "An error was encountered while parsing targets: {error}"
-            )));
-        }
+    let wanted = match parse_targets(call, provider, &kwargs, normalize)? {
+        Targets::Repository(wanted) => wanted,
+        _ => Vec::new(),
     };
     let ignore_epoch = call.arg("ignore_epoch");
     let ignore_epoch = (!ignore_epoch.is_nil()).then(|| ignore_epoch.is_true());

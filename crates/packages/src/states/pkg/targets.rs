@@ -1,7 +1,7 @@
 //! What is left to do: the difference between the packages that are wanted and
 //! those that are there.
 
-use halite_modules::{Call, StateReturn, python};
+use halite_modules::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;
@@ -185,6 +185,11 @@ fn source_version(
     let cached = match local_file(call, place, &saltenv) {
         Ok(Some(cached)) => cached,
         Ok(None) => return Err(format!("Unable to cache {place}: file not found")),
+        Err(PkgError::Call(CallError::Invocation(_))) => {
+            return Err(format!(
+                "Unable to cache {place}: Path '{place}' is not absolute"
+            ));
+        }
         Err(error) => return Err(format!("Unable to cache {place}: {error}")),
     };
     if !call.host().path(&cached).exists() {

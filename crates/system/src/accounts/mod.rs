@@ -1,0 +1,46 @@
+//! Users and groups of the system.
+
+pub(crate) mod db;
+pub(crate) mod group;
+pub(crate) mod hash;
+pub(crate) mod shadow;
+pub(crate) mod user;
+
+use halite_modules::host::Program;
+use halite_modules::{Call, CallError, python};
+use halite_proto::Value;
+
+/// The first of these programs that is installed.
+fn tool(call: &Call<'_>, name: &'static str) -> Result<&'static str, CallError> {
+    if call.host().has(name) {
+        Ok(name)
+    } else {
+        Err(CallError::command(format!(
+            "Command '{name}' cannot be found"
+        )))
+    }
+}
+
+/// Busybox's own programs stand where the shadow suite is not installed.
+fn is_busybox(call: &Call<'_>) -> bool {
+    let host = call.host();
+    !host.has("useradd") && host.has("adduser")
+}
+
+/// Runs a program; whether that went well.
+fn runs_well(call: &Call<'_>, words: &[String]) -> Result<bool, CallError> {
+    Ok(Program::new(call, words).run()?.ok())
+}
+
+/// Words of texts.
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Adds `-R root`.
+fn with_root(words: &mut Vec<String>, root: &Value) {
+    if root.is_true() {
+        words.push("-R".to_owned());
+        words.push(python::str(root));
+    }
+}

@@ -1,0 +1,532 @@
+//! Users: the execution module `user`.
+
+use halite_modules::host::Program;
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::{Map, Value};
+
+use super::{db, is_busybox, runs_well, tool, with_root, words};
+
+pub(crate) const MODULE: Module = Module {
+    name: "user",
+    functions: &[
+        Function::new(
+            "user.add",
+            "(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname='', roomnumber='', workphone='', homephone='', other='', createhome=True, loginclass=None, nologinit=False, root=None, usergroup=None, local=False)",
+            add_,
+            "Adds a user.",
+        ),
+        Function::new(
+            "user.chfullname",
+            "(name, fullname, root=None)",
+            |call| change_(call, "fullname"),
+            "Changes the full name of a user.",
+        ),
+        Function::new(
+            "user.chgid",
+            "(name, gid, root=None)",
+            |call| change_(call, "gid"),
+            "Changes the first group of a user.",
+        ),
+        Function::new(
+            "user.chgroups",
+            "(name, groups, append=False, root=None)",
+            chgroups_,
+            "Changes the groups of a user.",
+        ),
+        Function::new(
+            "user.chhome",
+            "(name, home, persist=False, root=None)",
+            |call| change_(call, "home"),
+            "Changes the home of a user; with persist its files move along.",
+        ),
+        Function::new(
+            "user.chhomephone",
+            "(name, homephone, root=None)",
+            |call| change_(call, "homephone"),
+            "Changes the telephone number of a user at home.",
+        ),
+        Function::new(
+            "user.chother",
+            "(name, other, root=None)",
+            |call| change_(call, "other"),
+            "Changes the last field of a user's description.",
+        ),
+        Function::new(
+            "user.chroomnumber",
+            "(name, roomnumber, root=None)",
+            |call| change_(call, "roomnumber"),
+            "Changes the room of a user.",
+        ),
+        Function::new(
+            "user.chshell",
+            "(name, shell, root=None)",
+            |call| change_(call, "shell"),
+            "Changes the login shell of a user.",
+        ),
+        Function::new(
+            "user.chuid",
+            "(name, uid, root=None)",
+            |call| change_(call, "uid"),
+            "Changes the number of a user.",
+        ),
+        Function::new(
+            "user.chworkphone",
+            "(name, workphone, root=None)",
+            |call| change_(call, "workphone"),
+            "Changes the telephone number of a user at work.",
+        ),
+        Function::new(
+            "user.delete",
+            "(name, remove=False, force=False, root=None, local=False)",
+            delete_,
+            "Deletes a user; with remove its home too.",
+        ),
+        Function::new(
+            "user.getent",
+            "(refresh=False, root=None)",
+            getent,
+            "What is known of all users.",
+        ),
+        Function::new(
+            "user.info",
+            "(name, root=None)",
+            info_,
+            "What is known of a user; empty if there is none.",
+        ),
+        Function::new(
+            "user.list_groups",
+            "(name)",
+            list_groups,
+            "The groups that a user is in.",
+        ),
+        Function::new(
+            "user.list_users",
+            "(root=None)",
+            list_users,
+            "The names of all users.",
+        ),
+        Function::new(
+            "user.primary_group",
+            "(name)",
+            primary_group,
+            "The first group of a user.",
+        ),
+        Function::new(
+            "user.rename",
+            "(name, new_name, root=None)",
+            rename,
+            "Renames a user.",
+        ),
+    ],
+};
+
+/// The parts of a user's description, in their order.
+pub(crate) const GECOS: &[&str] = &["fullname", "roomnumber", "workphone", "homephone", "other"];
+
+fn gecos_parts(user: &db::User) -> Vec<String> {
+    let mut parts: Vec<String> = user.gecos.splitn(5, ',').map(str::to_owned).collect();
+    parts.resize(GECOS.len(), String::new());
+    parts
+}
+
+fn describe(call: &Call<'_>, user: &db::User) -> Map {
+    let groups = db::groups_of(call, user)
+        .into_iter()
+        .map(Value::from)
+        .collect();
+    let mut info = Map::from([
+        ("gid", Value::from(user.gid)),
+        ("groups", Value::List(groups)),
+        ("home", user.home.as_str().into()),
+        ("name", user.name.as_str().into()),
+        ("passwd", user.passwd.as_str().into()),
+        ("shell", user.shell.as_str().into()),
+        ("uid", user.uid.into()),
+    ]);
+    for (key, part) in GECOS.iter().zip(gecos_parts(user)) {
+        info.insert(*key, part);
+    }
+    info
+}
+
+/// What is known of a user; empty if there is none.
+pub(crate) fn info(call: &Call<'_>, name: &str) -> Map {
+    db::user(call, name)
+        .map(|user| describe(call, &user))
+        .unwrap_or_default()
+}
+
+/// Adds the user that `args` describes.
+pub(crate) fn add(call: &Call<'_>, args: &Map) -> Result<bool, CallError> {
+    let get = |name: &str| args.get(name).unwrap_or(&Value::Nil);
+    let given = |name: &str| match get(name) {
+        Value::Nil => None,
+        Value::Str(text) if text.is_empty() => None,
+        value => Some(python::str(value)),
+    };
+    let name = python::str(get("name"));
+    if is_busybox(call) {
+        return add_busybox(call, &name, args);
+    }
+    let local = get("local").is_true();
+    let mut line = words(&[tool(call, if local { "luseradd" } else { "useradd" })?]);
+    if get("shell").is_true() {
+        line.extend(["-s".to_owned(), python::str(get("shell"))]);
+    }
+    if let Some(uid) = given("uid") {
+        line.extend(["-u".to_owned(), uid]);
+    }
+    let groups = groups_list(get("groups"));
+    if let Some(gid) = given("gid") {
+        line.extend(["-g".to_owned(), gid]);
+    } else if get("usergroup").is_true() {
+        if !local {
+            line.push("-U".to_owned());
+        }
+    } else if groups.contains(&name)
+        && own_groups_enabled(call)
+        && let Some(group) = db::group(call, &name)
+    {
+        line.extend(["-g".to_owned(), group.gid.to_string()]);
+    }
+    if get("usergroup") == &Value::Bool(false) {
+        line.push(if local { "-n" } else { "-N" }.to_owned());
+    }
+    if !get("createhome").is_true() {
+        line.push("-M".to_owned());
+    } else if !local {
+        line.push("-m".to_owned());
+    }
+    if get("nologinit").is_true() {
+        line.push("-l".to_owned());
+    }
+    if !get("home").is_nil() {
+        line.extend(["-d".to_owned(), python::str(get("home"))]);
+    }
+    if !get("unique").is_true() {
+        line.push("-o".to_owned());
+    }
+    if get("system").is_true() {
+        line.push("-r".to_owned());
+    }
+    line.push(name.clone());
+    if !local {
+        with_root(&mut line, get("root"));
+    }
+    if !runs_well(call, &line)? {
+        return Ok(false);
+    }
+    if !groups.is_empty() {
+        chgroups(call, &name, &groups, false)?;
+    }
+    for key in GECOS {
+        if get(key).is_true() {
+            change_gecos(call, &name, key, &python::str(get(key)))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Busybox has no way to say the description's parts or that a home stays.
+fn add_busybox(call: &Call<'_>, name: &str, args: &Map) -> Result<bool, CallError> {
+    let get = |name: &str| args.get(name).unwrap_or(&Value::Nil);
+    let mut line = words(&["adduser", "-D"]);
+    let mut option = |option: &str, name: &str| {
+        if get(name).is_true() {
+            line.extend([option.to_owned(), python::str(get(name))]);
+        }
+    };
+    option("-s", "shell");
+    option("-u", "uid");
+    option("-h", "home");
+    option("-g", "fullname");
+    if !get("gid").is_nil() {
+        let gid = python::str(get("gid"));
+        let group = gid.parse().ok().and_then(|gid| db::group_of(call, gid));
+        line.extend(["-G".to_owned(), group.map_or(gid, |group| group.name)]);
+    } else if db::group(call, name).is_some() {
+        line.extend(["-G".to_owned(), name.to_owned()]);
+    }
+    if get("system").is_true() {
+        line.push("-S".to_owned());
+    }
+    if !get("createhome").is_true() {
+        line.push("-H".to_owned());
+    }
+    line.push(name.to_owned());
+    if !runs_well(call, &line)? {
+        return Ok(false);
+    }
+    let groups = groups_list(get("groups"));
+    if !groups.is_empty() {
+        chgroups(call, name, &groups, true)?;
+    }
+    Ok(true)
+}
+
+/// Whether every user gets a group of its own name.
+fn own_groups_enabled(call: &Call<'_>) -> bool {
+    let text = call.host().read("/etc/login.defs");
+    text.lines()
+        .find(|line| {
+            line.chars()
+                .take(15)
+                .collect::<String>()
+                .contains("USERGROUPS_ENAB")
+        })
+        .is_some_and(|line| line.contains("yes"))
+}
+
+/// Groups of a list or of comma separated text.
+pub(crate) fn groups_list(value: &Value) -> Vec<String> {
+    match value {
+        Value::List(items) => items.iter().map(python::str).collect(),
+        Value::Nil => Vec::new(),
+        other => python::str(other).split(',').map(str::to_owned).collect(),
+    }
+}
+
+/// Deletes a user.
+pub(crate) fn delete(
+    call: &Call<'_>,
+    name: &str,
+    remove: bool,
+    force: bool,
+    local: bool,
+) -> Result<bool, CallError> {
+    if is_busybox(call) {
+        let mut line = words(&["deluser"]);
+        if remove {
+            line.push("--remove-home".to_owned());
+        }
+        line.push(name.to_owned());
+        return runs_well(call, &line);
+    }
+    let mut line = words(&[tool(call, if local { "luserdel" } else { "userdel" })?]);
+    if remove {
+        line.push("-r".to_owned());
+    }
+    if force && !local {
+        line.push("-f".to_owned());
+    }
+    line.push(name.to_owned());
+    if let Some(root) = call.get("root").filter(|_| !local) {
+        with_root(&mut line, root);
+    }
+    let ran = Program::new(call, &line).run()?;
+    if ran.code == 12 {
+        // The user is gone, only the mail box could not be deleted.
+        let grains = call.ctx.grains();
+        let debian = grains.get("os_family").and_then(Value::as_str) == Some("Debian");
+        let mail = ["var/mail", "var/spool/mail"];
+        return Ok(debian && mail.iter().any(|path| ran.stderr.contains(path)));
+    }
+    Ok(ran.ok())
+}
+
+/// Changes one attribute with `usermod`.
+pub(crate) fn change(
+    call: &Call<'_>,
+    name: &str,
+    key: &str,
+    value: &Value,
+    persist: bool,
+) -> Result<bool, CallError> {
+    if GECOS.contains(&key) {
+        let text = if value.is_nil() {
+            String::new()
+        } else {
+            python::str(value)
+        };
+        return change_gecos(call, name, key, &text);
+    }
+    let option = match key {
+        "uid" => "-u",
+        "gid" => "-g",
+        "home" => "-d",
+        "shell" => "-s",
+        _ => "-l",
+    };
+    let before = info(call, name);
+    if before.is_empty() {
+        return Err(CallError::command(format!("User '{name}' does not exist")));
+    }
+    if before.get(key) == Some(value) {
+        return Ok(true);
+    }
+    let mut line = words(&[tool(call, "usermod")?]);
+    if let Some(root) = call.get("root") {
+        with_root(&mut line, root);
+    }
+    if persist {
+        line.push("-m".to_owned());
+    }
+    line.extend([option.to_owned(), python::str(value), name.to_owned()]);
+    Program::new(call, &line).run()?;
+    Ok(info(call, name).get(key) == Some(value))
+}
+
+fn change_gecos(call: &Call<'_>, name: &str, key: &str, value: &str) -> Result<bool, CallError> {
+    let parts = |call: &Call<'_>| db::user(call, name).map(|user| gecos_parts(&user));
+    let at = GECOS.iter().position(|known| *known == key).unwrap_or(0);
+    let Some(mut now) = parts(call) else {
+        return Err(CallError::exception(
+            "KeyError",
+            format!("\"getpwnam(): name not found: '{name}'\""),
+        ));
+    };
+    if now[at] == value {
+        return Ok(true);
+    }
+    value.clone_into(&mut now[at]);
+    let text = now.join(",");
+    let mut line = words(&[tool(call, "usermod")?]);
+    if let Some(root) = call.get("root") {
+        with_root(&mut line, root);
+    }
+    line.extend([
+        "-c".to_owned(),
+        text.trim_end_matches(',').to_owned(),
+        name.to_owned(),
+    ]);
+    Program::new(call, &line).run()?;
+    Ok(parts(call).is_some_and(|parts| parts[at] == value))
+}
+
+/// Sets the groups of a user, or adds them.
+pub(crate) fn chgroups(
+    call: &Call<'_>,
+    name: &str,
+    groups: &[String],
+    append: bool,
+) -> Result<bool, CallError> {
+    let mut now = db::user(call, name)
+        .map(|user| db::groups_of(call, &user))
+        .unwrap_or_default();
+    let mut wanted = groups.to_vec();
+    now.sort();
+    wanted.sort();
+    wanted.dedup();
+    if now == wanted {
+        return Ok(true);
+    }
+    if is_busybox(call) {
+        let mut fine = true;
+        for group in wanted.iter().filter(|group| !now.contains(group)) {
+            fine &= runs_well(call, &words(&["addgroup", name, group]))?;
+        }
+        for group in now
+            .iter()
+            .filter(|group| !append && !wanted.contains(group))
+        {
+            fine &= runs_well(call, &words(&["delgroup", name, group]))?;
+        }
+        return Ok(fine);
+    }
+    let mut line = words(&[tool(call, "usermod")?]);
+    if append {
+        line.push("-a".to_owned());
+    }
+    line.extend(["-G".to_owned(), groups.join(","), name.to_owned()]);
+    if let Some(root) = call.get("root") {
+        with_root(&mut line, root);
+    }
+    let ran = Program::new(call, &line).run()?;
+    // Users that the system's lookup knows alone are not in the file.
+    if !ran.ok() && ran.stderr.contains("not found in") {
+        let mut fine = true;
+        for group in groups {
+            fine &= runs_well(call, &words(&["gpasswd", "-a", name, group]))?;
+        }
+        return Ok(fine);
+    }
+    Ok(ran.ok())
+}
+
+fn arguments(call: &Call<'_>, names: &[&str]) -> Map {
+    names
+        .iter()
+        .map(|name| (*name, call.arg(name).clone()))
+        .collect()
+}
+
+fn add_(call: &Call<'_>) -> CallResult {
+    let args = arguments(
+        call,
+        &[
+            "name",
+            "uid",
+            "gid",
+            "groups",
+            "home",
+            "shell",
+            "unique",
+            "system",
+            "fullname",
+            "roomnumber",
+            "workphone",
+            "homephone",
+            "other",
+            "createhome",
+            "nologinit",
+            "root",
+            "usergroup",
+            "local",
+        ],
+    );
+    Ok(add(call, &args)?.into())
+}
+
+fn delete_(call: &Call<'_>) -> CallResult {
+    let (remove, force, local) = (call.flag("remove"), call.flag("force"), call.flag("local"));
+    Ok(delete(call, &call.text("name"), remove, force, local)?.into())
+}
+
+fn change_(call: &Call<'_>, key: &str) -> CallResult {
+    let persist = call.get("persist").is_some_and(Value::is_true);
+    Ok(change(call, &call.text("name"), key, call.arg(key), persist)?.into())
+}
+
+fn chgroups_(call: &Call<'_>) -> CallResult {
+    let groups = groups_list(call.arg("groups"));
+    Ok(chgroups(call, &call.text("name"), &groups, call.flag("append"))?.into())
+}
+
+fn rename(call: &Call<'_>) -> CallResult {
+    let (name, new) = (call.text("name"), call.text("new_name"));
+    if db::user(call, &new).is_some() {
+        return Err(CallError::command(format!("User '{new}' already exists")));
+    }
+    change(call, &name, "name", &new.as_str().into(), false)?;
+    Ok((db::user(call, &new).is_some() && db::user(call, &name).is_none()).into())
+}
+
+fn getent(call: &Call<'_>) -> CallResult {
+    let all = db::users(call)
+        .iter()
+        .map(|user| describe(call, user).into())
+        .collect();
+    Ok(Value::List(all))
+}
+
+fn info_(call: &Call<'_>) -> CallResult {
+    Ok(info(call, &call.text("name")).into())
+}
+
+fn list_groups(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let groups = db::user(call, &name).map(|user| db::groups_of(call, &user));
+    let groups = groups.unwrap_or_default();
+    Ok(Value::List(groups.into_iter().map(Value::from).collect()))
+}
+
+fn list_users(call: &Call<'_>) -> CallResult {
+    let mut names: Vec<String> = db::users(call).into_iter().map(|user| user.name).collect();
+    names.sort();
+    Ok(Value::List(names.into_iter().map(Value::from).collect()))
+}
+
+fn primary_group(call: &Call<'_>) -> CallResult {
+    let group = db::user(call, &call.text("name")).and_then(|user| db::group_of(call, user.gid));
+    Ok(group.map(|group| group.name).unwrap_or_default().into())
+}

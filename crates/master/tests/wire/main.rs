@@ -5,6 +5,7 @@
 mod daemon;
 mod jobs;
 mod options;
+mod pillar;
 mod requests;
 mod sign_in;
 mod support;

@@ -1,0 +1,121 @@
+//! Pillars that the master compiles: many at once, cached, and on demand.
+
+use std::fs;
+
+use halite_crypto::{Crypticle, EncAlgo, Opened, SymmetricKey};
+use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
+use halite_proto::request::{MinionRequest, PillarRequest};
+use halite_proto::{Map, Value};
+
+use crate::support::{Master, Minion};
+
+fn open(minion: &Minion, reply: &[u8]) -> Map {
+    let PillarAnswer::Private(reply) = PillarAnswer::decode(reply).unwrap() else {
+        panic!("not a pillar");
+    };
+    let key = minion.key.decrypt(EncAlgo::OaepSha1, &reply.key).unwrap();
+    let key = SymmetricKey::parse(std::str::from_utf8(key.expose()).unwrap()).unwrap();
+    let Ok(Opened::Payload(signed)) = Crypticle::new(&key).open(&reply.pillar, None) else {
+        panic!("the pillar does not open");
+    };
+    let signed = SignedPillar::decode(&signed).unwrap();
+    PillarData::decode(&signed.data).unwrap().pillar
+}
+
+fn envelope(minion: &Minion, request: PillarRequest) -> Vec<u8> {
+    minion.envelope(&minion.load(MinionRequest::Pillar(Box::new(request))))
+}
+
+async fn pillar(minion: &Minion, request: PillarRequest) -> Map {
+    let reply = minion.send(envelope(minion, request)).await;
+    open(minion, &reply)
+}
+
+fn request() -> PillarRequest {
+    PillarRequest::new(Map::from([("role", "web")]))
+}
+
+/// A master with a pillar of one file, and more options.
+fn with_pillar(sls: &str, more: &str) -> Master {
+    let dir = tempfile::TempDir::new().unwrap();
+    let root = dir.path().join("pillar");
+    fs::create_dir_all(&root).unwrap();
+    fs::write(root.join("top.sls"), "base: {'*': [one]}\n").unwrap();
+    fs::write(root.join("one.sls"), sls).unwrap();
+    let options = format!("pillar_roots: {{base: ['{}']}}\n{more}", root.display());
+    Master::start_in(dir, &options)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_pillars_hold_up_nothing() {
+    let gate = tempfile::tempdir().unwrap();
+    let open_gate = gate.path().join("open");
+    let master = with_pillar(
+        "role: {{ grains['role'] }}\nid: {{ salt['grains.get']('id', opts['id']) }}\n",
+        &format!(
+            "ext_pillar: [cmd_yaml: 'while [ ! -e {} ]; do sleep 0.02; done; echo ext: %s']",
+            open_gate.display()
+        ),
+    );
+    fs::write(master.path("srv/hello"), "hello\n").unwrap();
+    let minion = Minion::signed_in(&master, "web1").await;
+    let asked: Vec<_> = (0..100)
+        .map(|_| {
+            let (client, bytes) = (master.client(), envelope(&minion, request()));
+            tokio::spawn(async move {
+                let patience = std::time::Duration::from_secs(60);
+                client.request(bytes, patience).await.unwrap()
+            })
+        })
+        .collect();
+    // Answered while all of them wait: nothing here opens the gate.
+    let envs = minion.ask(MinionRequest::FileEnvs).await;
+    assert_eq!(envs, Value::List(vec!["base".into()]));
+    assert!(asked.iter().all(|answer| !answer.is_finished()));
+    fs::write(open_gate, "").unwrap();
+    let wanted = Map::from([("role", "web"), ("id", "web1"), ("ext", "web1")]);
+    for answer in asked {
+        assert_eq!(open(&minion, &answer.await.unwrap()), wanted);
+    }
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_cached_pillar_is_given_until_it_is_cleaned() {
+    let master = with_pillar("a: 1\nm: {x: 1}\n", "pillar_cache: true");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let old = Map::from([("a", Value::from(1)), ("m", Map::from([("x", 1)]).into())]);
+    assert_eq!(pillar(&minion, request()).await, old);
+    fs::write(master.path("pillar/one.sls"), "a: 2\n").unwrap();
+    assert_eq!(pillar(&minion, request()).await, old);
+    let laid_over = PillarRequest {
+        pillar_override: Map::from([("m", Map::from([("y", 2)]))]),
+        ..request()
+    };
+    let laid_over = pillar(&minion, laid_over).await;
+    assert_eq!(
+        laid_over.get("m").and_then(Value::as_map),
+        Some(&Map::from([("x", 1), ("y", 2)]))
+    );
+    let clean = PillarRequest {
+        clean_cache: Some(true),
+        ..request()
+    };
+    assert_eq!(pillar(&minion, clean).await, Map::from([("a", 2)]));
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn external_pillars_on_demand_are_those_that_are_allowed() {
+    let master = with_pillar("a: 1\n", "on_demand_ext_pillar: [cmd_json]");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let asking = |name: &str, command: &str| PillarRequest {
+        ext: Some(Map::from([(name, command)]).into()),
+        ..request()
+    };
+    let allowed = pillar(&minion, asking("cmd_json", r#"echo '{"e": 5}'"#)).await;
+    assert_eq!(allowed, Map::from([("a", 1), ("e", 5)]));
+    let refused = pillar(&minion, asking("cmd_yaml", "echo e: 5")).await;
+    assert_eq!(refused, Map::from([("a", 1)]));
+    master.stop().await;
+}

@@ -8,6 +8,7 @@ use halite_proto::{Map, Value};
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
 use crate::job::{Cancel, Job};
+use crate::registry::Function;
 use crate::{python, run};
 use halite_signature::Bound;
 
@@ -20,6 +21,7 @@ pub struct Call<'a> {
     bound: Bound,
     retcode: &'a Cell<i64>,
     depth: u32,
+    function: &'static str,
 }
 
 impl<'a> Call<'a> {
@@ -36,7 +38,18 @@ impl<'a> Call<'a> {
             bound,
             retcode,
             depth,
+            function: "",
         }
+    }
+
+    /// The same call, of a function with this name.
+    pub(crate) fn of(self, function: &'static str) -> Self {
+        Self { function, ..self }
+    }
+
+    /// The full name of the function; empty where none was called.
+    pub fn function(&self) -> &'static str {
+        self.function
     }
 
     /// The parameter `name`, its default if it was not given.
@@ -140,6 +153,12 @@ impl<'a> Call<'a> {
     /// The execution function `fun`, if it exists here.
     pub fn has_function(&self, fun: &str) -> bool {
         run::is_available(self.ctx, fun)
+    }
+
+    /// The execution function `fun` itself, if it exists here: for its
+    /// signature.
+    pub fn find_function(&self, fun: &str) -> Option<&'static Function> {
+        run::find(self.ctx, fun)
     }
 
     /// Calls another function as part of this one (`__salt__['x.y'](...)`).

@@ -22,3 +22,7 @@ pub(crate) const FILE_REPLY_TRIES: u32 = 3;
 
 /// Files that are looked at below a directory; what follows is left out.
 pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
+
+/// Names of classes of exceptions of users' Python code that are kept; more
+/// are shown as `Exception`.
+pub(crate) const PYTHON_CLASSES_MAX: usize = 1000;

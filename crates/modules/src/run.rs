@@ -14,6 +14,7 @@ use crate::args;
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
+use crate::extensions::{self, Kind};
 use crate::job::Job;
 use crate::limits::CALL_DEPTH_MAX;
 use crate::registry::Function;
@@ -101,9 +102,8 @@ pub fn run_state_function(
     kwargs: Map,
     job: &Job,
 ) -> CallResult {
-    let function = ctx
-        .registry()
-        .state(fun)
+    let function = extensions::function(ctx, Kind::States, fun)
+        .or_else(|| ctx.registry().state(fun))
         .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
     let retcode = Cell::new(0);
     catch_unwind(AssertUnwindSafe(|| {
@@ -128,8 +128,11 @@ pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
     find(ctx, fun).is_some()
 }
 
-fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
-    ctx.registry().get(fun).filter(|_| is_enabled(ctx, fun))
+/// A user's function hides ours of the same name, as in Salt.
+pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
+    extensions::function(ctx, Kind::Modules, fun)
+        .or_else(|| ctx.registry().get(fun))
+        .filter(|_| is_enabled(ctx, fun))
 }
 
 /// Calls a function from within another; it shares its return code.
@@ -170,7 +173,7 @@ fn call(
     if let Some(signal) = job.cancel.ended_by() {
         return Err(CallError::Ended(signal));
     }
-    (function.run)(&Call::new(ctx, job, bound, retcode, depth))
+    (function.run)(&Call::new(ctx, job, bound, retcode, depth).of(function.name))
 }
 
 /// Parts positional from keyword arguments; the fields of the publication come

@@ -16,6 +16,7 @@ use halite_render::{
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::extensions::{self, Kind};
 use crate::file_client::FileClient;
 use crate::python;
 
@@ -139,12 +140,10 @@ impl World for CallWorld<'_> {
     }
 
     fn has_module(&self, module: &str) -> bool {
-        self.call
-            .ctx
-            .registry()
-            .module(module)
-            .and_then(|module| module.functions.first())
-            .is_some_and(|function| self.call.has_function(function.name))
+        let own = self.call.ctx.registry().module(module);
+        let first = own.and_then(|module| module.functions.first());
+        first.is_some_and(|function| self.call.has_function(function.name))
+            || extensions::has_module(self.call.ctx, Kind::Modules, module)
     }
 
     fn call(

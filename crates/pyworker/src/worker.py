@@ -429,17 +429,32 @@ def find(kind, name):
     return None
 
 
+def signature(function):
+    """The parameters without annotations; defaults that are no literals are
+    None: the function puts in its own."""
+    try:
+        known = inspect.signature(function)
+        parameters = []
+        for parameter in known.parameters.values():
+            default = parameter.default
+            if default is not parameter.empty and not isinstance(default, (str, int, float, bool, type(None))):
+                default = None
+            kind = parameter.kind
+            if kind is parameter.POSITIONAL_ONLY:
+                kind = parameter.POSITIONAL_OR_KEYWORD
+            parameters.append(parameter.replace(annotation=parameter.empty, default=default, kind=kind))
+        return str(known.replace(parameters=parameters, return_annotation=known.empty))
+    except (TypeError, ValueError):
+        return "(*args, **kwargs)"
+
+
 def listing(kind):
     """What there is of a kind: functions with their signatures and texts."""
     found = []
     for entry in entries(kind):
         functions = {}
         for name, function in entry["functions"].items():
-            try:
-                signature = str(inspect.signature(function))
-            except (TypeError, ValueError):
-                signature = "(*args, **kwargs)"
-            functions[name] = {"signature": signature, "doc": inspect.getdoc(function) or ""}
+            functions[name] = {"signature": signature(function), "doc": inspect.getdoc(function) or ""}
         found.append({"name": entry["name"], "why": entry["why"], "functions": functions})
     return found
 

@@ -8,8 +8,9 @@ use halite_target::glob::fnmatch;
 use crate::call::Call;
 use crate::context::Refresh;
 use crate::error::CallResult;
+use crate::extensions::{self, Kind};
 use crate::python;
-use crate::registry::{Function, Module, Registry};
+use crate::registry::{Function, Module};
 
 pub(super) const MODULE: Module = Module {
     name: "sys",
@@ -48,9 +49,19 @@ pub(super) const MODULE: Module = Module {
 };
 
 /// The functions that a word means: a module, a function, or a pattern.
-fn meant(registry: &Registry, word: &str) -> impl Iterator<Item = &'static Function> + use<> {
+/// Every function: users' own hide ours.
+fn all(call: &Call<'_>) -> Vec<&'static Function> {
+    let users = extensions::functions(call.ctx, Kind::Modules);
+    let hidden: BTreeSet<&str> = users.iter().map(|function| function.name).collect();
+    let ours = call.ctx.registry().functions();
+    ours.filter(|function| !hidden.contains(function.name))
+        .chain(users.iter().copied())
+        .collect()
+}
+
+fn meant(call: &Call<'_>, word: &str) -> impl Iterator<Item = &'static Function> + use<> {
     let word = word.to_owned();
-    registry.functions().filter(move |function| {
+    all(call).into_iter().filter(move |function| {
         if word.contains(['*', '?', '[']) {
             fnmatch(&word, function.name)
         } else if word.contains('.') {
@@ -67,18 +78,15 @@ fn words(call: &Call<'_>) -> Vec<String> {
 
 fn doc(call: &Call<'_>) -> CallResult {
     let words = words(call);
-    let all = || {
-        call.ctx
-            .registry()
-            .functions()
-            .map(|function| (function.name, function.doc_text()))
-    };
     let docs: Map = if words.is_empty() {
-        all().collect()
+        all(call)
+            .into_iter()
+            .map(|function| (function.name, function.doc_text()))
+            .collect()
     } else {
         words
             .iter()
-            .flat_map(|word| meant(call.ctx.registry(), word))
+            .flat_map(|word| meant(call, word))
             .map(|function| (function.name, function.doc_text()))
             .collect()
     };
@@ -92,9 +100,9 @@ fn argspec(call: &Call<'_>) -> CallResult {
         (function.name, spec)
     };
     let specs: Map = if word.is_empty() {
-        call.ctx.registry().functions().map(spec).collect()
+        all(call).into_iter().map(spec).collect()
     } else {
-        meant(call.ctx.registry(), &word).map(spec).collect()
+        meant(call, &word).map(spec).collect()
     };
     Ok(specs.into())
 }
@@ -102,15 +110,11 @@ fn argspec(call: &Call<'_>) -> CallResult {
 fn list_functions(call: &Call<'_>) -> CallResult {
     let words = words(call);
     let names: BTreeSet<&str> = if words.is_empty() {
-        call.ctx
-            .registry()
-            .functions()
-            .map(|function| function.name)
-            .collect()
+        all(call).iter().map(|function| function.name).collect()
     } else {
         words
             .iter()
-            .flat_map(|word| meant(call.ctx.registry(), word))
+            .flat_map(|word| meant(call, word))
             .map(|function| function.name)
             .collect()
     };
@@ -123,11 +127,9 @@ fn list_functions(call: &Call<'_>) -> CallResult {
 
 fn list_modules(call: &Call<'_>) -> CallResult {
     let patterns = words(call);
-    let names: BTreeSet<&str> = call
-        .ctx
-        .registry()
-        .modules()
-        .map(|module| module.name)
+    let names: BTreeSet<&str> = all(call)
+        .iter()
+        .map(|function| function.module())
         .filter(|name| patterns.is_empty() || patterns.iter().any(|pattern| fnmatch(pattern, name)))
         .collect();
     Ok(names

@@ -3,12 +3,15 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use halite_modules::{Call, Registry};
+use halite_modules::extensions::{Extensions, Kind};
+use halite_modules::{Call, Function, Registry};
 use halite_state::run::{Functions, Parameters};
 
 /// The state functions of a registry, and the execution functions of a call.
 pub(crate) struct KnownFunctions {
     registry: &'static Registry,
+    /// Functions that users wrote in Python: they hide ours.
+    users: Extensions,
     /// Execution modules that are switched off.
     disabled: HashSet<String>,
     read: RefCell<HashMap<String, Option<Parameters>>>,
@@ -25,8 +28,15 @@ impl KnownFunctions {
         Self {
             disabled: switched_off.map(|module| module.name.to_owned()).collect(),
             registry,
+            users: Extensions::of(call.ctx),
             read: RefCell::default(),
         }
+    }
+
+    fn state_function(&self, full: &str) -> Option<&'static Function> {
+        self.users
+            .get(Kind::States, full)
+            .or_else(|| self.registry.state(full))
     }
 }
 
@@ -35,24 +45,26 @@ impl Functions for KnownFunctions {
         if let Some(known) = self.read.borrow().get(full) {
             return known.clone();
         }
-        let read = parameters(self.registry, full);
+        let read = self.state_function(full).and_then(parameters);
         self.read.borrow_mut().insert(full.to_owned(), read.clone());
         read
     }
 
     fn has_state(&self, full: &str) -> bool {
-        self.registry.state(full).is_some()
+        self.state_function(full).is_some()
     }
 
     fn has_execution(&self, fun: &str) -> bool {
         let module = fun.split('.').next().unwrap_or_default();
-        self.registry.get(fun).is_some() && !self.disabled.contains(module)
+        let exists =
+            self.registry.get(fun).is_some() || self.users.get(Kind::Modules, fun).is_some();
+        exists && !self.disabled.contains(module)
     }
 }
 
 /// The parameters of a state function as the machine wants them.
-fn parameters(registry: &Registry, full: &str) -> Option<Parameters> {
-    let signature = registry.state(full)?.parse_signature().ok()?;
+fn parameters(function: &Function) -> Option<Parameters> {
+    let signature = function.parse_signature().ok()?;
     let mut parameters = Parameters {
         any: signature.kwargs.is_some(),
         ..Parameters::default()

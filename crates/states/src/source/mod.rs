@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use halite_modules::extensions::{self, Kind};
 use halite_modules::{Call, CallWorld, FileClient, python};
 use halite_proto::{Map, Value};
 use halite_render::{RenderError, Renderer, SlsRequest, World, WorldFile};
@@ -190,7 +191,9 @@ impl SlsSource for Source<'_> {
     }
 
     fn has_state(&self, fun: &str) -> bool {
-        self.call.ctx.registry().state(fun).is_some()
+        let ctx = self.call.ctx;
+        extensions::function(ctx, Kind::States, fun).is_some()
+            || ctx.registry().state(fun).is_some()
     }
 }
 

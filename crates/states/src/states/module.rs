@@ -283,9 +283,7 @@ fn own_name(name: &str) -> String {
 
 fn signature(call: &Call<'_>, fun: &str) -> Result<Signature, CallError> {
     let function = call
-        .ctx
-        .registry()
-        .get(fun)
+        .find_function(fun)
         .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
     function
         .parse_signature()

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod refresh;
+mod sync;
 
 use std::fs;
 use std::io;
@@ -18,7 +19,7 @@ const SYNC_LATER: &str =
     "(saltenv=None, refresh=False, extmod_whitelist=None, extmod_blacklist=None)";
 const SYNC_PILLAR: &str = "(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, clean_pillar_cache=False)";
 const SYNC_SDB: &str = "(saltenv=None, extmod_whitelist=None, extmod_blacklist=None)";
-const SYNC_DOC: &str = "Fetches modules of one's own from the file server. This minion runs no\nPython modules, so nothing is fetched: the answer is always an empty list.";
+const SYNC_DOC: &str = "Fetches users' own Python modules of this kind from the file server, and\nremoves those that it has no more. Modules, states, grains and utils are run.";
 
 pub(super) const MODULE: Module = Module {
     name: "saltutil",
@@ -135,30 +136,140 @@ pub(super) const MODULE: Module = Module {
             "saltutil.sync_all",
             "(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, clean_pillar_cache=False)",
             sync_all,
-            "Fetches modules of one's own of every kind: nothing, this minion runs none.",
+            "Fetches users' own Python modules of every kind from the file server.",
         ),
-        Function::new("saltutil.sync_beacons", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_clouds", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_engines", SYNC_LATER, sync, SYNC_DOC),
-        Function::new("saltutil.sync_executors", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_grains", SYNC_PILLAR, sync, SYNC_DOC),
-        Function::new("saltutil.sync_log_handlers", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_matchers", SYNC_LATER, sync, SYNC_DOC),
-        Function::new("saltutil.sync_modules", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_output", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_outputters", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_pillar", SYNC_PILLAR, sync, SYNC_DOC),
-        Function::new("saltutil.sync_proxymodules", SYNC_LATER, sync, SYNC_DOC),
-        Function::new("saltutil.sync_renderers", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_resources", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_returners", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_sdb", SYNC_SDB, sync, SYNC_DOC),
-        Function::new("saltutil.sync_serializers", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_states", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_thorium", SYNC_LATER, sync, SYNC_DOC),
-        Function::new("saltutil.sync_tops", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_utils", SYNC, sync, SYNC_DOC),
-        Function::new("saltutil.sync_wrapper", SYNC, sync, SYNC_DOC),
+        Function::new(
+            "saltutil.sync_beacons",
+            SYNC,
+            |call| sync::sync(call, "beacons"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_clouds",
+            SYNC,
+            |call| sync::sync(call, "clouds"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_engines",
+            SYNC_LATER,
+            |call| sync::sync(call, "engines"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_executors",
+            SYNC,
+            |call| sync::sync(call, "executors"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_grains",
+            SYNC_PILLAR,
+            |call| sync::sync(call, "grains"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_log_handlers",
+            SYNC,
+            |call| sync::sync(call, "log_handlers"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_matchers",
+            SYNC_LATER,
+            |call| sync::sync(call, "matchers"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_modules",
+            SYNC,
+            |call| sync::sync(call, "modules"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_output",
+            SYNC,
+            |call| sync::sync(call, "output"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_outputters",
+            SYNC,
+            |call| sync::sync(call, "output"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_pillar",
+            SYNC_PILLAR,
+            |call| sync::sync(call, "pillar"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_proxymodules",
+            SYNC_LATER,
+            |call| sync::sync(call, "proxy"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_renderers",
+            SYNC,
+            |call| sync::sync(call, "renderers"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_resources",
+            SYNC,
+            |call| sync::sync(call, "resources"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_returners",
+            SYNC,
+            |call| sync::sync(call, "returners"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_sdb",
+            SYNC_SDB,
+            |call| sync::sync(call, "sdb"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_serializers",
+            SYNC,
+            |call| sync::sync(call, "serializers"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_states",
+            SYNC,
+            |call| sync::sync(call, "states"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_thorium",
+            SYNC_LATER,
+            |call| sync::sync(call, "thorium"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_tops",
+            SYNC,
+            |call| sync::sync(call, "tops"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_utils",
+            SYNC,
+            |call| sync::sync(call, "utils"),
+            SYNC_DOC,
+        ),
+        Function::new(
+            "saltutil.sync_wrapper",
+            SYNC,
+            |call| sync::sync(call, "wrapper"),
+            SYNC_DOC,
+        ),
         Function::new(
             "saltutil.term_all_jobs",
             "()",
@@ -173,10 +284,6 @@ pub(super) const MODULE: Module = Module {
         ),
     ],
 };
-
-fn sync(_: &Call<'_>) -> CallResult {
-    Ok(Value::List(Vec::new()))
-}
 
 fn sync_all(call: &Call<'_>) -> CallResult {
     const KINDS: &[&str] = &[
@@ -203,11 +310,8 @@ fn sync_all(call: &Call<'_>) -> CallResult {
     let local = call.ctx.is_local();
     let before = local.then_some("tops");
     let after: &[&str] = if local { &["pillar", "wrapper"] } else { &[] };
-    let kinds = before.iter().chain(KINDS).chain(after);
-    Ok(kinds
-        .map(|kind| (*kind, Vec::new()))
-        .collect::<Map>()
-        .into())
+    let kinds: Vec<&str> = before.iter().chain(KINDS).chain(after).copied().collect();
+    sync::sync_all(call, &kinds)
 }
 
 fn empty_map(_: &Call<'_>) -> CallResult {

@@ -1,0 +1,187 @@
+//! Fetching users' own modules from the file server (`salt://_modules` and
+//! its kin) to where they are run from.
+//!
+//! Mirrors `salt/utils/extmods.py`, 3008.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use halite_crypto::files::{WriteOptions, write_atomic};
+use halite_proto::{Map, Value};
+use halite_pyworker::Workers;
+
+use crate::call::Call;
+use crate::context::Refresh;
+use crate::error::CallError;
+use crate::extensions;
+use crate::file_client::{FileClient, below, private_dirs};
+use crate::python;
+
+/// Fetches the modules of one kind: the names of those that are new or
+/// changed.
+pub(super) fn sync(call: &Call<'_>, form: &str) -> Result<Value, CallError> {
+    let envs = envs(call);
+    let names = fetch(call, &FileClient::new(call.ctx), form, &envs);
+    after(call, form, &names)?;
+    Ok(list(names))
+}
+
+/// Fetches the modules of several kinds.
+pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value, CallError> {
+    let envs = envs(call);
+    let client = FileClient::new(call.ctx);
+    let mut found = Map::new();
+    let mut changed = Vec::new();
+    for form in forms {
+        let own = if *form == "proxymodules" {
+            "proxy"
+        } else {
+            form
+        };
+        let names = fetch(call, &client, own, &envs);
+        if !names.is_empty() {
+            changed.push(*form);
+        }
+        found.insert(*form, list(names));
+    }
+    for form in changed {
+        after(call, form, &[String::new()])?;
+    }
+    Ok(found.into())
+}
+
+fn list(names: Vec<String>) -> Value {
+    names
+        .into_iter()
+        .map(Value::from)
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// What is new must be seen: by the worker, and in the grains.
+fn after(call: &Call<'_>, form: &str, names: &[String]) -> Result<(), CallError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    Workers::global().end();
+    let wanted = call.get("refresh").is_none_or(Value::is_true);
+    if wanted && form == "grains" {
+        call.ctx.refresh(Refresh::Grains, None)?;
+    } else if wanted {
+        call.ctx.refresh(Refresh::Modules, None)?;
+    }
+    Ok(())
+}
+
+fn envs(call: &Call<'_>) -> Vec<String> {
+    match call.get("saltenv").filter(|saltenv| saltenv.is_true()) {
+        Some(saltenv) => python::texts(saltenv),
+        None => vec![
+            call.opt_text("saltenv")
+                .unwrap_or_else(|| "base".to_owned()),
+        ],
+    }
+}
+
+fn fetch(call: &Call<'_>, client: &FileClient<'_>, form: &str, envs: &[String]) -> Vec<String> {
+    match try_fetch(call, client, form, envs) {
+        Ok(names) => names,
+        Err(error) => {
+            tracing::error!("Failed to sync {form} module: {error}");
+            Vec::new()
+        }
+    }
+}
+
+fn try_fetch(
+    call: &Call<'_>,
+    client: &FileClient<'_>,
+    form: &str,
+    envs: &[String],
+) -> Result<Vec<String>, CallError> {
+    let Some(directory) = extensions::directory(call.ctx.opts(), form) else {
+        return Ok(Vec::new());
+    };
+    let prefix = format!("_{form}/");
+    let mut names = Vec::new();
+    let mut remote = HashSet::new();
+    for env in envs {
+        for path in client.files(env, &prefix)? {
+            let Some(relative) = path.strip_prefix(&prefix).filter(|path| is_module(path)) else {
+                continue;
+            };
+            let stem = relative.rsplit_once('.').map_or(relative, |(stem, _)| stem);
+            let name = stem.replace('/', ".");
+            if !is_wanted(call, form, &name) {
+                continue;
+            }
+            remote.insert(PathBuf::from(relative));
+            let to = below(&directory, &[relative])?;
+            let Some(cached) = client.cache(&path, env)? else {
+                continue;
+            };
+            if copy(&cached, &to)? {
+                names.push(format!("{form}.{name}"));
+            }
+        }
+    }
+    if call.opt("clean_dynamic_modules").as_bool() != Some(false) {
+        clean(&directory, Path::new(""), &remote);
+    }
+    Ok(names)
+}
+
+fn is_module(path: &str) -> bool {
+    let kind = path.rsplit_once('.').map(|(_, kind)| kind);
+    matches!(kind, Some("py" | "pyx" | "so" | "zip"))
+}
+
+/// `extmod_whitelist` and `extmod_blacklist`: of the call, else the options.
+fn is_wanted(call: &Call<'_>, form: &str, name: &str) -> bool {
+    let listed = |option: &str| {
+        let given = call.get(option).filter(|given| !given.is_nil());
+        let names = match given {
+            Some(Value::Map(forms)) => forms.get(form).map(python::texts),
+            Some(names) => Some(python::texts(names)),
+            None => call.opt(option).get(form).map(python::texts),
+        };
+        names
+            .filter(|names| !names.is_empty())
+            .map(|names| names.iter().any(|known| known == name))
+    };
+    listed("extmod_whitelist") != Some(false) && listed("extmod_blacklist") != Some(true)
+}
+
+/// Puts a copy of a file in place, if what is there is not the same.
+fn copy(from: &Path, to: &Path) -> Result<bool, CallError> {
+    let failed = |error: &dyn std::error::Error| {
+        CallError::command(format!("could not write {}: {error}", to.display()))
+    };
+    let bytes = fs::read(from).map_err(|error| failed(&error))?;
+    if fs::read(to).is_ok_and(|old| old == bytes) {
+        return Ok(false);
+    }
+    if let Some(parent) = to.parent() {
+        private_dirs(parent).map_err(|error| failed(&error))?;
+    }
+    write_atomic(to, WriteOptions::new(0o600), &bytes).map_err(|error| failed(&error))?;
+    Ok(true)
+}
+
+/// Removes what the file server has no more, and directories that are empty.
+fn clean(root: &Path, relative: &Path, remote: &HashSet<PathBuf>) {
+    let directory = root.join(relative);
+    for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let relative = relative.join(entry.file_name());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            clean(root, &relative, remote);
+            // Fails, as it should, unless the directory is empty.
+            let _ = fs::remove_dir(entry.path());
+        } else if !remote.contains(&relative) {
+            if let Err(error) = fs::remove_file(entry.path()) {
+                tracing::warn!("could not remove {}: {error}", entry.path().display());
+            }
+        }
+    }
+}

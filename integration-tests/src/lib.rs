@@ -33,6 +33,7 @@ pub mod pillar_scenarios;
 mod process;
 pub mod scenarios;
 mod settings;
+pub mod state_scenarios;
 mod wait;
 mod watchdog;
 pub mod wire;

@@ -1,6 +1,6 @@
 //! Our minion with the masters of real Salt.
 
-use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios};
+use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios, state_scenarios};
 
 const OURS: Kind = Kind::Ours;
 
@@ -16,4 +16,7 @@ for_each_salt! {
     fn a_long_command_is_waited_for(master) scenarios::a_long_command_is_waited_for(master, OURS);
     fn a_second_key_under_one_name_is_denied(master) scenarios::a_second_key_under_one_name_is_denied(master, OURS);
     fn pillars_reach_the_minion(master) pillar_scenarios::pillars_reach_the_minion(master, OURS);
+    fn a_small_tree_is_applied(master) scenarios::a_small_tree_is_applied(master, OURS);
+    fn states_are_applied(master) state_scenarios::states_are_applied(master, OURS);
+    fn one_run_at_a_time(master) state_scenarios::one_run_at_a_time(master, OURS);
 }

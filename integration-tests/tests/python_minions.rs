@@ -1,6 +1,6 @@
 //! Our master with the minions of real Salt.
 
-use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios};
+use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios, state_scenarios};
 
 const OURS: Kind = Kind::Ours;
 
@@ -17,4 +17,5 @@ for_each_salt! {
     fn a_long_command_is_waited_for(minion) scenarios::a_long_command_is_waited_for(OURS, minion);
     fn a_second_key_under_one_name_is_denied(minion) scenarios::a_second_key_under_one_name_is_denied(OURS, minion);
     fn pillars_reach_the_minion(minion) pillar_scenarios::pillars_reach_the_minion(OURS, minion);
+    fn states_are_applied(minion) state_scenarios::states_are_applied(OURS, minion);
 }

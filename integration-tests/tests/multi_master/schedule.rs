@@ -135,16 +135,16 @@ fn the_schedule_is_changed_from_anywhere_and_survives_a_restart() -> Result<()> 
     let offline = minion.called(&[
         "--local",
         "schedule.add",
-        "off",
+        "later",
         "function=test.ping",
         "seconds=60",
         "offline=True",
     ])?;
-    assert_eq!(offline["comment"], "Added job: off to schedule.");
+    assert_eq!(offline["comment"], "Added job: later to schedule.");
     minion.start()?;
     second.check_ping(&["web1"])?;
     let listed = second.returns(&["web1", "schedule.list", "return_yaml=False"])?;
-    ensure!(listed["web1"].get("off").is_some(), "got {listed:?}");
+    ensure!(listed["web1"].get("later").is_some(), "got {listed:?}");
     ensure!(listed["web1"].get("tea").is_none(), "got {listed:?}");
     Ok(())
 }

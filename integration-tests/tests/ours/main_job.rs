@@ -1,7 +1,7 @@
 //! What the project is for, and the scenarios that also run with real Salt.
 
 use anyhow::Result;
-use halite_integration_tests::{Kind, pillar_scenarios, scenarios};
+use halite_integration_tests::{Kind, pillar_scenarios, scenarios, state_scenarios};
 
 const OURS: Kind = Kind::Ours;
 
@@ -63,4 +63,14 @@ fn a_long_command_is_waited_for() -> Result<()> {
 #[test]
 fn a_second_key_under_one_name_is_denied() -> Result<()> {
     scenarios::a_second_key_under_one_name_is_denied(OURS, OURS)
+}
+
+#[test]
+fn states_are_applied() -> Result<()> {
+    state_scenarios::states_are_applied(OURS, OURS)
+}
+
+#[test]
+fn one_run_at_a_time() -> Result<()> {
+    state_scenarios::one_run_at_a_time(OURS, OURS)
 }

@@ -14,6 +14,7 @@ use halite_minion::core::conductor::{Mode, distributed_order};
 use halite_minion::core::link::{LinkTiming, RETRY_FIRST};
 use halite_minion::core::ports::{self, BusPorts};
 use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
+use halite_modules::extensions;
 use halite_proto::MasterUri;
 use halite_transport::Endpoint;
 use halite_transport::zeromq::KeepAlive;
@@ -58,6 +59,7 @@ fn setup_with(
     let seconds = |seconds: halite_config::Seconds| seconds.duration();
     let opts = config.opts().clone();
     let grains = GrainsOptions::from_opts(&opts);
+    let grains_opts = opts.clone();
     Ok(Setup {
         id: config.minion_id()?,
         bus: if is_daemon {
@@ -98,7 +100,9 @@ fn setup_with(
         ),
         autosign_grains: config.autosign_grains.0.clone(),
         jids_remembered: usize::try_from(config.minion_jid_queue_hwm).unwrap_or(usize::MAX),
-        collect_grains: Box::new(move || halite_grains::collect(&grains)),
+        collect_grains: Box::new(move || {
+            extensions::with_grains(&grains_opts, halite_grains::collect(&grains))
+        }),
         mode: mode(config, masters.len())?,
         masters,
         opts,

@@ -72,20 +72,29 @@ pub fn functions(ctx: &dyn MinionContext, kind: Kind) -> Vec<&'static Function> 
     listed.values().copied().collect()
 }
 
-/// The grains of users' modules (`_grains`), given the others.
-pub fn grains(ctx: &dyn MinionContext) -> Map {
-    let has = directory(ctx.opts(), "grains").is_some_and(|dir| !claimed(&dir).is_empty());
+/// Grains with those of users' modules (`_grains`), which hide ours; grains
+/// that are set in the configuration hide both.
+pub fn with_grains(opts: &Map, grains: Map) -> Map {
+    let has = directory(opts, "grains").is_some_and(|dir| !claimed(&dir).is_empty());
     if !has {
-        return Map::new();
+        return grains;
     }
-    match Workers::global().run(&Snapshot::of(ctx), Request::Grains) {
-        Ok(Value::Map(grains)) => grains,
-        Ok(_) => Map::new(),
-        Err(error) => {
-            tracing::error!(%error, "users' grains could not be collected");
-            Map::new()
-        }
+    let snapshot = Snapshot {
+        opts: opts.clone(),
+        grains: Arc::new(grains.clone()),
+        pillar: Arc::default(),
+        registry: Registry::core(),
+    };
+    let mut all = grains;
+    match Workers::global().run(&snapshot, Request::Grains) {
+        Ok(Value::Map(more)) => all.extend(more),
+        Ok(_) => {}
+        Err(error) => tracing::error!(%error, "users' grains could not be collected"),
     }
+    if let Some(Value::Map(set)) = opts.get("grains") {
+        all.extend(set.clone());
+    }
+    all
 }
 
 /// Functions of users' modules for those who have no context at hand: with

@@ -511,7 +511,8 @@ def grains(request):
             if getattr(function, "__module__", "").startswith("halite_ext"):
                 try:
                     parameters = inspect.signature(function).parameters
-                    more = function(grains=dict(collected)) if "grains" in parameters else function()
+                    known = dict(GRAINS, **collected)
+                    more = function(grains=known) if "grains" in parameters else function()
                     if isinstance(more, dict):
                         collected.update(more)
                 except Exception:

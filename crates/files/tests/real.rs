@@ -282,5 +282,7 @@ fn calls_do_what_salts_do() {
 
 const RECORDINGS: &[&str] = &[
     include_str!("real/exec.jsonl"),
+    include_str!("real/line.jsonl"),
+    include_str!("real/more.jsonl"),
     include_str!("real/state.jsonl"),
 ];

@@ -49,9 +49,7 @@ impl Ignore {
                 }
             })
             .collect();
-        if self.ordering {
-            all.sort();
-        }
+        all.sort();
         all
     }
 }

@@ -202,8 +202,9 @@ fn create(
     replaces: bool,
 ) -> Result<(), String> {
     let parent = path.parent().unwrap_or_else(|| Path::new("/"));
-    if !parent.is_dir() {
-        if !plan.makedirs {
+    let wants_directory = plan.name.ends_with('/');
+    if !parent.is_dir() || wants_directory {
+        if !plan.makedirs || wants_directory {
             return Err("Parent directory not present".to_owned());
         }
         let mode = match (&plan.dir_mode, &plan.wanted.mode) {
@@ -224,7 +225,7 @@ fn create(
     let default = default_mode();
     let from_source = body.is_some() && plan.prepared.source.is_some();
     // Nobody else reads a file whose mode is still to be set.
-    let first = if from_source || plan.wanted.mode.is_some() {
+    let first = if from_source || replaces || plan.wanted.mode.is_some() {
         0o600
     } else {
         default

@@ -111,8 +111,16 @@ fn local(call: &Call<'_>, request: &Request<'_>, source: &str) -> Result<Prepare
         let text = format!("Local file source {} does not exist", path.display());
         return Ok(Prepared::complaint(source, text));
     }
+    if path.is_dir() {
+        let error = std::io::Error::from_raw_os_error(nix::libc::EISDIR);
+        return Err(os_error(&error, &path));
+    }
     let sum = match given_hash(request) {
-        Some(hash) => Some(sums::of_source(call, names(request, source), &hash, request.saltenv)?),
+        _ if request.skip_verify => None,
+        Some(hash) => match sum_of(call, request, source, &hash)? {
+            Ok(sum) => Some(sum),
+            Err(complaint) => return Ok(complaint),
+        },
         None => None,
     };
     let data = fs::metadata(&path).map_err(|error| os_error(&error, &path))?;
@@ -127,7 +135,10 @@ fn local(call: &Call<'_>, request: &Request<'_>, source: &str) -> Result<Prepare
 fn remote(call: &Call<'_>, request: &Request<'_>, source: &str) -> Result<Prepared, CallError> {
     let sum = match given_hash(request) {
         _ if request.skip_verify => None,
-        Some(hash) => Some(sums::of_source(call, names(request, source), &hash, request.saltenv)?),
+        Some(hash) => match sum_of(call, request, source, &hash)? {
+            Ok(sum) => Some(sum),
+            Err(complaint) => return Ok(complaint),
+        },
         None if request.use_etag => None,
         None => {
             let text = format!(
@@ -141,6 +152,23 @@ fn remote(call: &Call<'_>, request: &Request<'_>, source: &str) -> Result<Prepar
         sum,
         ..Prepared::default()
     })
+}
+
+/// The hash that the source should have, or what is wrong with it.
+fn sum_of(
+    call: &Call<'_>,
+    request: &Request<'_>,
+    source: &str,
+    hash: &str,
+) -> Result<Result<Sum, Prepared>, CallError> {
+    match sums::of_source(call, names(request, source), hash, request.saltenv) {
+        Ok(sum) => Ok(Ok(sum)),
+        Err(CallError::Command(why)) => Ok(Err(Prepared::complaint(
+            source,
+            format!("Unable to manage file: {why}"),
+        ))),
+        Err(error) => Err(error),
+    }
 }
 
 fn given_hash(request: &Request<'_>) -> Option<String> {

@@ -69,15 +69,11 @@ pub(crate) fn render(
     for (key, value) in &template.context {
         names.insert(key.clone(), value.clone());
     }
-    let path_below = template
-        .source
-        .and_then(|source| source.strip_prefix("salt://"))
-        .map(|path| path.split('?').next().unwrap_or(path));
     let request = TextRequest {
         bytes,
         saltenv: Some(template.saltenv),
         path: template.path,
-        sls: path_below,
+        sls: None,
         context: Some(&names),
     };
     render_text(template.engine, &request, &CallWorld::new(call))

@@ -85,7 +85,7 @@ pub(super) fn check_body(
 /// Runs the command with the file's name behind it.
 fn judge(call: &Call<'_>, command: &str, file: &str) -> Result<Map, CallError> {
     let line = format!("{command} {}", path::shell_quote(file));
-    let mut options = Map::from([("cwd", Value::from("/")), ("python_shell", true.into())]);
+    let mut options = Map::new();
     let low = call.job.state.as_ref().map(|scope| &scope.low);
     for key in ["runas", "env", "timeout", "umask"] {
         if let Some(value) = low.and_then(|low| low.get(key)) {

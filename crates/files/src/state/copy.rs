@@ -1,0 +1,226 @@
+//! `file.copy`, `file.rename`, `file.touch`.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use halite_crypto::HashType;
+use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_proto::Value;
+
+use super::{common, walk};
+use crate::core::perms::{self, Wanted};
+use crate::core::{dirs, hash, mode, owner, path};
+use crate::exec::{content, tree};
+
+pub(super) fn copy(call: &Call<'_>) -> CallResult {
+    let mut name = common::name(call);
+    let source = path::expand_user(&call.text("source"));
+    let mut ret = StateReturn::new(name.as_str());
+    ret.comment = format!("Copied \"{source}\" to \"{name}\"").into();
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.copy");
+    }
+    let from = Path::new(&source);
+    if !path::is_absolute(&name) {
+        return common::failed(ret, common::not_absolute(&name));
+    }
+    if !from.exists() {
+        return common::failed(ret, format!("Source file \"{source}\" is not present"));
+    }
+    let preserve = call.flag("preserve");
+    let data = fs::metadata(from).map_err(|error| crate::core::errors::os_error(&error, from))?;
+    let wanted = if preserve {
+        Wanted {
+            user: owner::user_name(data.uid()),
+            group: owner::group_name(data.gid()),
+            mode: Some(mode::digits(data.mode())),
+            attrs: None,
+            follow: true,
+        }
+    } else {
+        Wanted {
+            user: common::user(call),
+            group: call.arg("group").clone(),
+            mode: mode::normalize(call.arg("mode")),
+            attrs: None,
+            follow: true,
+        }
+    };
+    if let Some(wrong) = common::check_user(call, &wanted.user, &wanted.group) {
+        return common::failed(ret, wrong);
+    }
+    if call.flag("subdir") && Path::new(&name).is_dir() {
+        name = path::join(&name, &[path::basename(source.trim_end_matches('/'))]);
+    }
+    let to = Path::new(&name);
+    let force = call.flag("force");
+    let mut changed = true;
+    if path::is_there(to) {
+        if !force {
+            let text = format!("The target file \"{name}\" exists and will not be overwritten");
+            return Ok(ret.ok(text).into());
+        }
+        if from.is_file() && to.is_file() {
+            let sum = |path: &Path| hash::of_file(path, HashType::Sha256).ok();
+            changed = sum(from) != sum(to);
+        }
+        if !changed {
+            let text = format!(
+                "{} - files are identical but force flag is set",
+                python::str(&ret.comment)
+            );
+            ret.comment = text.into();
+        }
+    }
+    if call.is_test() {
+        let text = if changed {
+            format!("File \"{source}\" is set to be copied to \"{name}\"")
+        } else {
+            format!("The target file \"{name}\" exists and will not be overwritten")
+        };
+        return Ok(if changed { ret.pending(text) } else { ret.pending(format!("File \"{source}\" is set to be copied to \"{name}\"")) }.into());
+    }
+    let parent = path::dirname(&name);
+    if !Path::new(parent).is_dir() {
+        if !call.flag("makedirs") {
+            return common::failed(ret, format!("The target directory {parent} is not present"));
+        }
+        let dir_mode = mode::normalize(call.arg("dir_mode"));
+        dirs::make_all(Path::new(parent), &wanted.user, &wanted.group, dir_mode.as_deref())?;
+    }
+    // What is replaced may hold the source.
+    let done = if to.starts_with(from) || from.starts_with(to) {
+        Err(std::io::Error::from_raw_os_error(nix::libc::EINVAL))
+    } else if from.is_dir() {
+        if path::is_there(to) {
+            walk::remove(to)?;
+        }
+        tree::copy_tree(from, to, 0)
+    } else {
+        if to.is_dir() {
+            walk::remove(to)?;
+        }
+        tree::copy_file(from, to).and_then(|()| {
+            if preserve {
+                return Ok(());
+            }
+            let (uid, gid) = (nix::unistd::Uid::effective(), nix::unistd::Gid::effective());
+            owner::chown(to, Some(uid.as_raw()), Some(gid.as_raw()), true)
+        })
+    };
+    if done.is_err() {
+        return common::failed(ret, format!("Failed to copy \"{source}\" to \"{name}\""));
+    }
+    ret.changes.insert(name.as_str(), source);
+    let is_asked = wanted.user.is_true() || wanted.group.is_true() || wanted.mode.is_some();
+    if is_asked {
+        perms::check(&mut ret, to, &wanted, false)?;
+    }
+    Ok(ret.into())
+}
+
+pub(super) fn rename(call: &Call<'_>) -> CallResult {
+    let name = common::name(call);
+    let source = path::expand_user(&call.text("source"));
+    let mut ret = StateReturn::new(name.as_str());
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.rename");
+    }
+    if !path::is_absolute(&name) {
+        return common::failed(ret, common::not_absolute(&name));
+    }
+    let (from, to) = (Path::new(&source), Path::new(&name));
+    if !path::is_there(from) {
+        let text = format!("Source file \"{source}\" has already been moved out of place");
+        return Ok(ret.ok(text).into());
+    }
+    if path::is_there(to) {
+        if !call.flag("force") {
+            let text = format!("The target file \"{name}\" exists and will not be overwritten");
+            return Ok(ret.ok(text).into());
+        }
+        if from.starts_with(to) {
+            let text = format!("Failed to move \"{source}\" to \"{name}\"");
+            return common::failed(ret, text);
+        }
+        if !call.is_test()
+            && (to.is_dir() || from.is_dir())
+            && let Err(error) = walk::remove(to)
+        {
+            let text = format!("Failed to delete \"{name}\" in preparation for forced move: {error}");
+            return common::failed(ret, text);
+        }
+    }
+    if call.is_test() {
+        let text = format!("File \"{source}\" is set to be moved to \"{name}\"");
+        return Ok(ret.pending(text).into());
+    }
+    let parent = path::dirname(&name);
+    if !Path::new(parent).is_dir() {
+        if !call.flag("makedirs") {
+            return common::failed(ret, format!("The target directory {parent} is not present"));
+        }
+        dirs::make_all(Path::new(parent), &Value::Nil, &Value::Nil, None)?;
+    }
+    match tree::move_any(from, to) {
+        Ok(()) => {
+            let text = format!("Moved \"{source}\" to \"{name}\"");
+            ret.changes.insert(name, source);
+            Ok(ret.ok(text).into())
+        }
+        Err(error) => {
+            tracing::error!(source, name, %error, "could not move");
+            common::failed(ret, format!("Failed to move \"{source}\" to \"{name}\""))
+        }
+    }
+}
+
+pub(super) fn touch(call: &Call<'_>) -> CallResult {
+    let name = common::name(call);
+    let ret = StateReturn::new(name.as_str());
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.touch");
+    }
+    if !path::is_absolute(&name) {
+        return common::failed(ret, common::not_absolute(&name));
+    }
+    let at = Path::new(&name);
+    let data = fs::metadata(at).ok();
+    let (atime, mtime) = (call.arg("atime"), call.arg("mtime"));
+    if call.is_test() {
+        let Some(data) = data else {
+            let text = format!("File {name} is set to be created");
+            return Ok(ret.change("new", name.as_str()).pending(text).into());
+        };
+        let differs = |wanted: &Value, now: i64| {
+            wanted.is_true() && python::int(wanted).is_ok_and(|wanted| wanted != now)
+        };
+        if differs(atime, data.atime()) || differs(mtime, data.mtime()) {
+            let kind = if data.is_dir() { "directory" } else { "file" };
+            let text = format!("Times set to be updated on {kind} {name}");
+            return Ok(ret.change("touched", name.as_str()).pending(text).into());
+        }
+        let text = format!("File {name} exists and has the correct times");
+        return Ok(ret.change("new", name.as_str()).ok(text).into());
+    }
+    if call.flag("makedirs") {
+        dirs::make_parents(&name, &Value::Nil, &Value::Nil, None)?;
+    }
+    if !Path::new(path::dirname(&name)).is_dir() {
+        return common::failed(ret, format!("Directory not present to touch file {name}"));
+    }
+    content::touch_file(&name, atime, mtime)?;
+    Ok(match data {
+        None => {
+            let text = format!("Created empty file {name}");
+            ret.change("new", name.as_str()).ok(text)
+        }
+        Some(data) => {
+            let kind = if data.is_dir() { "directory" } else { "file" };
+            let text = format!("Updated times on {kind} {name}");
+            ret.change("touched", name.as_str()).ok(text)
+        }
+    }
+    .into())
+}

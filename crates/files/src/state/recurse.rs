@@ -1,0 +1,366 @@
+//! `file.recurse`: a directory of the master, copied here with all that is in
+//! it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use halite_modules::{
+    Call, CallError, CallResult, FileClient, StateReturn, python, run_state_function,
+};
+use halite_proto::{Map, Value};
+
+use super::{common, directory, walk};
+use crate::core::{dirs, mode, path};
+use crate::sources::fetch;
+
+/// What the directory is to hold.
+struct Tree {
+    /// Paths here with their sources.
+    files: BTreeMap<String, String>,
+    /// Directories here.
+    dirs: BTreeSet<String>,
+    /// Links here with their targets.
+    links: BTreeMap<String, String>,
+    /// All of it, and what is above it.
+    keep: HashSet<PathBuf>,
+}
+
+pub(super) fn recurse(call: &Call<'_>) -> CallResult {
+    let mut name = common::name(call);
+    let mut ret = StateReturn::new(name.as_str());
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.recurse");
+    }
+    if name.len() > 1 {
+        name = name.trim_end_matches('/').to_owned();
+    }
+    if call.kwargs().contains_key("mode") {
+        let text = "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.";
+        return common::failed(ret, text);
+    }
+    let user = common::user(call);
+    let group = call.arg("group").clone();
+    if let Some(wrong) = common::check_user(call, &user, &group) {
+        return common::failed(ret, wrong);
+    }
+    if !path::is_absolute(&name) {
+        return common::failed(ret, common::not_absolute(&name));
+    }
+    let sources: Vec<String> = common::list(call.arg("source"))
+        .iter()
+        .map(python::str)
+        .collect();
+    if let Some(wrong) = sources.iter().find(|source| !source.starts_with("salt://")) {
+        let text = format!("Recurse failed: Invalid source '{wrong}' (must be a salt:// URI)");
+        return common::failed(ret, text);
+    }
+    let Some((source, saltenv)) = choose(call, &sources)? else {
+        return common::failed(
+            ret,
+            "Recurse failed: none of the specified sources were found",
+        );
+    };
+    let at = Path::new(&name);
+    if !at.is_dir() {
+        if at.exists() {
+            return common::failed(ret, format!("The path {name} exists and is not a directory"));
+        }
+        if !call.is_test() {
+            let mode = mode::normalize(call.arg("dir_mode"));
+            dirs::make_all(at, &user, &group, mode.as_deref())?;
+        }
+    }
+    let tree = plan(call, &name, &source, &saltenv)?;
+    let mut comments: Vec<(String, Value)> = Vec::new();
+    let mut run = Run {
+        call,
+        ret: &mut ret,
+        comments: &mut comments,
+        user,
+        group,
+        saltenv,
+    };
+    run.links(&tree)?;
+    run.dirs(&tree)?;
+    run.files(&tree)?;
+    if call.flag("clean") {
+        run.clean(at, &tree)?;
+    }
+    let mut text = String::new();
+    for (path, comment) in &comments {
+        let comment = match comment {
+            Value::List(lines) => lines.iter().map(python::str).collect::<Vec<_>>().join("\n"),
+            other => python::str(other),
+        };
+        text.push_str(&format!("\n#### {path} ####\n{comment}\n"));
+    }
+    let text = text.trim().to_owned();
+    ret.comment = if !text.is_empty() {
+        text
+    } else if ret.changes.is_empty() && ret.result == Some(true) {
+        format!("The directory {name} is in the correct state")
+    } else {
+        format!("Recursively updated {name}")
+    }
+    .into();
+    Ok(ret.into())
+}
+
+/// The first source that is a directory of the master: its path and
+/// environment.
+fn choose(call: &Call<'_>, sources: &[String]) -> Result<Option<(String, String)>, CallError> {
+    let saltenv = fetch::state_env(call, call.kwargs());
+    for source in sources {
+        let Some((path, env)) = fetch::salt_place(call, source, &saltenv) else {
+            continue;
+        };
+        let path = path.trim_matches('/').to_owned();
+        let all = names(&FileClient::new(call.ctx).list("_dir_list", &env, "")?);
+        let below = format!("{path}/");
+        if path.is_empty() || all.iter().any(|own| *own == path || own.starts_with(&below)) {
+            return Ok(Some((path, env)));
+        }
+    }
+    Ok(None)
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let items = list.as_list().unwrap_or_default();
+    items
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn plan(call: &Call<'_>, name: &str, source: &str, saltenv: &str) -> Result<Tree, CallError> {
+    let client = FileClient::new(call.ctx);
+    let prefix = if source.is_empty() {
+        String::new()
+    } else {
+        format!("{source}/")
+    };
+    let choice = walk::Choice::new(call.arg("include_pat"), call.arg("exclude_pat"))?;
+    let maxdepth = match call.arg("maxdepth") {
+        Value::Nil => usize::MAX,
+        depth => usize::try_from(python::int(depth)?).unwrap_or(0),
+    };
+    let mut tree = Tree {
+        files: BTreeMap::new(),
+        dirs: BTreeSet::new(),
+        links: BTreeMap::new(),
+        keep: HashSet::new(),
+    };
+    let mut inside_links: Vec<String> = Vec::new();
+    if call.flag("keep_symlinks") {
+        let found = client.list("_symlink_list", saltenv, source)?;
+        for (link, target) in found.as_map().into_iter().flatten() {
+            let link = python::str(link);
+            let Some(relative) = link.strip_prefix(&prefix) else {
+                continue;
+            };
+            inside_links.push(link.clone());
+            if choice.takes(relative) {
+                let to = path::join(name, &[relative]);
+                tree.keep.insert(PathBuf::from(&to));
+                tree.links.insert(to, python::str(target));
+            }
+        }
+    }
+    let is_in_link = |file: &str| {
+        inside_links.iter().any(|link| {
+            file.strip_prefix(link.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    for file in client.files(saltenv, source)? {
+        let Some(relative) = file.strip_prefix(&prefix).filter(|name| !name.is_empty()) else {
+            continue;
+        };
+        let depth = relative.matches('/').count();
+        if is_in_link(&file) || !choice.takes(relative) || depth > maxdepth {
+            continue;
+        }
+        let to = path::join(name, &[relative]);
+        tree.dirs.insert(path::dirname(&to).to_owned());
+        tree.keep.insert(PathBuf::from(&to));
+        tree.files.insert(to, format!("salt://{file}?saltenv={saltenv}"));
+    }
+    if call.flag("include_empty") {
+        for dir in names(&client.list("_dir_list", saltenv, source)?) {
+            let relative = if dir == source {
+                "."
+            } else {
+                match dir.strip_prefix(&prefix) {
+                    Some(relative) => relative,
+                    None => continue,
+                }
+            };
+            if is_in_link(&dir) || !choice.takes(relative) {
+                continue;
+            }
+            let to = path::join(name, &[relative]);
+            tree.keep.insert(PathBuf::from(&to));
+            tree.dirs.insert(to);
+        }
+    }
+    Ok(tree)
+}
+
+/// The state at work.
+struct Run<'r, 'c> {
+    call: &'r Call<'c>,
+    ret: &'r mut StateReturn,
+    comments: &'r mut Vec<(String, Value)>,
+    user: Value,
+    group: Value,
+    saltenv: String,
+}
+
+impl Run<'_, '_> {
+    /// Carries out another state and adds its result to this one's.
+    fn state(&mut self, fun: &str, path: &str, mut kwargs: Map) -> Result<(), CallError> {
+        kwargs.insert("name", path);
+        kwargs.insert("user", self.user.clone());
+        kwargs.insert("group", self.group.clone());
+        let result = run_state_function(self.call.ctx, fun, Vec::new(), kwargs, self.call.job)?;
+        let Value::Map(mut result) = result else {
+            return Ok(());
+        };
+        let outcome = result.get("result").cloned().unwrap_or_default();
+        match outcome {
+            Value::Bool(true) => {}
+            Value::Bool(false) => self.ret.result = Some(false),
+            _ if self.ret.result == Some(true) => self.ret.result = None,
+            _ => {}
+        }
+        let comment = result.remove("comment").unwrap_or_default();
+        if outcome != Value::Bool(true) && comment.is_true() {
+            self.comments.push((path.to_owned(), comment));
+        }
+        if let Some(changes) = result.remove("changes").filter(Value::is_true) {
+            self.ret.changes.insert(path, changes);
+        }
+        Ok(())
+    }
+
+    fn links(&mut self, tree: &Tree) -> Result<(), CallError> {
+        for (path, target) in &tree.links {
+            let kwargs = Map::from([
+                ("target", Value::from(target.as_str())),
+                ("makedirs", true.into()),
+                ("force", self.call.arg("force_symlinks").clone()),
+                ("mode", self.call.arg("sym_mode").clone()),
+            ]);
+            self.state("file.symlink", path, kwargs)?;
+        }
+        Ok(())
+    }
+
+    fn dirs(&mut self, tree: &Tree) -> Result<(), CallError> {
+        let clean = self.call.flag("clean");
+        for path in &tree.dirs {
+            let at = Path::new(path);
+            if clean && at.exists() && !at.is_dir() {
+                self.replaced(path, "Replacing file with a directory", "Replaced file with a directory")?;
+                if self.call.is_test() {
+                    continue;
+                }
+            }
+            let kwargs = Map::from([
+                ("makedirs", Value::from(true)),
+                ("dir_mode", self.call.arg("dir_mode").clone()),
+            ]);
+            self.state("file.directory", path, kwargs)?;
+        }
+        Ok(())
+    }
+
+    fn files(&mut self, tree: &Tree) -> Result<(), CallError> {
+        let call = self.call;
+        let keep_mode = python::str(call.arg("file_mode")).eq_ignore_ascii_case("keep");
+        let file_mode = if keep_mode {
+            Value::from("keep")
+        } else {
+            mode::normalize(call.arg("file_mode")).into()
+        };
+        let passed = call.clean_kwargs();
+        for (path, source) in &tree.files {
+            if call.flag("clean") && call.flag("replace") && Path::new(path).is_dir() {
+                self.replaced(path, "Replacing directory with a file", "Replaced directory with a new file")?;
+                if call.is_test() {
+                    continue;
+                }
+            }
+            let mut kwargs = Map::new();
+            for (key, value) in &passed {
+                let known = key.as_str().is_some_and(|key| PASSED.contains(&key));
+                if known {
+                    kwargs.insert(key.clone(), value.clone());
+                }
+            }
+            for key in ["template", "context", "defaults", "replace", "backup", "keep_source"] {
+                kwargs.insert(key, call.arg(key).clone());
+            }
+            kwargs.insert("source", source.as_str());
+            kwargs.insert("mode", file_mode.clone());
+            kwargs.insert("makedirs", true);
+            kwargs.insert("saltenv", self.saltenv.as_str());
+            self.state("file.managed", path, kwargs)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what is of the wrong kind, or says that it would be.
+    fn replaced(&mut self, path: &str, would: &str, did: &str) -> Result<(), CallError> {
+        if self.call.is_test() {
+            self.ret.result = None;
+            self.comments.push((path.to_owned(), would.into()));
+            return Ok(());
+        }
+        walk::remove(Path::new(path))?;
+        self.ret.changes.insert(path, Map::from([("diff", did)]));
+        Ok(())
+    }
+
+    fn clean(&mut self, root: &Path, tree: &Tree) -> Result<(), CallError> {
+        let name = root.display().to_string();
+        let levels = walk::walk(root, None);
+        let mut keep = tree.keep.clone();
+        keep.extend(directory::kept_by_others(self.call, &name, &levels));
+        let choice = walk::Choice::new(&Value::Nil, self.call.arg("exclude_pat"))?;
+        let gone = walk::unwanted(root, &keep, &choice);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let shown: Vec<Value> = gone
+            .iter()
+            .map(|path| path.display().to_string().into())
+            .collect();
+        if self.call.is_test() {
+            if self.ret.result == Some(true) {
+                self.ret.result = None;
+            }
+            self.comments.push(("removed".to_owned(), shown.into()));
+            return Ok(());
+        }
+        for path in &gone {
+            walk::remove(path)?;
+        }
+        self.ret.changes.insert("removed", shown);
+        Ok(())
+    }
+}
+
+/// Arguments of `file.managed` that pass through.
+const PASSED: &[&str] = &[
+    "show_changes",
+    "skip_verify",
+    "check_cmd",
+    "tmp_dir",
+    "tmp_ext",
+    "encoding",
+    "encoding_errors",
+    "follow_symlinks",
+    "attrs",
+];

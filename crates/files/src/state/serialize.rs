@@ -1,0 +1,366 @@
+//! `file.serialize`: data as a file in one of several notations.
+
+use std::path::Path;
+
+use halite_modules::{Call, CallResult, StateReturn, python, run_state_function};
+use halite_proto::{Map, Value, msgpack};
+use halite_yaml::{DumpOptions, FlowStyle};
+
+use super::common;
+use crate::core::text;
+
+/// The notations there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Notation {
+    Json,
+    Yaml,
+    Msgpack,
+    Ini,
+}
+
+impl Notation {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "json" => Some(Self::Json),
+            "yaml" | "yamlex" => Some(Self::Yaml),
+            "msgpack" => Some(Self::Msgpack),
+            "configparser" => Some(Self::Ini),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn serialize(call: &Call<'_>) -> CallResult {
+    let name = common::name(call);
+    let ret = StateReturn::new(name.as_str());
+    let formatter = call.kwargs().get("formatter").map(python::str);
+    let serializer = call
+        .text_opt("serializer")
+        .or(formatter)
+        .unwrap_or_else(|| "yaml".to_owned());
+    let Some(notation) = Notation::parse(&serializer) else {
+        let text = format!(
+            "The {serializer} serializer could not be found. It either does not exist or its \
+             prerequisites are not installed."
+        );
+        return common::failed(ret, text);
+    };
+    let at = Path::new(&name);
+    if !call.flag("create") && !at.is_file() {
+        let text = format!("File {name} is not present and is not set for creation");
+        return Ok(ret.ok(text).into());
+    }
+    let (dataset, from_pillar) = (call.arg("dataset"), call.text_opt("dataset_pillar"));
+    let mut dataset = match (dataset.is_nil(), from_pillar) {
+        (false, Some(_)) => {
+            return common::failed(ret, "Only one of 'dataset' and 'dataset_pillar' is permitted");
+        }
+        (false, None) => dataset.clone(),
+        (true, Some(key)) => python::traverse_map(&call.ctx.pillar(), &key, ":")
+            .cloned()
+            .unwrap_or_else(|| "".into()),
+        (true, None) => {
+            return common::failed(ret, "Neither 'dataset' nor 'dataset_pillar' was defined");
+        }
+    };
+    let mut merged_changes = None;
+    if call.flag("merge_if_exists") && at.is_file() {
+        let old = match parse(notation, &text::read(at)?, &name) {
+            Ok(old) => old,
+            Err(why) => {
+                return common::failed(ret, format!("Failed to deserialize existing data: {why}"));
+            }
+        };
+        if let Value::Map(old) = old {
+            let mut merged = old.clone();
+            merge(&mut merged, &dataset);
+            let merged = Value::Map(merged);
+            if merged == Value::Map(old.clone()) {
+                let text = format!("The file {name} is in the correct state");
+                return Ok(ret.ok(text).into());
+            }
+            merged_changes = Some(differences(&old, &merged));
+            dataset = merged;
+        }
+    }
+    let options = options(call.arg("serializer_opts"), &serializer);
+    let contents = match write(notation, &dataset, &options) {
+        Ok(contents) => contents,
+        Err(why) => return common::failed(ret, format!("Failed to serialize the data: {why}")),
+    };
+    let mut kwargs = call.clean_kwargs();
+    kwargs.remove("formatter");
+    for key in [
+        "user",
+        "group",
+        "mode",
+        "backup",
+        "makedirs",
+        "show_changes",
+        "create",
+        "encoding",
+        "encoding_errors",
+        "check_cmd",
+        "tmp_dir",
+        "tmp_ext",
+    ] {
+        kwargs.insert(key, call.arg(key).clone());
+    }
+    kwargs.insert("name", name.as_str());
+    kwargs.insert("contents", contents);
+    kwargs.insert("contents_newline", notation != Notation::Msgpack);
+    if !name.starts_with('/') {
+        return common::failed(ret, "Parent directory not present");
+    }
+    let result = run_state_function(call.ctx, "file.managed", Vec::new(), kwargs, call.job)?;
+    let Value::Map(mut result) = result else {
+        return Ok(result);
+    };
+    let changed = result.get("changes").is_some_and(Value::is_true);
+    if call.is_test() && changed {
+        let text = format!("Dataset will be serialized and stored into {name}");
+        result.insert("comment", text);
+    }
+    if let (true, Some(changes), Some(all)) = (
+        changed,
+        merged_changes,
+        result.get_mut("changes").and_then(Value::as_map_mut),
+    ) && all.contains_key("diff")
+    {
+        all.insert("diff", changes);
+    }
+    Ok(result.into())
+}
+
+/// Options as one map: they may be a list of maps, or under the serializer's
+/// name.
+fn options(given: &Value, serializer: &str) -> Map {
+    let mut all = Map::new();
+    for item in common::list(given) {
+        if let Value::Map(item) = item {
+            all.extend(item);
+        }
+    }
+    if let Some(own) = all.get(serializer).and_then(|own| match own {
+        Value::Map(_) | Value::List(_) => Some(own.clone()),
+        _ => None,
+    }) {
+        return options(&own, serializer);
+    }
+    all
+}
+
+/// Lays `over` over `under`: maps are merged, the rest is replaced.
+fn merge(under: &mut Map, over: &Value) {
+    let Value::Map(over) = over else { return };
+    for (key, value) in over {
+        match (under.get_or_insert_with(key.clone(), || Value::Nil), value) {
+            (Value::Map(old), new @ Value::Map(_)) => merge(old, new),
+            (old, new) => *old = new.clone(),
+        }
+    }
+}
+
+/// What is different between two maps, as Salt's dictionary differences say
+/// it.
+fn differences(old: &Map, new: &Value) -> Map {
+    let mut all = Map::new();
+    let Value::Map(new) = new else { return all };
+    for (key, value) in new {
+        let was = old.get_value(key);
+        if was == Some(value) {
+            continue;
+        }
+        let change = match (was, value) {
+            (Some(Value::Map(was)), now @ Value::Map(_)) => differences(was, now),
+            (was, now) => Map::from([
+                ("new", now.clone()),
+                ("old", was.cloned().unwrap_or_else(|| "<_null_>".into())),
+            ]),
+        };
+        all.insert(key.clone(), change);
+    }
+    all
+}
+
+fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> {
+    let text = || String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string());
+    match notation {
+        Notation::Yaml => {
+            let loaded = halite_yaml::load(&text()?, name);
+            Ok(loaded.map_err(|error| error.to_string())?.into_value())
+        }
+        Notation::Json => {
+            let parsed: Result<serde_json::Value, _> = serde_json::from_slice(bytes);
+            let parsed = parsed.map_err(|error| json_error(&error, bytes))?;
+            Ok(from_json(&parsed))
+        }
+        Notation::Msgpack => msgpack::unpack_modern(bytes).map_err(|error| error.to_string()),
+        Notation::Ini => {
+            let mut all = Map::new();
+            let mut section = String::new();
+            for line in text()?.lines() {
+                let line = line.trim();
+                if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                    section = name.to_owned();
+                    all.get_or_insert_with(name, || Map::new().into());
+                } else if let Some((key, value)) = line.split_once(['=', ':'])
+                    && !line.starts_with(['#', ';'])
+                    && let Some(Value::Map(entries)) = all.get_mut(&section)
+                {
+                    entries.insert(key.trim().to_lowercase(), value.trim());
+                }
+            }
+            Ok(all.into())
+        }
+    }
+}
+
+/// Where JSON is wrong, in Python's words for the common case.
+fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if bytes.trim_ascii() == b"{" {
+        let column = bytes.iter().position(|byte| *byte == b'{').unwrap_or(0) + 2;
+        return format!(
+            "Expecting property name enclosed in double quotes: line 1 column {column} (char {})",
+            column - 1
+        );
+    }
+    error.to_string()
+}
+
+fn from_json(json: &serde_json::Value) -> Value {
+    match json {
+        serde_json::Value::Null => Value::Nil,
+        serde_json::Value::Bool(bool) => (*bool).into(),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(int), _) => int.into(),
+            (None, Some(int)) => int.into(),
+            (None, None) => Value::Float(number.as_f64().unwrap_or(0.0)),
+        },
+        serde_json::Value::String(text) => text.as_str().into(),
+        serde_json::Value::Array(items) => {
+            items.iter().map(from_json).collect::<Vec<_>>().into()
+        }
+        serde_json::Value::Object(map) => Map::from_iter(
+            map.iter()
+                .map(|(key, value)| (key.as_str(), from_json(value))),
+        )
+        .into(),
+    }
+}
+
+fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, String> {
+    Ok(match notation {
+        Notation::Yaml => {
+            let flow = match options.get("default_flow_style") {
+                Some(Value::Bool(true)) => FlowStyle::Flow,
+                _ => FlowStyle::Block,
+            };
+            let number = |key: &str, default: i32| {
+                let given = options.get(key).and_then(Value::as_i64);
+                given.and_then(|given| i32::try_from(given).ok()).unwrap_or(default)
+            };
+            let dump = DumpOptions {
+                flow,
+                indent: number("indent", 2),
+                width: number("width", 80),
+                sort_keys: options.get("sort_keys").is_none_or(Value::is_true),
+                explicit_start: options.get("explicit_start").is_some_and(Value::is_true),
+                ..DumpOptions::default()
+            };
+            let text = halite_yaml::dump(data, dump);
+            let text = text.strip_suffix("\n...\n").unwrap_or(&text);
+            text.trim_end_matches('\n').into()
+        }
+        Notation::Json => {
+            let indent = match options.get("indent") {
+                None => Some(2),
+                Some(Value::Nil) => None,
+                Some(indent) => usize::try_from(python::int(indent).unwrap_or(2)).ok(),
+            };
+            let sorted = options.get("sort_keys").is_none_or(Value::is_true);
+            let mut out = String::new();
+            json(data, indent, sorted, 0, &mut out);
+            out.into()
+        }
+        Notation::Msgpack => {
+            Value::Bytes(msgpack::pack_modern(data).map_err(|error| error.to_string())?)
+        }
+        Notation::Ini => {
+            let Value::Map(sections) = data else {
+                return Err("the data is no map of sections".to_owned());
+            };
+            let mut out = String::new();
+            for (name, entries) in sections {
+                out.push_str(&format!("[{}]\n", python::str(name)));
+                for (key, value) in entries.as_map().into_iter().flatten() {
+                    let line = format!("{} = {}\n", python::str(key), python::str(value));
+                    out.push_str(&line);
+                }
+                out.push('\n');
+            }
+            out.push('\n');
+            out.into()
+        }
+    })
+}
+
+/// JSON as `json.dumps(data, indent=..., sort_keys=..., ensure_ascii=False)`.
+fn json(data: &Value, indent: Option<usize>, sorted: bool, depth: usize, out: &mut String) {
+    let line = |out: &mut String, depth: usize| {
+        if let Some(indent) = indent {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent * depth));
+        }
+    };
+    let comma = if indent.is_some() { "," } else { ", " };
+    match data {
+        Value::Nil => out.push_str("null"),
+        Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
+        Value::Int(_) | Value::Float(_) => out.push_str(&python::repr(data)),
+        Value::List(items) if items.is_empty() => out.push_str("[]"),
+        Value::Map(map) if map.is_empty() => out.push_str("{}"),
+        Value::List(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { comma });
+                line(out, depth + 1);
+                json(item, indent, sorted, depth + 1, out);
+            }
+            line(out, depth);
+            out.push(']');
+        }
+        Value::Map(map) => {
+            let mut entries: Vec<(String, &Value)> = map
+                .iter()
+                .map(|(key, value)| (key_text(key), value))
+                .collect();
+            if sorted {
+                entries.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            out.push('{');
+            for (at, (key, value)) in entries.into_iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { comma });
+                line(out, depth + 1);
+                out.push_str(&quoted(&key));
+                out.push_str(": ");
+                json(value, indent, sorted, depth + 1, out);
+            }
+            line(out, depth);
+            out.push('}');
+        }
+        other => out.push_str(&quoted(&python::str(other))),
+    }
+}
+
+fn key_text(key: &Value) -> String {
+    match key {
+        Value::Nil => "null".to_owned(),
+        Value::Bool(bool) => bool.to_string(),
+        other => python::str(other),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

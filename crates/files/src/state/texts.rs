@@ -1,0 +1,255 @@
+//! `file.append`, `file.prepend`, and the texts that states take from sources.
+
+use std::path::Path;
+
+use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use super::edits::line_text;
+use super::{common, edits};
+use crate::core::errors::os_error;
+use crate::core::regex::{self, Pattern};
+use crate::core::{diff, dirs, lines, path, text};
+use crate::exec::content;
+use crate::sources::managed::{self, Request};
+use crate::sources::{fetch, list};
+
+/// The texts of `source` or `sources`.
+pub(super) enum Texts {
+    /// No source is given.
+    None,
+    /// These.
+    Found(Vec<String>),
+    /// One cannot be had; this is the result of the state.
+    Failed(StateReturn),
+}
+
+/// Fetches and renders the sources of a state.
+pub(super) fn of_sources(call: &Call<'_>) -> Result<Texts, CallError> {
+    let failed = |name: &str, comment: String| {
+        let mut ret = StateReturn::new(name).failed(comment);
+        ret.more.insert("data", Vec::new());
+        Ok(Texts::Failed(ret))
+    };
+    let mut sources = common::list(call.arg("sources"));
+    let mut hashes = common::list(call.arg("source_hashes"));
+    if call.flag("source") {
+        if !sources.is_empty() {
+            return failed(
+                &call.text("name"),
+                "source and sources are mutually exclusive".to_owned(),
+            );
+        }
+        sources = vec![call.arg("source").clone()];
+        hashes = common::list(call.arg("source_hash"));
+    }
+    if sources.is_empty() {
+        return Ok(Texts::None);
+    }
+    let saltenv = fetch::state_env(call, call.kwargs());
+    let mut texts = Vec::new();
+    for (at, source) in sources.iter().enumerate() {
+        let hash = hashes.get(at).cloned().unwrap_or_default();
+        let wrapped = Value::List(vec![source.clone()]);
+        let shown = python::str(source);
+        let chosen = match list::choose(call, &wrapped, &hash, &saltenv) {
+            Ok(chosen) => chosen,
+            Err(_) => return failed(&shown, format!("Failed to load template file {shown}")),
+        };
+        let name = call.text("name");
+        let request = Request {
+            name: &name,
+            template: call.text_opt("template"),
+            source: chosen.source,
+            source_hash: chosen.hash,
+            saltenv: &saltenv,
+            context: call.arg("context").clone(),
+            defaults: call.arg("defaults").clone(),
+            verify_ssl: true,
+            ..Request::default()
+        };
+        let mut prepared = managed::prepare(call, &request)?;
+        managed::bring(call, &request, &mut prepared)?;
+        let Some(body) = prepared.body.filter(|_| prepared.complaint.is_none()) else {
+            return failed(&shown, format!("Failed to load template file {shown}"));
+        };
+        let bytes = body
+            .read()
+            .map_err(|error| os_error(&error, Path::new(&shown)))?;
+        texts.push(text::decode(&bytes));
+    }
+    Ok(Texts::Found(texts))
+}
+
+/// The blocks of text given; `None` is the text `None`, as in Salt.
+fn given(call: &Call<'_>) -> Result<Result<Vec<String>, StateReturn>, CallError> {
+    Ok(match of_sources(call)? {
+        Texts::Failed(ret) => Err(ret),
+        Texts::Found(texts) => Ok(texts),
+        Texts::None => Ok(match call.arg("text") {
+            Value::List(items) => items.iter().map(line_text).collect(),
+            one => vec![line_text(one)],
+        }),
+    })
+}
+
+/// Makes the missing directories, if asked.
+fn make_way(call: &Call<'_>, name: &str) -> Result<(), CallError> {
+    let parent = path::dirname(name);
+    if call.flag("makedirs") && !Path::new(parent).is_dir() && !call.is_test() {
+        dirs::make_parents(name, &Value::Nil, &Value::Nil, None)?;
+    }
+    Ok(())
+}
+
+pub(super) fn append(call: &Call<'_>) -> CallResult {
+    let name = common::name(call);
+    let ret = StateReturn::new(name.as_str());
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.append");
+    }
+    let texts = match given(call)? {
+        Ok(texts) => texts,
+        Err(ret) => return Ok(ret.into()),
+    };
+    if !path::is_absolute(&name) {
+        return common::failed(ret, common::not_absolute(&name));
+    }
+    make_way(call, &name)?;
+    let at = Path::new(&name);
+    let exists = at.exists();
+    if !exists {
+        if call.is_test() {
+            let text = format!("File {name} is set to be created");
+            return Ok(ret.change("new", name.as_str()).pending(text).into());
+        }
+        if !Path::new(path::dirname(&name)).is_dir() || name.ends_with('/') {
+            return common::failed(ret, format!("{name}: file not found"));
+        }
+    }
+    let old = if exists {
+        text::decode(&text::read(at)?)
+    } else {
+        String::new()
+    };
+    let mut added = Vec::new();
+    for block in &texts {
+        if is_there(call, &old, block)? {
+            continue;
+        }
+        added.extend(lines::split(block).into_iter().map(str::to_owned));
+    }
+    if added.is_empty() {
+        if !exists {
+            content::touch_file(&name, &Value::Nil, &Value::Nil)?;
+        }
+        return Ok(ret.ok(format!("File {name} is in correct state")).into());
+    }
+    let before: Vec<&str> = lines::split(&old);
+    let after: Vec<&str> = before.iter().copied().chain(added.iter().map(String::as_str)).collect();
+    let differences = if !call.flag("show_changes") {
+        "<show_changes=False>".to_owned()
+    } else if text::is_text(old.as_bytes()) {
+        diff::unified_lines(&before, &after, "", "").join("\n")
+    } else {
+        "Replace binary file".to_owned()
+    };
+    let ret = ret.change("diff", differences);
+    if call.is_test() {
+        return Ok(ret.pending(format!("File {name} is set to be updated")).into());
+    }
+    if !exists {
+        content::touch_file(&name, &Value::Nil, &Value::Nil)?;
+    }
+    if let Err(error) = content::append_lines(at, &added) {
+        let mut ret = ret;
+        ret.changes = Map::new();
+        return common::failed(ret, super::managed::plain(&error));
+    }
+    Ok(ret.ok(format!("Appended {} lines", added.len())).into())
+}
+
+/// Whether the whole block stands in the file already.
+fn is_there(call: &Call<'_>, old: &str, block: &str) -> Result<bool, CallError> {
+    let pattern = if call.get("ignore_whitespace").is_none_or(Value::is_true) {
+        let words: Vec<String> = block.split_whitespace().map(regex::escape).collect();
+        format!("^\\s*{}\\s*$", words.join("\\s+"))
+    } else {
+        format!("^{}$", regex::escape(block.trim_end_matches('\n')))
+    };
+    if block.trim().is_empty() {
+        return Ok(true);
+    }
+    Pattern::new(&pattern, regex::MULTILINE)?.is_in(old)
+}
+
+pub(super) fn prepend(call: &Call<'_>) -> CallResult {
+    let name = common::name(call);
+    let ret = StateReturn::new(name.as_str());
+    if name.is_empty() {
+        return common::failed(ret, "Must provide name to file.prepend");
+    }
+    let texts = match given(call)? {
+        Ok(texts) => texts,
+        Err(ret) => return Ok(ret.into()),
+    };
+    if !path::is_absolute(&name) {
+        return common::failed(ret, common::not_absolute(&name));
+    }
+    make_way(call, &name)?;
+    let at = Path::new(&name);
+    let exists = at.exists();
+    if !exists {
+        if call.is_test() {
+            let text = format!("File {name} is set to be created");
+            return Ok(ret.change("new", name.as_str()).pending(text).into());
+        }
+        if let Some(wrong) = edits::check_file(&name).filter(|_| {
+            !Path::new(path::dirname(&name)).is_dir() || name.ends_with('/')
+        }) {
+            return common::failed(ret, wrong);
+        }
+    }
+    let old = if exists {
+        text::decode(&text::read(at)?)
+    } else {
+        String::new()
+    };
+    let header = call.flag("header");
+    let mut added = Vec::new();
+    for block in &texts {
+        if !header && is_there(call, &old, block)? {
+            continue;
+        }
+        added.extend(lines::split(block).into_iter().map(|line| format!("{line}\n")));
+    }
+    let head: String = lines::kept(&old).into_iter().take(added.len()).collect();
+    let already = header && !added.is_empty() && head == added.concat();
+    if added.is_empty() || already && !call.is_test() {
+        if !exists {
+            content::touch_file(&name, &Value::Nil, &Value::Nil)?;
+        }
+        return Ok(ret.ok(format!("File {name} is in correct state")).into());
+    }
+    let before = lines::kept(&old);
+    let after: Vec<&str> = added.iter().map(String::as_str).chain(before.iter().copied()).collect();
+    let differences = if call.flag("show_changes") {
+        diff::unified(&before, &after, "", "")
+    } else {
+        "<show_changes=False>".to_owned()
+    };
+    let ret = ret.change("diff", differences);
+    if call.is_test() {
+        return Ok(ret.pending(format!("File {name} is set to be updated")).into());
+    }
+    let bare: Vec<String> = added
+        .iter()
+        .map(|line| line.trim_end_matches('\n').to_owned())
+        .collect();
+    if let Err(error) = content::prepend_lines(at, &bare) {
+        let mut ret = ret;
+        ret.changes = Map::new();
+        return common::failed(ret, super::managed::plain(&error));
+    }
+    Ok(ret.ok(format!("Prepended {} lines", added.len())).into())
+}

@@ -25,11 +25,41 @@ use halite_modules::{Module, Registry};
 static MODULES: &[Module] = &[functions::MODULE];
 
 static ALL: Registry = Registry::new(
-    &[Registry::core_modules(), MODULES, halite_packages::MODULES],
-    &[states::STATES, halite_packages::STATES],
+    &[
+        Registry::core_modules(),
+        MODULES,
+        halite_files::MODULES,
+        halite_packages::MODULES,
+        halite_system::MODULES,
+    ],
+    &[
+        states::STATES,
+        halite_files::STATES,
+        halite_packages::STATES,
+        halite_system::STATES,
+    ],
 );
 
 /// Every function of this build: execution modules and state modules.
 pub fn registry() -> &'static Registry {
     &ALL
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_tables_have_a_module_of_one_name() {
+        let mut names = BTreeSet::new();
+        for module in registry().modules() {
+            assert!(names.insert(module.name), "two modules {}", module.name);
+        }
+        names.clear();
+        for module in registry().state_modules() {
+            assert!(names.insert(module.name), "two states {}", module.name);
+        }
+    }
 }

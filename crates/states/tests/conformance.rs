@@ -35,16 +35,6 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
         "apply_emptyonlyif",
         "an empty list of conditions is none; 3008.5 raises an exception there",
     ),
-    (
-        "errors-compile",
-        "apply_missingparam",
-        "waits for file.replace",
-    ),
-    ("file-states", "test", "waits for the states of files"),
-    ("file-states", "apply", "waits for the states of files"),
-    ("file-states", "apply2", "waits for the states of files"),
-    ("file-states", "tree1", "waits for the states of files"),
-    ("file-states", "tree2", "waits for the states of files"),
 ];
 
 /// The commands that only compile and show give what Salt gives.

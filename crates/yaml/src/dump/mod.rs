@@ -53,6 +53,8 @@ pub struct DumpOptions {
     pub indent: i32,
     /// Columns after which text is folded at a blank; negative for never.
     pub width: i32,
+    /// Whether characters beyond ASCII are escaped (`allow_unicode=False`).
+    pub ascii: bool,
     /// Whether `---` comes first.
     pub explicit_start: bool,
     /// Whether `...` comes last.
@@ -67,6 +69,7 @@ impl Default for DumpOptions {
             sort_keys: true,
             indent: 2,
             width: 80,
+            ascii: false,
             explicit_start: false,
             explicit_end: false,
         }
@@ -106,6 +109,7 @@ pub fn dump(value: &Value, options: DumpOptions) -> String {
         writer: Writer::new(options.indent, options.width),
         options,
     };
+    dumper.writer.ascii = options.ascii;
     if options.explicit_start {
         dumper.writer.indicator("---", true, false, false);
     }
@@ -279,7 +283,7 @@ impl Dumper {
         let tag = scalar.explicit_tag();
         let implicit = tag.is_some() || scalar.is_plain_implicit();
         let flow = self.writer.flow > 0;
-        let style = Analysis::of(&scalar.text).style(wanted, flow, key, implicit);
+        let style = Analysis::of(&scalar.text, self.options.ascii).style(wanted, flow, key, implicit);
         match tag {
             Some(tag) => self.writer.indicator(&tag, true, false, false),
             None if style != Style::Plain && !scalar.is_quoted_implicit() => {
@@ -315,7 +319,7 @@ fn is_simple_key(key: &Value) -> bool {
         other => {
             let scalar = represent(other);
             let tag = scalar.explicit_tag().map_or(0, |tag| tag.len());
-            !Analysis::of(&scalar.text).multiline && tag + scalar.text.len() <= BYTES_MAX
+            !Analysis::of(&scalar.text, self.options.ascii).multiline && tag + scalar.text.len() <= BYTES_MAX
         }
     }
 }

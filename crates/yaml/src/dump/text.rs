@@ -25,8 +25,11 @@ pub(super) struct Analysis {
 
 impl Analysis {
     /// Looks at every character of `text`.
-    pub(super) fn of(text: &str) -> Self {
-        let mut scan = Scan::default();
+    pub(super) fn of(text: &str, ascii: bool) -> Self {
+        let mut scan = Scan {
+            special: ascii && !text.is_ascii(),
+            ..Scan::default()
+        };
         if text.starts_with("---") || text.starts_with("...") {
             scan.block_indicators = true;
             scan.flow_indicators = true;
@@ -222,7 +225,7 @@ impl Writer {
                 }
                 spaces = true;
             } else {
-                if !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
+                if !is_printable(c) || self.ascii && !c.is_ascii() || is_break(c) || c == '"' || c == '\\' {
                     for c in escape(c).chars() {
                         self.put(c);
                     }

@@ -15,6 +15,8 @@ pub(super) struct Writer {
     pub(super) whitespace: bool,
     /// Whether there have been only blanks and indicators on the line.
     pub(super) indention: bool,
+    /// Whether characters beyond ASCII are escaped.
+    pub(super) ascii: bool,
 }
 
 impl Writer {
@@ -30,6 +32,7 @@ impl Writer {
         };
         Self {
             out: String::new(),
+            ascii: false,
             column: 0,
             width,
             step,

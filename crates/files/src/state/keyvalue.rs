@@ -14,6 +14,8 @@ use crate::core::{lines, manage, text};
 struct Pair {
     key: String,
     value: String,
+    /// The type of a value that was no text.
+    converted: Option<&'static str>,
     seen: i64,
 }
 
@@ -133,6 +135,7 @@ fn wanted(call: &Call<'_>) -> Result<Vec<Pair>, &'static str> {
     let pair = |key: &Value, value: &Value| Pair {
         key: python::str(key),
         value: python::str(value),
+        converted: value.as_str().is_none().then(|| value.type_name()),
         seen: 0,
     };
     if !key.is_nil() && !value.is_nil() {
@@ -196,10 +199,15 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
         let new = format!("{key}{}{}\n", rules.separator, pair.value);
         out.changed += 1;
         out.diff.push(format!("- {bare}\n"));
+        let note = match pair.converted {
+            Some(kind) => format!(" (from {kind} type)\n"),
+            None => "\n".to_owned(),
+        };
+        let shown = format!("+ {}{note}", new.trim_end_matches('\n'));
         if prune {
-            added.push(format!("+ {new}"));
+            added.push(shown);
         } else {
-            out.diff.push(format!("+ {new}"));
+            out.diff.push(shown);
         }
         out.lines.push(new);
     }

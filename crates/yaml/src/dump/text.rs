@@ -225,7 +225,12 @@ impl Writer {
                 }
                 spaces = true;
             } else {
-                if !is_printable(c) || self.ascii && !c.is_ascii() || is_break(c) || c == '"' || c == '\\' {
+                if !is_printable(c)
+                    || self.ascii && !c.is_ascii()
+                    || is_break(c)
+                    || c == '"'
+                    || c == '\\'
+                {
                     for c in escape(c).chars() {
                         self.put(c);
                     }

@@ -191,9 +191,7 @@ pub fn show_failed(screen: &mut Screen<'_>) -> Exit {
 pub(crate) fn prompt(screen: &mut Screen<'_>, text: &str, echo: bool) -> io::Result<String> {
     screen.error_text(text);
     let stdin = io::stdin();
-    let hidden = (!echo && stdin.is_terminal())
-        .then(|| Hidden::begin())
-        .flatten();
+    let hidden = (!echo && stdin.is_terminal()).then(Hidden::begin).flatten();
     let mut line = String::new();
     let read = stdin.lock().read_line(&mut line);
     if hidden.is_some() {

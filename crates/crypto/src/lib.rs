@@ -16,6 +16,7 @@ pub mod files;
 pub mod hash;
 pub mod limits;
 pub mod master_sign;
+pub mod passphrase;
 pub mod pem;
 pub mod random;
 pub mod rsa;

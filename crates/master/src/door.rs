@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
 use crate::error::chain;
-use crate::handlers::{self, Caller, Handled, low, publish, sign_in, standing};
+use crate::handlers::{self, Caller, Handled, comparison, low, publish, sign_in, standing};
 use crate::limits::{SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
 use crate::master::Master;
 use crate::old_versions;
@@ -203,6 +203,7 @@ fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
         ClearCommand::MkToken(request) => unhurried(low::make_token(master, &request)),
         ClearCommand::GetToken { token } => low::get_token(master, token.as_deref()),
         ClearCommand::Standing(request) => standing::standing(master, &request),
+        ClearCommand::Compare(request) => comparison::compare(master, &request),
         ClearCommand::Unknown { .. } => Map::new().into(),
     };
     master.counters.serve();

@@ -18,6 +18,7 @@ mod daemon;
 mod dialect;
 mod door;
 mod error;
+mod facts;
 mod handlers;
 pub mod limits;
 mod local_keys;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,11 @@ use crate::limits::{
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
 /// Something to be done on the threads for pillars.
-struct Task(Box<dyn FnOnce() + Send>);
+struct Task {
+    work: Option<Box<dyn FnOnce() + Send>>,
+    /// Tasks that are not done yet, this one included.
+    undone: Arc<AtomicUsize>,
+}
 
 impl Work for Task {
     fn bytes(&self) -> usize {
@@ -28,11 +33,37 @@ impl Work for Task {
     }
 }
 
+impl Task {
+    fn new(work: impl FnOnce() + Send + 'static, undone: &Arc<AtomicUsize>) -> Self {
+        undone.fetch_add(1, Ordering::Relaxed);
+        Self {
+            work: Some(Box::new(work)),
+            undone: Arc::clone(undone),
+        }
+    }
+
+    fn run(mut self) {
+        if let Some(work) = self.work.take() {
+            work();
+        }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if self.undone.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Pillars come in bursts; between them nobody needs their memory.
+            halite_process::memory::give_back();
+        }
+    }
+}
+
 /// The compiler of pillars with its threads.
 pub(crate) struct Pillars {
     compiler: Compiler,
     house: House,
     lane: Workers<Task>,
+    undone: Arc<AtomicUsize>,
     cache: Option<Cache>,
 }
 
@@ -75,7 +106,8 @@ impl Pillars {
             compiler: Compiler::new(opts)?,
             house: House::new(opts.clone(), registry, files),
             // Who waits for a task that is too late sees that it is gone.
-            lane: Workers::start("pillar", limits, |task: Task| (task.0)(), drop)?,
+            lane: Workers::start("pillar", limits, Task::run, drop)?,
+            undone: Arc::default(),
             cache: is_cached.then(|| Cache {
                 ttl: Duration::from_secs(ttl.and_then(|s| u64::try_from(s).ok()).unwrap_or(3600)),
                 kept: Mutex::default(),
@@ -88,7 +120,7 @@ impl Pillars {
     /// # Errors
     /// When too much is waiting already.
     pub(crate) fn submit(&self, work: impl FnOnce() + Send + 'static) -> Result<(), NoRoom> {
-        self.lane.submit(Task(Box::new(work)))
+        self.lane.submit(Task::new(work, &self.undone))
     }
 
     /// The pillar of a minion, from the cache if that is on and has it.

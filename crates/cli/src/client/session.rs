@@ -93,7 +93,7 @@ impl Look<'_> {
             };
             Instant::now() + pause
         });
-        self.known = answer.or(self.known.take());
+        self.known = answer.or_else(|| self.known.take());
     }
 }
 

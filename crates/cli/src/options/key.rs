@@ -226,6 +226,34 @@ pub struct KeyOptions {
     #[arg(long, help_heading = "Key Generation Options")]
     pub auto_create: bool,
 
+    /// Put the master's key pair and the keys of its minions into a file,
+    /// behind a passphrase.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Key Transfer Options",
+        allow_hyphen_values = true
+    )]
+    pub export: Option<PathBuf>,
+
+    /// Add the keys of such a file.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Key Transfer Options",
+        allow_hyphen_values = true
+    )]
+    pub import: Option<PathBuf>,
+
+    /// A file whose first line is the passphrase; else it is asked for.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Key Transfer Options",
+        allow_hyphen_values = true
+    )]
+    pub passphrase_file: Option<PathBuf>,
+
     /// The way to log in.
     #[arg(
         long = "auth",
@@ -252,6 +280,10 @@ pub enum KeyAction {
     GenKeys(String),
     /// Sign the master's public key.
     GenSignature,
+    /// Put all keys into this file.
+    Export(PathBuf),
+    /// Add the keys of this file.
+    Import(PathBuf),
     /// List the keys in this state.
     List(ListedState),
     /// Print the keys that match.
@@ -350,7 +382,11 @@ impl KeyOptions {
             (given(&self.finger), KeyAction::Finger),
             (all(self.finger_all), KeyAction::Finger),
         ];
-        Ok(if let Some(name) = given(&self.gen_keys) {
+        Ok(if let Some(file) = &self.export {
+            KeyAction::Export(file.clone())
+        } else if let Some(file) = &self.import {
+            KeyAction::Import(file.clone())
+        } else if let Some(name) = given(&self.gen_keys) {
             KeyAction::GenKeys(name)
         } else if self.gen_signature {
             KeyAction::GenSignature

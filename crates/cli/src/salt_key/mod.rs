@@ -8,6 +8,7 @@ mod change;
 mod generate;
 mod notice;
 mod settings;
+mod transfer;
 
 use std::io::{self, BufRead};
 use std::path::PathBuf;
@@ -45,6 +46,9 @@ enum ActionError {
         #[source]
         source: io::Error,
     },
+    /// Keys could not be exported or imported.
+    #[error(transparent)]
+    Transfer(#[from] transfer::TransferError),
     /// What is kept about deleted minions could not be removed.
     #[error("could not remove what is kept about deleted minions")]
     Data(#[source] halite_store::StoreError),
@@ -119,6 +123,8 @@ impl Program<'_> {
         match action {
             KeyAction::GenKeys(name) => self.gen_keys(&name, screen),
             KeyAction::GenSignature => Ok(self.gen_signature(screen)?),
+            KeyAction::Export(file) => self.export(&file, screen),
+            KeyAction::Import(file) => self.import(&file, screen),
             KeyAction::List(state) => {
                 let listing = match self.readable()? {
                     Some(store) => store.list_all()?,

@@ -1,5 +1,6 @@
 //! A running runner, as its function sees it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -24,6 +25,8 @@ pub(crate) struct Call<'a> {
     pub(crate) user: &'a str,
     pub(super) runtime: &'a Handle,
     tag: &'a str,
+    /// The return code, where the function sets one.
+    pub(super) retcode: Cell<i64>,
 }
 
 impl<'a> Call<'a> {
@@ -50,6 +53,7 @@ impl<'a> Call<'a> {
             user: &asked.user,
             runtime,
             tag: &run.tag,
+            retcode: Cell::new(0),
         })
     }
 

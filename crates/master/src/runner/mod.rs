@@ -16,6 +16,7 @@ mod gather;
 mod jobs;
 pub(crate) mod keep;
 mod manage;
+mod masters;
 mod matching;
 mod mine;
 mod network;
@@ -139,9 +140,13 @@ impl Run {
         master.bus.fire(&format!("{}/new", self.tag), data.clone());
         let _running = keep::Running::note(master, &self.jid, &data);
         let (value, success) = match self.called(master, runtime, function) {
-            Ok(value) => {
+            Ok((value, 0)) => {
                 let success = is_success(&value);
                 (value, success)
+            }
+            Ok((value, retcode)) => {
+                data.insert("retcode", retcode);
+                (value, false)
             }
             Err(RunnerError::BadArguments(why)) => {
                 let text = format!(
@@ -172,9 +177,11 @@ impl Run {
         master: &Arc<Master>,
         runtime: &Handle,
         function: &Function,
-    ) -> Result<Value, RunnerError> {
+    ) -> Result<(Value, i64), RunnerError> {
         let call = Call::bind(master, runtime, self, function)?;
-        catch_unwind(AssertUnwindSafe(|| (function.run)(&call))).unwrap_or(Err(RunnerError::Panic))
+        let ran = catch_unwind(AssertUnwindSafe(|| (function.run)(&call)));
+        let value = ran.unwrap_or(Err(RunnerError::Panic))?;
+        Ok((value, call.retcode.get()))
     }
 
     fn not_available(&self, master: &Master) -> Map {

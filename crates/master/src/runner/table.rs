@@ -3,7 +3,9 @@
 use halite_proto::{Map, Value};
 
 use super::error::Ran;
-use super::{Call, auth, cache, config, event, fileserver, jobs, manage, matching, mine, network};
+use super::{
+    Call, auth, cache, config, event, fileserver, jobs, manage, masters, matching, mine, network,
+};
 use super::{pillar, salt, survey, test};
 
 /// A runner.
@@ -70,6 +72,7 @@ const TABLES: &[&[Function]] = &[
     fileserver::FUNCTIONS,
     jobs::FUNCTIONS,
     manage::FUNCTIONS,
+    masters::FUNCTIONS,
     matching::FUNCTIONS,
     mine::FUNCTIONS,
     network::FUNCTIONS,

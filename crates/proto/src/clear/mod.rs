@@ -7,11 +7,13 @@
 //! Invariant: the commands are a closed set, and keys and passwords never show
 //! in debug output.
 
+pub mod comparison;
 mod credentials;
 mod low;
 mod publish;
 pub mod standing;
 
+pub use comparison::{ComparisonReply, ComparisonRequest};
 pub use credentials::Credentials;
 pub use low::{LowRequest, TokenRequest};
 pub use publish::{ErrorReply, PublishReply, PublishRequest};
@@ -47,6 +49,8 @@ pub enum ClearCommand {
     },
     /// `halite.standing`: what is known of single minions.
     Standing(StandingRequest),
+    /// `halite.compare`: another master compares itself with this one.
+    Compare(ComparisonRequest),
     /// Anything else, also nothing: answered with an empty map.
     Unknown {
         /// The command, if it is text.
@@ -82,6 +86,7 @@ impl ClearCommand {
             Some("get_token") => Self::GetToken {
                 token: Fields::new("the token request", load).text("token")?,
             },
+            Some(comparison::CMD) => Self::Compare(ComparisonRequest::from_map(load)?),
             Some(standing::CMD) => Self::Standing(StandingRequest::from_map(load)?),
             _ => Self::Unknown { cmd },
         })
@@ -97,6 +102,7 @@ impl ClearCommand {
             Self::Wheel(_) => "wheel",
             Self::MkToken(_) => "mk_token",
             Self::GetToken { .. } => "get_token",
+            Self::Compare(_) => comparison::CMD,
             Self::Standing(_) => standing::CMD,
             Self::Unknown { cmd } => cmd.as_deref().unwrap_or_default(),
         }

@@ -91,6 +91,7 @@ pub struct StandingReply {
     pub minions: Vec<(MinionId, Standing)>,
 }
 
+#[expect(clippy::type_complexity, reason = "a table: written once, read once")]
 const STATES: [(&str, fn(u64) -> Connection); 5] = [
     ("here", Connection::Here),
     ("away", Connection::Away),

@@ -1,0 +1,261 @@
+//! What one master knows of itself that its companions should have, too.
+
+use halite_crypto::{HashType, Hasher, hash_hex};
+use halite_fileserver::{Roots, RootsOptions};
+use halite_key::KeyState;
+use halite_proto::{Map, SALT_RELEASE, SaltEnv, Value};
+
+use crate::clock::now_micros;
+use crate::error::chain;
+use crate::master::Master;
+
+/// Options that say who may do what, and those that have to fit together.
+const OPTIONS: [&str; 21] = [
+    "allow_minion_key_revoke",
+    "auto_accept",
+    "autosign_file",
+    "autosign_grains_dir",
+    "client_acl_verify",
+    "external_auth",
+    "file_recv",
+    "fileserver_backend",
+    "hash_type",
+    "master_sign_pubkey",
+    "mine_get",
+    "nodegroups",
+    "open_mode",
+    "order_masters",
+    "peer",
+    "peer_run",
+    "permissive_pki_access",
+    "publisher_acl",
+    "publisher_acl_blacklist",
+    "sign_pub_messages",
+    "sudo_acl",
+];
+
+/// The facts; reads all files of the roots.
+pub(crate) fn gather(master: &Master) -> Map {
+    Map::from([
+        ("id", Value::from(master.settings.id.as_str())),
+        (
+            "version",
+            format!("{SALT_RELEASE} (Halite {})", env!("CARGO_PKG_VERSION")).into(),
+        ),
+        ("clock", now_micros().into()),
+        ("keys", keys(master).into()),
+        ("file_roots", roots_hashes(&master.files).into()),
+        ("pillar_roots", pillar_hashes(master).into()),
+        ("options", options(master).into()),
+    ])
+}
+
+/// A hash of each minion's key, by state.
+fn keys(master: &Master) -> Map {
+    let mut states = Map::new();
+    let listing = match master.keys.list_all() {
+        Ok(listing) => listing,
+        Err(error) => {
+            tracing::error!("could not list the keys: {}", chain(&error));
+            return states;
+        }
+    };
+    for state in [KeyState::Accepted, KeyState::Pending, KeyState::Rejected] {
+        let mut of_state = Map::new();
+        for id in listing.of(state) {
+            let pem = master
+                .keys
+                .get(state, id)
+                .ok()
+                .flatten()
+                .unwrap_or_default();
+            let lines: String = pem.lines().map(str::trim).collect();
+            of_state.insert(id, hash_hex(HashType::Sha256, lines.as_bytes()));
+        }
+        states.insert(state.word(), of_state);
+    }
+    states
+}
+
+fn pillar_hashes(master: &Master) -> Map {
+    let configured = master.opts.get("pillar_roots").and_then(Value::as_map);
+    let file_roots = configured
+        .into_iter()
+        .flatten()
+        .filter_map(|(env, dirs)| {
+            let dirs = dirs.as_list()?.iter().filter_map(Value::as_str);
+            Some((env.as_str()?.to_owned(), dirs.map(Into::into).collect()))
+        })
+        .collect();
+    let options = RootsOptions {
+        file_roots,
+        ..master.settings.roots.clone()
+    };
+    match Roots::new(options) {
+        Ok(roots) => roots_hashes(&roots),
+        Err(error) => {
+            tracing::error!("could not read the pillar roots: {}", chain(&error));
+            Map::new()
+        }
+    }
+}
+
+/// One hash over names and contents for each environment.
+fn roots_hashes(roots: &Roots) -> Map {
+    let mut hashes = Map::new();
+    for name in roots.envs() {
+        let Ok(env) = SaltEnv::parse(name) else {
+            continue;
+        };
+        let lists = roots.lists(&env);
+        let mut files: Vec<&String> = lists.files.iter().collect();
+        files.sort_unstable();
+        let mut hasher = Hasher::new(HashType::Sha256);
+        for path in files {
+            let hash = roots.hash(path, &env).ok().flatten();
+            let hash = hash.map(|hash| hash.hsum).unwrap_or_default();
+            hasher.update(format!("{path}\0{hash}\n").as_bytes());
+        }
+        hashes.insert(name, hasher.finish_hex());
+    }
+    hashes
+}
+
+fn options(master: &Master) -> Map {
+    OPTIONS
+        .iter()
+        .map(|name| {
+            let value = master.opts.get(name).cloned().unwrap_or_default();
+            (
+                Value::from(*name),
+                Value::from(halite_output::python::repr(&value)),
+            )
+        })
+        .collect()
+}
+
+/// In what two masters differ, as lines for people.
+pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let part = |facts: &Map, name: &str| {
+        facts
+            .get(name)
+            .and_then(Value::as_map)
+            .cloned()
+            .unwrap_or_default()
+    };
+    if ours.get("version") != theirs.get("version") {
+        found.push((
+            "version",
+            format!("it runs {}", shown(theirs.get("version"))),
+        ));
+    }
+    let (our_keys, their_keys) = (part(ours, "keys"), part(theirs, "keys"));
+    for state in ["accepted", "pending", "rejected"] {
+        let (here, there) = (part(&our_keys, state), part(&their_keys, state));
+        let only = |a: &Map, b: &Map| names(a.iter().filter(|(id, _)| b.get_value(id).is_none()));
+        let other = names(
+            here.iter()
+                .filter(|(id, key)| there.get_value(id).is_some_and(|known| known != *key)),
+        );
+        for (what, ids) in [
+            ("only here", only(&here, &there)),
+            ("only there", only(&there, &here)),
+            ("another key there", other),
+        ] {
+            if !ids.is_empty() {
+                found.push(("keys", format!("{state}, {what}: {ids}")));
+            }
+        }
+    }
+    for (name, label) in [
+        ("file_roots", "file_roots"),
+        ("pillar_roots", "pillar_roots"),
+        ("options", "options"),
+    ] {
+        let (here, there) = (part(ours, name), part(theirs, name));
+        let mut all: Vec<&Value> = here.keys().chain(there.keys()).collect();
+        all.sort_by_key(|key| key.as_str());
+        all.dedup();
+        for key in all {
+            let (a, b) = (here.get_value(key), there.get_value(key));
+            if a == b {
+                continue;
+            }
+            let key = shown(Some(key));
+            let text = match (name, a, b) {
+                (_, None, _) => format!("{key}: only there"),
+                (_, _, None) => format!("{key}: only here"),
+                ("options", a, b) => format!("{key}: {} here, {} there", shown(a), shown(b)),
+                _ => format!("{key}: other files"),
+            };
+            found.push((label, text));
+        }
+    }
+    found
+}
+
+fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), halite_output::python::str)
+}
+
+/// Ids, of many only the first ones.
+fn names<'a>(entries: impl Iterator<Item = (&'a Value, &'a Value)>) -> String {
+    const NAMES_MAX: usize = 10;
+    let mut ids: Vec<&str> = entries.filter_map(|(id, _)| id.as_str()).collect();
+    ids.sort_unstable();
+    let more = ids.len().saturating_sub(NAMES_MAX);
+    ids.truncate(NAMES_MAX);
+    match more {
+        0 => ids.join(", "),
+        more => format!("{} and {more} more", ids.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(accepted: &[(&str, &str)], base: &str, open: &str) -> Map {
+        let accepted: Map = accepted
+            .iter()
+            .map(|(id, key)| (Value::from(*id), Value::from(*key)))
+            .collect();
+        Map::from([
+            ("version", Value::from("1")),
+            ("keys", Map::from([("accepted", accepted)]).into()),
+            ("file_roots", Map::from([("base", base)]).into()),
+            ("options", Map::from([("open_mode", open)]).into()),
+        ])
+    }
+
+    #[test]
+    fn masters_that_agree_have_no_differences() {
+        let one = facts(&[("web1", "k")], "h", "False");
+        assert_eq!(differences(&one, &one), []);
+    }
+
+    #[test]
+    fn each_difference_is_a_line() {
+        let ours = facts(&[("web1", "k"), ("web2", "k"), ("web3", "k")], "h", "False");
+        let theirs = facts(
+            &[("web1", "k"), ("web2", "other"), ("web4", "k")],
+            "i",
+            "True",
+        );
+        let lines: Vec<String> = differences(&ours, &theirs)
+            .into_iter()
+            .map(|(topic, text)| format!("{topic}: {text}"))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "keys: accepted, only here: web3",
+                "keys: accepted, only there: web4",
+                "keys: accepted, another key there: web2",
+                "file_roots: base: other files",
+                "options: open_mode: False here, True there",
+            ]
+        );
+    }
+}

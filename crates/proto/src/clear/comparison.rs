@@ -1,0 +1,149 @@
+//! Masters that compare themselves: not a command of Salt's, whose masters
+//! answer it with an empty map.
+//!
+//! The question is signed with the master key that a fleet's masters share;
+//! what comes back is sealed for who has that key. Invariant: who has another
+//! key learns nothing but the fingerprint of this one, which every minion is
+//! told.
+
+use crate::fields::{Fields, MessageError, Put};
+use crate::{Map, Nonce, Value};
+
+/// The command.
+pub const CMD: &str = "halite.compare";
+
+const REQUEST: &str = "the comparison request";
+const REPLY: &str = "the comparison reply";
+
+/// A question of another master.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparisonRequest {
+    /// To be given back in the sealed answer.
+    pub nonce: Nonce,
+    /// When it was asked, in seconds since 1970.
+    pub ts: i64,
+    /// The signature over [`ComparisonRequest::signed`].
+    pub sig: Vec<u8>,
+}
+
+impl ComparisonRequest {
+    /// What is signed.
+    pub fn signed(nonce: &Nonce, ts: i64) -> Vec<u8> {
+        format!("{CMD}\n{nonce}\n{ts}").into_bytes()
+    }
+
+    /// Takes the request out of the load of a clear envelope.
+    ///
+    /// # Errors
+    /// When a field is missing or has a wrong type.
+    pub fn from_map(load: Map) -> Result<Self, MessageError> {
+        let mut fields = Fields::new(REQUEST, load);
+        Ok(Self {
+            nonce: fields.need("nonce", Fields::name)?,
+            ts: fields.need("ts", Fields::int)?,
+            sig: fields.need("sig", Fields::bytes)?,
+        })
+    }
+
+    /// The load of the clear envelope.
+    pub fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(4);
+        map.put("cmd", CMD);
+        map.put("nonce", &self.nonce);
+        map.put("ts", self.ts);
+        map.put_bytes("sig", self.sig.clone());
+        map
+    }
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparisonReply {
+    /// The fingerprint of this master's public key.
+    pub fingerprint: String,
+    /// The facts, for who has the same key: a key sealed with it, the facts
+    /// sealed with that, and their signature.
+    pub sealed: Option<SealedFacts>,
+}
+
+/// Facts that only another holder of the master's key can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedFacts {
+    /// The key of `data`, sealed with the master's public key.
+    pub key: Vec<u8>,
+    /// The packed facts, sealed.
+    pub data: Vec<u8>,
+    /// The master's signature over `data`.
+    pub sig: Vec<u8>,
+}
+
+impl ComparisonReply {
+    /// The answer as it travels.
+    pub fn to_value(&self) -> Value {
+        let mut map = Map::from([("fingerprint", self.fingerprint.as_str())]);
+        if let Some(sealed) = &self.sealed {
+            map.put_bytes("key", sealed.key.clone());
+            map.put_bytes("data", sealed.data.clone());
+            map.put_bytes("sig", sealed.sig.clone());
+        }
+        map.into()
+    }
+
+    /// Reads an answer; `None` from a master that does not know the question.
+    ///
+    /// # Errors
+    /// When a field has a wrong type.
+    pub fn from_value(value: Value) -> Result<Option<Self>, MessageError> {
+        let Value::Map(map) = value else {
+            return Ok(None);
+        };
+        let mut fields = Fields::new(REPLY, map);
+        let Some(fingerprint) = fields.text("fingerprint")? else {
+            return Ok(None);
+        };
+        let key = fields.bytes("key")?;
+        let data = fields.bytes("data")?;
+        let sig = fields.bytes("sig")?;
+        let sealed = match (key, data, sig) {
+            (Some(key), Some(data), Some(sig)) => Some(SealedFacts { key, data, sig }),
+            _ => None,
+        };
+        Ok(Some(Self {
+            fingerprint,
+            sealed,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn question_and_answer_survive() {
+        let request = ComparisonRequest {
+            nonce: Nonce::from_random([7; 16]),
+            ts: 1_795_000_000,
+            sig: vec![0xff; 256],
+        };
+        assert_eq!(ComparisonRequest::from_map(request.to_map()), Ok(request));
+        for sealed in [
+            None,
+            Some(SealedFacts {
+                key: vec![0xfe; 8],
+                data: vec![0xfd; 8],
+                sig: vec![0xfc; 8],
+            }),
+        ] {
+            let reply = ComparisonReply {
+                fingerprint: "ab:cd".to_owned(),
+                sealed,
+            };
+            assert_eq!(
+                ComparisonReply::from_value(reply.to_value()),
+                Ok(Some(reply))
+            );
+        }
+        assert_eq!(ComparisonReply::from_value(Map::new().into()), Ok(None));
+    }
+}

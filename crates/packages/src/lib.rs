@@ -4,16 +4,26 @@
 //! `halite_modules::host` runs, or a file below its root.
 
 mod pkg;
+mod python;
 mod states;
 mod time;
 
 use halite_modules::{Call, Module};
 
 /// The execution modules.
-pub const MODULES: &[Module] = &[pkg::MODULE];
+pub const MODULES: &[Module] = &[
+    python::pip::MODULE,
+    pkg::MODULE,
+    python::virtualenv::MODULE,
+];
 
 /// The state modules.
-pub const STATES: &[Module] = &[states::pkg::MODULE, states::pkgrepo::MODULE];
+pub const STATES: &[Module] = &[
+    states::pip::MODULE,
+    states::pkg::MODULE,
+    states::pkgrepo::MODULE,
+    states::virtualenv::MODULE,
+];
 
 /// What a command is put behind so that it outlives the minion's own unit,
 /// which it may restart.

@@ -4,23 +4,29 @@
 //! `halite_modules::host` runs, or a file below its root.
 
 mod accounts;
+mod cron;
 mod service;
 mod states;
+mod sysctl;
 
 use halite_modules::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    cron::MODULE,
     accounts::group::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
+    sysctl::MODULE,
     accounts::user::MODULE,
 ];
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::cron::MODULE,
     states::group::MODULE,
     states::service::MODULE,
+    states::sysctl::MODULE,
     states::user::MODULE,
 ];
 

@@ -10,7 +10,10 @@ static STATES: &[&[Module]] = &[halite_system::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 /// Calls whose outcome is not Salt's, each with its reason.
-const DIFFERENCES: &[(&str, usize)] = &[];
+const DIFFERENCES: &[(&str, usize)] = &[
+    // A value that holds a `=` is not cut there.
+    ("services", 12),
+];
 
 #[test]
 fn scenarios_come_out_as_with_salt() {

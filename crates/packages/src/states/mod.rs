@@ -1,4 +1,6 @@
 //! State modules.
 
+pub(crate) mod pip;
 pub(crate) mod pkg;
 pub(crate) mod pkgrepo;
+pub(crate) mod virtualenv;

@@ -118,10 +118,18 @@ pub(crate) fn group_of(call: &Call<'_>, gid: i64) -> Option<Group> {
 
 /// The names of the groups that a user is in, its own first group included.
 pub(crate) fn groups_of(call: &Call<'_>, user: &User) -> Vec<String> {
-    let mut names: Vec<String> = groups(call)
-        .into_iter()
-        .filter(|group| group.gid == user.gid || group.members.contains(&user.name))
-        .map(|group| group.name)
+    let groups = groups(call);
+    let is_in = |group: &Group| group.gid == user.gid || group.members.contains(&user.name);
+    let gids: Vec<i64> = groups
+        .iter()
+        .filter(|group| is_in(group))
+        .map(|group| group.gid)
+        .collect();
+    // A number with several names has them all.
+    let mut names: Vec<String> = groups
+        .iter()
+        .filter(|group| gids.contains(&group.gid))
+        .map(|group| group.name.clone())
         .collect();
     if call.host().is_real() {
         names.extend(of_lookup(user));

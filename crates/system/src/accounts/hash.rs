@@ -135,7 +135,7 @@ mod tests {
         );
         assert_eq!(
             hash("Hello world!", Some("saltstring"), "sha256").unwrap(),
-            "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc8"
+            "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5"
         );
     }
 

@@ -164,7 +164,9 @@ impl Machine {
         for (name, text) in scenario["data"].as_object().into_iter().flatten() {
             fs::write(root.join(name), text.as_str().unwrap()).unwrap();
         }
-        for (name, text) in scenario["files"].as_object().into_iter().flatten() {
+        // "made" is for what the kernel has on a real machine.
+        let files = ["files", "made"].map(|key| scenario[key].as_object());
+        for (name, text) in files.into_iter().flatten().flatten() {
             write(
                 &root.join("root").join(name.trim_start_matches('/')),
                 text.as_str().unwrap(),

@@ -1,0 +1,496 @@
+//! Python packages: the execution module `pip`.
+
+use std::path::{Path, PathBuf};
+
+use halite_modules::host::{Program, Ran};
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::{Map, Value};
+
+use super::pep440;
+use super::requirement::normal_name;
+
+const INSTALL: &str = "(pkgs=None, requirements=None, bin_env=None, use_wheel=False, no_use_wheel=False, log=None, proxy=None, timeout=None, editable=None, find_links=None, index_url=None, extra_index_url=None, no_index=False, mirrors=None, build=None, target=None, download=None, download_cache=None, source=None, upgrade=False, force_reinstall=False, ignore_installed=False, exists_action=None, no_deps=False, no_install=False, no_download=False, global_options=None, install_options=None, user=None, cwd=None, pre_releases=False, cert=None, allow_all_external=False, allow_external=None, allow_unverified=None, process_dependency_links=False, saltenv='base', env_vars=None, use_vt=False, trusted_host=None, no_cache_dir=False, extra_args=None, cache_dir=None, no_binary=None, disable_version_check=False, **kwargs)";
+
+pub(crate) const MODULE: Module = Module {
+    name: "pip",
+    functions: &[
+        Function::new(
+            "pip.freeze",
+            "(bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwargs)",
+            freeze_,
+            "The installed packages as pip would ask for them.",
+        ),
+        Function::new(
+            "pip.install",
+            INSTALL,
+            install_,
+            "Installs Python packages.",
+        ),
+        Function::new(
+            "pip.is_installed",
+            "(pkgname=None, bin_env=None, user=None, cwd=None)",
+            is_installed,
+            "Whether a Python package is installed.",
+        ),
+        Function::new(
+            "pip.list",
+            "(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs)",
+            list_,
+            "The installed packages and their versions.",
+        ),
+        Function::new(
+            "pip.list_all_versions",
+            "(pkg, bin_env=None, include_alpha=False, include_beta=False, include_rc=False, user=None, cwd=None, index_url=None, extra_index_url=None)",
+            list_all_versions,
+            "All versions of a package that can be installed.",
+        ),
+        Function::new(
+            "pip.list_upgrades",
+            "(bin_env=None, user=None, cwd=None)",
+            list_upgrades_,
+            "The packages that can be upgraded, with their new versions.",
+        ),
+        Function::new(
+            "pip.normalize",
+            "(pkg_name)",
+            normalize,
+            "The name of a package as all spellings of it are told apart.",
+        ),
+        Function::new(
+            "pip.uninstall",
+            "(pkgs=None, requirements=None, bin_env=None, log=None, proxy=None, timeout=None, user=None, cwd=None, saltenv='base', use_vt=False)",
+            uninstall_,
+            "Removes Python packages.",
+        ),
+        Function::new(
+            "pip.upgrade",
+            "(bin_env=None, user=None, cwd=None, use_vt=False)",
+            upgrade,
+            "Upgrades all Python packages.",
+        ),
+        Function::new(
+            "pip.version",
+            "(bin_env=None, cwd=None, user=None)",
+            version_,
+            "The version of pip.",
+        ),
+    ],
+};
+
+/// A pip: which, whose, where.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pip {
+    pub(crate) bin_env: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) env: Value,
+}
+
+impl Pip {
+    /// That of a call's arguments.
+    pub(crate) fn of(call: &Call<'_>) -> Self {
+        let text = |name: &str| call.get(name).filter(|value| value.is_true()).map(python::str);
+        Self {
+            bin_env: text("bin_env"),
+            user: text("user"),
+            cwd: text("cwd"),
+            env: call.get("env_vars").cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The words that start it.
+    fn words(&self, call: &Call<'_>) -> Result<Vec<String>, CallError> {
+        let host = call.host();
+        let Some(env) = &self.bin_env else {
+            let found = ["pip3", "pip"].into_iter().find(|name| host.has(name));
+            return Ok(match found {
+                Some(pip) => vec![pip.to_owned()],
+                None if host.has("python3") => {
+                    ["python3", "-m", "pip"].map(str::to_owned).to_vec()
+                }
+                None => {
+                    return Err(CallError::NotFound("Could not find a `pip` binary".to_owned()));
+                }
+            });
+        };
+        let module = |python: PathBuf| {
+            vec![python.display().to_string(), "-m".to_owned(), "pip".to_owned()]
+        };
+        let path = host.path(env);
+        if path.is_dir() {
+            return ["python", "bin/python", "bin/python3"]
+                .iter()
+                .map(|name| path.join(name))
+                .find(|path| is_program(path))
+                .map(module)
+                .ok_or_else(|| {
+                    CallError::NotFound(format!("Could not find a pip binary in virtualenv {env}"))
+                });
+        }
+        if !is_program(&path) {
+            return Err(CallError::NotFound(format!(
+                "Access denied to {env}, could not find a pip binary"
+            )));
+        }
+        let is_python = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().contains("python"));
+        Ok(if is_python {
+            module(path)
+        } else {
+            vec![path.display().to_string()]
+        })
+    }
+
+    fn run(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
+        let mut line = self.words(call)?;
+        line.extend(words.iter().cloned());
+        let mut program = Program::new(call, &line)
+            .user(self.user.as_deref())
+            .cwd(self.cwd.as_deref())
+            .envs(&self.env);
+        if let Some(env) = self.bin_env.as_ref().filter(|env| Path::new(env).is_dir()) {
+            program = program.env("VIRTUAL_ENV", env.as_str());
+        }
+        program.run()
+    }
+
+    /// Its version, empty if it does not say.
+    pub(crate) fn version(&self, call: &Call<'_>) -> Result<String, CallError> {
+        let ran = self.run(call, &["--version".to_owned()])?;
+        // pip 23.0 from ...
+        let version = ran.stdout.strip_prefix("pip ");
+        let version = version.and_then(|rest| rest.split_whitespace().next());
+        Ok(version.unwrap_or_default().to_owned())
+    }
+
+    /// The installed packages as requirements.
+    pub(crate) fn freeze(&self, call: &Call<'_>) -> Result<Vec<String>, CallError> {
+        let words = ["freeze", "--all"].map(str::to_owned);
+        let ran = self.run(call, &words)?;
+        if !ran.ok() {
+            return Err(CallError::command(ran.stderr));
+        }
+        Ok(ran.stdout.lines().map(str::to_owned).collect())
+    }
+
+    /// The installed packages with their versions; only `prefix`, if given.
+    pub(crate) fn list(&self, call: &Call<'_>, prefix: Option<&str>) -> Result<Map, CallError> {
+        let prefix = prefix.map(normal_name);
+        let words = ["list", "--format=json", "--disable-pip-version-check"].map(str::to_owned);
+        let ran = self.run(call, &words)?;
+        if !ran.ok() {
+            return Err(CallError::command(ran.stderr));
+        }
+        let mut packages = Map::new();
+        // JSON is YAML.
+        let loaded = halite_yaml::load(&ran.stdout, "pip list")
+            .map(|node| node.into_value())
+            .map_err(|error| CallError::command(error.to_string()))?;
+        for package in loaded.as_list().unwrap_or_default() {
+            let text = |key: &str| package.get(key).map(python::str).unwrap_or_default();
+            let name = normal_name(&text("name"));
+            if prefix.as_ref().is_none_or(|prefix| *prefix == name) {
+                packages.insert(name, text("version"));
+            }
+        }
+        Ok(packages)
+    }
+
+    /// All versions that an index has, the oldest first.
+    pub(crate) fn versions(
+        &self,
+        call: &Call<'_>,
+        name: &str,
+        index: &[String],
+    ) -> Result<Vec<String>, CallError> {
+        let mut words = vec!["index".to_owned(), "versions".to_owned(), name.to_owned()];
+        words.extend(index.iter().cloned());
+        let ran = self.run(call, &words)?;
+        let line = ran
+            .stdout
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("Available versions:"));
+        let mut versions: Vec<String> = line
+            .unwrap_or_default()
+            .split(',')
+            .map(|version| version.trim().to_owned())
+            .filter(|version| !version.is_empty())
+            .collect();
+        versions.sort_by(|a, b| pep440::compare(a, b).unwrap_or(std::cmp::Ordering::Equal));
+        Ok(versions)
+    }
+
+    /// Installs what the arguments say.
+    pub(crate) fn install(&self, call: &Call<'_>, args: &Map) -> Result<Ran, CallError> {
+        let mut words = vec!["install".to_owned()];
+        words.extend(requirement_files(call, args)?);
+        words.extend(install_options(args)?);
+        let mut named = args.contains_key("requirements") && args.get("requirements").is_some_and(Value::is_true);
+        let pkgs = comma_list(args.get("pkgs"));
+        named |= !pkgs.is_empty();
+        words.extend(pkgs.iter().map(|pkg| pkg.replace(';', ",")));
+        for entry in comma_list(args.get("editable")) {
+            let has_egg = entry.contains("egg=") || entry == "." || entry.starts_with(['/']) || entry.starts_with("file://");
+            if !has_egg {
+                return Err(CallError::command("You must specify an egg for this editable"));
+            }
+            words.extend(["--editable".to_owned(), entry]);
+            named = true;
+        }
+        if !named {
+            return Ok(Ran {
+                stdout: "No packages to install.".to_owned(),
+                ..Ran::default()
+            });
+        }
+        for host in comma_list(args.get("trusted_host")) {
+            words.extend(["--trusted-host".to_owned(), host]);
+        }
+        match args.get("extra_args") {
+            Some(Value::List(items)) => {
+                for item in items {
+                    match item {
+                        Value::Map(map) => {
+                            for (key, value) in map {
+                                words.extend([python::str(key), python::str(value)]);
+                            }
+                        }
+                        other => words.push(python::str(other)),
+                    }
+                }
+            }
+            Some(other) if other.is_true() => words.push(python::str(other)),
+            _ => {}
+        }
+        self.run(call, &words)
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
+}
+
+/// Items of a list or of comma separated text.
+fn comma_list(value: Option<&Value>) -> Vec<String> {
+    value.map(python::texts).unwrap_or_default()
+}
+
+/// `--requirement` for each file, fetched first where it is a URL.
+fn requirement_files(call: &Call<'_>, args: &Map) -> Result<Vec<String>, CallError> {
+    let saltenv = args.get("saltenv").cloned().unwrap_or_else(|| "base".into());
+    let mut words = Vec::new();
+    for file in comma_list(args.get("requirements")) {
+        let mut path = file.clone();
+        if file.starts_with("salt://") {
+            let cached = call.salt("cp.cache_file", &[file.as_str().into(), saltenv.clone()], Map::new())?;
+            if !cached.is_true() {
+                return Err(CallError::command(format!("pip requirements file '{file}' not found")));
+            }
+            path = python::str(&cached);
+        }
+        words.extend(["--requirement".to_owned(), path]);
+    }
+    Ok(words)
+}
+
+fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
+    let get = |name: &str| args.get(name).filter(|value| value.is_true());
+    let mut words: Vec<String> = Vec::new();
+    let with_value = |words: &mut Vec<String>, name: &str, option: &str| {
+        if let Some(value) = get(name) {
+            words.extend([option.to_owned(), python::str(value)]);
+        }
+    };
+    if let Some(Value::List(items)) = get("no_binary") {
+        let items: Vec<String> = items.iter().map(python::str).collect();
+        words.extend(["--no-binary".to_owned(), items.join(",")]);
+    } else {
+        with_value(&mut words, "no_binary", "--no-binary");
+    }
+    with_value(&mut words, "log", "--log");
+    with_value(&mut words, "proxy", "--proxy");
+    if let Some(timeout) = get("timeout") {
+        if matches!(timeout, Value::Float(_)) || python::int(timeout).is_err() {
+            return Err(CallError::exception(
+                "ValueError",
+                format!("'{}' is not a valid timeout, must be an integer", python::str(timeout)),
+            ));
+        }
+        with_value(&mut words, "timeout", "--timeout");
+    }
+    for link in comma_list(args.get("find_links")) {
+        words.extend(["--find-links".to_owned(), link]);
+    }
+    if get("no_index").is_some() && (get("index_url").is_some() || get("extra_index_url").is_some()) {
+        return Err(CallError::command(
+            "'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.",
+        ));
+    }
+    for (name, option) in [("index_url", "--index-url"), ("extra_index_url", "--extra-index-url")] {
+        if let Some(url) = get(name).map(python::str)
+            && !["http://", "https://", "file://", "ftp://"].iter().any(|scheme| url.starts_with(scheme))
+        {
+            return Err(CallError::command(format!("'{url}' is not a valid URL")));
+        }
+        with_value(&mut words, name, option);
+    }
+    let flag = |words: &mut Vec<String>, name: &str, option: &str| {
+        if get(name).is_some() {
+            words.push(option.to_owned());
+        }
+    };
+    flag(&mut words, "no_index", "--no-index");
+    flag(&mut words, "disable_version_check", "--disable-pip-version-check");
+    with_value(&mut words, "build", "--build");
+    with_value(&mut words, "target", "--target");
+    with_value(&mut words, "download", "--download");
+    if get("download_cache").is_some() {
+        with_value(&mut words, "download_cache", "--cache-dir");
+    } else {
+        with_value(&mut words, "cache_dir", "--cache-dir");
+    }
+    with_value(&mut words, "source", "--source");
+    flag(&mut words, "upgrade", "--upgrade");
+    flag(&mut words, "force_reinstall", "--force-reinstall");
+    flag(&mut words, "ignore_installed", "--ignore-installed");
+    if let Some(action) = get("exists_action").map(python::str) {
+        if !["s", "i", "w", "b"].contains(&action.to_lowercase().as_str()) {
+            return Err(CallError::command(format!(
+                "The exists_action pip option only supports the values s, i, w, and b. '{action}' is not valid."
+            )));
+        }
+        words.extend(["--exists-action".to_owned(), action]);
+    }
+    flag(&mut words, "no_deps", "--no-deps");
+    flag(&mut words, "no_install", "--no-install");
+    flag(&mut words, "no_download", "--no-download");
+    flag(&mut words, "no_cache_dir", "--no-cache-dir");
+    flag(&mut words, "pre_releases", "--pre");
+    with_value(&mut words, "cert", "--cert");
+    for option in comma_list(args.get("global_options")) {
+        words.extend(["--global-option".to_owned(), option]);
+    }
+    for option in comma_list(args.get("install_options")) {
+        words.extend(["--install-option".to_owned(), option]);
+    }
+    Ok(words)
+}
+
+/// What a program came to, in the shape of `cmd.run_all`.
+pub(crate) fn ran_map(ran: Ran) -> Map {
+    Map::from([
+        ("retcode", Value::from(ran.code)),
+        ("stdout", ran.stdout.into()),
+        ("stderr", ran.stderr.into()),
+    ])
+}
+
+/// All named arguments that pip's install takes.
+pub(crate) fn arguments(call: &Call<'_>) -> Map {
+    let names = [
+        "pkgs", "requirements", "log", "proxy", "timeout", "editable", "find_links", "index_url",
+        "extra_index_url", "no_index", "build", "target", "download", "download_cache", "source",
+        "upgrade", "force_reinstall", "ignore_installed", "exists_action", "no_deps", "no_install",
+        "no_download", "global_options", "install_options", "pre_releases", "cert", "saltenv",
+        "trusted_host", "no_cache_dir", "extra_args", "cache_dir", "no_binary",
+        "disable_version_check",
+    ];
+    names
+        .into_iter()
+        .filter_map(|name| Some((name, call.get(name)?.clone())))
+        .collect()
+}
+
+fn install_(call: &Call<'_>) -> CallResult {
+    Ok(ran_map(Pip::of(call).install(call, &arguments(call))?).into())
+}
+
+fn uninstall_(call: &Call<'_>) -> CallResult {
+    let pip = Pip::of(call);
+    let mut words = vec!["uninstall".to_owned(), "-y".to_owned()];
+    words.extend(requirement_files(call, &arguments(call))?);
+    for (name, option) in [("log", "--log"), ("proxy", "--proxy"), ("timeout", "--timeout")] {
+        if call.flag(name) {
+            words.extend([option.to_owned(), call.text(name)]);
+        }
+    }
+    words.extend(call.texts("pkgs"));
+    Ok(ran_map(pip.run(call, &words)?).into())
+}
+
+fn freeze_(call: &Call<'_>) -> CallResult {
+    let lines = Pip::of(call).freeze(call)?;
+    Ok(Value::List(lines.into_iter().map(Value::from).collect()))
+}
+
+fn list_(call: &Call<'_>) -> CallResult {
+    let prefix = call.text_opt("prefix");
+    Ok(Pip::of(call).list(call, prefix.as_deref())?.into())
+}
+
+fn is_installed(call: &Call<'_>) -> CallResult {
+    let name = call.text_opt("pkgname");
+    let list = Pip::of(call).list(call, name.as_deref())?;
+    Ok((!list.is_empty()).into())
+}
+
+fn list_all_versions(call: &Call<'_>) -> CallResult {
+    let mut index = Vec::new();
+    for (name, option) in [("index_url", "--index-url"), ("extra_index_url", "--extra-index-url")] {
+        if call.flag(name) {
+            index.extend([option.to_owned(), call.text(name)]);
+        }
+    }
+    if ["include_alpha", "include_beta", "include_rc"].iter().any(|name| call.flag(name)) {
+        index.push("--pre".to_owned());
+    }
+    let versions = Pip::of(call).versions(call, &call.text("pkg"), &index)?;
+    Ok(Value::List(versions.into_iter().map(Value::from).collect()))
+}
+
+fn upgrades(call: &Call<'_>, pip: &Pip) -> Result<Map, CallError> {
+    let words = ["list", "--outdated", "--format=json"].map(str::to_owned);
+    let ran = pip.run(call, &words)?;
+    if !ran.ok() {
+        return Err(CallError::command(ran.stderr));
+    }
+    let loaded = halite_yaml::load(&ran.stdout, "pip list")
+        .map(|node| node.into_value())
+        .map_err(|error| CallError::command(error.to_string()))?;
+    let text = |package: &Value, key: &str| package.get(key).map(python::str).unwrap_or_default();
+    Ok(loaded
+        .as_list()
+        .unwrap_or_default()
+        .iter()
+        .map(|package| (text(package, "name"), text(package, "latest_version")))
+        .collect())
+}
+
+fn list_upgrades_(call: &Call<'_>) -> CallResult {
+    Ok(upgrades(call, &Pip::of(call))?.into())
+}
+
+fn upgrade(call: &Call<'_>) -> CallResult {
+    let pip = Pip::of(call);
+    let old = pip.list(call, None)?;
+    let mut errors = Vec::new();
+    for name in upgrades(call, &pip)?.keys().map(python::str) {
+        let ran = pip.run(call, &["install".to_owned(), "-U".to_owned(), name])?;
+        if !ran.ok() {
+            errors.push(Value::from(ran.stderr));
+        }
+    }
+    let changes = crate::pkg::lists::differences(&old, &pip.list(call, None)?);
+    let mut ret = Map::from([("changes", Value::from(changes)), ("result", errors.is_empty().into())]);
+    ret.insert("comment", Value::List(errors));
+    Ok(ret.into())
+}
+
+fn version_(call: &Call<'_>) -> CallResult {
+    Ok(Pip::of(call).version(call)?.into())
+}
+
+fn normalize(call: &Call<'_>) -> CallResult {
+    Ok(normal_name(&call.text("pkg_name")).into())
+}

@@ -1,0 +1,136 @@
+//! States of Python environments.
+
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use crate::python::pip::Pip;
+use crate::python::virtualenv::{create, python_version};
+
+pub(crate) const MODULE: Module = Module {
+    name: "virtualenv",
+    functions: &[Function::new(
+        "virtualenv.managed",
+        "(name, venv_bin=None, requirements=None, system_site_packages=False, distribute=False, use_wheel=False, clear=False, python=None, extra_search_dir=None, never_download=None, prompt=None, user=None, cwd=None, index_url=None, extra_index_url=None, pre_releases=False, no_deps=False, pip_download=None, pip_download_cache=None, pip_exists_action=None, pip_ignore_installed=False, proxy=None, use_vt=False, env_vars=None, no_use_wheel=False, pip_upgrade=False, pip_pkgs=None, pip_no_cache_dir=False, pip_cache_dir=None, process_dependency_links=False, no_binary=None, **kwargs)",
+        managed,
+        "A Python environment exists, with these packages.",
+    )],
+};
+
+fn managed(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let state = StateReturn::new(call.arg("name").clone());
+    let exists = call.host().path(&name).join("bin/python").exists();
+    let clear = call.flag("clear");
+    if call.is_test() {
+        return Ok(match (exists, clear) {
+            (true, true) => state.pending(format!("Virtualenv {name} is set to be cleared")),
+            (true, false) => state.ok(format!("Virtualenv {name} is already created")),
+            (false, _) => state.pending(format!("Virtualenv {name} is set to be created")),
+        }
+        .into());
+    }
+    match manage(call, &name, exists, clear, state) {
+        Ok(state) => Ok(state.into()),
+        Err((state, CallError::NotFound(text))) => Ok(state
+            .failed(format!("Failed to create virtualenv: {text}"))
+            .into()),
+        Err((state, CallError::Command(text))) => Ok(state.failed(text).into()),
+        Err((_, other)) => Err(other),
+    }
+}
+
+fn manage(
+    call: &Call<'_>,
+    name: &str,
+    exists: bool,
+    clear: bool,
+    mut state: StateReturn,
+) -> Result<StateReturn, (StateReturn, CallError)> {
+    macro_rules! or_return {
+        ($result:expr) => {
+            match $result {
+                Ok(value) => value,
+                Err(error) => return Err((state, error)),
+            }
+        };
+    }
+    let pip = Pip {
+        bin_env: Some(name.to_owned()),
+        user: call.text_opt("user"),
+        cwd: call.text_opt("cwd"),
+        env: call.arg("env_vars").clone(),
+    };
+    if exists && clear {
+        let packages = or_return!(pip.freeze(call));
+        let packages = packages.into_iter().map(Value::from).collect();
+        state.changes.insert("cleared_packages", Value::List(packages));
+        state.changes.insert("old", or_return!(python_version(call, name)));
+    }
+    if !exists || clear {
+        let args: Map = [
+            "venv_bin", "system_site_packages", "clear", "python", "extra_search_dir",
+            "never_download", "prompt", "user",
+        ]
+        .iter()
+        .map(|name| (*name, call.arg(name).clone()))
+        .collect();
+        let ran = or_return!(create(call, name, &args));
+        if !ran.ok() {
+            let text = format!("{}{}", ran.stdout, ran.stderr);
+            return Ok(state.failed(text));
+        }
+        state.changes.insert("new", or_return!(python_version(call, name)));
+        state.comment = if clear {
+            "Cleared existing virtualenv".into()
+        } else {
+            "Created new virtualenv".into()
+        };
+    } else {
+        state.comment = "virtualenv exists".into();
+    }
+    if !call.flag("requirements") && !call.flag("pip_pkgs") {
+        return Ok(state);
+    }
+    let before = or_return!(pip.freeze(call));
+    let env = call.job.state.as_ref().and_then(|state| state.low.get("__env__").cloned());
+    let mut args = Map::from([("saltenv", env.unwrap_or_else(|| "base".into()))]);
+    for (own, pips) in [
+        ("pip_pkgs", "pkgs"),
+        ("requirements", "requirements"),
+        ("index_url", "index_url"),
+        ("extra_index_url", "extra_index_url"),
+        ("pip_download", "download"),
+        ("pip_download_cache", "download_cache"),
+        ("pre_releases", "pre_releases"),
+        ("pip_exists_action", "exists_action"),
+        ("pip_ignore_installed", "ignore_installed"),
+        ("pip_upgrade", "upgrade"),
+        ("no_deps", "no_deps"),
+        ("proxy", "proxy"),
+        ("pip_no_cache_dir", "no_cache_dir"),
+        ("pip_cache_dir", "cache_dir"),
+        ("no_binary", "no_binary"),
+    ] {
+        args.insert(pips, call.arg(own).clone());
+    }
+    let ran = or_return!(pip.install(call, &args));
+    if !ran.ok() {
+        state.result = Some(false);
+        let comment = python::str(&state.comment);
+        state.comment = format!("{comment}\n{}\n{}", ran.stdout, ran.stderr).into();
+    }
+    let after = or_return!(pip.freeze(call));
+    let missing = |from: &[String], other: &[String]| -> Value {
+        let lines: Vec<Value> = from
+            .iter()
+            .filter(|line| !other.contains(line))
+            .map(|line| line.as_str().into())
+            .collect();
+        if lines.is_empty() { "".into() } else { Value::List(lines) }
+    };
+    let (new, old) = (missing(&after, &before), missing(&before, &after));
+    if new.is_true() || old.is_true() {
+        state.changes.insert("packages", Map::from([("new", new), ("old", old)]));
+    }
+    Ok(state)
+}

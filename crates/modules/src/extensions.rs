@@ -249,7 +249,8 @@ fn listed(
         for (short, about) in own.into_iter().flatten() {
             let full = format!("{name}.{}", python::str(short));
             let text = |key: &str| about.get(key).map(python::str).unwrap_or_default();
-            let function = interned(kind, &full, &text("signature"), &text("doc"));
+            let names = [full.as_str(), &text("python")];
+            let function = interned(kind, names, &text("signature"), &text("doc"));
             functions.insert(full, function);
         }
     }
@@ -262,14 +263,19 @@ fn listed(
 
 /// Tables of functions hold what lives as long as the program: each different
 /// function of users is kept once.
-fn interned(kind: Kind, name: &str, signature: &str, doc: &str) -> &'static Function {
-    type Key = (Kind, String, String, String);
+fn interned(kind: Kind, names: [&str; 2], signature: &str, doc: &str) -> &'static Function {
+    type Key = (Kind, [String; 2], String, String);
     static KEPT: LazyLock<Mutex<HashMap<Key, &'static Function>>> = LazyLock::new(Mutex::default);
     let signature = match Signature::parse(signature) {
         Ok(_) => signature,
         Err(_) => "(*args, **kwargs)",
     };
-    let key = (kind, name.to_owned(), signature.to_owned(), doc.to_owned());
+    let key = (
+        kind,
+        names.map(str::to_owned),
+        signature.to_owned(),
+        doc.to_owned(),
+    );
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.entry(key).or_insert_with(|| {
         let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
@@ -277,12 +283,9 @@ fn interned(kind: Kind, name: &str, signature: &str, doc: &str) -> &'static Func
             Kind::Modules => run_module,
             Kind::States => run_state,
         };
-        Box::leak(Box::new(Function::new(
-            keep(name),
-            keep(signature),
-            run,
-            keep(doc),
-        )))
+        let [name, python] = names.map(keep);
+        let function = Function::new(name, keep(signature), run, keep(doc)).of_users(python);
+        Box::leak(Box::new(function))
     })
 }
 

@@ -19,6 +19,8 @@ pub struct Function {
     pub out: Option<&'static str>,
     /// What it does.
     pub run: fn(&Call<'_>) -> CallResult,
+    /// What Python calls it, if it is one that users wrote in Python.
+    python: Option<&'static str>,
 }
 
 impl Function {
@@ -35,7 +37,15 @@ impl Function {
             doc,
             out: None,
             run,
+            python: None,
         }
+    }
+
+    /// The same function as one that users wrote in Python: `name` is what it
+    /// is called there, and its documentation stays as it is.
+    pub(crate) const fn of_users(mut self, name: &'static str) -> Self {
+        self.python = Some(name);
+        self
     }
 
     /// The same function with a return that asks for the outputter `nested`.
@@ -61,6 +71,9 @@ impl Function {
     /// The name that Python's messages about wrong arguments use: names that
     /// are Python's own have an underscore behind them there.
     pub fn python_name(&self) -> String {
+        if let Some(name) = self.python {
+            return name.to_owned();
+        }
         const UNDERSCORED: &[&str] = &[
             "disk.format",
             "match.list",
@@ -84,6 +97,9 @@ impl Function {
     /// The documentation as `sys.doc` shows it: set off by blank lines and
     /// indented, with an example of the call.
     pub fn doc_text(&self) -> String {
+        if self.python.is_some() {
+            return self.doc.to_owned();
+        }
         let mut text = String::from("\n");
         for line in self.doc.lines() {
             if !line.trim().is_empty() {

@@ -454,7 +454,11 @@ def listing(kind):
     for entry in entries(kind):
         functions = {}
         for name, function in entry["functions"].items():
-            functions[name] = {"signature": signature(function), "doc": inspect.getdoc(function) or ""}
+            functions[name] = {
+                "signature": signature(function),
+                "doc": function.__doc__ or "",
+                "python": getattr(function, "__name__", name),
+            }
         found.append({"name": entry["name"], "why": entry["why"], "functions": functions})
     return found
 

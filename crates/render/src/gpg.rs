@@ -88,7 +88,7 @@ impl Gpg {
                 break;
             };
             let end = start + end + END.len();
-            plain.extend_from_slice(rest[..start].as_bytes());
+            plain.extend_from_slice(&rest.as_bytes()[..start]);
             plain.extend(self.message(&rest[start..end])?);
             rest = &rest[end..];
             found = true;

@@ -27,7 +27,7 @@ pub(super) enum Node {
     And(Box<Self>, Box<Self>),
     Not(Box<Self>),
     List(Vec<Self>),
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, Self)>),
     Call(String, Vec<Self>),
     /// `&expression`: an argument that is not evaluated before the call.
     Reference(Box<Self>),
@@ -108,7 +108,7 @@ impl Parser<'_> {
             Token::End => Syntax::Incomplete,
             _ => Syntax::Parser,
         };
-        let at = self.tokens.get(self.at).or(self.tokens.last());
+        let at = self.tokens.get(self.at).or_else(|| self.tokens.last());
         QueryError::Syntax {
             kind,
             message: message.to_owned(),
@@ -323,12 +323,9 @@ impl Parser<'_> {
     fn map(&mut self) -> Parsed {
         let mut entries = Vec::new();
         loop {
-            let name = match self.advance() {
-                Token::Name(name) | Token::Quoted(name) => name,
-                _ => {
-                    self.at -= 1;
-                    return Err(self.wrong());
-                }
+            let (Token::Name(name) | Token::Quoted(name)) = self.advance() else {
+                self.at -= 1;
+                return Err(self.wrong());
             };
             self.want(":")?;
             entries.push((name, self.expression(0)?));

@@ -144,7 +144,7 @@ fn mask_of_state(call: &Call<'_>) -> Option<u32> {
 /// The command, or where it runs, after its `template`.
 fn rendered(call: &Call<'_>, text: String) -> Result<String, CallError> {
     // The template of a script is the script, not its name.
-    let engine = call.get("cmd").and(call.get("template"));
+    let engine = call.get("cmd").and_then(|_| call.get("template"));
     match engine.filter(|engine| engine.is_true()) {
         Some(engine) => {
             let engine = python::str(engine);

@@ -178,10 +178,10 @@ fn clean(root: &Path, relative: &Path, remote: &HashSet<PathBuf>) {
             clean(root, &relative, remote);
             // Fails, as it should, unless the directory is empty.
             let _ = fs::remove_dir(entry.path());
-        } else if !remote.contains(&relative) {
-            if let Err(error) = fs::remove_file(entry.path()) {
-                tracing::warn!("could not remove {}: {error}", entry.path().display());
-            }
+        } else if !remote.contains(&relative)
+            && let Err(error) = fs::remove_file(entry.path())
+        {
+            tracing::warn!("could not remove {}: {error}", entry.path().display());
         }
     }
 }

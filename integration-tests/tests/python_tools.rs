@@ -38,6 +38,28 @@ fn keys(output: Output) -> Result<Value> {
     output.ok()?.json()
 }
 
+/// A listener and sender on a minion's bus: hears what it sends, and asks the
+/// scheduler.
+const BUS: &str = r#"
+import json, os, time
+import salt.config, salt.utils.event
+opts = salt.config.minion_config("MINION")
+bus = salt.utils.event.get_event("minion", opts=opts, listen=True)
+found = {}
+end = time.monotonic() + 20
+while time.monotonic() < end and not found.get("own"):
+    bus.fire_event({"a": 1}, "custom/tag")
+    found["own"] = bus.get_event(tag="custom/tag", wait=1)
+found["own"].pop("_stamp", None)
+job = {"j": {"function": "test.ping", "minutes": 5}}
+bus.fire_event({"func": "add", "name": "j", "schedule": job, "persist": False}, "manage_schedule")
+answer = bus.get_event(tag="/salt/minion/minion_schedule_add_complete", wait=20)
+found["schedule"] = answer["schedule"]
+print(json.dumps(found), flush=True)
+# Salt 3008 waits for ever for its own sockets otherwise.
+os._exit(0)
+"#;
+
 const LOCAL_CLIENT: &str = r#"
 import json, sys, time
 import salt.client
@@ -195,6 +217,32 @@ for_each_salt! {
         tools.key(&["-y", "-d", "web1"])?.ok()?;
         master.salt(&["web1", "test.ping"])?.exit(2)?;
         master.events()?.wait_after(mark, "the rotation of the publish key", START, |event| event.tag == "key")?;
+        Ok(())
+    };
+
+    fn python_attaches_to_the_bus_of_our_minion(tool) {
+        let ports = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0"));
+        let [publish, pull] = ports.map(|port| port.and_then(|port| port.local_addr()));
+        let (publish, pull) = (publish?.port(), pull?.port());
+        let fleet = Fleet::new("bus")?;
+        let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+        for mode in ["ipc", "tcp"] {
+            let plan = fleet.minion(&format!("{mode}1"), Kind::Ours).of(&master);
+            let plan = plan.set("ipc_mode", mode).set("tcp_pub_port", publish);
+            // Who is at the other end of a TCP connection cannot be told.
+            let framing = match (mode, tool) {
+                ("tcp", Kind::Salt3006) => "prefixed",
+                _ => "auto",
+            };
+            let plan = plan.set("event_bus_framing", framing);
+            let minion = plan.set("tcp_pull_port", pull).start()?;
+            master.wait_minion(minion.id())?;
+            let conf = minion.dir().join("minion").display().to_string();
+            let script = BUS.replace("MINION", &conf);
+            let heard = master.tools(tool).python(&script)?.ok()?.json()?;
+            assert_eq!(heard["own"], json!({ "a": 1 }), "{mode}: {heard}");
+            ensure!(heard["schedule"].get("j").is_some(), "{mode}: {heard}");
+        }
         Ok(())
     };
 }

@@ -13,8 +13,8 @@ use crate::options::options;
 use crate::paths;
 use crate::raw::{ENCRYPTION, SIGNING};
 use crate::setting::{
-    AnyValue, Count, ExternalPillars, HashName, IpcMode, LevelName, MasterType, Masters, OneOrMany,
-    Port, PortSetting, Seconds, Transport, UriFormat,
+    AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, MasterType,
+    Masters, OneOrMany, Port, PortSetting, Seconds, Transport, UriFormat,
 };
 
 options! {
@@ -84,6 +84,8 @@ options! {
         cachedir: PathBuf = "/var/cache/salt/minion".into(),
         /// Sockets of the local event bus.
         sock_dir: PathBuf = "/var/run/salt/minion".into(),
+        /// How local programs get events; not an option of Salt's.
+        event_bus_framing: BusFraming = BusFraming::Auto,
         /// Unix sockets or loopback TCP.
         ipc_mode: IpcMode = IpcMode::Ipc,
         /// TCP port of the local bus to subscribe at.

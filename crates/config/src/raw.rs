@@ -265,7 +265,11 @@ impl Raw {
 }
 
 /// Options of a minion that Salt does not know.
-const OURS_ALONE: &[&str] = &["return_spool_bytes", "return_spool_age"];
+const OURS_ALONE: &[&str] = &[
+    "event_bus_framing",
+    "return_spool_bytes",
+    "return_spool_age",
+];
 
 /// Options that this crate itself heeds.
 const READ_HERE: &[&str] = &["include", "default_include"];

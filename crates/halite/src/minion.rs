@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use halite_config::{IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
+use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{Roots, RootsOptions};
 use halite_grains::GrainsOptions;
@@ -17,6 +17,7 @@ use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
 use halite_modules::extensions;
 use halite_proto::MasterUri;
 use halite_transport::Endpoint;
+use halite_transport::ipc::Framing;
 use halite_transport::zeromq::KeepAlive;
 
 use crate::master_function;
@@ -66,6 +67,11 @@ fn setup_with(
             bus(config, &masters)?
         } else {
             BusPlace::Process
+        },
+        bus_framing: match config.event_bus_framing {
+            BusFraming::Auto => None,
+            BusFraming::Bare => Some(Framing::Bare),
+            BusFraming::Prefixed => Some(Framing::Prefixed),
         },
         daemon_bus: match is_daemon {
             true => None,

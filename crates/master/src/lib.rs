@@ -15,7 +15,6 @@ mod clock;
 mod connected;
 pub mod core;
 mod daemon;
-mod dialect;
 mod door;
 mod error;
 mod facts;

@@ -15,7 +15,7 @@ use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
 use halite_transport::zeromq::KeepAlive;
 
-use crate::dialect::framing_of;
+use halite_transport::ipc::framing_of;
 use crate::error::StartError;
 
 /// How the master's public key is signed for minions.

@@ -10,7 +10,7 @@ use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes
 use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
 use halite_proto::{Map, MasterUri, MinionId, Value};
-use halite_transport::ipc::{BusOptions, EventBus, Framing};
+use halite_transport::ipc::{BusOptions, EventBus, Framing, framing_of};
 use halite_transport::zeromq::{KeepAlive, RequesterOptions, SubscribeOptions};
 use halite_transport::{BindError, Endpoint};
 use thiserror::Error;
@@ -48,6 +48,8 @@ pub struct Setup {
     pub pki_dir: PathBuf,
     /// Where the local event bus listens; nowhere for `salt-call`.
     pub bus: BusPlace,
+    /// How events are framed on it; none: as each program wants it.
+    pub bus_framing: Option<Framing>,
     /// Where the bus of the minion that runs here is, for a program beside it.
     pub daemon_bus: Option<(Endpoint, Endpoint)>,
     /// `keysize`, in bits.
@@ -263,7 +265,12 @@ impl BusPorts {
 }
 
 fn open_bus(setup: &Setup) -> Result<EventBus, BindError> {
-    let options = BusOptions::minion(Framing::Bare);
+    let mut options = BusOptions::minion(setup.bus_framing.unwrap_or(Framing::Bare));
+    // Programs of Salt 3006 read the bus in another framing than later ones.
+    options.framing_of = match setup.bus_framing {
+        Some(_) => None,
+        None => Some(framing_of),
+    };
     let (publish, pull) = match &setup.bus {
         BusPlace::Process => return Ok(EventBus::in_process(options)),
         BusPlace::SockDir(dir) => bus_endpoints(dir, &setup.id, setup.trust.hash_type),

@@ -8,11 +8,13 @@ mod bus;
 mod bus_connection;
 mod bus_event;
 mod client;
+mod dialect;
 mod queue;
 mod stream;
 
 pub use bus::{BusOptions, EventBus};
 pub use bus_event::BusEvent;
 pub use client::{ConnectError, EventPusher, EventSubscriber, PushError, ReceiveError};
+pub use dialect::framing_of;
 pub use halite_proto::stream::Framing;
 pub use queue::LocalEvents;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_transport::ipc::Framing;
+use halite_proto::stream::Framing;
 
 /// The last release whose programs want a length in front of each event.
 const LAST_PREFIXED: u32 = 3006;
@@ -21,7 +21,7 @@ const PACKAGE_DIRS: [&str; 2] = ["site-packages", "dist-packages"];
 ///
 /// Its command line does not tell, Salt's programs rewrite it. But they have
 /// libraries loaded from the directory that Salt itself is installed in.
-pub(crate) fn framing_of(pid: u32) -> Option<Framing> {
+pub fn framing_of(pid: u32) -> Option<Framing> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let release = package_dirs(&maps).iter().find_map(|dir| release_in(dir))?;
     Some(if release <= LAST_PREFIXED {

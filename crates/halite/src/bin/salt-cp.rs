@@ -1,0 +1,26 @@
+//! `salt-cp`: copies files to minions.
+
+use std::process::ExitCode;
+
+use halite_cli::options::{CpOptions, Stop, parse_everything};
+use halite_cli::{Environment, Exit, Screen, salt_cp, start};
+
+fn main() -> ExitCode {
+    let mut screen = Screen::standard();
+    run(&mut screen)
+        .unwrap_or_else(|stop| stop.show(&mut screen))
+        .into()
+}
+
+fn run(screen: &mut Screen) -> Result<Exit, Stop> {
+    let environment = Environment::of_process();
+    let words = std::env::args_os().skip(1);
+    let options = parse_everything::<CpOptions>(words, &environment, std::io::stdin())?;
+    let config = start::client_config(&options.common, &environment, screen)?;
+    start::logs_with(options.log_level, &options.logging, &config.log_level.0)?;
+    let runtime = start::runtime()?;
+    let exit = runtime.block_on(salt_cp::run(&options, config.opts(), &environment, screen));
+    // What is still under way, a request that nobody waits for, is given up.
+    runtime.shutdown_background();
+    Ok(exit)
+}

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use halite_fileserver::Roots;
@@ -94,8 +95,15 @@ impl Pillars {
         registry: &'static Registry,
         files: Arc<Roots>,
     ) -> Result<Self, PillarsError> {
+        // Rendering is arithmetic: more threads than processors would only take
+        // turns, and each keeps memory. Commands are waited for.
+        let waits = opts.get("ext_pillar").is_some_and(Value::is_true);
+        let busy_max = match available_parallelism() {
+            Ok(processors) if !waits => processors.get().min(PILLAR_THREADS_MAX),
+            _ => PILLAR_THREADS_MAX,
+        };
         let limits = LaneLimits {
-            threads: threads.clamp(1, PILLAR_THREADS_MAX),
+            threads: threads.clamp(1, busy_max),
             waiting_max: PILLARS_WAITING_MAX,
             bytes_max: usize::MAX,
             wait_max: REQUEST_WAIT_MAX,

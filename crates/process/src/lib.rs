@@ -9,6 +9,7 @@ pub mod daemon;
 pub mod hand_over;
 pub mod limits;
 pub mod logging;
+pub mod memory;
 pub mod notify;
 pub mod pidfile;
 pub mod privileges;

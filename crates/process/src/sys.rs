@@ -1,5 +1,6 @@
 //! The calls that Rust cannot check: `fork`, what runs between `fork` and
-//! `exec`, and changing the environment. Nothing else of the project is unsafe.
+//! `exec`, changing the environment, and giving memory back. Nothing else of
+//! the project is unsafe.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -52,6 +53,16 @@ pub(crate) fn set_env_single_threaded(variables: &[(&str, &OsStr)]) -> io::Resul
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: the call takes no pointers and does not return.
     unsafe { nix::libc::_exit(code) }
+}
+
+/// Gives free memory back to the system, where the C library can.
+pub(crate) fn trim_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes no pointers, takes the allocator's own locks, and
+    // touches nothing that is allocated.
+    unsafe {
+        nix::libc::malloc_trim(0);
+    }
 }
 
 /// Who and what a child becomes before it runs its program.

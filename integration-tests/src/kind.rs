@@ -58,6 +58,8 @@ pub enum Program {
     Call,
     /// `salt-run`
     Run,
+    /// `salt-cp`
+    Cp,
     /// The Python interpreter that real Salt is installed for.
     Python,
 }
@@ -72,6 +74,7 @@ impl Program {
             Self::Key => "salt-key",
             Self::Call => "salt-call",
             Self::Run => "salt-run",
+            Self::Cp => "salt-cp",
             Self::Python => "python",
         }
     }

@@ -403,6 +403,11 @@ impl Tools<'_> {
         run(&self.recipe(Program::Run, args)?, TOOL_DEADLINE)
     }
 
+    /// Runs `salt-cp`.
+    pub fn cp(self, args: &[&str]) -> Result<Output> {
+        run(&self.recipe(Program::Cp, args)?, TOOL_DEADLINE)
+    }
+
     /// How to run a program with the master's configuration.
     pub fn recipe(self, program: Program, args: &[&str]) -> Result<Recipe> {
         let path = self.master.programs.path(self.kind, program)?;

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|peers`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|outages|peers`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -11,8 +11,10 @@
 
 mod bench;
 mod build;
+mod chaos;
 mod demo;
 mod lint;
+mod outages;
 mod peers;
 mod screen;
 mod suites;
@@ -40,6 +42,10 @@ enum Command {
     Lint,
     /// Time and memory, ours and real Salt's side by side
     Bench(bench::Args),
+    /// Masters, minions and cables fail for minutes; nothing may be lost
+    Chaos(chaos::Args),
+    /// The same outages for ours and for real Salt, side by side
+    Outages(outages::Args),
     /// Installs the releases of real Salt that the tests use
     Peers(peers::Args),
 }
@@ -50,6 +56,8 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Lint => lint::run(),
         Command::Bench(args) => bench::run(&args),
+        Command::Chaos(args) => chaos::run(&args),
+        Command::Outages(args) => outages::run(&args),
         Command::Peers(args) => peers::run(&args),
     };
     match done {

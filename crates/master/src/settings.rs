@@ -15,8 +15,8 @@ use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
 use halite_transport::zeromq::KeepAlive;
 
-use halite_transport::ipc::framing_of;
 use crate::error::StartError;
+use halite_transport::ipc::framing_of;
 
 /// How the master's public key is signed for minions.
 #[derive(Clone, Debug)]

@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod bad_publications;
+mod batches;
 mod daemons;
 mod first_day;
 mod main_job;
+mod runners;
 mod screens;

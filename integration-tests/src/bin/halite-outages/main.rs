@@ -1,0 +1,77 @@
+//! Outages of masters and minions, the same for our fleet and for real Salt's:
+//! what is lost, and how long it takes until all is well again. `cargo xtask
+//! outages`.
+//!
+//! Invariant: both sides get the same configuration, the same commands at the
+//! same pace, and are judged by the files that commands leave and by the job
+//! caches.
+
+#![allow(clippy::print_stdout, reason = "a tool for people")]
+
+mod fleet;
+mod scenes;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use halite_integration_tests::Kind;
+
+use crate::scenes::Number;
+
+/// The lines of the document between which the table stands.
+const BEGIN: &str = "<!-- begin: cargo xtask outages --write -->";
+const END: &str = "<!-- end -->";
+
+fn main() -> Result<ExitCode> {
+    let mut kinds = vec![Kind::Ours, Kind::Salt3008];
+    let mut write: Option<PathBuf> = None;
+    let mut args = std::env::args_os().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.to_str() {
+            Some("--ours") => kinds.truncate(1),
+            Some("--write") => write = args.next().map(PathBuf::from),
+            _ => bail!("usage: halite-outages [--ours] [--write FILE]"),
+        }
+    }
+    let mut columns = Vec::new();
+    for kind in kinds {
+        println!("{kind}:");
+        columns.push(scenes::all(kind)?);
+    }
+    let table = table(&columns);
+    println!("\n{table}");
+    if let Some(file) = write {
+        write_into(&file, &table)?;
+        println!("written to {}", file.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(columns: &[Vec<Number>]) -> String {
+    let mut text = String::from("| | Halite | Salt 3008.5 |\n|---|---:|---:|\n");
+    let rows = columns.first().map_or(0, Vec::len);
+    for row in 0..rows {
+        let cell = |column: usize| columns.get(column).and_then(|numbers| numbers.get(row));
+        let shown = |column| cell(column).map_or("-", |number| number.value.as_str());
+        let name = cell(0).map_or("", |number| number.name);
+        // Writing to a String cannot fail.
+        writeln!(text, "| {name} | {} | {} |", shown(0), shown(1)).ok();
+    }
+    text
+}
+
+fn write_into(file: &Path, table: &str) -> Result<()> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .with_context(|| format!("no `{BEGIN}` in {}", file.display()))?;
+    let (_, after) = rest
+        .split_once(END)
+        .with_context(|| format!("no `{END}` in {}", file.display()))?;
+    fs::write(file, format!("{before}{BEGIN}\n{table}{END}{after}"))
+        .with_context(|| format!("could not write {}", file.display()))
+}

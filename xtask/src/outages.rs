@@ -1,0 +1,48 @@
+//! `cargo xtask outages`: the same outages for our fleet and for real Salt's,
+//! one after the other; the table of `docs/multi-master.md`.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use halite_integration_tests::Kind;
+
+use crate::build::{bin_dir, build, features, root};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Writes the table into docs/multi-master.md
+    #[arg(long)]
+    write: bool,
+    /// Ours alone
+    #[arg(long)]
+    ours: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if !args.ours {
+        crate::peers::provide(&[Kind::Salt3008])?;
+    }
+    let mut wanted = vec!["-p", "halite", "-p", "halite-integration-tests", "--bins"];
+    wanted.extend(features());
+    let artifacts = build(&wanted)?;
+    let program = artifacts
+        .iter()
+        .find(|artifact| artifact.target == "halite-outages")
+        .context("the build has made no halite-outages")?;
+    let mut command = std::process::Command::new(&program.path);
+    command.env("HALITE_BIN_DIR", bin_dir(&artifacts)?);
+    if args.ours {
+        command.arg("--ours");
+    }
+    if args.write {
+        command
+            .arg("--write")
+            .arg(root().join("docs/multi-master.md"));
+    }
+    let status = command.status().context("could not run the outages")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -36,8 +36,7 @@ impl Applied {
         match self {
             Self::Errors(_) => EX_COMPILER_ERROR,
             Self::Results { results, high } => {
-                let results = Value::Map(results.clone());
-                if is_success(&results, Some(high)) {
+                if is_success(results, Some(high)) {
                     0
                 } else {
                     EX_STATE_FAILURE

@@ -36,7 +36,8 @@ impl Moment {
 pub enum Step {
     /// This is to be done and answered.
     Do(Effect),
-    /// The effect that was asked for has no answer yet.
+    /// The effect that was asked for has no answer yet; or the run is over and
+    /// the results are with the caller.
     Waiting,
     /// The run is over: results by tag, in the order in which they came.
     Done(Map),

@@ -51,7 +51,7 @@ pub struct Run {
     port: Port,
     story: Pin<Box<dyn Future<Output = Map>>>,
     open: bool,
-    done: Option<Map>,
+    done: bool,
 }
 
 impl Run {
@@ -122,23 +122,21 @@ impl Run {
             story: Box::pin(story(port.clone(), options, functions)),
             port,
             open: false,
-            done: None,
+            done: false,
         }
     }
 
-    /// Goes on until something is needed of the world, or to the end.
+    /// Goes on until something is needed of the world, or to the end. The
+    /// results are given once.
     pub fn next(&mut self, now: Moment) -> Step {
-        if let Some(results) = &self.done {
-            return Step::Done(results.clone());
-        }
-        if self.open {
+        if self.open || self.done {
             return Step::Waiting;
         }
         self.port.set_now(now);
         let mut context = Context::from_waker(Waker::noop());
         match self.story.as_mut().poll(&mut context) {
             Poll::Ready(results) => {
-                self.done = Some(results.clone());
+                self.done = true;
                 Step::Done(results)
             }
             Poll::Pending => match self.port.take_asked() {
@@ -160,7 +158,9 @@ impl Run {
 
 impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").field("done", &self.done).finish()
+        f.debug_struct("Run")
+            .field("done", &self.done)
+            .finish_non_exhaustive()
     }
 }
 

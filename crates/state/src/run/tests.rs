@@ -432,6 +432,52 @@ fn slots_are_filled() {
 }
 
 #[test]
+fn aggregated_chunks_are_joined_once() {
+    let low = LowOptions {
+        aggregate: &Value::Bool(true),
+        ..low_options(&|_| true)
+    };
+    let chunks = vec![
+        chunk("a", &[]),
+        chunk("b", &[]),
+        chunk("c", &[("require", on(&["a"]))]),
+    ];
+    let low = Low::order(chunks, &low).unwrap();
+    let mut run = Run::new(low, RunOptions::default(), Rc::new(Known));
+    let mut world = World::of(&[]);
+    let (mut joined, mut calls) = (Vec::new(), Vec::new());
+    let results = loop {
+        match run.next(Moment::default()) {
+            Step::Do(Effect::Serve { fun, args, .. }) if fun == "t.mod_aggregate" => {
+                let mut low = args[0].as_map().cloned().unwrap();
+                let chunks = args[1].as_list().unwrap();
+                let tags = chunks.iter().map(|low| {
+                    let chunk = Chunk::new(low.as_map().cloned().unwrap());
+                    Value::from(chunk.tag())
+                });
+                low.insert("pkgs", chunks.len());
+                low.insert("__agg_tags__", Value::List(tags.collect()));
+                joined.push(chunks.len());
+                run.answer(Reply::State(Ok(low.into())));
+            }
+            Step::Do(Effect::Call(call)) => {
+                calls.push(call.kwargs.get("pkgs").is_some());
+                run.answer(world.answer(Effect::Call(call)));
+            }
+            Step::Do(effect) => {
+                let reply = world.answer(effect);
+                run.answer(reply);
+            }
+            Step::Done(results) => break results,
+            Step::Waiting => panic!("it waits for nothing"),
+        }
+    };
+    assert_eq!(results.len(), 3);
+    // `c` depends on a member of the group and is in none.
+    assert_eq!((joined, calls), (vec![2], vec![true, false, false]));
+}
+
+#[test]
 fn a_long_chain_of_requisites_costs_no_stack() {
     let name = |n: usize| format!("n{n}");
     let mut chunks = vec![chunk("n0", &[])];

@@ -138,12 +138,13 @@ impl Said {
     fn hear(&mut self, kind: Requisite, result: &Map) {
         self.skip |= record::says(result, "skip_req");
         match kind {
-            Requisite::Onfail | Requisite::OnfailAny | Requisite::OnfailAll => {
-                if result.get("result") == Some(&Value::Bool(true)) {
-                    self.onfail = true;
-                    return;
-                }
+            Requisite::Onfail | Requisite::OnfailAny | Requisite::OnfailAll
+                if result.get("result") == Some(&Value::Bool(true)) =>
+            {
+                self.onfail = true;
+                return;
             }
+            Requisite::Onfail | Requisite::OnfailAny | Requisite::OnfailAll => {}
             Requisite::Onchanges | Requisite::OnchangesAny => {
                 if record::failed(result) || !record::changed(result) {
                     self.onchanges = true;

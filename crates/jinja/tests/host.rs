@@ -131,6 +131,10 @@ fn failures_say_what_failed() {
     assert_error("{{ salt['no.no']() }}", ErrorKind::Undefined, message);
     let message = "'salt.utils.optsdict.DictProxy object' has no attribute 'nope'";
     assert_error("{{ grains.nope }}", ErrorKind::Undefined, message);
+    // Names with underscores that Python's objects do not have are names.
+    let message = "'salt.utils.optsdict.DictProxy object' has no attribute '__mine__'";
+    assert_error("{{ grains.__mine__ }}", ErrorKind::Undefined, message);
+    assert_text("{{ {'__mine__': 1}.__mine__ }}", "1");
     assert_error(
         "{{ salt['test.echo'](nope) }}",
         ErrorKind::Undefined,
@@ -231,4 +235,12 @@ fn data_goes_in_and_comes_out_the_same() {
         Data::Map([("k", Data::List(Vec::new()))].into_iter().collect()),
     ]);
     assert_eq!(Value::from_data(&data).to_data().unwrap(), data);
+}
+
+#[test]
+fn a_mistake_of_the_grammar_is_told_before_characters_behind_it() {
+    let text = "{% if true %}{{ {'a'} }}{% endif %}\n{{ a & b }}";
+    assert_error(text, ErrorKind::Syntax, "expected token ':', got '}'");
+    let message = "unexpected char '&' at 5";
+    assert_error("{{ a & b }}{{ {'a'} }}", ErrorKind::Syntax, message);
 }

@@ -55,8 +55,8 @@ pub(crate) fn filter_by(
 
 /// What `filter_by` falls back to, and what its result is merged with.
 pub(crate) struct Choice<'a> {
-    pub(crate) default: &'a str,
-    pub(crate) base: Option<&'a str>,
+    pub(crate) default: &'a Value,
+    pub(crate) base: Option<&'a Value>,
     pub(crate) merge: &'a Value,
     pub(crate) merge_lists: bool,
 }
@@ -64,8 +64,8 @@ pub(crate) struct Choice<'a> {
 impl Choice<'_> {
     pub(crate) fn finish(&self, lookup: &Map, picked: Option<Value>) -> Result<Value, CallError> {
         let bad = |text: &str| CallError::exception("salt.exceptions.SaltException", text);
-        let mut ret = picked.or_else(|| lookup.get(self.default).cloned());
-        if let Some(base) = self.base.and_then(|base| lookup.get(base)) {
+        let mut ret = picked.or_else(|| lookup.get_value(self.default).cloned());
+        if let Some(base) = self.base.and_then(|base| lookup.get_value(base)) {
             ret = match (ret, base) {
                 (None | Some(Value::Nil), base) => Some(base.clone()),
                 (Some(Value::Map(over)), Value::Map(base)) => {

@@ -44,6 +44,12 @@ pub(crate) fn text(job: &Job<'_>, world: &dyn World) -> Result<String, RenderErr
 /// The error as Salt words it: the traceback.
 fn words(error: &PyError, path: &str, text: &str) -> RenderError {
     match error {
+        // Salt lets what goes wrong while the file is loaded through as it is.
+        PyError::Raised(raised) if is_loading(&raised.trace, path) => {
+            RenderError::new(ErrorKind::Python, raised.message.clone())
+                .foreign("Exception")
+                .at(place(raised, path, text))
+        }
         PyError::Raised(raised) => {
             RenderError::new(ErrorKind::Python, raised.trace.clone()).at(place(raised, path, text))
         }
@@ -53,6 +59,15 @@ fn words(error: &PyError, path: &str, text: &str) -> RenderError {
         ),
         other => RenderError::new(ErrorKind::Python, other.to_string()),
     }
+}
+
+/// Whether the traceback enters the file at its outermost level, before
+/// `run()` is called.
+fn is_loading(trace: &str, path: &str) -> bool {
+    let mark = format!("File \"{path}\", line ");
+    let first = trace.split_once(&mark).map(|(_, rest)| rest);
+    let line = first.and_then(|rest| rest.lines().next());
+    line.is_some_and(|line| line.trim_end().ends_with("in <module>"))
 }
 
 /// The last line of the text that the traceback names.

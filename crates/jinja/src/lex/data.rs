@@ -10,8 +10,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::settings::Settings;
 use crate::source::{Source, Span};
 
-/// All tokens of a template, the end last.
-pub(crate) fn tokens(source: &Arc<Source>, settings: &Settings) -> Result<Vec<Token>> {
+/// All tokens of a template, the end last; and the error at that end, if what
+/// follows is none. Jinja2 reads tokens as it parses, so that a mistake of the
+/// grammar before it is told first.
+pub(crate) fn tokens(source: &Arc<Source>, settings: &Settings) -> (Vec<Token>, Option<Error>) {
     let mut lexer = Lexer {
         source,
         text: source.text(),
@@ -21,10 +23,16 @@ pub(crate) fn tokens(source: &Arc<Source>, settings: &Settings) -> Result<Vec<To
         tokens: Vec::new(),
         next: [Next::Unknown; 3],
     };
-    while lexer.step()? {}
+    let fault = loop {
+        match lexer.step() {
+            Ok(true) => {}
+            Ok(false) => break None,
+            Err(error) => break Some(error),
+        }
+    };
     let end = Span::at(lexer.text.len());
     lexer.push(TokenKind::End, end);
-    Ok(lexer.tokens)
+    (lexer.tokens, fault)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -26,7 +26,7 @@ pub(crate) fn parse(source: &Arc<Source>, settings: &Settings) -> Result<Ast> {
             limits::SOURCE_BYTES_MAX
         )));
     }
-    let tokens = lex::tokens(source, settings)?;
+    let (tokens, fault) = lex::tokens(source, settings);
     let mut parser = Parser {
         source: Arc::clone(source),
         tokens,
@@ -39,7 +39,13 @@ pub(crate) fn parse(source: &Arc<Source>, settings: &Settings) -> Result<Ast> {
         ends: Vec::new(),
         loops: 0,
     };
-    let body = parser.body(&[])?;
+    let body = parser.body(&[]);
+    if let Some(fault) = fault
+        && (body.is_ok() || parser.at + 1 >= parser.tokens.len())
+    {
+        return Err(fault);
+    }
+    let body = body?;
     Ok(Ast {
         source: parser.source,
         body,

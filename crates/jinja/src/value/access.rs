@@ -93,9 +93,19 @@ pub(crate) fn item(machine: &Machine<'_>, value: &Value, item: &Value) -> Result
     Undefined::item(value, item, machine.lenient())
 }
 
-/// Names that Python reserves; none of ours reaches anything.
+/// What any of Python's objects has behind underscores; none of ours reaches
+/// anything. Other names with underscores are names like any.
 fn is_dunder(name: &str) -> bool {
-    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+    const PYTHONS: &str = "add annotations base bases bool builtins call class class_getitem \
+        closure code contains defaults delattr delitem dict dir doc eq format func ge get \
+        getattribute getitem getnewargs getstate globals gt hash iadd import imul init \
+        init_subclass ior iter kwdefaults le len lt mod module mro mul name ne new or qualname \
+        reduce reduce_ex repr reversed rmul ror self setattr setitem sizeof str subclasses \
+        subclasshook weakref wrapped";
+    let inner = name
+        .strip_prefix("__")
+        .and_then(|name| name.strip_suffix("__"));
+    inner.is_some_and(|name| PYTHONS.split_ascii_whitespace().any(|known| known == name))
 }
 
 fn index(item: &Value, length: usize) -> Option<usize> {

@@ -201,9 +201,8 @@ fn filter_by(call: &Call<'_>) -> CallResult {
         .iter()
         .find(|(tgt, _)| means(call, &this, tgt, &tgt_type) == Some(true))
         .map(|(_, value)| value.clone());
-    let default = call.text("default");
     let choice = Choice {
-        default: &default,
+        default: call.arg("default"),
         base: None,
         merge: call.arg("merge"),
         merge_lists: call.flag("merge_lists"),
@@ -250,7 +249,7 @@ fn ifelse(call: &Call<'_>) -> CallResult {
         .find(|pair| means(call, &this, &pair[0], &tgt_type) == Some(true))
         .map_or(default, |pair| &pair[1]);
     let choice = Choice {
-        default: "default",
+        default: &Value::from("default"),
         base: None,
         merge: call.arg("merge"),
         merge_lists: call.flag("merge_lists"),

@@ -354,10 +354,9 @@ fn raw(call: &Call<'_>) -> CallResult {
 
 fn filter_by(call: &Call<'_>) -> CallResult {
     let lookup = map_argument(call, "lookup_dict")?;
-    let (default, base) = (call.text("default"), call.text_opt("base"));
     let choice = Choice {
-        default: &default,
-        base: base.as_deref(),
+        default: call.arg("default"),
+        base: Some(call.arg("base")).filter(|base| base.is_true()),
         merge: call.arg("merge"),
         merge_lists: false,
     };

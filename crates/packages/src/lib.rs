@@ -3,6 +3,7 @@
 //! Invariant: whatever changes the system goes through a program that
 //! `halite_modules::host` runs, or a file below its root.
 
+mod git;
 mod pkg;
 mod python;
 mod states;
@@ -12,6 +13,7 @@ use halite_modules::{Call, Module};
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    git::MODULE,
     python::pip::MODULE,
     pkg::MODULE,
     python::virtualenv::MODULE,
@@ -19,6 +21,7 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::git::MODULE,
     states::pip::MODULE,
     states::pkg::MODULE,
     states::pkgrepo::MODULE,

@@ -219,6 +219,16 @@ impl Machine {
             fs::write(self.dir.path().join(name), text.as_str().unwrap()).unwrap();
         }
         let asked = replaced(call, "@TMP@", &tmp);
+        if let Some(line) = asked["sh"].as_str() {
+            let shell = std::process::Command::new("/bin/sh")
+                .args(["-ec", line])
+                .env("TMP", &tmp)
+                .env("ROOT", format!("{tmp}/root"))
+                .env("HOME", &tmp)
+                .output()
+                .unwrap();
+            assert!(shell.status.success(), "{line}: {shell:?}");
+        }
         let ret = match (asked["state"].as_str(), asked["fun"].as_str()) {
             (Some(fun), _) => {
                 let job = Job {

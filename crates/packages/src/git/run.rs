@@ -1,0 +1,261 @@
+//! Running git for a user in a directory, and reading what it says.
+
+use halite_modules::host::{Program, Ran};
+use halite_modules::{Call, CallError, python};
+use halite_proto::{Map, Value};
+
+/// Where and as whom git runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Git {
+    pub(crate) cwd: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) identity: Vec<String>,
+}
+
+/// References by name.
+pub(crate) fn parse_refs(text: &str) -> Vec<(String, String)> {
+    text.lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(hash, name)| (name.to_owned(), hash.to_owned()))
+        .collect()
+}
+
+/// A place with a user and a password in it; only `https`.
+///
+/// # Errors
+/// When the place is of another kind.
+pub(crate) fn with_auth(
+    url: &str,
+    user: Option<&str>,
+    password: Option<&str>,
+) -> Result<String, CallError> {
+    let Some(user) = user else {
+        return Ok(url.to_owned());
+    };
+    let Some(rest) = url.strip_prefix("https://") else {
+        return Err(CallError::exception(
+            "ValueError",
+            "Basic Auth only supported for HTTPS",
+        ));
+    };
+    let host = rest.split_once('@').map_or(rest, |(_, host)| host);
+    Ok(match password {
+        Some(password) => format!("https://{user}:{password}@{host}"),
+        None => format!("https://{user}@{host}"),
+    })
+}
+
+/// The place without its password.
+pub(crate) fn redacted(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after
+            .find(['/', ' ', '\'', '"', '\n'])
+            .unwrap_or(after.len());
+        let (host, tail) = after.split_at(end);
+        match host.rsplit_once('@') {
+            Some((_, host)) => {
+                out.push_str("<redacted>@");
+                out.push_str(host);
+            }
+            None => out.push_str(host),
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+impl Git {
+    /// That of a call's arguments.
+    pub(crate) fn of(call: &Call<'_>) -> Self {
+        let text = |name: &str| call.get(name).filter(|value| value.is_true()).map(python::str);
+        Self {
+            cwd: text("cwd"),
+            user: text("user"),
+            identity: call.get("identity").map(python::texts).unwrap_or_default(),
+        }
+    }
+
+    fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
+        let mut line = vec!["git".to_owned()];
+        line.extend(words.iter().cloned());
+        let mut program = Program::new(call, &line)
+            .user(self.user.as_deref())
+            .cwd(self.cwd.as_deref())
+            .env("GIT_TERMINAL_PROMPT", "0");
+        if let Some(identity) = self.identity.first() {
+            let quoted = identity.replace('\'', "'\\''");
+            program = program.env(
+                "GIT_SSH_COMMAND",
+                format!("ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o IdentitiesOnly=yes -i '{quoted}'"),
+            );
+        }
+        program
+    }
+
+    /// Runs git; a failure is a result like any other.
+    pub(crate) fn may_fail(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
+        self.program(call, words).may_fail().run()
+    }
+
+    /// Runs git.
+    ///
+    /// # Errors
+    /// What git says when it fails.
+    pub(crate) fn ran(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
+        let ran = self.program(call, words).run()?;
+        if ran.ok() {
+            return Ok(ran);
+        }
+        let line = redacted(&format!("git {}", words.join(" ")));
+        let why = redacted(ran.complaint());
+        Err(CallError::command(format!("Command '{line}' failed: {why}")))
+    }
+
+    /// Runs git; what it writes.
+    pub(crate) fn run(&self, call: &Call<'_>, words: &[String]) -> Result<String, CallError> {
+        Ok(self.ran(call, words)?.stdout)
+    }
+
+    /// Runs git with words of literals.
+    pub(crate) fn go(&self, call: &Call<'_>, words: &[&str]) -> Result<String, CallError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        self.run(call, &words)
+    }
+
+    /// What git writes, nothing if it fails.
+    pub(crate) fn ask(&self, call: &Call<'_>, words: &[&str]) -> Result<Option<String>, CallError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let ran = self.may_fail(call, &words)?;
+        Ok(ran.ok().then_some(ran.stdout))
+    }
+
+    /// The hash of a commit.
+    pub(crate) fn commit_of(&self, call: &Call<'_>, rev: &str) -> Result<Option<String>, CallError> {
+        self.ask(call, &["rev-parse", "--verify", "--quiet", &format!("{rev}^{{commit}}")])
+    }
+
+    /// Whether the directory is a further work tree.
+    pub(crate) fn is_worktree(&self, call: &Call<'_>) -> bool {
+        let Some(cwd) = &self.cwd else {
+            return false;
+        };
+        let file = call.host().path(cwd).join(".git");
+        std::fs::read_to_string(file)
+            .is_ok_and(|text| text.starts_with("gitdir:") && text.contains("/worktrees/"))
+    }
+
+    /// The names below a prefix of references.
+    pub(crate) fn refs(&self, call: &Call<'_>, prefix: &str) -> Result<Vec<String>, CallError> {
+        let format = "--format=%(refname)";
+        let out = self.go(call, &["for-each-ref", format, prefix])?;
+        Ok(out
+            .lines()
+            .filter_map(|line| line.strip_prefix(prefix))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// All remotes: name, place to fetch from, place to push to.
+    pub(crate) fn remotes(&self, call: &Call<'_>) -> Result<Vec<(String, String, String)>, CallError> {
+        let out = self.go(call, &["remote", "--verbose"])?;
+        let mut all: Vec<(String, String, String)> = Vec::new();
+        for line in out.lines() {
+            let Some((name, rest)) = line.split_once('\t') else {
+                continue;
+            };
+            let (url, action) = rest.rsplit_once(' ').unwrap_or((rest, "(fetch)"));
+            if !all.iter().any(|(known, ..)| known == name) {
+                all.push((name.to_owned(), String::new(), String::new()));
+            }
+            if let Some(entry) = all.iter_mut().find(|(known, ..)| known == name) {
+                let field = if action == "(push)" { &mut entry.2 } else { &mut entry.1 };
+                url.clone_into(field);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sets the place of a remote, which is made if it is not there.
+    pub(crate) fn set_remote(&self, call: &Call<'_>, name: &str, url: &str) -> Result<(), CallError> {
+        let known = self.remotes(call)?.iter().any(|(known, ..)| known == name);
+        let verb: &[&str] = if known { &["remote", "set-url"] } else { &["remote", "add"] };
+        let mut words = verb.to_vec();
+        words.extend([name, url]);
+        self.go(call, &words).map(drop)
+    }
+
+    /// Fetches; the references that changed, as Salt tells them.
+    pub(crate) fn fetch(
+        &self,
+        call: &Call<'_>,
+        remote: Option<&str>,
+        force: bool,
+        refspecs: &[String],
+        opts: &[String],
+    ) -> Result<Map, CallError> {
+        let mut words = vec!["fetch".to_owned()];
+        if force {
+            words.push("--force".to_owned());
+        }
+        words.extend(opts.iter().cloned());
+        words.extend(remote.map(str::to_owned));
+        words.extend(refspecs.iter().cloned());
+        let ran = self.ran(call, &words)?;
+        let mut changes = Map::new();
+        for line in ran.stderr.lines() {
+            // " * [new branch]  main -> origin/main", "   aa..bb  main -> origin/main"
+            let Some((left, right)) = line.split_once(" -> ") else {
+                continue;
+            };
+            let name = right.split_whitespace().next().unwrap_or_default();
+            let left = left.trim();
+            if left.starts_with("* [new") {
+                let kind = left.trim_start_matches("* [").split(']').next().unwrap_or_default();
+                add(&mut changes, &kind.replacen("new ", "new ", 1).replace("branch", "branches").replace("tag", "tags"), name.into());
+            } else if let Some((old, new)) = left.trim_start_matches('+').trim().split_whitespace().next().and_then(|range| {
+                range.split_once("...").or_else(|| range.split_once(".."))
+            }) {
+                let change = Map::from([("old", old), ("new", new)]);
+                let map = changes.get_or_insert_with(Value::from("updated branches"), || Value::Map(Map::new()));
+                if let Value::Map(map) = map {
+                    map.insert(name, change);
+                }
+            }
+        }
+        Ok(changes)
+    }
+}
+
+fn add(changes: &mut Map, key: &str, value: Value) {
+    let list = changes.get_or_insert_with(Value::from(key), || Value::List(Vec::new()));
+    if let Value::List(list) = list {
+        list.push(value);
+    }
+}
+
+/// What git said, without the command that failed.
+pub(crate) fn reason(error: &CallError) -> String {
+    let text = error.to_string();
+    match text.split_once("' failed: ") {
+        Some((command, rest)) if command.starts_with("Command '") => rest.to_owned(),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(redacted("x https://a:b@h/p 'http://c@d'"), "x https://<redacted>@h/p 'http://<redacted>@d'");
+        assert_eq!(redacted("git@h:p.git"), "git@h:p.git");
+        assert_eq!(with_auth("https://h/p", Some("u"), Some("p")).unwrap(), "https://u:p@h/p");
+        assert!(with_auth("http://h", Some("u"), None).is_err());
+    }
+}

@@ -1,0 +1,404 @@
+//! States of source trees.
+
+mod latest;
+
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use crate::git::run::reason;
+use crate::git::{Git, config_values, config_words, set_config};
+
+pub(crate) const MODULE: Module = Module {
+    name: "git",
+    functions: &[
+        Function::new(
+            "git.cloned",
+            "(name, target=None, branch=None, user=None, password=None, identity=None, https_user=None, https_pass=None, output_encoding=None)",
+            cloned,
+            "A repository is cloned; it is not updated.",
+        ),
+        Function::new(
+            "git.config_set",
+            "(name, value=None, multivar=None, repo=None, user=None, password=None, output_encoding=None, **kwargs)",
+            config_set_,
+            "git's configuration has a value.",
+        ),
+        Function::new(
+            "git.config_unset",
+            "(name, value_regex=None, repo=None, user=None, password=None, output_encoding=None, **kwargs)",
+            config_unset,
+            "git's configuration does not have a value.",
+        ),
+        Function::new(
+            "git.detached",
+            "(name, rev, target=None, remote='origin', user=None, password=None, force_clone=False, force_checkout=False, fetch_remote=True, hard_reset=False, submodules=False, identity=None, https_user=None, https_pass=None, output_encoding=None, **kwargs)",
+            detached,
+            "A repository is checked out at a revision, on no branch.",
+        ),
+        Function::new(
+            "git.latest",
+            "(name, target, rev='HEAD', branch=None, user=None, password=None, update_head=True, force_checkout=False, force_clone=False, force_fetch=False, force_reset=False, submodules=False, bare=False, mirror=False, remote='origin', fetch_tags=True, sync_tags=True, depth=None, identity=None, https_user=None, https_pass=None, refspec_branch='*', refspec_tag='*', output_encoding=None, **kwargs)",
+            latest::latest,
+            "A repository is checked out at the newest revision of a branch, a tag or a hash.",
+        ),
+        Function::new(
+            "git.mod_run_check",
+            "(cmd_kwargs, onlyif, unless)",
+            mod_run_check,
+            "Leaves the conditions to the run.",
+        ),
+        Function::new(
+            "git.present",
+            "(name, force=False, bare=True, template=None, separate_git_dir=None, shared=None, user=None, password=None, output_encoding=None)",
+            present,
+            "There is a repository in a directory.",
+        ),
+    ],
+};
+
+fn state(call: &Call<'_>) -> StateReturn {
+    StateReturn::new(call.arg("name").clone())
+}
+
+fn mod_run_check(_: &Call<'_>) -> CallResult {
+    Ok(true.into())
+}
+
+/// A result or the reason of a failed command as the state's.
+fn or_failed(call: &Call<'_>, result: Result<StateReturn, CallError>) -> CallResult {
+    match result {
+        Ok(state) => Ok(state.into()),
+        Err(error @ CallError::Command(_)) => Ok(state(call).failed(reason(&error)).into()),
+        Err(other) => Err(other),
+    }
+}
+
+/// The absolute target; the comment when it is not one.
+fn target(call: &Call<'_>) -> Result<String, String> {
+    let Some(target) = call.text_opt("target") else {
+        return Err("'target' argument is required".to_owned());
+    };
+    if target.starts_with('/') {
+        Ok(target)
+    } else {
+        Err(format!("target '{target}' is not an absolute path"))
+    }
+}
+
+fn is_repository(call: &Call<'_>, path: &str) -> bool {
+    call.host().path(path).join(".git").exists()
+}
+
+fn cloned(call: &Call<'_>) -> CallResult {
+    let target = match target(call) {
+        Ok(target) => target,
+        Err(comment) => return Ok(state(call).failed(comment).into()),
+    };
+    or_failed(call, clone_once(call, &target))
+}
+
+fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
+    let mut state = state(call);
+    let name = call.text("name");
+    let branch = call.text_opt("branch");
+    let real = call.host().path(target);
+    let mut git = Git::of(call);
+    if is_repository(call, target) {
+        git.cwd = Some(target.to_owned());
+        let Some(branch) = branch else {
+            return Ok(state.ok(format!("Repository already exists at {target}")));
+        };
+        let current = git.ask(call, &["rev-parse", "--abbrev-ref", "HEAD"])?;
+        if current.as_deref() == Some(&branch) {
+            return Ok(state.ok(format!(
+                "Repository already exists at {target} and is checked out to branch '{branch}'"
+            )));
+        }
+        let change = Map::from([("old", Value::from(current)), ("new", branch.as_str().into())]);
+        state.changes.insert("branch", change);
+        if call.is_test() {
+            return Ok(state.pending(format!("Branch would be changed to '{branch}'")));
+        }
+        git.go(call, &["checkout", &branch])?;
+        return Ok(state.ok(format!("Branch changed to '{branch}'")));
+    }
+    if real.is_dir() && std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Ok(state.failed(format!(
+            "Clone failed: fatal: destination path '{target}' already exists and is not an empty directory."
+        )));
+    }
+    let at_branch = branch.as_ref().map(|branch| format!(" with branch '{branch}'")).unwrap_or_default();
+    state.changes.insert("new", format!("{name} => {target}"));
+    if call.is_test() {
+        return Ok(state.pending(format!("{name} would be cloned to {target}{at_branch}")));
+    }
+    let mut words = vec!["clone"];
+    if let Some(branch) = &branch {
+        words.extend(["--branch", branch]);
+    }
+    let url = auth(call, &name)?;
+    let shown = real.display().to_string();
+    words.extend(["--", &url, &shown]);
+    git.cwd = None;
+    if let Err(error) = git.go(call, &words) {
+        state.changes = Map::new();
+        return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
+    }
+    Ok(state.ok(format!("{name} cloned to {target}{at_branch}")))
+}
+
+/// The place with the user and password of the call.
+fn auth(call: &Call<'_>, name: &str) -> Result<String, CallError> {
+    crate::git::run::with_auth(
+        name,
+        call.text_opt("https_user").as_deref(),
+        call.text_opt("https_pass").as_deref(),
+    )
+}
+
+fn detached(call: &Call<'_>) -> CallResult {
+    let target = match target(call) {
+        Ok(target) => target,
+        Err(comment) => return Ok(state(call).failed(comment).into()),
+    };
+    or_failed(call, detach(call, &target))
+}
+
+fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
+    let mut state = state(call);
+    let (name, rev, remote) = (call.text("name"), call.text("rev"), call.text("remote"));
+    let mut git = Git::of(call);
+    let real = call.host().path(target).display().to_string();
+    let mut comments = Vec::new();
+    let url = auth(call, &name)?;
+    let is_new = !is_repository(call, target);
+    let mut old = None;
+    if is_new {
+        let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
+        if non_empty && !call.flag("force_clone") {
+            return Ok(state.failed(format!(
+                "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
+            )));
+        }
+        if call.is_test() {
+            return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
+        }
+        if non_empty {
+            latest::empty_directory(&real)?;
+        }
+        git.cwd = None;
+        if let Err(error) = git.go(call, &["clone", "--no-checkout", "--origin", &remote, "--", &url, &real]) {
+            return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
+        }
+        comments.push(format!("{name} cloned to {target}"));
+        git.cwd = Some(real);
+    } else {
+        git.cwd = Some(real);
+        old = git.commit_of(call, "HEAD")?;
+        let branch = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+        let wanted = git.commit_of(call, &rev)?;
+        if wanted.is_some() && old == wanted && branch.is_none() {
+            return Ok(state.ok("Already checked out at correct revision"));
+        }
+        if call.is_test() {
+            let change = Map::from([("old", Value::from(old)), ("new", rev.as_str().into())]);
+            state.changes.insert("HEAD", change);
+            return Ok(state.pending(format!("Repository {target} would be checked out at {rev}")));
+        }
+        git.set_remote(call, &remote, &url)?;
+        if call.flag("fetch_remote") {
+            git.go(call, &["fetch", "--tags", &remote])?;
+            comments.push(format!("{name} was fetched, resulting in updated refs"));
+        }
+    }
+    let remote_branch = format!("{remote}/{rev}");
+    let commit = match git.commit_of(call, &remote_branch)? {
+        Some(commit) => Some(commit),
+        None => git.commit_of(call, &rev)?,
+    };
+    let Some(commit) = commit else {
+        return Ok(state.failed(format!("Revision '{rev}' does not exist")));
+    };
+    let mut words = vec!["checkout", "--detach"];
+    if call.flag("force_checkout") || is_new {
+        words.push("--force");
+    }
+    words.push(&commit);
+    git.go(call, &words)?;
+    if call.flag("hard_reset") {
+        git.go(call, &["reset", "--hard", &commit])?;
+        comments.push("Repository was reset to HEAD".to_owned());
+    }
+    if call.flag("submodules") {
+        git.go(call, &["submodule", "update", "--init", "--recursive"])?;
+    }
+    if old.as_ref() != Some(&commit) {
+        let change = Map::from([("old", Value::from(old)), ("new", commit.as_str().into())]);
+        state.changes.insert("HEAD", change);
+    }
+    comments.push(format!("Commit ID {commit} was checked out at {target}"));
+    Ok(state.ok(latest::sentence(&comments)))
+}
+
+fn present(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let mut state = state(call);
+    if !name.starts_with('/') {
+        return Ok(state.failed(format!("Path '{name}' is not absolute")).into());
+    }
+    let real = call.host().path(&name);
+    let bare = call.flag("bare");
+    let found = real.join(if bare { "refs" } else { ".git" });
+    if found.exists() && (!bare || real.join("HEAD").exists()) {
+        return Ok(state.into());
+    }
+    if real.is_file() && !call.flag("force") {
+        return Ok(state
+            .failed(format!("Target '{name}' exists and is a regular file, cannot proceed"))
+            .into());
+    }
+    let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
+    if non_empty && !call.flag("force") {
+        return Ok(state
+            .failed(format!(
+                "Target '{name}' exists, is non-empty, and is not a git repository. Set the 'force' option to True to remove the contents of this directory and initialize a new repository."
+            ))
+            .into());
+    }
+    state.changes.insert("new", name.as_str());
+    if call.is_test() {
+        let what = if bare { "bare repository" } else { "repository" };
+        return Ok(state.pending(format!("New {what} would be created")).into());
+    }
+    if non_empty {
+        latest::empty_directory(&real.display().to_string())?;
+        state.changes.insert("forced init", true);
+    }
+    let mut kwargs = Map::new();
+    for arg in ["bare", "template", "separate_git_dir", "shared", "user"] {
+        kwargs.insert(arg, call.arg(arg).clone());
+    }
+    let made = call.salt("git.init", &[real.display().to_string().into()], kwargs);
+    match made {
+        Ok(_) => {
+            let what = if bare { "bare repository" } else { "repository" };
+            Ok(state.ok(format!("Initialized {what} in {name}")).into())
+        }
+        Err(error @ CallError::Command(_)) => {
+            state.changes = Map::new();
+            Ok(state.failed(reason(&error)).into())
+        }
+        Err(other) => Err(other),
+    }
+}
+
+fn config_of(call: &Call<'_>) -> (Git, bool) {
+    let mut git = Git::of(call);
+    git.cwd = call.text_opt("repo");
+    let global = call.kwargs().get("global").is_some_and(Value::is_true);
+    (git, global)
+}
+
+fn shown(values: &[String]) -> Value {
+    match values {
+        [] => Value::Nil,
+        [one] => one.as_str().into(),
+        many => Value::List(many.iter().map(|value| value.as_str().into()).collect()),
+    }
+}
+
+fn config_set_(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let mut state = state(call);
+    let multivar = call.arg("multivar");
+    if call.arg("value").is_nil() == multivar.is_nil() {
+        let how = if multivar.is_nil() {
+            "One of 'value' and 'multivar' is required"
+        } else {
+            "Only one of 'value' and 'multivar' is permitted"
+        };
+        return Ok(state.failed(how).into());
+    }
+    let desired: Vec<String> = match multivar {
+        Value::List(items) => items.iter().map(python::str).collect(),
+        Value::Nil => vec![match call.arg("value") {
+            Value::Bool(bool) => bool.to_string(),
+            other => python::str(other),
+        }],
+        other => python::texts(other),
+    };
+    let (git, global) = config_of(call);
+    if !global && git.cwd.is_none() {
+        return Ok(state
+            .failed("Non-global config options require the 'repo' argument to be set")
+            .into());
+    }
+    let list = |values: &[String]| {
+        if values.is_empty() {
+            return Value::Nil;
+        }
+        Value::List(values.iter().map(|value| value.as_str().into()).collect())
+    };
+    let value = match desired.as_slice() {
+        [one] if multivar.is_nil() => format!("'{one}'"),
+        many => python::repr(&list(many)),
+    };
+    let key = if global { "Global key " } else { "" };
+    let pre = config_values(call, &git, global, &name)?;
+    if pre == desired {
+        return Ok(state.ok(format!("{key}'{name}' is already set to {value}")).into());
+    }
+    let verb = if pre.is_empty() { "added as" } else { "set to" };
+    if call.is_test() {
+        state.changes = Map::from([("old", list(&pre)), ("new", list(&desired))]);
+        return Ok(state.pending(format!("{key}'{name}' would be {verb} {value}")).into());
+    }
+    let key_low = key.to_lowercase();
+    if let Err(error) = set_config(call, &git, global, &name, &desired) {
+        let why = reason(&error);
+        return Ok(state
+            .failed(format!("Failed to set {key_low}'{name}' to {value}: {why}"))
+            .into());
+    }
+    let post = config_values(call, &git, global, &name)?;
+    if pre != post {
+        let change = Map::from([("old", list(&pre)), ("new", list(&post))]);
+        state.changes.insert(name.as_str(), change);
+    }
+    if post != desired {
+        return Ok(state
+            .failed(format!("Failed to set {key_low}'{name}' to {value}"))
+            .into());
+    }
+    Ok(state.ok(format!("{key}'{name}' was {verb} {value}")).into())
+}
+
+fn config_unset(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let mut state = state(call);
+    let (git, global) = config_of(call);
+    if !global && git.cwd.is_none() {
+        return Ok(state
+            .failed("Non-global config options require the 'repo' argument to be set")
+            .into());
+    }
+    let pre = config_values(call, &git, global, &name)?;
+    if pre.is_empty() {
+        return Ok(state.ok("No matching keys are set").into());
+    }
+    let change = Map::from([(name.as_str(), shown(&pre))]);
+    if call.is_test() {
+        state.changes = change;
+        return Ok(state.pending(format!("Key '{name}' would be unset")).into());
+    }
+    let mut words = config_words(global);
+    let all = call.kwargs().get("all").is_some_and(Value::is_true);
+    words.push(if all { "--unset-all" } else { "--unset" }.to_owned());
+    words.push(name.clone());
+    words.extend(call.text_opt("value_regex"));
+    if let Err(error) = git.run(call, &words) {
+        return Ok(state.failed(reason(&error)).into());
+    }
+    state.changes = change;
+    Ok(state.ok(format!("Key '{name}' was unset")).into())
+}

@@ -16,6 +16,7 @@ pub mod login;
 pub mod minion_status;
 pub mod options;
 pub mod salt;
+pub mod salt_cp;
 pub mod salt_key;
 pub mod salt_run;
 pub mod screen;

@@ -166,12 +166,12 @@ fn texts_and_codes_of_runners_are_salts() -> Result<()> {
         "unexpected {wrong}"
     );
     let failed = pair
-        .run(&["error.error", "name=ValueError", "message=no"])?
+        .run(&["error.error", "name=ValueError", "message=nope"])?
         .exit(1)?;
     ensure!(
         failed
             .stdout
-            .starts_with("Exception occurred in runner error.error: ValueError: no"),
+            .starts_with("Exception occurred in runner error.error: ValueError: nope"),
         "unexpected {failed}"
     );
     pair.run(&["--jid=7", "manage.up"])?.exit(64)?;
@@ -234,6 +234,16 @@ fn what_the_master_keeps_is_shown_and_forgotten() -> Result<()> {
 #[test]
 fn who_is_gone_is_known_at_once() -> Result<()> {
     let mut pair = Pair::start()?;
+    // Who comes and goes within a moment is not told of.
+    let named = |list: &Value, id: &str| {
+        let ids = list.as_array();
+        ids.is_some_and(|ids| ids.iter().any(|name| name == id))
+    };
+    pair.master
+        .events()?
+        .wait("web2 to be there", START, |event| {
+            event.tag == "salt/presence/change" && named(&event.data["new"], "web2")
+        })?;
     let mark = pair.master.events()?.mark();
     if let Some(web2) = pair.minions.last_mut() {
         web2.kill9()?;

@@ -6,6 +6,7 @@
 //! line that says so; none is silently ignored.
 
 mod call;
+mod cp;
 mod daemon;
 mod groups;
 mod key;
@@ -15,6 +16,7 @@ mod sources;
 mod usage;
 
 pub use call::CallOptions;
+pub use cp::CpOptions;
 pub use daemon::{DaemonOptions, MasterOptions, MinionOptions};
 pub use groups::{
     CommonOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions, OutputOptions,

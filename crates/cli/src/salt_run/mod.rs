@@ -18,8 +18,6 @@ use crate::login::{Login, LoginError};
 use crate::options::{RunOptions, Stop};
 use crate::{Exit, Screen, args};
 
-const NO_FUNCTION: &str = "Must specify a function to run!\nex: manage.up";
-
 /// Runs `salt-run` with the master's merged configuration `opts`.
 pub async fn run(
     options: &RunOptions,
@@ -95,12 +93,11 @@ impl Program<'_> {
     }
 
     async fn run(&mut self, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
-        if self.options.doc {
+        if self.options.doc || self.options.words.is_empty() {
             return self.documentation(screen).await;
         }
         let Some((fun, words)) = self.options.words.split_first() else {
-            screen.line(NO_FUNCTION);
-            return Ok(Exit::Usage);
+            return Ok(Exit::Ok);
         };
         let parse = &self.options.parse;
         let no_parse = parse.no_parse_names(self.environment.no_parse.as_deref());

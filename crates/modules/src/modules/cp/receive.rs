@@ -52,6 +52,14 @@ pub(super) fn recv_chunked(call: &Call<'_>) -> CallResult {
             "the destination is no absolute path: {dest}"
         )));
     }
+    if call.arg("chunk").is_nil() {
+        // An empty directory is sent without content.
+        return match fs::create_dir_all(&dest) {
+            Ok(()) => Ok(true.into()),
+            Err(_) if Path::new(&dest).is_file() => Ok("Path exists and is a file".into()),
+            Err(error) => Ok(error.to_string().into()),
+        };
+    }
     match write_chunk(call, Path::new(&dest)) {
         Ok(()) => Ok(true.into()),
         // The other end shows the text.

@@ -103,6 +103,11 @@ pub(super) fn with_turn(
         Ok(turn) => turn,
         Err(others) => return Ok(refused(call, others)),
     };
+    if call.get("localconfig").is_some_and(Value::is_true) {
+        return Err(CallError::invocation(
+            "localconfig is not available here: give the run a configuration of its own with salt-call -c",
+        ));
+    }
     let mut ctx = prepare(call, by_name)?;
     ctx.set_opt("test", test.unwrap_or_else(|| applied::test_mode(call)));
     if let Some(events) = call.get("state_events").filter(|events| !events.is_nil()) {
@@ -134,6 +139,7 @@ fn sls(call: &Call<'_>, mods: &Value, test: Option<bool>) -> CallResult {
         return Ok(refused(call, disabled));
     }
     with_turn(call, true, test, |ctx| {
+        sync_wanted(call, ctx);
         if let Some(high) = cache::wanted(call) {
             return applied::high(call, ctx, high);
         }
@@ -201,6 +207,7 @@ fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallErro
                     "No Top file or master_tops data matches found. Please see master log for details.",
                 ));
             }
+            sync_modules(inner, &matches);
             let whitelist = call.get("whitelist").map(names).unwrap_or_default();
             let (mut high, more) = compiler.render(&whitelisted(matches, &whitelist));
             exclude(&mut high, call.get("exclude"));
@@ -259,6 +266,40 @@ fn sls_id(call: &Call<'_>) -> CallResult {
             _ => Ok(applied),
         }
     })
+}
+
+/// Fetches users' own modules of the environments that the top file names
+/// (`autoload_dynamic_modules`).
+fn sync_modules(call: &Call<'_>, matches: &Matches) {
+    let wanted = call.opt("autoload_dynamic_modules");
+    if !wanted.is_nil() && !wanted.is_true() {
+        return;
+    }
+    let envs = Value::List(matches.keys().cloned().collect());
+    if let Err(error) = call.salt("saltutil.sync_all", &[envs], Map::new()) {
+        tracing::warn!(%error, "users' modules are not fetched");
+    }
+}
+
+/// Fetches the kinds of users' modules that the caller names (`sync_mods`).
+fn sync_wanted(call: &Call<'_>, ctx: &StateContext<'_>) {
+    use halite_modules::MinionContext as _;
+    let kinds = match call.get("sync_mods") {
+        Some(Value::Bool(true)) => vec!["all".to_owned()],
+        Some(kinds) => names(kinds),
+        None => return,
+    };
+    let saltenv = ctx.opts().get("saltenv").cloned().unwrap_or_default();
+    let kinds = match kinds.iter().any(|kind| kind == "all") {
+        true => vec!["all".to_owned()],
+        false => kinds,
+    };
+    for kind in kinds {
+        let kwargs = Map::from([("saltenv", saltenv.clone())]);
+        if let Err(error) = call.salt(&format!("saltutil.sync_{kind}"), &[], kwargs) {
+            tracing::warn!(%error, "Invalid custom module type '{kind}', ignoring");
+        }
+    }
 }
 
 /// The SLS that were named, in the run's environment.

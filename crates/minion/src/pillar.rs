@@ -101,7 +101,13 @@ pub fn refresh_all(
             .is_some_and(|m| m.channel.is_signed_in());
         if signed_in {
             asked.spawn_on(
-                async move { refresh(&minion_too, index, clean_cache).await },
+                async move {
+                    let refreshed = refresh(&minion_too, index, clean_cache).await;
+                    if refreshed.is_ok() {
+                        tell_refreshed(&minion_too);
+                    }
+                    refreshed
+                },
                 &minion.runtime,
             );
         }
@@ -119,4 +125,12 @@ pub fn refresh_all(
         }
     });
     refreshed.unwrap_or_else(|| Err(stopping()))
+}
+
+/// Tells local programs that wait for a new pillar.
+fn tell_refreshed(minion: &Minion) {
+    const TAG: &str = "/salt/minion/minion_pillar_refresh_complete";
+    if let Err(error) = minion.fire_local(TAG, Map::from([("complete", true)])) {
+        debug!("could not tell of the new pillar: {error}");
+    }
 }

@@ -15,7 +15,7 @@ use crate::merge::update;
 use crate::settings::{Settings, SettingsError};
 use crate::sls::{Env, Rendering};
 use crate::top::Top;
-use crate::tree::{Ignore, Tree};
+use crate::tree::{Found, Ignore, Tree};
 use crate::world::{Sls, World};
 
 /// Whose pillar is wanted, and how far it differs from the usual one.
@@ -286,7 +286,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    fn render_file(&self, file: &crate::tree::Found, env: &str) -> Result<Value, String> {
+    fn render_file(&self, file: &Found, env: &str) -> Result<Value, String> {
         let bytes = file.read()?;
         if bytes.trim_ascii().is_empty() {
             return Ok(Map::new().into());
@@ -298,9 +298,10 @@ impl<'a> Compilation<'a> {
             bytes: &bytes,
             defaults: &Map::new(),
         };
-        match self.world.render(&sls, &self.request.held)? {
-            Value::Nil => Ok(Map::new().into()),
-            top => Ok(top),
+        match self.world.render(&sls, &self.request.held) {
+            Ok(Value::Nil) => Ok(Map::new().into()),
+            Ok(top) => Ok(top),
+            Err(failure) => Err(failure.text),
         }
     }
 

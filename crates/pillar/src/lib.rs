@@ -28,4 +28,4 @@ pub use settings::SettingsError;
 pub use top::Top;
 pub use tree::Found;
 pub use workshop::{compile, top};
-pub use world::{Sls, World};
+pub use world::{Failure, Sls, World};

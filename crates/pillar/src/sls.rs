@@ -18,7 +18,7 @@ use crate::merge::Strategy;
 use crate::settings::Settings;
 use crate::top::Top;
 use crate::tree::{Found, Ignore, Tree};
-use crate::world::{Sls, World};
+use crate::world::{Failure, Sls, World};
 
 /// What the rendering of one compilation shares.
 pub(crate) struct Rendering<'a> {
@@ -146,7 +146,8 @@ impl<'a, 'r> Env<'a, 'r> {
         errors: &mut Vec<String>,
     ) -> Value {
         let rendering = self.rendering;
-        let rendered = file.read().and_then(|bytes| {
+        let read = file.read().map_err(Failure::from);
+        let rendered = read.and_then(|bytes| {
             if bytes.trim_ascii().is_empty() {
                 return Ok(Map::new().into());
             }
@@ -161,17 +162,24 @@ impl<'a, 'r> Env<'a, 'r> {
         });
         match rendered {
             Ok(data) => data,
-            Err(error) => {
-                let path = file.path.display();
+            Err(failure) => {
+                let known = || file.path.display().to_string();
+                let place = failure.place.unwrap_or_else(known);
+                let error = failure.text;
                 // The error may quote the file, and the file may hold secrets:
                 // only those who said so see more than where it is.
                 if rendering.settings.safe_errors {
-                    tracing::error!(sls, %path, "a pillar file could not be rendered: {}", headline(&error));
+                    tracing::error!(
+                        sls,
+                        place,
+                        "a pillar file could not be rendered: {}",
+                        headline(&error)
+                    );
                     errors.push(format!(
                         "Rendering SLS '{sls}' failed. Please see master log for details."
                     ));
                 } else {
-                    tracing::error!(sls, %path, "a pillar file could not be rendered: {error}");
+                    tracing::error!(sls, place, "a pillar file could not be rendered: {error}");
                     errors.push(format!(
                         "Rendering SLS '{sls}' failed, render error:\n{error}"
                     ));

@@ -18,7 +18,7 @@ use halite_render::{Renderer, Returned, SlsRequest, WorldError, WorldFile};
 use crate::compile::{Compiler, Request};
 use crate::limits::EXT_COMMAND_MAX;
 use crate::tree::{Found, Tree};
-use crate::world::{Sls, World};
+use crate::world::{Failure, Sls, World};
 
 /// The pillar of a minion, compiled with the functions of `base`.
 pub fn compile(compiler: &Compiler, request: &Request, base: &dyn MinionContext) -> Map {
@@ -213,7 +213,7 @@ struct Workshop<'a> {
 }
 
 impl World for Workshop<'_> {
-    fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, String> {
+    fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, Failure> {
         {
             let mut seen = self
                 .bench
@@ -226,9 +226,10 @@ impl World for Workshop<'_> {
         }
         let request = SlsRequest::file(sls.bytes, sls.name, sls.saltenv, &sls.file.path);
         let request = request.with_context(sls.defaults);
-        self.renderer
-            .sls(&request)
-            .map_err(|error| error.to_string())
+        self.renderer.sls(&request).map_err(|error| Failure {
+            text: error.to_string(),
+            place: error.place().map(ToString::to_string),
+        })
     }
 
     fn decrypt(&self, renderer: &str, value: Value) -> Result<Value, String> {

@@ -21,13 +21,28 @@ pub struct Sls<'a> {
     pub defaults: &'a Map,
 }
 
+/// Why a file could not be rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In Salt's words, which may quote the file.
+    pub text: String,
+    /// The file, line and column, if they are known.
+    pub place: Option<String>,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, place: None }
+    }
+}
+
 /// What there is beside the files: renderers, decryption, commands.
 pub trait World {
     /// Renders a file to data. `pillar` is what it sees as the pillar.
     ///
     /// # Errors
-    /// In Salt's words.
-    fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, String>;
+    /// Where Salt's renderers fail.
+    fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, Failure>;
 
     /// Sends text, or every text in a map or list, through a renderer.
     ///

@@ -6,7 +6,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use halite_pillar::{Compiler, Found, Merging, Request, Sls, Strategy as How, World};
+use halite_pillar::{Compiler, Failure, Found, Merging, Request, Sls, Strategy as How, World};
 use halite_proto::{Map, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -49,10 +49,10 @@ fn merging() -> impl Strategy<Value = Merging> {
 struct Plain;
 
 impl World for Plain {
-    fn render(&self, sls: &Sls<'_>, _pillar: &Arc<Map>) -> Result<Value, String> {
+    fn render(&self, sls: &Sls<'_>, _pillar: &Arc<Map>) -> Result<Value, Failure> {
         halite_yaml::load_bytes(sls.bytes, sls.name)
             .map(halite_yaml::Node::into_value)
-            .map_err(|error| error.to_string())
+            .map_err(|error| error.to_string().into())
     }
 
     fn decrypt(&self, _renderer: &str, value: Value) -> Result<Value, String> {

@@ -5,6 +5,8 @@
 
 mod accounts;
 mod cron;
+mod hosts;
+mod kmod;
 mod service;
 mod states;
 mod sysctl;
@@ -15,6 +17,8 @@ use halite_modules::Module;
 pub const MODULES: &[Module] = &[
     cron::MODULE,
     accounts::group::MODULE,
+    hosts::MODULE,
+    kmod::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
     sysctl::MODULE,
@@ -24,7 +28,10 @@ pub const MODULES: &[Module] = &[
 /// The state modules.
 pub const STATES: &[Module] = &[
     states::cron::MODULE,
+    states::grains::MODULE,
     states::group::MODULE,
+    states::host::MODULE,
+    states::kmod::MODULE,
     states::service::MODULE,
     states::sysctl::MODULE,
     states::user::MODULE,

@@ -95,9 +95,14 @@ fn assign(call: &Call<'_>, name: &str, value: &str) -> Result<Map, CallError> {
     }
     tool(call)?;
     let ran = Program::new(call, &["sysctl", "-w", &format!("{name}={value}")]).run()?;
-    let said = ran.stdout.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+    let said = ran
+        .stdout
+        .split_once('=')
+        .map(|(key, value)| (key.trim(), value.trim()));
     match said {
-        Some((key, new)) if key == name && new == value && !ran.stderr.contains("Invalid argument") => {
+        Some((key, new))
+            if key == name && new == value && !ran.stderr.contains("Invalid argument") =>
+        {
             Ok(Map::from([(key, new)]))
         }
         _ => {
@@ -131,7 +136,9 @@ pub(crate) fn persist(
     let mut lines: Vec<String> = Vec::new();
     let mut edited = false;
     for line in text.lines() {
-        let own = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let own = line
+            .split_once('=')
+            .map(|(key, value)| (key.trim(), value.trim()));
         match own {
             Some((key, old)) if key == name => {
                 if folded(old) == folded(value) {
@@ -187,6 +194,10 @@ fn show_(call: &Call<'_>) -> CallResult {
     }
     tool(call)?;
     let ran = Program::new(call, &["sysctl", "-a"]).may_fail().run()?;
-    let all: Map = ran.stdout.lines().filter_map(|line| line.split_once(" = ")).collect();
+    let all: Map = ran
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .collect();
     Ok(all.into())
 }

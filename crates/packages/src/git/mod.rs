@@ -20,7 +20,12 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "git.branch",
             "(cwd, name=None, opts='', git_opts='', user=None, password=None, ignore_retcode=False, output_encoding=None)",
-            |call| Ok({ run_one(call, &["branch"], &["opts", "name"])?; true.into() }),
+            |call| {
+                Ok({
+                    run_one(call, &["branch"], &["opts", "name"])?;
+                    true.into()
+                })
+            },
             "Makes, changes or deletes a branch.",
         ),
         Function::new(
@@ -193,7 +198,10 @@ fn words_of(call: &Call<'_>, arg: &str) -> Vec<String> {
     match call.arg(arg) {
         Value::List(items) => items.iter().map(python::str).collect(),
         Value::Nil => Vec::new(),
-        other => python::str(other).split_whitespace().map(str::to_owned).collect(),
+        other => python::str(other)
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect(),
     }
 }
 
@@ -230,12 +238,17 @@ fn clone(call: &Call<'_>) -> CallResult {
     match call.text_opt("name") {
         Some(name) => words.push(name),
         None => {
-            words.push(call.text("cwd"));
+            words.push(rooted(call));
             git.cwd = None;
         }
     }
     git.run(call, &words)?;
     Ok(true.into())
+}
+
+/// The place of `cwd` on this machine.
+fn rooted(call: &Call<'_>) -> String {
+    call.host().path(call.text("cwd")).display().to_string()
 }
 
 fn commit(call: &Call<'_>) -> CallResult {
@@ -335,7 +348,15 @@ fn fetch(call: &Call<'_>) -> CallResult {
     let remote = call.text_opt("remote");
     let git = Git::of(call);
     let opts = words_of(call, "opts");
-    Ok(git.fetch(call, remote.as_deref(), call.flag("force"), &refspecs, &opts)?.into())
+    Ok(git
+        .fetch(
+            call,
+            remote.as_deref(),
+            call.flag("force"),
+            &refspecs,
+            &opts,
+        )?
+        .into())
 }
 
 fn init(call: &Call<'_>) -> CallResult {
@@ -344,13 +365,17 @@ fn init(call: &Call<'_>) -> CallResult {
     if call.flag("bare") {
         words.push("--bare".to_owned());
     }
-    for (arg, option) in [("template", "--template="), ("separate_git_dir", "--separate-git-dir="), ("shared", "--shared=")] {
+    for (arg, option) in [
+        ("template", "--template="),
+        ("separate_git_dir", "--separate-git-dir="),
+        ("shared", "--shared="),
+    ] {
         if let Some(value) = call.text_opt(arg) {
             words.push(format!("{option}{value}"));
         }
     }
     words.extend(words_of(call, "opts"));
-    words.push(call.text("cwd"));
+    words.push(rooted(call));
     git.cwd = None;
     Ok(git.run(call, &words)?.into())
 }
@@ -360,7 +385,11 @@ fn is_worktree(call: &Call<'_>) -> CallResult {
 }
 
 fn list_branches(call: &Call<'_>) -> CallResult {
-    let heads = if call.flag("remote") { "refs/remotes/" } else { "refs/heads/" };
+    let heads = if call.flag("remote") {
+        "refs/remotes/"
+    } else {
+        "refs/heads/"
+    };
     Ok(texts(Git::of(call).refs(call, heads)?))
 }
 
@@ -379,10 +408,7 @@ fn ls_remote(call: &Call<'_>) -> CallResult {
     words.push(remote);
     words.extend(call.text_opt("ref"));
     let out = Git::of(call).run(call, &words)?;
-    Ok(run::parse_refs(&out)
-        .into_iter()
-        .collect::<Map>()
-        .into())
+    Ok(run::parse_refs(&out).into_iter().collect::<Map>().into())
 }
 
 fn remotes(call: &Call<'_>) -> CallResult {
@@ -391,9 +417,16 @@ fn remotes(call: &Call<'_>) -> CallResult {
         .into_iter()
         .map(|(name, fetch, push)| {
             let shown = |url: String| {
-                if call.flag("redact_auth") { run::redacted(&url) } else { url }
+                if call.flag("redact_auth") {
+                    run::redacted(&url)
+                } else {
+                    url
+                }
             };
-            (name, Map::from([("fetch", shown(fetch)), ("push", shown(push))]))
+            (
+                name,
+                Map::from([("fetch", shown(fetch)), ("push", shown(push))]),
+            )
         })
         .collect::<Map>()
         .into())
@@ -420,7 +453,11 @@ fn remote_set(call: &Call<'_>) -> CallResult {
     git.set_remote(call, &call.text("remote"), &url)?;
     let mut kwargs = Map::new();
     kwargs.insert("remote", call.arg("remote").clone());
-    call.salt("git.remote_get", std::slice::from_ref(call.arg("cwd")), kwargs)
+    call.salt(
+        "git.remote_get",
+        std::slice::from_ref(call.arg("cwd")),
+        kwargs,
+    )
 }
 
 fn revision(call: &Call<'_>) -> CallResult {
@@ -435,7 +472,12 @@ fn revision(call: &Call<'_>) -> CallResult {
 fn status(call: &Call<'_>) -> CallResult {
     let words = ["status", "-z", "--porcelain"].map(str::to_owned);
     let out = Git::of(call).run(call, &words)?;
-    let kinds = [('M', "modified"), ('A', "new"), ('D', "deleted"), ('?', "untracked")];
+    let kinds = [
+        ('M', "modified"),
+        ('A', "new"),
+        ('D', "deleted"),
+        ('?', "untracked"),
+    ];
     let mut found = Map::new();
     for entry in out.split('\0').filter(|entry| entry.len() > 3) {
         let (state, file) = entry.split_at(3);
@@ -457,8 +499,9 @@ fn version(call: &Call<'_>) -> CallResult {
     if !call.flag("versioninfo") {
         return Ok(version.into());
     }
-    let parts = version
-        .split('.')
-        .map(|part| part.parse::<i64>().map_or_else(|_| part.into(), Value::from));
+    let parts = version.split('.').map(|part| {
+        part.parse::<i64>()
+            .map_or_else(|_| part.into(), Value::from)
+    });
     Ok(Value::List(parts.collect()))
 }

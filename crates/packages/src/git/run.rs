@@ -72,7 +72,11 @@ pub(crate) fn redacted(text: &str) -> String {
 impl Git {
     /// That of a call's arguments.
     pub(crate) fn of(call: &Call<'_>) -> Self {
-        let text = |name: &str| call.get(name).filter(|value| value.is_true()).map(python::str);
+        let text = |name: &str| {
+            call.get(name)
+                .filter(|value| value.is_true())
+                .map(python::str)
+        };
         Self {
             cwd: text("cwd"),
             user: text("user"),
@@ -83,9 +87,13 @@ impl Git {
     fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
         let mut line = vec!["git".to_owned()];
         line.extend(words.iter().cloned());
+        let cwd = self
+            .cwd
+            .as_ref()
+            .map(|cwd| call.host().path(cwd).display().to_string());
         let mut program = Program::new(call, &line)
             .user(self.user.as_deref())
-            .cwd(self.cwd.as_deref())
+            .cwd(cwd.as_deref())
             .env("GIT_TERMINAL_PROMPT", "0");
         if let Some(identity) = self.identity.first() {
             let quoted = identity.replace('\'', "'\\''");
@@ -113,7 +121,9 @@ impl Git {
         }
         let line = redacted(&format!("git {}", words.join(" ")));
         let why = redacted(ran.complaint());
-        Err(CallError::command(format!("Command '{line}' failed: {why}")))
+        Err(CallError::command(format!(
+            "Command '{line}' failed: {why}"
+        )))
     }
 
     /// Runs git; what it writes.
@@ -135,8 +145,20 @@ impl Git {
     }
 
     /// The hash of a commit.
-    pub(crate) fn commit_of(&self, call: &Call<'_>, rev: &str) -> Result<Option<String>, CallError> {
-        self.ask(call, &["rev-parse", "--verify", "--quiet", &format!("{rev}^{{commit}}")])
+    pub(crate) fn commit_of(
+        &self,
+        call: &Call<'_>,
+        rev: &str,
+    ) -> Result<Option<String>, CallError> {
+        self.ask(
+            call,
+            &[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                &format!("{rev}^{{commit}}"),
+            ],
+        )
     }
 
     /// Whether the directory is a further work tree.
@@ -161,7 +183,10 @@ impl Git {
     }
 
     /// All remotes: name, place to fetch from, place to push to.
-    pub(crate) fn remotes(&self, call: &Call<'_>) -> Result<Vec<(String, String, String)>, CallError> {
+    pub(crate) fn remotes(
+        &self,
+        call: &Call<'_>,
+    ) -> Result<Vec<(String, String, String)>, CallError> {
         let out = self.go(call, &["remote", "--verbose"])?;
         let mut all: Vec<(String, String, String)> = Vec::new();
         for line in out.lines() {
@@ -173,7 +198,11 @@ impl Git {
                 all.push((name.to_owned(), String::new(), String::new()));
             }
             if let Some(entry) = all.iter_mut().find(|(known, ..)| known == name) {
-                let field = if action == "(push)" { &mut entry.2 } else { &mut entry.1 };
+                let field = if action == "(push)" {
+                    &mut entry.2
+                } else {
+                    &mut entry.1
+                };
                 url.clone_into(field);
             }
         }
@@ -181,9 +210,18 @@ impl Git {
     }
 
     /// Sets the place of a remote, which is made if it is not there.
-    pub(crate) fn set_remote(&self, call: &Call<'_>, name: &str, url: &str) -> Result<(), CallError> {
+    pub(crate) fn set_remote(
+        &self,
+        call: &Call<'_>,
+        name: &str,
+        url: &str,
+    ) -> Result<(), CallError> {
         let known = self.remotes(call)?.iter().any(|(known, ..)| known == name);
-        let verb: &[&str] = if known { &["remote", "set-url"] } else { &["remote", "add"] };
+        let verb: &[&str] = if known {
+            &["remote", "set-url"]
+        } else {
+            &["remote", "add"]
+        };
         let mut words = verb.to_vec();
         words.extend([name, url]);
         self.go(call, &words).map(drop)
@@ -214,14 +252,32 @@ impl Git {
             };
             let name = right.split_whitespace().next().unwrap_or_default();
             let left = left.trim();
+            // Forced updates are not told, as in Salt.
+            if left.starts_with('+') {
+                continue;
+            }
             if left.starts_with("* [new") {
-                let kind = left.trim_start_matches("* [").split(']').next().unwrap_or_default();
-                add(&mut changes, &kind.replacen("new ", "new ", 1).replace("branch", "branches").replace("tag", "tags"), name.into());
-            } else if let Some((old, new)) = left.trim_start_matches('+').trim().split_whitespace().next().and_then(|range| {
-                range.split_once("...").or_else(|| range.split_once(".."))
-            }) {
+                let kind = left
+                    .trim_start_matches("* [")
+                    .split(']')
+                    .next()
+                    .unwrap_or_default();
+                add(
+                    &mut changes,
+                    &kind
+                        .replacen("new ", "new ", 1)
+                        .replace("branch", "branches")
+                        .replace("tag", "tags"),
+                    name.into(),
+                );
+            } else if let Some((old, new)) = left
+                .split_whitespace()
+                .next()
+                .and_then(|range| range.split_once("...").or_else(|| range.split_once("..")))
+            {
                 let change = Map::from([("old", old), ("new", new)]);
-                let map = changes.get_or_insert_with(Value::from("updated branches"), || Value::Map(Map::new()));
+                let map = changes
+                    .get_or_insert_with(Value::from("updated branches"), || Value::Map(Map::new()));
                 if let Value::Map(map) = map {
                     map.insert(name, change);
                 }
@@ -253,9 +309,15 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        assert_eq!(redacted("x https://a:b@h/p 'http://c@d'"), "x https://<redacted>@h/p 'http://<redacted>@d'");
+        assert_eq!(
+            redacted("x https://a:b@h/p 'http://c@d'"),
+            "x https://<redacted>@h/p 'http://<redacted>@d'"
+        );
         assert_eq!(redacted("git@h:p.git"), "git@h:p.git");
-        assert_eq!(with_auth("https://h/p", Some("u"), Some("p")).unwrap(), "https://u:p@h/p");
+        assert_eq!(
+            with_auth("https://h/p", Some("u"), Some("p")).unwrap(),
+            "https://u:p@h/p"
+        );
         assert!(with_auth("http://h", Some("u"), None).is_err());
     }
 }

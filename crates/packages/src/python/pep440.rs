@@ -182,8 +182,18 @@ mod tests {
     #[test]
     fn versions_are_ordered() {
         let rising = [
-            "1.0.dev1", "1.0a1.dev1", "1.0a1", "1.0a2", "1.0b1", "1.0rc1", "1.0", "1.0.post1",
-            "1.0.1", "1.2", "1.10", "1!0.1",
+            "1.0.dev1",
+            "1.0a1.dev1",
+            "1.0a1",
+            "1.0a2",
+            "1.0b1",
+            "1.0rc1",
+            "1.0",
+            "1.0.post1",
+            "1.0.1",
+            "1.2",
+            "1.10",
+            "1!0.1",
         ];
         for (at, low) in rising.iter().enumerate() {
             assert_eq!(compare(low, low), Some(Ordering::Equal));

@@ -89,7 +89,11 @@ pub(crate) struct Pip {
 impl Pip {
     /// That of a call's arguments.
     pub(crate) fn of(call: &Call<'_>) -> Self {
-        let text = |name: &str| call.get(name).filter(|value| value.is_true()).map(python::str);
+        let text = |name: &str| {
+            call.get(name)
+                .filter(|value| value.is_true())
+                .map(python::str)
+        };
         Self {
             bin_env: text("bin_env"),
             user: text("user"),
@@ -105,16 +109,20 @@ impl Pip {
             let found = ["pip3", "pip"].into_iter().find(|name| host.has(name));
             return Ok(match found {
                 Some(pip) => vec![pip.to_owned()],
-                None if host.has("python3") => {
-                    ["python3", "-m", "pip"].map(str::to_owned).to_vec()
-                }
+                None if host.has("python3") => ["python3", "-m", "pip"].map(str::to_owned).to_vec(),
                 None => {
-                    return Err(CallError::NotFound("Could not find a `pip` binary".to_owned()));
+                    return Err(CallError::NotFound(
+                        "Could not find a `pip` binary".to_owned(),
+                    ));
                 }
             });
         };
         let module = |python: PathBuf| {
-            vec![python.display().to_string(), "-m".to_owned(), "pip".to_owned()]
+            vec![
+                python.display().to_string(),
+                "-m".to_owned(),
+                "pip".to_owned(),
+            ]
         };
         let path = host.path(env);
         if path.is_dir() {
@@ -226,14 +234,20 @@ impl Pip {
         let mut words = vec!["install".to_owned()];
         words.extend(requirement_files(call, args)?);
         words.extend(install_options(args)?);
-        let mut named = args.contains_key("requirements") && args.get("requirements").is_some_and(Value::is_true);
+        let mut named = args.contains_key("requirements")
+            && args.get("requirements").is_some_and(Value::is_true);
         let pkgs = comma_list(args.get("pkgs"));
         named |= !pkgs.is_empty();
         words.extend(pkgs.iter().map(|pkg| pkg.replace(';', ",")));
         for entry in comma_list(args.get("editable")) {
-            let has_egg = entry.contains("egg=") || entry == "." || entry.starts_with(['/']) || entry.starts_with("file://");
+            let has_egg = entry.contains("egg=")
+                || entry == "."
+                || entry.starts_with(['/'])
+                || entry.starts_with("file://");
             if !has_egg {
-                return Err(CallError::command("You must specify an egg for this editable"));
+                return Err(CallError::command(
+                    "You must specify an egg for this editable",
+                ));
             }
             words.extend(["--editable".to_owned(), entry]);
             named = true;
@@ -278,14 +292,23 @@ fn comma_list(value: Option<&Value>) -> Vec<String> {
 
 /// `--requirement` for each file, fetched first where it is a URL.
 fn requirement_files(call: &Call<'_>, args: &Map) -> Result<Vec<String>, CallError> {
-    let saltenv = args.get("saltenv").cloned().unwrap_or_else(|| "base".into());
+    let saltenv = args
+        .get("saltenv")
+        .cloned()
+        .unwrap_or_else(|| "base".into());
     let mut words = Vec::new();
     for file in comma_list(args.get("requirements")) {
         let mut path = file.clone();
         if file.starts_with("salt://") {
-            let cached = call.salt("cp.cache_file", &[file.as_str().into(), saltenv.clone()], Map::new())?;
+            let cached = call.salt(
+                "cp.cache_file",
+                &[file.as_str().into(), saltenv.clone()],
+                Map::new(),
+            )?;
             if !cached.is_true() {
-                return Err(CallError::command(format!("pip requirements file '{file}' not found")));
+                return Err(CallError::command(format!(
+                    "pip requirements file '{file}' not found"
+                )));
             }
             path = python::str(&cached);
         }
@@ -314,7 +337,10 @@ fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
         if matches!(timeout, Value::Float(_)) || python::int(timeout).is_err() {
             return Err(CallError::exception(
                 "ValueError",
-                format!("'{}' is not a valid timeout, must be an integer", python::str(timeout)),
+                format!(
+                    "'{}' is not a valid timeout, must be an integer",
+                    python::str(timeout)
+                ),
             ));
         }
         with_value(&mut words, "timeout", "--timeout");
@@ -322,14 +348,20 @@ fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
     for link in comma_list(args.get("find_links")) {
         words.extend(["--find-links".to_owned(), link]);
     }
-    if get("no_index").is_some() && (get("index_url").is_some() || get("extra_index_url").is_some()) {
+    if get("no_index").is_some() && (get("index_url").is_some() || get("extra_index_url").is_some())
+    {
         return Err(CallError::command(
             "'no_index' and ('index_url' or 'extra_index_url') are mutually exclusive.",
         ));
     }
-    for (name, option) in [("index_url", "--index-url"), ("extra_index_url", "--extra-index-url")] {
+    for (name, option) in [
+        ("index_url", "--index-url"),
+        ("extra_index_url", "--extra-index-url"),
+    ] {
         if let Some(url) = get(name).map(python::str)
-            && !["http://", "https://", "file://", "ftp://"].iter().any(|scheme| url.starts_with(scheme))
+            && !["http://", "https://", "file://", "ftp://"]
+                .iter()
+                .any(|scheme| url.starts_with(scheme))
         {
             return Err(CallError::command(format!("'{url}' is not a valid URL")));
         }
@@ -341,7 +373,11 @@ fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
         }
     };
     flag(&mut words, "no_index", "--no-index");
-    flag(&mut words, "disable_version_check", "--disable-pip-version-check");
+    flag(
+        &mut words,
+        "disable_version_check",
+        "--disable-pip-version-check",
+    );
     with_value(&mut words, "build", "--build");
     with_value(&mut words, "target", "--target");
     with_value(&mut words, "download", "--download");
@@ -389,11 +425,38 @@ pub(crate) fn ran_map(ran: Ran) -> Map {
 /// All named arguments that pip's install takes.
 pub(crate) fn arguments(call: &Call<'_>) -> Map {
     let names = [
-        "pkgs", "requirements", "log", "proxy", "timeout", "editable", "find_links", "index_url",
-        "extra_index_url", "no_index", "build", "target", "download", "download_cache", "source",
-        "upgrade", "force_reinstall", "ignore_installed", "exists_action", "no_deps", "no_install",
-        "no_download", "global_options", "install_options", "pre_releases", "cert", "saltenv",
-        "trusted_host", "no_cache_dir", "extra_args", "cache_dir", "no_binary",
+        "pkgs",
+        "requirements",
+        "log",
+        "proxy",
+        "timeout",
+        "editable",
+        "find_links",
+        "index_url",
+        "extra_index_url",
+        "no_index",
+        "build",
+        "target",
+        "download",
+        "download_cache",
+        "source",
+        "upgrade",
+        "force_reinstall",
+        "ignore_installed",
+        "exists_action",
+        "no_deps",
+        "no_install",
+        "no_download",
+        "global_options",
+        "install_options",
+        "pre_releases",
+        "cert",
+        "saltenv",
+        "trusted_host",
+        "no_cache_dir",
+        "extra_args",
+        "cache_dir",
+        "no_binary",
         "disable_version_check",
     ];
     names
@@ -410,7 +473,11 @@ fn uninstall_(call: &Call<'_>) -> CallResult {
     let pip = Pip::of(call);
     let mut words = vec!["uninstall".to_owned(), "-y".to_owned()];
     words.extend(requirement_files(call, &arguments(call))?);
-    for (name, option) in [("log", "--log"), ("proxy", "--proxy"), ("timeout", "--timeout")] {
+    for (name, option) in [
+        ("log", "--log"),
+        ("proxy", "--proxy"),
+        ("timeout", "--timeout"),
+    ] {
         if call.flag(name) {
             words.extend([option.to_owned(), call.text(name)]);
         }
@@ -437,12 +504,18 @@ fn is_installed(call: &Call<'_>) -> CallResult {
 
 fn list_all_versions(call: &Call<'_>) -> CallResult {
     let mut index = Vec::new();
-    for (name, option) in [("index_url", "--index-url"), ("extra_index_url", "--extra-index-url")] {
+    for (name, option) in [
+        ("index_url", "--index-url"),
+        ("extra_index_url", "--extra-index-url"),
+    ] {
         if call.flag(name) {
             index.extend([option.to_owned(), call.text(name)]);
         }
     }
-    if ["include_alpha", "include_beta", "include_rc"].iter().any(|name| call.flag(name)) {
+    if ["include_alpha", "include_beta", "include_rc"]
+        .iter()
+        .any(|name| call.flag(name))
+    {
         index.push("--pre".to_owned());
     }
     let versions = Pip::of(call).versions(call, &call.text("pkg"), &index)?;
@@ -482,7 +555,10 @@ fn upgrade(call: &Call<'_>) -> CallResult {
         }
     }
     let changes = crate::pkg::lists::differences(&old, &pip.list(call, None)?);
-    let mut ret = Map::from([("changes", Value::from(changes)), ("result", errors.is_empty().into())]);
+    let mut ret = Map::from([
+        ("changes", Value::from(changes)),
+        ("result", errors.is_empty().into()),
+    ]);
     ret.insert("comment", Value::List(errors));
     Ok(ret.into())
 }

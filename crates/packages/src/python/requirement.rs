@@ -63,7 +63,9 @@ pub(crate) fn parse(text: &str) -> Result<Requirement, String> {
     let (name, mut rest) = line.split_at(end);
     let bad = || {
         if text.contains('=') && !text.contains("==") {
-            format!("Invalid version specification in package {text}. '=' is not supported, use '==' instead.")
+            format!(
+                "Invalid version specification in package {text}. '=' is not supported, use '==' instead."
+            )
         } else {
             format!("pip raised an exception while parsing '{text}': Invalid requirement: '{text}'")
         }
@@ -107,7 +109,11 @@ mod tests {
         );
         assert_eq!(read("git+https://h/x.git#egg=Thing").name, "thing");
         assert_eq!(read("https://h/x.whl").name, "");
-        assert!(parse("foo=1").unwrap_err().starts_with("Invalid version specification"));
+        assert!(
+            parse("foo=1")
+                .unwrap_err()
+                .starts_with("Invalid version specification")
+        );
         assert!(parse("foo 1").is_err());
     }
 }

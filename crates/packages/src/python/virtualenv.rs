@@ -32,18 +32,30 @@ fn maker(call: &Call<'_>, args: &Map) -> Result<(Vec<String>, bool), CallError> 
         value.map(python::str).map(|text| text.trim().to_owned())
     };
     let chosen = text("venv_bin")
-        .or_else(|| call.ctx.pillar().get("venv_bin").filter(|bin| bin.is_true()).map(python::str))
+        .or_else(|| {
+            call.ctx
+                .pillar()
+                .get("venv_bin")
+                .filter(|bin| bin.is_true())
+                .map(python::str)
+        })
         .or_else(|| call.opt_text("venv_bin"));
     let interpreter = text("python");
-    let module = |python: &str| ["-m", "venv"].iter().fold(vec![python.to_owned()], |mut line, word| {
-        line.push((*word).to_owned());
-        line
-    });
+    let module = |python: &str| {
+        ["-m", "venv"]
+            .iter()
+            .fold(vec![python.to_owned()], |mut line, word| {
+                line.push((*word).to_owned());
+                line
+            })
+    };
     let checked = |python: &str| {
         if host.has(python) {
             Ok(python.to_owned())
         } else {
-            Err(CallError::command(format!("Cannot find requested python ({python}).")))
+            Err(CallError::command(format!(
+                "Cannot find requested python ({python})."
+            )))
         }
     };
     let bin = match chosen {
@@ -87,7 +99,10 @@ fn maker(call: &Call<'_>, args: &Map) -> Result<(Vec<String>, bool), CallError> 
 pub(crate) fn create(call: &Call<'_>, path: &str, args: &Map) -> Result<Ran, CallError> {
     let is = |name: &str| args.get(name) == Some(&Value::Bool(true));
     let (mut line, is_venv) = maker(call, args)?;
-    let prompt = args.get("prompt").filter(|prompt| prompt.is_true()).map(python::str);
+    let prompt = args
+        .get("prompt")
+        .filter(|prompt| prompt.is_true())
+        .map(python::str);
     if is_venv {
         for (name, option) in [("upgrade", "--upgrade"), ("symlinks", "--symlinks")] {
             if is(name) {
@@ -98,7 +113,11 @@ pub(crate) fn create(call: &Call<'_>, path: &str, args: &Map) -> Result<Ran, Cal
             line.extend(["--prompt".to_owned(), prompt]);
         }
     } else {
-        for directory in args.get("extra_search_dir").map(python::texts).unwrap_or_default() {
+        for directory in args
+            .get("extra_search_dir")
+            .map(python::texts)
+            .unwrap_or_default()
+        {
             line.push(format!("--extra-search-dir={directory}"));
         }
         if is("never_download") {
@@ -110,7 +129,10 @@ pub(crate) fn create(call: &Call<'_>, path: &str, args: &Map) -> Result<Ran, Cal
             line.push(format!("--prompt='{prompt}'"));
         }
     }
-    for (name, option) in [("clear", "--clear"), ("system_site_packages", "--system-site-packages")] {
+    for (name, option) in [
+        ("clear", "--clear"),
+        ("system_site_packages", "--system-site-packages"),
+    ] {
         if is(name) {
             line.push(option.to_owned());
         }
@@ -118,7 +140,10 @@ pub(crate) fn create(call: &Call<'_>, path: &str, args: &Map) -> Result<Ran, Cal
     let real = call.host().path(path);
     line.push(real.display().to_string());
     let was_there = real.exists();
-    let user = args.get("user").filter(|user| user.is_true()).map(python::str);
+    let user = args
+        .get("user")
+        .filter(|user| user.is_true())
+        .map(python::str);
     let ran = Program::new(call, &line).user(user.as_deref()).run()?;
     if !ran.ok() && !was_there && real.is_dir() {
         // Half an environment would pass for a whole one.
@@ -131,15 +156,30 @@ pub(crate) fn create(call: &Call<'_>, path: &str, args: &Map) -> Result<Ran, Cal
 pub(crate) fn python_version(call: &Call<'_>, path: &str) -> Result<String, CallError> {
     let python = call.host().path(path).join("bin/python");
     let ran = Program::new(call, &[&python.display().to_string(), "-V"]).run()?;
-    Ok(if ran.stderr.is_empty() { ran.stdout } else { ran.stderr })
+    Ok(if ran.stderr.is_empty() {
+        ran.stdout
+    } else {
+        ran.stderr
+    })
 }
 
 fn create_(call: &Call<'_>) -> CallResult {
     let names = [
-        "venv_bin", "system_site_packages", "clear", "python", "extra_search_dir",
-        "never_download", "prompt", "symlinks", "upgrade", "user",
+        "venv_bin",
+        "system_site_packages",
+        "clear",
+        "python",
+        "extra_search_dir",
+        "never_download",
+        "prompt",
+        "symlinks",
+        "upgrade",
+        "user",
     ];
-    let args: Map = names.iter().map(|name| (*name, call.arg(name).clone())).collect();
+    let args: Map = names
+        .iter()
+        .map(|name| (*name, call.arg(name).clone()))
+        .collect();
     Ok(ran_map(create(call, &call.text("path"), &args)?).into())
 }
 

@@ -125,7 +125,12 @@ fn install_whole(call: &Call<'_>, pip: &Pip, mut state: StateReturn) -> CallResu
         Err(other) => return Err(other),
     };
     if !ran.ok() {
-        return Ok(not_installed(state, "requirements file", requirements, &ran));
+        return Ok(not_installed(
+            state,
+            "requirements file",
+            requirements,
+            &ran,
+        ));
     }
     let unchanged = [
         "Requirement already satisfied",
@@ -150,7 +155,9 @@ fn install_whole(call: &Call<'_>, pip: &Pip, mut state: StateReturn) -> CallResu
         }
     }
     if let Some(tree) = editable {
-        comments.push(format!("Package successfully installed from VCS checkout {tree}."));
+        comments.push(format!(
+            "Package successfully installed from VCS checkout {tree}."
+        ));
         state.changes.insert("editable", true);
     }
     Ok(state.ok(comments.join(" ")).into())
@@ -206,7 +213,11 @@ fn install_named(
         lines.join("\n")
     };
     if targets.is_empty() {
-        let newest = if call.flag("upgrade") { " and up-to-date" } else { "" };
+        let newest = if call.flag("upgrade") {
+            " and up-to-date"
+        } else {
+            ""
+        };
         return Ok(state
             .ok(with_already(format!(
                 "All specified packages are already installed{newest}"
@@ -214,7 +225,9 @@ fn install_named(
             .into());
     }
     let mut args = arguments(call);
-    let pkgs = targets.iter().map(|(_, line)| line.replace(',', ";").into());
+    let pkgs = targets
+        .iter()
+        .map(|(_, line)| line.replace(',', ";").into());
     args.insert("pkgs", Value::List(pkgs.collect()));
     args.insert("disable_version_check", true);
     let ran = match pip.install(call, &args) {
@@ -234,7 +247,13 @@ fn install_named(
                 .or_else(|| line.strip_prefix("Requirement already up-to-date: "))
         })
         .filter_map(|rest| rest.split_whitespace().next())
-        .map(|name| normal_name(name.split(['=', '!', '<', '>', '~', '@']).next().unwrap_or(name)))
+        .map(|name| {
+            normal_name(
+                name.split(['=', '!', '<', '>', '~', '@'])
+                    .next()
+                    .unwrap_or(name),
+            )
+        })
         .collect();
     let now = pip.list(call, None)?;
     let mut missing = Vec::new();
@@ -272,7 +291,8 @@ fn is_there(
     let Some(version) = list.get(&requirement.name).map(python::str) else {
         return Ok(None);
     };
-    if requirement.name.is_empty() || call.flag("ignore_installed") || call.flag("force_reinstall") {
+    if requirement.name.is_empty() || call.flag("ignore_installed") || call.flag("force_reinstall")
+    {
         return Ok(None);
     }
     let installed = format!("Python package {line} was already installed");
@@ -281,7 +301,10 @@ fn is_there(
         return Ok(fits.then_some(installed));
     }
     let mut index = Vec::new();
-    for (name, option) in [("index_url", "--index-url"), ("extra_index_url", "--extra-index-url")] {
+    for (name, option) in [
+        ("index_url", "--index-url"),
+        ("extra_index_url", "--extra-index-url"),
+    ] {
         if call.flag(name) {
             index.extend([option.to_owned(), call.text(name)]);
         }
@@ -296,7 +319,9 @@ fn is_there(
             "Python package {} was already installed and\nthe available upgrade doesn't fulfills the version requirements",
             requirement.name
         )),
-        Some(newest) if pep440::compare(&version, newest).is_some_and(std::cmp::Ordering::is_eq) => {
+        Some(newest)
+            if pep440::compare(&version, newest).is_some_and(std::cmp::Ordering::is_eq) =>
+        {
             Some(installed)
         }
         Some(_) => None,
@@ -321,10 +346,20 @@ fn removed(call: &Call<'_>) -> CallResult {
         return Ok(state.ok("Package is not installed.").into());
     }
     if call.is_test() {
-        return Ok(state.pending(format!("Package {name} is set to be removed")).into());
+        return Ok(state
+            .pending(format!("Package {name} is set to be removed"))
+            .into());
     }
     let mut kwargs = Map::from([("pkgs", Value::from(name.as_str()))]);
-    for arg in ["requirements", "bin_env", "log", "proxy", "timeout", "user", "cwd"] {
+    for arg in [
+        "requirements",
+        "bin_env",
+        "log",
+        "proxy",
+        "timeout",
+        "user",
+        "cwd",
+    ] {
         kwargs.insert(arg, call.arg(arg).clone());
     }
     let ran = call.salt("pip.uninstall", &[], kwargs)?;

@@ -63,13 +63,23 @@ fn manage(
     if exists && clear {
         let packages = or_return!(pip.freeze(call));
         let packages = packages.into_iter().map(Value::from).collect();
-        state.changes.insert("cleared_packages", Value::List(packages));
-        state.changes.insert("old", or_return!(python_version(call, name)));
+        state
+            .changes
+            .insert("cleared_packages", Value::List(packages));
+        state
+            .changes
+            .insert("old", or_return!(python_version(call, name)));
     }
     if !exists || clear {
         let args: Map = [
-            "venv_bin", "system_site_packages", "clear", "python", "extra_search_dir",
-            "never_download", "prompt", "user",
+            "venv_bin",
+            "system_site_packages",
+            "clear",
+            "python",
+            "extra_search_dir",
+            "never_download",
+            "prompt",
+            "user",
         ]
         .iter()
         .map(|name| (*name, call.arg(name).clone()))
@@ -79,7 +89,9 @@ fn manage(
             let text = format!("{}{}", ran.stdout, ran.stderr);
             return Ok(state.failed(text));
         }
-        state.changes.insert("new", or_return!(python_version(call, name)));
+        state
+            .changes
+            .insert("new", or_return!(python_version(call, name)));
         state.comment = if clear {
             "Cleared existing virtualenv".into()
         } else {
@@ -92,7 +104,11 @@ fn manage(
         return Ok(state);
     }
     let before = or_return!(pip.freeze(call));
-    let env = call.job.state.as_ref().and_then(|state| state.low.get("__env__").cloned());
+    let env = call
+        .job
+        .state
+        .as_ref()
+        .and_then(|state| state.low.get("__env__").cloned());
     let mut args = Map::from([("saltenv", env.unwrap_or_else(|| "base".into()))]);
     for (own, pips) in [
         ("pip_pkgs", "pkgs"),
@@ -126,11 +142,17 @@ fn manage(
             .filter(|line| !other.contains(line))
             .map(|line| line.as_str().into())
             .collect();
-        if lines.is_empty() { "".into() } else { Value::List(lines) }
+        if lines.is_empty() {
+            "".into()
+        } else {
+            Value::List(lines)
+        }
     };
     let (new, old) = (missing(&after, &before), missing(&before, &after));
     if new.is_true() || old.is_true() {
-        state.changes.insert("packages", Map::from([("new", new), ("old", old)]));
+        state
+            .changes
+            .insert("packages", Map::from([("new", new), ("old", old)]));
     }
     Ok(state)
 }

@@ -12,7 +12,8 @@ use tab::{Entry, NO_IDENTIFIER, Tab, When};
 use crate::accounts::db;
 
 const SET_JOB: &str = "(user, minute, hour, daymonth, month, dayweek, cmd, commented=False, comment=None, identifier=None)";
-const RM_JOB: &str = "(user, cmd, minute=None, hour=None, daymonth=None, month=None, dayweek=None, identifier=None)";
+const RM_JOB: &str =
+    "(user, cmd, minute=None, hour=None, daymonth=None, month=None, dayweek=None, identifier=None)";
 
 pub(crate) const MODULE: Module = Module {
     name: "cron",
@@ -330,7 +331,8 @@ pub(crate) fn remove_special(
 ) -> Result<Outcome, CallError> {
     let mut tab = read(call, user)?;
     let at = tab.special.iter().position(|entry| {
-        let same = |own: &When| special.is_none_or(|wanted| *own == When::Special(wanted.to_owned()));
+        let same =
+            |own: &When| special.is_none_or(|wanted| *own == When::Special(wanted.to_owned()));
         entry.is_meant(cmd, identifier) && same(&entry.when)
     });
     match at {
@@ -444,7 +446,9 @@ fn rm_env_(call: &Call<'_>) -> CallResult {
 }
 
 fn write_cron_file(call: &Call<'_>) -> CallResult {
-    Ok(write_file(call, &user(call), &call.text("path"))?.ok().into())
+    Ok(write_file(call, &user(call), &call.text("path"))?
+        .ok()
+        .into())
 }
 
 fn write_cron_file_verbose(call: &Call<'_>) -> CallResult {
@@ -480,9 +484,14 @@ fn describe(entry: &Entry) -> Map {
 
 fn list_tab(call: &Call<'_>) -> CallResult {
     let tab = read(call, &user(call))?;
-    let entries = |list: &[Entry]| Value::List(list.iter().map(|entry| describe(entry).into()).collect());
+    let entries =
+        |list: &[Entry]| Value::List(list.iter().map(|entry| describe(entry).into()).collect());
     let env = tab.env.iter().map(|(name, value)| {
-        Map::from([("name", Value::from(name.as_str())), ("value", value.clone().into())]).into()
+        Map::from([
+            ("name", Value::from(name.as_str())),
+            ("value", value.clone().into()),
+        ])
+        .into()
     });
     let pre = tab.pre.iter().map(|line| line.as_str().into());
     Ok(Map::from([
@@ -497,9 +506,13 @@ fn list_tab(call: &Call<'_>) -> CallResult {
 fn get_entry(call: &Call<'_>) -> CallResult {
     let tab = read(call, &user(call))?;
     let (identifier, cmd) = (optional(call.arg("identifier")), optional(call.arg("cmd")));
-    let found = tab.crons.iter().chain(&tab.special).find(|entry| match &identifier {
-        Some(identifier) => entry.identifier.as_ref() == Some(identifier),
-        None => cmd.as_ref() == Some(&entry.cmd),
-    });
+    let found = tab
+        .crons
+        .iter()
+        .chain(&tab.special)
+        .find(|entry| match &identifier {
+            Some(identifier) => entry.identifier.as_ref() == Some(identifier),
+            None => cmd.as_ref() == Some(&entry.cmd),
+        });
     Ok(found.map_or(Value::Bool(false), |entry| describe(entry).into()))
 }

@@ -202,7 +202,9 @@ mod tests {
 
     #[test]
     fn entries_are_found_by_name_and_by_command() {
-        let tab = Tab::parse(&format!("{MARK}\n* * * * * cmd\n# SALT_CRON_IDENTIFIER:a\n* * * * * other\n"));
+        let tab = Tab::parse(&format!(
+            "{MARK}\n* * * * * cmd\n# SALT_CRON_IDENTIFIER:a\n* * * * * other\n"
+        ));
         assert!(tab.crons[0].is_meant("cmd", Some("cmd")));
         assert!(tab.crons[0].is_meant("cmd", None));
         assert!(!tab.crons[0].is_meant("x", None));

@@ -120,7 +120,11 @@ fn absent(call: &Call<'_>) -> CallResult {
     let special = optional(call.arg("special"));
     if call.is_test() {
         let tab = cron::read(call, &user)?;
-        let list = if special.is_some() { &tab.special } else { &tab.crons };
+        let list = if special.is_some() {
+            &tab.special
+        } else {
+            &tab.crons
+        };
         let is_there = list.iter().any(|entry| entry.is_meant(&name, identifier));
         return Ok(if is_there {
             state(call, &name).pending(format!("Cron {name} is set to be removed"))
@@ -136,7 +140,12 @@ fn absent(call: &Call<'_>) -> CallResult {
     Ok(told(state(call, &name), "Cron", &name, &user, &outcome).into())
 }
 
-fn env_status(call: &Call<'_>, user: &str, name: &str, value: &str) -> Result<Option<bool>, CallError> {
+fn env_status(
+    call: &Call<'_>,
+    user: &str,
+    name: &str,
+    value: &str,
+) -> Result<Option<bool>, CallError> {
     let tab = cron::read(call, user)?;
     let found = tab.env.iter().find(|(known, _)| known == name);
     Ok(found.map(|(_, old)| old.as_deref().unwrap_or_default() == value))
@@ -199,7 +208,9 @@ fn wanted_text(call: &Call<'_>, source: &str) -> Result<String, CallError> {
         call.salt("cp.cache_file", &[source.into(), env], Map::new())?
     };
     if !cached.is_true() {
-        return Err(CallError::command(format!("Source file {source} not found")));
+        return Err(CallError::command(format!(
+            "Source file {source} not found"
+        )));
     }
     let path = python::str(&cached);
     std::fs::read_to_string(&path).map_err(|error| CallError::command(format!("{path}: {error}")))
@@ -215,7 +226,9 @@ fn file(call: &Call<'_>) -> CallResult {
     let old = cron::raw(call, &user)?;
     if !call.flag("replace") && !old.is_empty() {
         return Ok(state(call, &name)
-            .ok(format!("User {user} already has a crontab. No changes made"))
+            .ok(format!(
+                "User {user} already has a crontab. No changes made"
+            ))
             .into());
     }
     let new = match wanted_text(call, &name) {
@@ -233,9 +246,8 @@ fn file(call: &Call<'_>) -> CallResult {
     }
     let diff = halite_diff(&old, &new);
     if call.is_test() {
-        let mut state = state(call, &name).pending(format!(
-            "The crontab of user {user} is set to be changed"
-        ));
+        let mut state =
+            state(call, &name).pending(format!("The crontab of user {user} is set to be changed"));
         state.changes.insert("diff", diff);
         return Ok(state.into());
     }

@@ -17,7 +17,9 @@ pub(crate) const MODULE: Module = Module {
 fn present(call: &Call<'_>) -> CallResult {
     let (name, value) = (call.text("name"), call.text("value"));
     let config = call.text_opt("config");
-    let config = config.as_deref().unwrap_or_else(|| sysctl::default_config(call));
+    let config = config
+        .as_deref()
+        .unwrap_or_else(|| sysctl::default_config(call));
     let state = StateReturn::new(call.arg("name").clone());
     if call.is_test() {
         return predict(call, state, &name, &value, config);

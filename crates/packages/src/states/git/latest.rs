@@ -18,7 +18,9 @@ pub(super) fn sentence(comments: &[String]) -> String {
 
 /// Removes everything in a directory.
 pub(super) fn empty_directory(path: &str) -> Result<(), CallError> {
-    let failed = |error: std::io::Error| CallError::command(format!("Unable to remove\n  {path}\n    {error}"));
+    let failed = |error: std::io::Error| {
+        CallError::command(format!("Unable to remove\n  {path}\n    {error}"))
+    };
     for entry in std::fs::read_dir(path).map_err(failed)?.flatten() {
         let entry = entry.path();
         let removed = if entry.is_dir() && !entry.is_symlink() {
@@ -51,7 +53,11 @@ fn short(hash: &str) -> &str {
 }
 
 fn find(refs: &[(String, String)], rev: &str, remote: &str) -> Remote {
-    let get = |name: &str| refs.iter().find(|(known, _)| known == name).map(|(_, hash)| hash.clone());
+    let get = |name: &str| {
+        refs.iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, hash)| hash.clone())
+    };
     let tags = refs
         .iter()
         .filter_map(|(name, _)| name.strip_prefix("refs/tags/"))
@@ -128,7 +134,10 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
         Ok(done) => Ok(done.into()),
         Err(Stop::Said(mut text)) => {
             if !comments.is_empty() {
-                text.push_str(&format!("\n\nChanges already made: {}", sentence(&comments)));
+                text.push_str(&format!(
+                    "\n\nChanges already made: {}",
+                    sentence(&comments)
+                ));
             }
             Ok(state.failed(text).into())
         }
@@ -141,11 +150,15 @@ fn prepare<'c, 'a>(call: &'c Call<'a>) -> Result<Job<'c, 'a>, Stop> {
     let name = call.text("name");
     let rev = call.text("rev");
     if !call.arg("rev").is_true() {
-        return Err(Stop::Said(format!("'{rev}' is not a valid value for the 'rev' argument")));
+        return Err(Stop::Said(format!(
+            "'{rev}' is not a valid value for the 'rev' argument"
+        )));
     }
     let target = call.text("target");
     if !target.starts_with('/') {
-        return Err(Stop::Said(format!("target '{target}' is not an absolute path")));
+        return Err(Stop::Said(format!(
+            "target '{target}' is not an absolute path"
+        )));
     }
     let real = call.host().path(&target);
     if real.is_file() {
@@ -170,13 +183,17 @@ fn prepare<'c, 'a>(call: &'c Call<'a>) -> Result<Job<'c, 'a>, Stop> {
             *identity = halite_modules::python::str(&cached);
         }
         if !identity.starts_with('/') && !identity.starts_with('~') {
-            return Err(Stop::Said(format!("identity '{identity}' is not an absolute path")));
+            return Err(Stop::Said(format!(
+                "identity '{identity}' is not an absolute path"
+            )));
         }
     }
     let mirror = call.flag("mirror");
     let bare = mirror || call.flag("bare");
     if rev != "HEAD" && bare {
-        return Err(said("'rev' is not compatible with the 'mirror' and 'bare' arguments"));
+        return Err(said(
+            "'rev' is not compatible with the 'mirror' and 'bare' arguments",
+        ));
     }
     let url = auth(call, &name).map_err(|error| Stop::Said(error.to_string()))?;
     let out = git
@@ -229,7 +246,7 @@ impl Job<'_, '_> {
             is_repository(self.call, &self.target)
         };
         if there {
-            self.git.cwd = Some(self.path());
+            self.git.cwd = Some(self.target.clone());
             self.update(state, comments)
         } else {
             self.clone_it(state, comments)
@@ -253,7 +270,11 @@ impl Job<'_, '_> {
             );
         }
         if !comments.is_empty() {
-            let would = if self.call.is_test() { "that would be " } else { "" };
+            let would = if self.call.is_test() {
+                "that would be "
+            } else {
+                ""
+            };
             text.push_str(&format!("\n\nChanges {would}made: {}", sentence(comments)));
         }
         state.clone().ok(text)
@@ -324,7 +345,7 @@ impl Job<'_, '_> {
         if let Err(error) = self.git.go(call, &words) {
             return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
         }
-        self.git.cwd = Some(path);
+        self.git.cwd = Some(self.target.clone());
         state.changes.insert("new", new);
         let kind = if self.mirror {
             " as mirror"
@@ -397,7 +418,10 @@ impl Job<'_, '_> {
     }
 
     /// What the branch is to track, and how that is told.
-    fn tracking(&self, local_branch: Option<&str>) -> Result<Option<(Option<String>, String)>, Stop> {
+    fn tracking(
+        &self,
+        local_branch: Option<&str>,
+    ) -> Result<Option<(Option<String>, String)>, Stop> {
         if self.rev == "HEAD" {
             return Ok(None);
         }
@@ -405,7 +429,8 @@ impl Job<'_, '_> {
             None => None,
             Some(branch) => {
                 let rev = format!("{branch}@{{upstream}}");
-                self.git.ask(self.call, &["rev-parse", "--abbrev-ref", &rev])?
+                self.git
+                    .ask(self.call, &["rev-parse", "--abbrev-ref", &rev])?
             }
         };
         Ok(match (&upstream, &self.remote.upstream) {
@@ -438,7 +463,10 @@ impl Job<'_, '_> {
             return Ok(self.up_to_date(state, comments, false));
         };
         let branches = git.refs(call, "refs/heads/")?;
-        let other_branch = self.branch.as_ref().filter(|branch| Some(*branch) != local_branch.as_ref());
+        let other_branch = self
+            .branch
+            .as_ref()
+            .filter(|branch| Some(*branch) != local_branch.as_ref());
         let base = match other_branch {
             Some(branch) if branches.contains(branch) => git.commit_of(call, branch)?,
             Some(_) => Some(hash.clone()),
@@ -481,7 +509,11 @@ impl Job<'_, '_> {
         if has_remote && left_alone {
             return Ok(head_text(state));
         }
-        let mut forward = if dirty && !reset_remote { Some(false) } else { None };
+        let mut forward = if dirty && !reset_remote {
+            Some(false)
+        } else {
+            None
+        };
         let ancestor = |base: &Option<String>| -> Result<bool, CallError> {
             match base {
                 None => Ok(true),
@@ -494,9 +526,9 @@ impl Job<'_, '_> {
             if forward != Some(false) {
                 forward = Some(ancestor(&base)?);
             }
-            if forward == Some(false) && !forced {
-                return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));
-            }
+        }
+        if forward == Some(false) && !forced {
+            return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));
         }
         let now = git
             .remotes(call)?
@@ -504,24 +536,33 @@ impl Job<'_, '_> {
             .find(|(name, ..)| *name == self.remote_name)
             .map(|(_, fetch, _)| fetch);
         if call.is_test() {
-            return self.predict(state, &Seen {
-                local: local.as_deref(),
-                base_branch: base_branch.as_deref(),
-                other_branch: other_branch.map(String::as_str),
-                branch_exists: other_branch.is_some_and(|branch| branches.contains(branch)),
-                matches,
-                has_remote,
-                forward,
-                forced,
-                old_url: now.as_deref(),
-            });
+            return self.predict(
+                state,
+                &Seen {
+                    local: local.as_deref(),
+                    base_branch: base_branch.as_deref(),
+                    other_branch: other_branch.map(String::as_str),
+                    branch_exists: other_branch.is_some_and(|branch| branches.contains(branch)),
+                    matches,
+                    has_remote,
+                    forward,
+                    forced,
+                    old_url: now.as_deref(),
+                },
+            );
         }
         if now.as_ref() != Some(&self.url) {
             git.set_remote(call, &self.remote_name, &self.url)?;
             match &now {
                 None => {
-                    comments.push(format!("Remote '{}' set to {}", self.remote_name, redacted(&self.url)));
-                    state.changes.insert("new", format!("{} => {}", self.name, self.remote_name));
+                    comments.push(format!(
+                        "Remote '{}' set to {}",
+                        self.remote_name,
+                        redacted(&self.url)
+                    ));
+                    state
+                        .changes
+                        .insert("new", format!("{} => {}", self.name, self.remote_name));
                 }
                 Some(old) => comments.push(format!(
                     "Remote '{}' changed from {} to {}",
@@ -557,7 +598,10 @@ impl Job<'_, '_> {
             if dirty {
                 comments.push("Uncommitted changes were discarded".to_owned());
             }
-            comments.push(format!("Repository was hard-reset to {}", self.remote.place));
+            comments.push(format!(
+                "Repository was hard-reset to {}",
+                self.remote.place
+            ));
         } else if dirty && forced {
             git.go(call, &["reset", "--hard", "HEAD"])?;
             comments.push("Uncommitted changes were discarded".to_owned());
@@ -591,14 +635,22 @@ impl Job<'_, '_> {
     ) -> Result<(), Stop> {
         if self.remote.upstream.is_none() && self.rev != "HEAD" {
             self.git.go(self.call, &["reset", "--hard", &self.rev])?;
-            comments.push(format!("Repository was reset to {} (fast-forward)", self.rev));
+            comments.push(format!(
+                "Repository was reset to {} (fast-forward)",
+                self.rev
+            ));
             return Ok(());
         }
         if !on_branch {
-            return Err(Stop::Said("Unable to fast-forward, HEAD is detached".to_owned()));
+            return Err(Stop::Said(
+                "Unable to fast-forward, HEAD is detached".to_owned(),
+            ));
         }
         self.git.go(self.call, &["merge", "--ff-only", hash])?;
-        comments.push(format!("Repository was fast-forwarded to {}", self.remote.place));
+        comments.push(format!(
+            "Repository was fast-forwarded to {}",
+            self.remote.place
+        ));
         Ok(())
     }
 
@@ -608,8 +660,13 @@ impl Job<'_, '_> {
             _ if !known => false,
             Some(upstream) => self.git.commit_of(self.call, upstream)?.as_deref() == Some(hash),
             None if self.remote.is_tag => {
-                let local = self.git.commit_of(self.call, &format!("refs/tags/{}", self.rev))?;
-                if local.as_deref() != Some(hash) && local.is_some() && !self.call.flag("force_reset") {
+                let local = self
+                    .git
+                    .commit_of(self.call, &format!("refs/tags/{}", self.rev))?;
+                if local.as_deref() != Some(hash)
+                    && local.is_some()
+                    && !self.call.flag("force_reset")
+                {
                     return Err(Stop::Said(format!(
                         "'{}' is a tag, but the remote SHA1 for this tag ({}) doesn't match the local SHA1 ({}). Set 'force_reset' to True to force this update.",
                         self.rev,
@@ -669,12 +726,20 @@ impl Job<'_, '_> {
     fn sync_tags(&self, state: &mut StateReturn, comments: &mut Vec<String>) -> Result<bool, Stop> {
         let local = self.git.refs(self.call, "refs/tags/")?;
         let missing = |from: &[String], other: &[String]| -> Vec<String> {
-            let mut list: Vec<String> = from.iter().filter(|tag| !other.contains(tag)).cloned().collect();
+            let mut list: Vec<String> = from
+                .iter()
+                .filter(|tag| !other.contains(tag))
+                .cloned()
+                .collect();
             list.sort();
             list
         };
-        let (new, gone) = (missing(&self.remote.tags, &local), missing(&local, &self.remote.tags));
-        let list = |tags: &[String]| Value::List(tags.iter().map(|tag| tag.as_str().into()).collect());
+        let (new, gone) = (
+            missing(&self.remote.tags, &local),
+            missing(&local, &self.remote.tags),
+        );
+        let list =
+            |tags: &[String]| Value::List(tags.iter().map(|tag| tag.as_str().into()).collect());
         if !new.is_empty() {
             state.changes.insert("new_tags", list(&new));
         }
@@ -692,21 +757,32 @@ impl Job<'_, '_> {
     }
 
     fn fetch(&self, comments: &mut Vec<String>) -> Result<bool, Stop> {
-        let (branch, tag) = (self.call.text("refspec_branch"), self.call.text("refspec_tag"));
+        let (branch, tag) = (
+            self.call.text("refspec_branch"),
+            self.call.text("refspec_tag"),
+        );
         let mut refspecs = Vec::new();
-        if self.call.flag("fetch_tags") && !self.bare {
-            refspecs.push(format!("refs/heads/{branch}:refs/remotes/{}/{branch}", self.remote_name));
+        if self.call.flag("fetch_tags") {
+            refspecs.push(format!(
+                "refs/heads/{branch}:refs/remotes/{}/{branch}",
+                self.remote_name
+            ));
             refspecs.push(format!("+refs/tags/{tag}:refs/tags/{tag}"));
         }
         let force = self.call.flag("force_fetch");
-        let fetched = self.git.fetch(self.call, Some(&self.remote_name), force, &refspecs, &[]);
+        let fetched = self
+            .git
+            .fetch(self.call, Some(&self.remote_name), force, &refspecs, &[]);
         let changes = fetched.map_err(|error| {
             let why = reason(&error);
             let hint = "Fetch failed. Set 'force_fetch' to True to force the fetch if the failure was due to not being able to fast-forward. Output of the fetch command follows:\n\n";
             Stop::Said(format!("{hint}{why}"))
         })?;
         if !changes.is_empty() && !self.bare {
-            comments.push(format!("{} was fetched, resulting in updated refs", self.name));
+            comments.push(format!(
+                "{} was fetched, resulting in updated refs",
+                self.name
+            ));
         }
         Ok(!changes.is_empty())
     }
@@ -763,8 +839,15 @@ impl Job<'_, '_> {
         }
         let before = self.git.commit_of(self.call, "HEAD")?;
         let changed = self.fetch(comments)?;
-        let more = if changed { ", resulting in updated refs" } else { "" };
-        comments.push(format!("Bare repository at {} was fetched{more}", self.target));
+        let more = if changed {
+            ", resulting in updated refs"
+        } else {
+            ""
+        };
+        comments.push(format!(
+            "Bare repository at {} was fetched{more}",
+            self.target
+        ));
         let now = self.git.commit_of(self.call, "HEAD")?;
         if before == now {
             return Ok(self.up_to_date(state, comments, false));
@@ -778,7 +861,10 @@ impl Job<'_, '_> {
         let hash = self.remote.hash.clone().unwrap_or_default();
         let update_head = self.call.flag("update_head");
         if seen.old_url != Some(&self.url) {
-            let old = seen.old_url.map(redacted).unwrap_or_else(|| "None".to_owned());
+            let old = seen
+                .old_url
+                .map(redacted)
+                .unwrap_or_else(|| "None".to_owned());
             actions.push(format!(
                 "Remote '{}' would be changed from {old} to {}",
                 self.remote_name,
@@ -803,9 +889,17 @@ impl Job<'_, '_> {
                 "Branch '{branch}' would be checked out and {done} to {}",
                 short(&hash)
             )),
-            Some(branch) => actions.push(format!(
-                "New branch '{branch}' would be checked out, with {place} as a starting point"
-            )),
+            Some(branch) => {
+                actions.push(format!(
+                    "New branch '{branch}' would be checked out, with {place} as a starting point"
+                ));
+                actions.extend(
+                    self.remote
+                        .upstream
+                        .iter()
+                        .map(|upstream| format!("Tracking branch would be set to {upstream}")),
+                );
+            }
             None if seen.matches => {}
             None if update_head => actions.push(format!(
                 "Repository would be {done} from {} to {}",

@@ -114,7 +114,10 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
                 "Repository already exists at {target} and is checked out to branch '{branch}'"
             )));
         }
-        let change = Map::from([("old", Value::from(current)), ("new", branch.as_str().into())]);
+        let change = Map::from([
+            ("old", Value::from(current)),
+            ("new", branch.as_str().into()),
+        ]);
         state.changes.insert("branch", change);
         if call.is_test() {
             return Ok(state.pending(format!("Branch would be changed to '{branch}'")));
@@ -127,7 +130,10 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             "Clone failed: fatal: destination path '{target}' already exists and is not an empty directory."
         )));
     }
-    let at_branch = branch.as_ref().map(|branch| format!(" with branch '{branch}'")).unwrap_or_default();
+    let at_branch = branch
+        .as_ref()
+        .map(|branch| format!(" with branch '{branch}'"))
+        .unwrap_or_default();
     state.changes.insert("new", format!("{name} => {target}"));
     if call.is_test() {
         return Ok(state.pending(format!("{name} would be cloned to {target}{at_branch}")));
@@ -187,13 +193,24 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             latest::empty_directory(&real)?;
         }
         git.cwd = None;
-        if let Err(error) = git.go(call, &["clone", "--no-checkout", "--origin", &remote, "--", &url, &real]) {
+        if let Err(error) = git.go(
+            call,
+            &[
+                "clone",
+                "--no-checkout",
+                "--origin",
+                &remote,
+                "--",
+                &url,
+                &real,
+            ],
+        ) {
             return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
         }
         comments.push(format!("{name} cloned to {target}"));
-        git.cwd = Some(real);
+        git.cwd = Some(target.to_owned());
     } else {
-        git.cwd = Some(real);
+        git.cwd = Some(target.to_owned());
         old = git.commit_of(call, "HEAD")?;
         let branch = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
         let wanted = git.commit_of(call, &rev)?;
@@ -244,7 +261,9 @@ fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     let mut state = state(call);
     if !name.starts_with('/') {
-        return Ok(state.failed(format!("Path '{name}' is not absolute")).into());
+        return Ok(state
+            .failed(format!("Path '{name}' is not absolute"))
+            .into());
     }
     let real = call.host().path(&name);
     let bare = call.flag("bare");
@@ -254,7 +273,9 @@ fn present(call: &Call<'_>) -> CallResult {
     }
     if real.is_file() && !call.flag("force") {
         return Ok(state
-            .failed(format!("Target '{name}' exists and is a regular file, cannot proceed"))
+            .failed(format!(
+                "Target '{name}' exists and is a regular file, cannot proceed"
+            ))
             .into());
     }
     let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
@@ -267,7 +288,11 @@ fn present(call: &Call<'_>) -> CallResult {
     }
     state.changes.insert("new", name.as_str());
     if call.is_test() {
-        let what = if bare { "bare repository" } else { "repository" };
+        let what = if bare {
+            "bare repository"
+        } else {
+            "repository"
+        };
         return Ok(state.pending(format!("New {what} would be created")).into());
     }
     if non_empty {
@@ -278,10 +303,14 @@ fn present(call: &Call<'_>) -> CallResult {
     for arg in ["bare", "template", "separate_git_dir", "shared", "user"] {
         kwargs.insert(arg, call.arg(arg).clone());
     }
-    let made = call.salt("git.init", &[real.display().to_string().into()], kwargs);
+    let made = call.salt("git.init", &[name.as_str().into()], kwargs);
     match made {
         Ok(_) => {
-            let what = if bare { "bare repository" } else { "repository" };
+            let what = if bare {
+                "bare repository"
+            } else {
+                "repository"
+            };
             Ok(state.ok(format!("Initialized {what} in {name}")).into())
         }
         Err(error @ CallError::Command(_)) => {
@@ -346,12 +375,16 @@ fn config_set_(call: &Call<'_>) -> CallResult {
     let key = if global { "Global key " } else { "" };
     let pre = config_values(call, &git, global, &name)?;
     if pre == desired {
-        return Ok(state.ok(format!("{key}'{name}' is already set to {value}")).into());
+        return Ok(state
+            .ok(format!("{key}'{name}' is already set to {value}"))
+            .into());
     }
     let verb = if pre.is_empty() { "added as" } else { "set to" };
     if call.is_test() {
         state.changes = Map::from([("old", list(&pre)), ("new", list(&desired))]);
-        return Ok(state.pending(format!("{key}'{name}' would be {verb} {value}")).into());
+        return Ok(state
+            .pending(format!("{key}'{name}' would be {verb} {value}"))
+            .into());
     }
     let key_low = key.to_lowercase();
     if let Err(error) = set_config(call, &git, global, &name, &desired) {

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|outages|peers`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|outages|pages|peers`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -15,6 +15,7 @@ mod chaos;
 mod demo;
 mod lint;
 mod outages;
+mod pages;
 mod peers;
 mod screen;
 mod suites;
@@ -46,6 +47,8 @@ enum Command {
     Chaos(chaos::Args),
     /// The same outages for ours and for real Salt, side by side
     Outages(outages::Args),
+    /// Manual pages and completions of the programs
+    Pages(pages::Args),
     /// Installs the releases of real Salt that the tests use
     Peers(peers::Args),
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Chaos(args) => chaos::run(&args),
         Command::Outages(args) => outages::run(&args),
+        Command::Pages(args) => pages::run(&args),
         Command::Peers(args) => peers::run(&args),
     };
     match done {

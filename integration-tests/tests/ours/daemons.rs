@@ -380,3 +380,38 @@ fn every_program_tells_its_version() -> Result<()> {
     }
     Ok(())
 }
+
+/// `SALT_MASTER_CONFIG` and `SALT_MINION_CONFIG` name the files of daemons too.
+#[test]
+fn the_environment_names_the_configuration() -> Result<()> {
+    let fleet = Fleet::new("env")?;
+    let master = fleet.master("m1", Kind::Ours).lay()?;
+    let minion = fleet
+        .minion("web1", Kind::Ours)
+        .set("master", "salt:x")
+        .lay()?;
+    for (program, variable, file, expected) in [
+        (
+            Program::Master,
+            "SALT_MASTER_CONFIG",
+            master.dir().join("master"),
+            0,
+        ),
+        (
+            Program::Minion,
+            "SALT_MINION_CONFIG",
+            minion.dir().join("minion"),
+            78,
+        ),
+    ] {
+        let path = fleet.programs().path(Kind::Ours, program)?;
+        let recipe = Recipe::new(program.name(), path, fleet.path())
+            .args(&["--check"])
+            .env(variable, &file.display().to_string());
+        let said = run(&recipe, SHORT)?.exit(expected)?;
+        if expected == 78 {
+            ensure!(said.stderr.contains("salt:x"), "another file: {said}");
+        }
+    }
+    Ok(())
+}

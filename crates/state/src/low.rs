@@ -8,7 +8,7 @@ use halite_target::glob;
 use indexmap::IndexSet;
 
 use crate::chunk::Chunk;
-use crate::graph::{Graph, Turn};
+use crate::graph::{Graph, Reach, Turn};
 
 /// What ordering needs to know.
 pub struct LowOptions<'a> {
@@ -67,24 +67,36 @@ impl Low {
     /// # Errors
     /// As [`Self::compile`].
     pub fn order(mut chunks: Vec<Chunk>, options: &LowOptions<'_>) -> Result<Self, Vec<String>> {
-        let mut graph = Graph::default();
-        let mut warnings = Vec::new();
-        let mut errors = Vec::new();
-        for (index, chunk) in chunks.iter().enumerate() {
-            graph.add_chunk(index, chunk, may_aggregate(chunk, options));
-        }
         let mut cap = 1;
-        for index in 0..chunks.len() {
-            if let Some(chunk) = chunks.get_mut(index) {
-                watch_to_require(chunk, options);
-            }
-            let disabled = options.disabled_requisites;
-            match graph.add_requisites(&mut chunks, index, disabled, &mut warnings) {
-                Err(fault) => errors.push(fault),
-                Ok(()) => cap = raised(cap, chunks.get(index)),
+        for chunk in &mut chunks {
+            watch_to_require(chunk, options);
+            cap = raised(cap, chunk);
+        }
+        let mut sorted = Sorted::new(&mut chunks, Reach::Included, cap, options);
+        // SLS that include each other and require each other: what 3008 calls
+        // a cycle, since an SLS means what it includes, 3006 runs.
+        if sorted.order.is_none() && sorted.graph.has_included() {
+            let again = Sorted::new(&mut chunks, Reach::Own, cap, options);
+            if again.order.is_some() {
+                sorted = again;
+                sorted.warnings.push(
+                    "requisites on SLS would be circular with the SLS they include; they mean the states of the named SLS only".to_owned(),
+                );
             }
         }
-        match graph.sort(&mut chunks, cap) {
+        let Sorted {
+            graph,
+            order,
+            warnings,
+            mut errors,
+        } = sorted;
+        if order.is_none() {
+            errors.push(format!(
+                "Recursive requisites were found: {}",
+                graph.cycle_text(&chunks)
+            ));
+        }
+        match order {
             Some(order) if errors.is_empty() => Ok(Self {
                 chunks,
                 order,
@@ -92,14 +104,7 @@ impl Low {
                 disabled: Map::new(),
                 warnings,
             }),
-            Some(_) => Err(errors),
-            None => {
-                errors.push(format!(
-                    "Recursive requisites were found: {}",
-                    graph.cycle_text(&chunks)
-                ));
-                Err(errors)
-            }
+            _ => Err(errors),
         }
     }
 
@@ -116,10 +121,40 @@ impl Low {
     }
 }
 
+/// Chunks with their dependencies and their order, if they have one.
+struct Sorted {
+    graph: Graph,
+    order: Option<Vec<Turn>>,
+    warnings: Vec<String>,
+    errors: Vec<String>,
+}
+
+impl Sorted {
+    fn new(chunks: &mut [Chunk], reach: Reach, cap: i128, options: &LowOptions<'_>) -> Self {
+        let mut graph = Graph::new(reach);
+        let (mut warnings, mut errors) = (Vec::new(), Vec::new());
+        for (index, chunk) in chunks.iter().enumerate() {
+            graph.add_chunk(index, chunk, may_aggregate(chunk, options));
+        }
+        for index in 0..chunks.len() {
+            let disabled = options.disabled_requisites;
+            if let Err(fault) = graph.add_requisites(chunks, index, disabled, &mut warnings) {
+                errors.push(fault);
+            }
+        }
+        Self {
+            order: graph.sort(chunks, cap),
+            graph,
+            warnings,
+            errors,
+        }
+    }
+}
+
 /// A larger order raises the place of states without one.
-fn raised(cap: i128, chunk: Option<&Chunk>) -> i128 {
-    match chunk.map(Chunk::order) {
-        Some(Value::Int(order)) if *order > cap - 1 && *order > 0 => order.saturating_add(100),
+fn raised(cap: i128, chunk: &Chunk) -> i128 {
+    match chunk.order() {
+        Value::Int(order) if *order > cap - 1 && *order > 0 => order.saturating_add(100),
         _ => cap,
     }
 }

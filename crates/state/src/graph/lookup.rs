@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use halite_proto::Value;
 use halite_target::glob;
 use indexmap::{IndexMap, IndexSet};
 
+use super::Reach;
 use crate::chunk::Chunk;
 
 type Nodes = IndexSet<usize>;
@@ -14,7 +16,9 @@ type Nodes = IndexSet<usize>;
 pub(super) struct Lookup {
     tags: HashMap<String, usize>,
     names: HashMap<String, IndexMap<String, Nodes>>,
+    /// The states of each SLS, and those of the SLS that it includes.
     sls: IndexMap<String, Nodes>,
+    included: IndexMap<String, Nodes>,
 }
 
 impl Lookup {
@@ -33,45 +37,66 @@ impl Lookup {
             names.entry(chunk.id().to_owned()).or_default().insert(node);
         }
         if !chunk.sls().is_empty() {
-            self.add_sls(chunk.sls(), node);
+            put(&mut self.sls, chunk.sls(), node);
         }
-        let included_from = chunk.get("__sls_included_from__");
-        for sls in included_from
-            .and_then(|list| list.as_list())
-            .into_iter()
-            .flatten()
-        {
-            if let Some(sls) = sls.as_str() {
-                self.add_sls(sls, node);
-            }
+        let from = chunk.get("__sls_included_from__");
+        let from = from.and_then(Value::as_list).into_iter().flatten();
+        for sls in from.filter_map(Value::as_str) {
+            put(&mut self.included, sls, node);
         }
+    }
+
+    /// Whether some SLS includes another one.
+    pub(super) fn has_included(&self) -> bool {
+        !self.included.is_empty()
     }
 
     /// The nodes that `{module: value}` means. Nothing if there is no such
     /// state; a pattern for SLS may mean none.
-    pub(super) fn find(&self, module: &str, value: &str) -> Option<Vec<usize>> {
-        let is_pattern = value.contains(['*', '?', '[', ']']);
-        let table = if module == "sls" {
-            Some(&self.sls)
-        } else {
-            self.names.get(module)
-        };
-        if !is_pattern {
-            return Some(table?.get(value)?.iter().copied().collect());
+    pub(super) fn find(&self, module: &str, value: &str, reach: Reach) -> Option<Vec<usize>> {
+        if module == "sls" {
+            return self.find_sls(value, reach);
         }
-        let pattern = glob::Glob::new(value);
-        let mut found = Nodes::new();
-        let mut any = module == "sls";
-        for (name, nodes) in table.into_iter().flatten() {
-            if pattern.matches(name) {
-                any = true;
-                found.extend(nodes);
-            }
+        let table = self.names.get(module)?;
+        if is_pattern(value) {
+            let found = matching(table, value)?;
+            return Some(found.into_iter().collect());
         }
-        any.then(|| found.into_iter().collect())
+        Some(table.get(value)?.iter().copied().collect())
     }
 
-    fn add_sls(&mut self, sls: &str, node: usize) {
-        self.sls.entry(sls.to_owned()).or_default().insert(node);
+    fn find_sls(&self, value: &str, reach: Reach) -> Option<Vec<usize>> {
+        let of = |table| match is_pattern(value) {
+            true => matching(table, value),
+            false => table.get(value).cloned(),
+        };
+        let (own, included) = (of(&self.sls), of(&self.included));
+        // A pattern may mean nothing, and so may an SLS that only includes.
+        if own.is_none() && included.is_none() && !is_pattern(value) {
+            return None;
+        }
+        let mut found = own.unwrap_or_default();
+        if reach == Reach::Included {
+            found.extend(included.unwrap_or_default());
+            found.sort_unstable();
+        }
+        Some(found.into_iter().collect())
     }
+}
+
+fn is_pattern(value: &str) -> bool {
+    value.contains(['*', '?', '[', ']'])
+}
+
+/// The nodes under all keys that match; nothing if no key does.
+fn matching(table: &IndexMap<String, Nodes>, pattern: &str) -> Option<Nodes> {
+    let pattern = glob::Glob::new(pattern);
+    let matching = table.iter().filter(|(name, _)| pattern.matches(name));
+    let mut nodes = matching.map(|(_, nodes)| nodes).peekable();
+    nodes.peek()?;
+    Some(nodes.flatten().copied().collect())
+}
+
+fn put(table: &mut IndexMap<String, Nodes>, sls: &str, node: usize) {
+    table.entry(sls.to_owned()).or_default().insert(node);
 }

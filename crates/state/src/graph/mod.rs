@@ -18,7 +18,6 @@ use std::collections::HashMap;
 
 use halite_output::python;
 use halite_proto::Value;
-use halite_target::glob;
 
 use crate::chunk::Chunk;
 use crate::requisite::Requisite;
@@ -51,9 +50,20 @@ enum Node {
     Aggregate(Vec<usize>),
 }
 
+/// What a reference to an SLS means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Its states and those of the SLS that it includes (3008).
+    #[default]
+    Included,
+    /// Its own states only (3006).
+    Own,
+}
+
 /// The dependencies between chunks.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
+    reach: Reach,
     nodes: Vec<Node>,
     edges: Edges,
     lookup: Lookup,
@@ -66,6 +76,19 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// An empty graph in which SLS reach that far.
+    pub(crate) fn new(reach: Reach) -> Self {
+        Self {
+            reach,
+            ..Self::default()
+        }
+    }
+
+    /// Whether some SLS means states that it includes.
+    pub(crate) fn has_included(&self) -> bool {
+        self.lookup.has_included()
+    }
+
     /// Adds chunk number `index`; all chunks are added before any requisite. A
     /// chunk with the tag of an earlier one takes that one's place, and the
     /// earlier one never runs.
@@ -203,7 +226,7 @@ impl Graph {
                 "Requisite [{kind_name}: {key}] in state [{name}] in SLS [{sls}] must have a string as the value"
             ));
         };
-        let Some(mut found) = self.lookup.find(key, text) else {
+        let Some(mut found) = self.lookup.find(key, text, self.reach) else {
             return Err(format!(
                 "Referenced state does not exist for requisite [{kind_name}: ({key}: {text})] in state [{name}] in SLS [{sls}]"
             ));
@@ -215,9 +238,6 @@ impl Graph {
         // 3008 calls that a cycle, 3006 runs it.
         if found.len() > 1 && found.contains(&own) {
             found.retain(|node| *node != own);
-            if key == "sls" {
-                self.forget_siblings(chunks, index, text, &mut found);
-            }
             warnings.push(format!(
                 "requisite [{kind_name}: ({key}: {text})] in state [{name}] in SLS [{sls}] also matches the state itself; that match is ignored"
             ));
@@ -226,26 +246,6 @@ impl Graph {
             self.add_dependency(chunks, own, kind, node);
         }
         Ok(())
-    }
-
-    /// Where a state requires an SLS that includes its own, the states beside
-    /// it in its file are not meant either: they may well require it.
-    fn forget_siblings(
-        &self,
-        chunks: &[Chunk],
-        index: usize,
-        wanted: &str,
-        found: &mut Vec<usize>,
-    ) {
-        let own = chunks.get(index).map_or("", Chunk::sls);
-        if glob::fnmatch(wanted, own) {
-            return;
-        }
-        found.retain(|node| {
-            let turn = self.turn_of(*node);
-            let chunk = turn.and_then(|turn| chunks.get(turn.chunk));
-            chunk.is_none_or(|chunk| chunk.sls() != own)
-        });
     }
 
     fn add_dependency(&mut self, chunks: &mut [Chunk], own: usize, kind: Requisite, on: usize) {

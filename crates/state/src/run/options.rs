@@ -1,5 +1,7 @@
 //! What a run is told before it begins.
 
+use std::rc::Rc;
+
 use halite_proto::Value;
 
 /// How a run is to be done.
@@ -32,7 +34,7 @@ pub struct RunOptions {
 /// through this.
 pub trait Functions {
     /// The parameters of the state function `file.managed`, if it exists.
-    fn state(&self, full: &str) -> Option<Parameters>;
+    fn state(&self, full: &str) -> Option<Rc<Parameters>>;
 
     /// Whether the state function exists.
     fn has_state(&self, full: &str) -> bool {

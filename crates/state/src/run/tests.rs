@@ -19,12 +19,14 @@ enum Does {
 struct Known;
 
 impl Functions for Known {
-    fn state(&self, full: &str) -> Option<Parameters> {
+    fn state(&self, full: &str) -> Option<Rc<Parameters>> {
         let known = ["t.do", "t.mod_watch", "t.mod_init", "n.do"];
-        known.contains(&full).then(|| Parameters {
-            required: vec!["name".to_owned()],
-            optional: Vec::new(),
-            any: full != "n.do",
+        known.contains(&full).then(|| {
+            Rc::new(Parameters {
+                required: vec!["name".to_owned()],
+                optional: Vec::new(),
+                any: full != "n.do",
+            })
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use halite_modules::extensions::{Extensions, Kind};
 use halite_modules::{Call, Function, Registry};
@@ -14,7 +15,7 @@ pub(crate) struct KnownFunctions {
     users: Extensions,
     /// Execution modules that are switched off.
     disabled: HashSet<String>,
-    read: RefCell<HashMap<String, Option<Parameters>>>,
+    read: RefCell<HashMap<String, Option<Rc<Parameters>>>>,
 }
 
 impl KnownFunctions {
@@ -41,11 +42,11 @@ impl KnownFunctions {
 }
 
 impl Functions for KnownFunctions {
-    fn state(&self, full: &str) -> Option<Parameters> {
+    fn state(&self, full: &str) -> Option<Rc<Parameters>> {
         if let Some(known) = self.read.borrow().get(full) {
             return known.clone();
         }
-        let read = self.state_function(full).and_then(parameters);
+        let read = self.state_function(full).and_then(parameters).map(Rc::new);
         self.read.borrow_mut().insert(full.to_owned(), read.clone());
         read
     }

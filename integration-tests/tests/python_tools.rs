@@ -198,6 +198,48 @@ for_each_salt! {
         Ok(())
     };
 
+    fn our_salt_run_runs_at_a_python_master(theirs) {
+        let fleet = Fleet::new("theirs")?;
+        let master = fleet.master("m1", theirs).start()?;
+        let _minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+        master.accept("web1")?;
+        let tools = master.tools(Kind::Ours);
+        let up = tools.runner(&["manage.up", "--out=json"])?.ok()?.json()?;
+        assert_eq!(up, json!(["web1"]));
+        let arg = tools.runner(&["test.arg", "1", "two", "three=3", "--out=json"])?.ok()?.json()?;
+        assert_eq!(arg, json!({ "args": [1, "two"], "kwargs": { "three": 3 } }));
+        let started = tools.salt(&["--async", "web1", "test.echo", "kept"])?.ok()?;
+        let jid = started.stdout.trim().rsplit(' ').next().unwrap_or_default().to_owned();
+        let found = until("the minion to return", START, || {
+            let found = tools.runner(&["jobs.lookup_jid", &jid, "--out=json"])?.ok()?.json()?;
+            Ok((found != json!({})).then_some(found))
+        })?;
+        assert_eq!(found, json!({ "web1": "kept" }));
+        let batch = tools.salt(&["*", "test.ping", "-b", "1", "--out=json"])?.ok()?;
+        ensure!(batch.stdout.contains("\"web1\": true"), "unexpected {batch}");
+        let docs = tools.runner(&["-d", "manage.up"])?.ok()?;
+        ensure!(docs.stdout.starts_with("manage.up:\n"), "unexpected {docs}");
+        Ok(())
+    };
+
+    fn salt_of_python_logs_in_at_our_master(tool) {
+        let fleet = Fleet::new("login")?;
+        let rules = json!({ "auto": { "alice": [{ "*": ["test.*"] }, "@runner"] } });
+        let master = fleet.master("m1", Kind::Ours).set("external_auth", rules).start()?;
+        let _minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+        master.accept("web1")?;
+        let tools = master.tools(tool);
+        let login = ["-a", "auto", "--username", "alice", "--password", "x"];
+        let with_login = |more: &[&'static str]| [&login[..], more].concat();
+        let ping = tools.salt(&with_login(&["*", "test.ping", "--out=json"]))?.ok()?;
+        assert_eq!(ping.of("web1")?, json!(true));
+        let denied = tools.salt(&with_login(&["*", "cmd.run", "id"]))?;
+        ensure!(denied.stdout.contains("Authorization error occurred."), "unexpected {denied}");
+        let up = tools.runner(&with_login(&["manage.up", "--out=json"]))?.ok()?;
+        assert_eq!(up.json()?, json!(["web1"]));
+        Ok(())
+    };
+
     fn our_salt_key_decides_for_a_python_master(theirs) {
         let fleet = Fleet::new("keys")?;
         let master = fleet.master("m1", theirs).start()?;

@@ -271,7 +271,10 @@ fn signed_messages_satisfy_a_master_that_demands_them() -> Result<()> {
             plan.set("require_minion_sign_messages", true)
                 .set("drop_messages_signature_fail", true)
         },
-        |plan| plan.set("minion_sign_messages", true),
+        |plan| {
+            plan.set("minion_sign_messages", true)
+                .set("source_interface_name", "lo")
+        },
     )?;
     for master in &several.masters {
         master.check_ping(&["web1"])?;

@@ -1,8 +1,10 @@
 //! The options of `salt-master` and `salt-minion`.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command, Parser};
 
 use super::{CommonOptions, LogLevel, LoggingOptions, Program};
 
@@ -71,7 +73,10 @@ pub struct MasterOptions {
     override_usage = "salt-minion [options]\n       salt-minion [options] status [--out json]",
     disable_version_flag = true,
     args_override_self = true,
-    infer_long_args = true
+    infer_long_args = true,
+    mut_arg("words", |words| words.hide(false).value_parser(MinionWords).help(
+        "`status`: show what the minion that runs here knows of its masters"
+    ))
 )]
 pub struct MinionOptions {
     /// What daemons have in common.
@@ -87,6 +92,28 @@ impl MinionOptions {
     /// Whether the status is asked for.
     pub fn wants_status(&self) -> bool {
         matches!(self.daemon.words.as_slice(), [word] if word == "status")
+    }
+}
+
+/// The words of `salt-minion`: one means something, completions offer it; as
+/// with Salt's programs, others are not refused.
+#[derive(Clone, Debug)]
+struct MinionWords;
+
+impl TypedValueParser for MinionWords {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(std::iter::once(PossibleValue::new("status"))))
     }
 }
 

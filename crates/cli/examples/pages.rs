@@ -16,7 +16,7 @@ use halite_cli::options::{
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Every program with its options.
-pub fn programs() -> Vec<Command> {
+pub(crate) fn programs() -> Vec<Command> {
     vec![
         CallOptions::command(),
         CpOptions::command(),
@@ -29,7 +29,7 @@ pub fn programs() -> Vec<Command> {
 }
 
 /// Writes `man/<program>.1` and `completions/` below `dir`.
-pub fn write_all(dir: &Path) -> io::Result<()> {
+pub(crate) fn write_all(dir: &Path) -> io::Result<()> {
     let (man, completions) = (dir.join("man"), dir.join("completions"));
     fs::create_dir_all(&man)?;
     fs::create_dir_all(&completions)?;

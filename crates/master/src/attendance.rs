@@ -114,9 +114,8 @@ pub(crate) async fn tell_presence(master: Arc<Master>) {
                 false
             }
         };
-        let now = match present(&master).await {
-            Some(now) => now,
-            None => continue,
+        let Some(now) = present(&master).await else {
+            continue;
         };
         // What was known before this master ran is not a change.
         if let Some(before) = &before

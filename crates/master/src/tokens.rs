@@ -108,11 +108,12 @@ impl Tokens {
 
     /// Removes a token; false if there was none.
     pub(crate) fn remove(&self, token: &str) -> bool {
-        is_token(token)
-            && [self.file(token), self.dir.join(token)]
-                .iter()
-                .map(|path| fs::remove_file(path).is_ok())
-                .fold(false, |any, one| any || one)
+        if !is_token(token) {
+            return false;
+        }
+        let new = fs::remove_file(self.file(token)).is_ok();
+        let old = fs::remove_file(self.dir.join(token)).is_ok();
+        new || old
     }
 
     /// Removes those that have expired.

@@ -93,6 +93,7 @@ impl Daemon {
             bus,
             attendance,
         )?);
+        master.pillars.connect(&master);
         let server =
             Server::start(Arc::clone(&master), &router.replies()).map_err(StartError::Threads)?;
         health.ready();

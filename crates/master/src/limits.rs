@@ -36,6 +36,10 @@ pub const LATER_ANSWERS_MAX: usize = 10_000;
 /// Threads that compile pillars at most, whatever `worker_threads` says.
 pub const PILLAR_THREADS_MAX: usize = 16;
 
+/// Runners that pillars run which runners compile which pillars run; beyond it
+/// they fail.
+pub const RUNNERS_WITHIN_PILLARS_MAX: u32 = 2;
+
 /// Pillars that may wait for a thread. Further ones get no answer: minions ask
 /// again.
 pub const PILLARS_WAITING_MAX: usize = 10_000;

@@ -3,21 +3,26 @@
 //!
 //! Invariant: no value of a pillar reaches a log.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use halite_fileserver::Roots;
-use halite_modules::Registry;
+use halite_modules::{ContextError, Registry};
 use halite_pillar::{Compiler, House, Request, SettingsError};
 use halite_proto::{Map, Value};
 
+use crate::error::chain;
 use crate::limits::{
     PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, REQUEST_WAIT_MAX,
+    RUNNERS_WITHIN_PILLARS_MAX,
 };
+use crate::master::Master;
+use crate::runner;
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
 /// Something to be done on the threads for pillars.
@@ -63,6 +68,8 @@ impl Drop for Task {
 pub(crate) struct Pillars {
     compiler: Compiler,
     house: House,
+    /// The master, for its runners, once there is one.
+    master: Arc<OnceLock<Weak<Master>>>,
     lane: Workers<Task>,
     undone: Arc<AtomicUsize>,
     cache: Option<Cache>,
@@ -108,11 +115,16 @@ impl Pillars {
             bytes_max: usize::MAX,
             wait_max: REQUEST_WAIT_MAX,
         };
+        let master: Arc<OnceLock<Weak<Master>>> = Arc::default();
         let is_cached = opts.get("pillar_cache").is_some_and(Value::is_true);
         let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
         Ok(Self {
             compiler: Compiler::new(opts)?,
-            house: House::new(opts.clone(), registry, files),
+            house: House::new(opts.clone(), registry, files).with_runners(Box::new({
+                let master = Arc::clone(&master);
+                move |fun: &str, args, kwargs| run_runner(&master, fun, args, kwargs)
+            })),
+            master,
             // Who waits for a task that is too late sees that it is gone.
             lane: Workers::start("pillar", limits, Task::run, drop)?,
             undone: Arc::default(),
@@ -121,6 +133,11 @@ impl Pillars {
                 kept: Mutex::default(),
             }),
         })
+    }
+
+    /// Lets pillars use the runners of `master`.
+    pub(crate) fn connect(&self, master: &Arc<Master>) {
+        let _ = self.master.set(Arc::downgrade(master));
     }
 
     /// Has `work` done on a thread for pillars.
@@ -193,6 +210,45 @@ impl Pillars {
     pub(crate) fn caches(&self) -> bool {
         self.cache.is_some()
     }
+}
+
+thread_local! {
+    /// How many runners this thread is within.
+    static RUNNERS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs a runner for a pillar (`saltutil.runner`). A runner may compile a
+/// pillar, whose files may run a runner: that ends somewhere.
+fn run_runner(
+    master: &OnceLock<Weak<Master>>,
+    fun: &str,
+    args: Vec<Value>,
+    kwargs: Map,
+) -> Result<Value, ContextError> {
+    struct Within;
+    impl Drop for Within {
+        fn drop(&mut self) {
+            RUNNERS.set(RUNNERS.get() - 1);
+        }
+    }
+    let Some(master) = master.get().and_then(Weak::upgrade) else {
+        return Err(ContextError::Unsupported { what: "a runner" });
+    };
+    if RUNNERS.get() >= RUNNERS_WITHIN_PILLARS_MAX {
+        return Err(ContextError::Other(
+            "pillars and runners call each other without an end".to_owned(),
+        ));
+    }
+    RUNNERS.set(RUNNERS.get() + 1);
+    let _within = Within;
+    let asked = runner::Asked {
+        fun: fun.to_owned(),
+        args,
+        kwargs,
+        user: "pillar".to_owned(),
+        jid: None,
+    };
+    runner::run_to_end(&master, asked).map_err(|error| ContextError::Other(chain(&error)))
 }
 
 impl Cache {

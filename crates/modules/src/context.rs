@@ -144,6 +144,16 @@ pub trait MinionContext: Send + Sync {
     /// When it could not be started.
     fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError>;
 
+    /// Runs a function of the master, where this is one: while it compiles a
+    /// pillar, it is.
+    ///
+    /// # Errors
+    /// When there are no runners here, or none more may run.
+    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
+        let _ = (fun, args, kwargs);
+        Err(ContextError::Unsupported { what: "a runner" })
+    }
+
     /// Whether `master` (a name or address of the `master` option) is
     /// connected now; without a name, whether any is.
     fn master_connected(&self, master: Option<&str>) -> bool;

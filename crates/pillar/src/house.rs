@@ -31,11 +31,15 @@ pub fn answer_from(roots: &Roots, load: Map) -> Result<Value, ContextError> {
     answer.map_err(|error| refused(error.to_string()))
 }
 
+/// How a master runs its runners: function, arguments by position and by name.
+pub type RunRunner = dyn Fn(&str, Vec<Value>, Map) -> Result<Value, ContextError> + Send + Sync;
+
 /// The surroundings of functions that a master runs for a pillar.
 pub struct House {
     opts: Map,
     registry: &'static Registry,
     roots: Arc<Roots>,
+    runner: Option<Box<RunRunner>>,
 }
 
 impl House {
@@ -45,6 +49,16 @@ impl House {
             opts,
             registry,
             roots,
+            runner: None,
+        }
+    }
+
+    /// The same with runners.
+    #[must_use]
+    pub fn with_runners(self, runner: Box<RunRunner>) -> Self {
+        Self {
+            runner: Some(runner),
+            ..self
         }
     }
 }
@@ -92,6 +106,13 @@ impl MinionContext for House {
 
     fn refresh(&self, _what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
         Ok(true)
+    }
+
+    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
+        match &self.runner {
+            Some(runner) => runner(fun, args, kwargs),
+            None => Err(ContextError::Unsupported { what: "a runner" }),
+        }
     }
 
     fn master_connected(&self, _master: Option<&str>) -> bool {

@@ -22,7 +22,7 @@ mod world;
 
 pub use compile::{Compiler, Request, extra_minion_data};
 pub use ext::NAMES as EXTERNAL_PILLARS;
-pub use house::{House, answer_from};
+pub use house::{House, RunRunner, answer_from};
 pub use merge::{Merging, Strategy};
 pub use settings::SettingsError;
 pub use top::Top;

@@ -132,6 +132,10 @@ impl MinionContext for Bench<'_> {
         }
     }
 
+    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
+        self.base.runner(fun, args, kwargs)
+    }
+
     fn master_connected(&self, master: Option<&str>) -> bool {
         self.base.master_connected(master)
     }

@@ -106,6 +106,28 @@ async fn a_cached_pillar_is_given_until_it_is_cleaned() {
 }
 
 #[tokio::test]
+async fn pillars_may_run_runners_but_not_for_ever() {
+    let master = with_pillar(
+        "grains: {{ salt['saltutil.runner']('cache.grains', tgt='web1') | json }}\n\
+         text: {{ salt.saltutil.runner('test.arg', ['a'], kwarg={'b': 1})['args'] | json }}\n",
+        "",
+    );
+    let minion = Minion::signed_in(&master, "web1").await;
+    pillar(&minion, request()).await;
+    let second = pillar(&minion, request()).await;
+    let web1 = Map::from([("web1", Map::from([("role", "web")]))]);
+    assert_eq!(second.get("grains"), Some(&web1.into()));
+    assert_eq!(second.get("text"), Some(&Value::List(vec!["a".into()])));
+
+    let round = "again: {{ salt['saltutil.runner']('pillar.show_pillar', ['web1']) | json }}\n";
+    fs::write(master.path("pillar/one.sls"), round).unwrap();
+    let ended = pillar(&minion, request()).await;
+    let text = format!("{ended:?}");
+    assert!(text.contains("_errors"), "{text}");
+    master.stop().await;
+}
+
+#[tokio::test]
 async fn external_pillars_on_demand_are_those_that_are_allowed() {
     let master = with_pillar("a: 1\n", "on_demand_ext_pillar: [cmd_json]");
     let minion = Minion::signed_in(&master, "web1").await;

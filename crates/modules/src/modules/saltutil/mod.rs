@@ -2,6 +2,7 @@
 
 mod jobs;
 mod refresh;
+mod runner;
 mod sync;
 
 use std::fs;
@@ -119,6 +120,12 @@ pub(super) const MODULE: Module = Module {
             "(preserve_minion_cache=False)",
             revoke_auth,
             "Asks the master to remove this minion's key.",
+        ),
+        Function::new(
+            "saltutil.runner",
+            "(name, arg=None, kwarg=None, full_return=False, saltenv='base', jid=None, asynchronous=False, **kwargs)",
+            runner::runner,
+            "Runs a function of the master, while the master compiles a pillar.",
         ),
         Function::new(
             "saltutil.running",

@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::parse;
 use crate::settings::Settings;
 use crate::source::Source;
+use crate::trace::Trace;
 use crate::value::Value;
 
 /// Parses templates with one set of options.
@@ -62,17 +63,29 @@ impl Template {
 
     /// Renders the template.
     pub fn render(&self, host: &dyn Host, globals: &Globals) -> Result<String> {
+        let mut text = self.machine(host, globals).render(&self.ast)?;
+        if self.final_newline {
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    /// Renders the template, and says where its text came from.
+    pub fn render_traced(&self, host: &dyn Host, globals: &Globals) -> Result<(String, Trace)> {
+        let (mut text, marks) = self.machine(host, globals).render_marked(&self.ast)?;
+        if self.final_newline {
+            text.push('\n');
+        }
+        Ok((text, Trace::new(Arc::clone(&self.ast.source), marks)))
+    }
+
+    fn machine<'h>(&'h self, host: &'h dyn Host, globals: &Globals) -> Machine<'h> {
         let mut vars = globals.vars.clone();
         for (name, function) in functions::GLOBALS {
             vars.entry((*name).into())
                 .or_insert_with(|| functions::value(name, *function));
         }
-        let machine = Machine::new(&self.settings, host, vars);
-        let mut text = machine.render(&self.ast)?;
-        if self.final_newline {
-            text.push('\n');
-        }
-        Ok(text)
+        Machine::new(&self.settings, host, vars)
     }
 }
 

@@ -68,6 +68,7 @@ mod regex;
 mod settings;
 mod source;
 mod stack;
+mod trace;
 mod value;
 
 use checks as tests;
@@ -80,4 +81,5 @@ pub use json::{Style as JsonStyle, from_json, to_json};
 pub use limits::{Limits, SOURCE_BYTES_MAX};
 pub use settings::{Settings, UndefinedMode};
 pub use source::{Source, Span};
+pub use trace::Trace;
 pub use value::Value;

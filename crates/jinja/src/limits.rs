@@ -40,3 +40,6 @@ pub(crate) const NESTING_MAX: u32 = 200;
 pub(crate) const ITEMS_MAX: usize = 10_000_000;
 /// Steps of one regular expression.
 pub(crate) const REGEX_STEPS_MAX: usize = 1_000_000;
+/// Pieces of a text of which it is remembered where they came from; what
+/// comes later is not known.
+pub(crate) const MARKS_MAX: usize = 200_000;

@@ -54,6 +54,12 @@ impl RenderError {
         self
     }
 
+    /// The same error at another place, which is better known.
+    pub(crate) fn moved(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
     pub(crate) fn through(mut self, trail: Vec<String>) -> Self {
         self.0.trail = trail;
         self
@@ -99,8 +105,8 @@ impl RenderError {
         &self.0.message
     }
 
-    /// Where: in the file that is to blame, as far as it is known. For data
-    /// this is a place of the text that the template gave.
+    /// Where: in the file that is to blame. For data this is the place of the
+    /// template that gave it; where that is not known, of the text.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use halite_jinja::Globals;
 use halite_proto::{Map, Value};
-use halite_yaml::Node;
+use halite_yaml::{Node, Place, Span};
 
 use crate::context::sls_names;
 use crate::data;
 use crate::error::{ErrorKind, RenderError};
 use crate::gpg::Gpg;
-use crate::jinja::{self, Job, Templates};
+use crate::jinja::{self, Job, Origin, Templates};
 use crate::limits::TEXT_BYTES_MAX;
 use crate::pipe::{Pipe, Stage};
 use crate::py;
@@ -36,7 +36,7 @@ struct Base {
 }
 
 /// A rendered SLS.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Rendered {
     /// The data; text if the pipe makes none.
     pub value: Value,
@@ -45,6 +45,17 @@ pub struct Rendered {
     pub node: Option<Node>,
     /// The text that the data was made of.
     pub text: Option<String>,
+    /// Where the text came from.
+    origin: Option<Arc<Origin>>,
+}
+
+impl Rendered {
+    /// The place in the template that gave what stands at `span`, a place of
+    /// [`Self::node`]: of the tag, if a tag wrote it.
+    pub fn template_place(&self, span: Span) -> Option<Place> {
+        let text = self.text.as_ref()?;
+        self.origin.as_ref()?.place(offset_of(text, span))
+    }
 }
 
 /// What goes from stage to stage.
@@ -89,6 +100,7 @@ impl<'w> Renderer<'w> {
                 value: Map::new().into(),
                 node: None,
                 text: None,
+                origin: None,
             });
         }
         let default = request.renderer.map_or_else(
@@ -140,7 +152,7 @@ impl<'w> Renderer<'w> {
             names: &names,
         };
         match engine {
-            "jinja" => self.jinja(&job),
+            "jinja" => self.jinja(&job).map(|(text, _)| text),
             "py" => py::text(&job, self.world),
             other => {
                 let message = format!("Template engine \"{other}\" is not available");
@@ -172,7 +184,7 @@ impl<'w> Renderer<'w> {
         let mut matter = Matter::Text(job.text.to_owned());
         let mut node = None;
         let mut source = None;
-        let mut rendered_name = job.name.to_owned();
+        let mut origin = None;
         for (stage, argline) in &pipe.stages {
             matter = match (stage, matter) {
                 (Stage::Text, matter) => matter,
@@ -185,18 +197,21 @@ impl<'w> Renderer<'w> {
                         text: &text,
                         ..*job
                     };
-                    rendered_name = format!("{}, rendered", job.name);
-                    Matter::Text(self.jinja(&job)?)
+                    let (text, from) = self.jinja(&job)?;
+                    origin = Some(Arc::new(from));
+                    Matter::Text(text)
                 }
                 (Stage::Yaml, Matter::Text(text)) => {
-                    let (value, read) = data::yaml(&text, &rendered_name)?;
+                    let (value, read) = data::yaml(&text, job.name)
+                        .map_err(|error| led_back(error, &text, origin.as_deref()))?;
                     node = Some(read);
                     source = Some(text);
                     Matter::Data(value)
                 }
-                (Stage::Json, Matter::Text(text)) => {
-                    Matter::Data(data::json(&text, &rendered_name)?)
-                }
+                (Stage::Json, Matter::Text(text)) => Matter::Data(
+                    data::json(&text, job.name)
+                        .map_err(|error| led_back(error, &text, origin.as_deref()))?,
+                ),
                 (Stage::Gpg, Matter::Data(value)) => {
                     // Places of values that were decrypted stay true.
                     Matter::Data(Gpg::new(self.world, false)?.data(value)?)
@@ -228,10 +243,11 @@ impl<'w> Renderer<'w> {
             value,
             node,
             text: source,
+            origin,
         })
     }
 
-    fn jinja(&self, job: &Job<'_>) -> Result<String, RenderError> {
+    fn jinja(&self, job: &Job<'_>) -> Result<(String, Origin), RenderError> {
         jinja::render(job, self.world, &self.templates, &self.globals())
     }
 
@@ -288,6 +304,35 @@ fn sls_context(request: &SlsRequest<'_>) -> Map {
     names
 }
 
+/// The error of a rendered text at the place of the template that gave it.
+fn led_back(error: RenderError, text: &str, origin: Option<&Origin>) -> RenderError {
+    let place = error.place().zip(origin).and_then(|(place, origin)| {
+        let line = place.line.trim().to_owned();
+        Some((origin.place(offset_of(text, place.span))?, line))
+    });
+    match place {
+        Some((place, line)) if line.is_empty() => error.moved(place),
+        Some((place, line)) => error
+            .moved(place)
+            .through(vec![format!("rendered: {line}")]),
+        None => error,
+    }
+}
+
+/// The byte at a place of a text.
+fn offset_of(text: &str, span: Span) -> usize {
+    let number = |count: u32| usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines.by_ref().take(number(span.line)).map(str::len).sum();
+    let line = lines.next().unwrap_or_default();
+    let within: usize = line
+        .chars()
+        .take(number(span.column))
+        .map(char::len_utf8)
+        .sum();
+    before + within
+}
+
 fn name_of(path: Option<&Path>, sls: &str) -> String {
     match path {
         Some(path) => path.display().to_string(),
@@ -311,7 +356,7 @@ fn text_of<'b>(bytes: &'b [u8], name: &str) -> Result<&'b str, RenderError> {
             .next()
             .map_or(1, |last| last.chars().count() + 1);
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let span = halite_yaml::Span {
+        let span = Span {
             line: number(line),
             column: number(column),
         };
@@ -320,7 +365,7 @@ fn text_of<'b>(bytes: &'b [u8], name: &str) -> Result<&'b str, RenderError> {
         );
         RenderError::new(ErrorKind::Data, message)
             .foreign("UnicodeDecodeError")
-            .at(Some(halite_yaml::Place::new(name, &good, span)))
+            .at(Some(Place::new(name, &good, span)))
     })
 }
 

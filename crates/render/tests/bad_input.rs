@@ -167,7 +167,22 @@ fn the_report_leads_to_the_line() {
          /cache/base/bad.sls:2:9"
     );
     let error = error_of(b"a: 1\nb: [1, {{ 2 }}\nc: 3\n", &[]);
-    assert_at(&error, "/cache/base/bad.sls, rendered:3:2");
+    assert_at(&error, "/cache/base/bad.sls:3:2");
     let error = error_of(b"a:\n\tb: 1\n", &[]);
-    assert_at(&error, "/cache/base/bad.sls, rendered:2:1");
+    assert_at(&error, "/cache/base/bad.sls:2:1");
+    // From the rendered text back to the template, loops and tags included.
+    let text =
+        "{% for i in [1, 2] %}\n{% set x = i %}\nk{{ i }}: v\n{% endfor %}\n\nz: {{ 'a: b' }}\n";
+    let error = error_of(text.as_bytes(), &[]);
+    assert_at(&error, "/cache/base/bad.sls:6:7");
+    assert_eq!(
+        error.report(),
+        "/cache/base/bad.sls:6:7: mapping values are not allowed in this context\n  z: {{ 'a: b' }}\n        \
+         ^\nrendered: z: a: b"
+    );
+    let error = error_of(
+        b"#jinja2: {\"trim_blocks\": true}\n{# one #}\n\na: 1\na: 2\n",
+        &[],
+    );
+    assert_at(&error, "/cache/base/bad.sls:5:1");
 }

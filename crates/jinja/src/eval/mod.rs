@@ -25,8 +25,11 @@ pub(crate) use scope::{Context, Env, Vars};
 use crate::ast::Ast;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::limits;
 use crate::settings::{Settings, UndefinedMode};
+use crate::source::Span;
 use crate::stack::Stack;
+use crate::trace::Mark;
 
 /// One render: its globals, its loaded templates and what it has used up.
 pub(crate) struct Machine<'h> {
@@ -58,6 +61,8 @@ pub(crate) struct Sink {
     text: String,
     /// After `extends`: nothing more is written at the top.
     muted: bool,
+    /// Where each piece of the text came from, if somebody wants to know.
+    marks: Option<Vec<Mark>>,
 }
 
 impl<'h> Machine<'h> {
@@ -90,10 +95,36 @@ impl<'h> Machine<'h> {
         self.run(ast, &context)
     }
 
+    /// Renders a template at the top, and says where its text came from. Of a
+    /// template that extends another one that is not known.
+    pub(crate) fn render_marked(&self, ast: &Arc<Ast>) -> Result<(String, Vec<Mark>)> {
+        let parent = Rc::new(self.globals.borrow().clone());
+        let context = Context::new(parent, &ast.blocks);
+        let mut sink = Sink {
+            marks: Some(Vec::new()),
+            ..Sink::default()
+        };
+        let env = Env::top(&context, &ast.source);
+        self.body(&env, &ast.body, &mut sink)?;
+        match context.take_parent() {
+            None => Ok((sink.text, sink.marks.unwrap_or_default())),
+            Some(parent) => {
+                let text = self.run_into(parent, &context, sink.text)?;
+                Ok((text, Vec::new()))
+            }
+        }
+    }
+
     /// The text of a template in a context.
     pub(crate) fn run(&self, ast: &Arc<Ast>, context: &Rc<Context>) -> Result<String> {
-        let mut sink = Sink::default();
-        let mut ast = Arc::clone(ast);
+        self.run_into(Arc::clone(ast), context, String::new())
+    }
+
+    fn run_into(&self, mut ast: Arc<Ast>, context: &Rc<Context>, text: String) -> Result<String> {
+        let mut sink = Sink {
+            text,
+            ..Sink::default()
+        };
         loop {
             let env = Env::top(context, &ast.source);
             self.body(&env, &ast.body, &mut sink)?;
@@ -120,6 +151,16 @@ impl<'h> Machine<'h> {
             )));
         }
         Ok(())
+    }
+
+    /// Remembers that what is written next comes from a statement.
+    fn mark(sink: &mut Sink, span: Span, literal: bool) {
+        let out = sink.text.len();
+        if let Some(marks) = &mut sink.marks
+            && marks.len() < limits::MARKS_MAX
+        {
+            marks.push(Mark { out, span, literal });
+        }
     }
 
     fn write(&self, sink: &mut Sink, text: &str) -> Result<()> {

@@ -21,6 +21,7 @@ impl Machine<'_> {
     /// Runs statements until one of them leaves the loop.
     pub(crate) fn body(&self, env: &Env, body: &[Stmt], sink: &mut Sink) -> Result<Flow> {
         for stmt in body {
+            Self::mark(sink, stmt.span, matches!(stmt.kind, StmtKind::Data(_)));
             let flow = self
                 .statement(env, stmt, sink)
                 .map_err(|error| error.at(&env.source, stmt.span))?;

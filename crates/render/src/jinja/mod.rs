@@ -5,8 +5,9 @@ mod options;
 mod templates;
 mod words;
 
-use halite_jinja::{Globals, Value as JinjaValue};
+use halite_jinja::{Globals, Trace, Value as JinjaValue};
 use halite_proto::{Map, Value};
+use halite_yaml::{Place, Span};
 
 use crate::error::RenderError;
 use crate::world::World;
@@ -35,7 +36,7 @@ pub(crate) fn render(
     world: &dyn World,
     templates: &Templates,
     base: &Globals,
-) -> Result<String, RenderError> {
+) -> Result<(String, Origin), RenderError> {
     let (settings, text) = options::settings(job.text, job.is_sls, world.opts());
     let mut globals = base.clone();
     for (name, value) in job.names {
@@ -45,10 +46,49 @@ pub(crate) fn render(
     }
     let key = templates.key(&settings);
     let host = SaltHost::new(job, world, templates, &settings, key);
-    templates
+    let rendered = templates
         .parse(&settings, key, job.name, &text)
-        .and_then(|template| template.render(&host, &globals))
-        .map_err(|error| words::of(&error, job.name, &text))
+        .and_then(|template| template.render_traced(&host, &globals));
+    match rendered {
+        Ok((rendered, trace)) => {
+            let header = text.len() != job.text.len();
+            let name = job.name.to_owned();
+            Ok((
+                rendered,
+                Origin {
+                    trace,
+                    header,
+                    name,
+                },
+            ))
+        }
+        Err(error) => Err(words::of(&error, job.name, &text)),
+    }
+}
+
+/// Where a rendered text came from.
+pub(crate) struct Origin {
+    trace: Trace,
+    /// A line with options was taken out of the template.
+    header: bool,
+    name: String,
+}
+
+impl Origin {
+    /// The place in the template that gave the byte `offset` of its text.
+    pub(crate) fn place(&self, offset: usize) -> Option<Place> {
+        let (line, column) = self.trace.place(offset)?;
+        let shift = usize::from(self.header);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Some(Place {
+            file: self.name.clone(),
+            span: Span {
+                line: number(line + shift),
+                column: number(column),
+            },
+            line: self.trace.line_text(line).to_owned(),
+        })
+    }
 }
 
 /// The names that every template of a world sees.

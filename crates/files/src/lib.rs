@@ -5,6 +5,7 @@
 //! call. Invariant: a file appears under its name only when it is complete;
 //! what was there before stays until then.
 
+mod archive;
 mod core;
 mod exec;
 mod limits;
@@ -14,7 +15,7 @@ mod state;
 use halite_modules::Module;
 
 /// The execution modules of this crate, sorted by name.
-pub static MODULES: &[Module] = &[exec::MODULE];
+pub static MODULES: &[Module] = &[archive::MODULE, exec::MODULE];
 
 /// The state modules of this crate, sorted by name.
-pub static STATES: &[Module] = &[state::MODULE];
+pub static STATES: &[Module] = &[archive::STATE, state::MODULE];

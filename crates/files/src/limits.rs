@@ -19,3 +19,6 @@ pub(crate) const DEPTH_MAX: usize = 512;
 
 /// Bytes of a list of checksums; a larger one is refused.
 pub(crate) const SUMS_BYTES_MAX: u64 = 64 << 20;
+
+/// Entries of an archive that are looked at; one with more is refused.
+pub(crate) const ARCHIVE_ENTRIES_MAX: usize = 2_000_000;

@@ -72,7 +72,7 @@ pub(crate) fn list(cachedir: &Path, path: &Path) -> Vec<Backup> {
             })
         })
         .collect();
-    found.sort_by(|a, b| b.made.cmp(&a.made));
+    found.sort_by_key(|backup| std::cmp::Reverse(backup.made));
     found
 }
 
@@ -107,6 +107,12 @@ mod tests {
         let kept = list(&cache, &file);
         assert_eq!(kept.len(), 1);
         assert_eq!(kept[0].bytes, 1);
-        assert!(kept[0].path.starts_with(cache.join("file_backup").join(&file.parent().unwrap().strip_prefix("/").unwrap())));
+        assert!(
+            kept[0].path.starts_with(
+                cache
+                    .join("file_backup")
+                    .join(file.parent().unwrap().strip_prefix("/").unwrap())
+            )
+        );
     }
 }

@@ -39,7 +39,10 @@ impl Ignore {
             .into_iter()
             .filter(|line| {
                 let start = line.trim_start();
-                !self.comments.iter().any(|mark| start.starts_with(mark.as_str()))
+                !self
+                    .comments
+                    .iter()
+                    .any(|mark| start.starts_with(mark.as_str()))
             })
             .map(|line| {
                 if self.whitespace {
@@ -118,7 +121,11 @@ fn too_large() -> Difference {
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, CallError> {
     let wrong = |error: std::io::Error| {
-        CallError::command(format!("Failed to read {}: {}", path.display(), errno(&error).1))
+        CallError::command(format!(
+            "Failed to read {}: {}",
+            path.display(),
+            errno(&error).1
+        ))
     };
     if fs::metadata(path).map_err(wrong)?.len() > DIFF_BYTES_MAX {
         return Ok(None);

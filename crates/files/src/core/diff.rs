@@ -85,8 +85,14 @@ fn opcodes(old: &[&str], new: &[&str]) -> Vec<Code> {
 
 fn grouped(mut codes: Vec<Code>) -> Vec<Vec<Code>> {
     if let Some(first) = codes.first_mut().filter(|code| code.equal) {
-        first.old.start = first.old.start.max(first.old.end.saturating_sub(CONTEXT_LINES));
-        first.new.start = first.new.start.max(first.new.end.saturating_sub(CONTEXT_LINES));
+        first.old.start = first
+            .old
+            .start
+            .max(first.old.end.saturating_sub(CONTEXT_LINES));
+        first.new.start = first
+            .new
+            .start
+            .max(first.new.end.saturating_sub(CONTEXT_LINES));
     }
     if let Some(last) = codes.last_mut().filter(|code| code.equal) {
         last.old.end = last.old.end.min(last.old.start + CONTEXT_LINES);

@@ -1,5 +1,4 @@
-//! Lines of a text with their ends, as `str.splitlines(True)` and iterating
-//! over a file give them.
+//! Lines of a text, as `str.splitlines()` and iterating over a file give them.
 
 /// Splits at `\n` only, ends kept: what iterating over a file in binary mode
 /// or with `newline=''` gives.
@@ -7,24 +6,27 @@ pub(crate) fn kept(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// `str.splitlines(True)`.
-pub(crate) fn split_kept(text: &str) -> Vec<&str> {
-    lines_of(text, true)
-}
-
 /// `str.splitlines()`.
 pub(crate) fn split(text: &str) -> Vec<&str> {
-    lines_of(text, false)
+    lines_of(text)
 }
 
 fn is_break(c: char) -> bool {
     matches!(
         c,
-        '\n' | '\r' | '\x0b' | '\x0c' | '\x1c' | '\x1d' | '\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        '\n' | '\r'
+            | '\x0b'
+            | '\x0c'
+            | '\x1c'
+            | '\x1d'
+            | '\x1e'
+            | '\u{85}'
+            | '\u{2028}'
+            | '\u{2029}'
     )
 }
 
-fn lines_of(text: &str, keep: bool) -> Vec<&str> {
+fn lines_of(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -36,7 +38,7 @@ fn lines_of(text: &str, keep: bool) -> Vec<&str> {
         if c == '\r' && rest[end..].starts_with('\n') {
             end += 1;
         }
-        lines.push(&rest[..if keep { end } else { at }]);
+        lines.push(&rest[..at]);
         rest = &rest[end..];
     }
     lines
@@ -48,7 +50,7 @@ mod tests {
 
     #[test]
     fn lines_end_where_python_ends_them() {
-        assert_eq!(split_kept("a\r\nb\rc\n\nd"), ["a\r\n", "b\r", "c\n", "\n", "d"]);
+        assert_eq!(split("a\r\nb\rc\n\nd"), ["a", "b", "c", "", "d"]);
         assert_eq!(split("a\n\nb\n"), ["a", "", "b"]);
         assert_eq!(kept("a\r\nb"), ["a\r\n", "b"]);
     }

@@ -68,9 +68,7 @@ impl Plan<'_> {
     fn is_source_same(&self, path: &Path) -> bool {
         match (&self.prepared.body, &self.prepared.sum) {
             (Some(body @ Body::Bytes(_)), _) => body.is_in(path).unwrap_or(false),
-            (_, Some(sum)) => {
-                local_sum(path, &sum.hash_type).as_deref() == Some(sum.hsum.as_str())
-            }
+            (_, Some(sum)) => local_sum(path, &sum.hash_type).as_deref() == Some(sum.hsum.as_str()),
             (Some(body), None) => body.is_in(path).unwrap_or(false),
             (None, None) => false,
         }
@@ -114,7 +112,7 @@ pub(crate) fn manage(
             }
         }
     };
-    let done = if exists && !is_link || exists && body.is_none() {
+    let done = if exists && (!is_link || body.is_none()) {
         update(call, ret, &plan, &path, body.as_ref())
     } else {
         create(ret, &plan, &path, body.as_ref(), exists)
@@ -137,10 +135,7 @@ pub(crate) fn manage(
 }
 
 /// The content of the source, fetched and checked.
-fn source_body(
-    call: &Call<'_>,
-    plan: &mut Plan<'_>,
-) -> Result<Result<Body, String>, CallError> {
+fn source_body(call: &Call<'_>, plan: &mut Plan<'_>) -> Result<Result<Body, String>, CallError> {
     managed::bring(call, &plan.request, &mut plan.prepared)?;
     let source = plan.prepared.source.clone().unwrap_or_default();
     let Some(body) = plan.prepared.body.clone() else {
@@ -179,8 +174,7 @@ fn update(
             ret.more.insert("warnings", vec![Value::from(text)]);
         }
     }
-    let committed = keep_backup(call, plan, path)
-        .and_then(|()| write::replace(path, body, 0o600));
+    let committed = keep_backup(call, plan, path).and_then(|()| write::replace(path, body, 0o600));
     committed.map_err(|error| {
         ret.changes = Map::new();
         format!("Failed to commit change: {}", os_text(&error, path))
@@ -212,13 +206,21 @@ fn create(
             (None, Some(mode)) => dirs::mode_from_file(mode),
             (None, None) => None,
         };
-        dirs::make_all(parent, &plan.wanted.user, &plan.wanted.group, mode.as_deref())
-            .map_err(|error| strip_kind(&error))?;
+        dirs::make_all(
+            parent,
+            &plan.wanted.user,
+            &plan.wanted.group,
+            mode.as_deref(),
+        )
+        .map_err(|error| strip_kind(&error))?;
     }
     let difference = match body {
         Some(body) if plan.new_file_diff || replaces => {
             let old = replaces.then_some(path);
-            Some(plan.describe(old, body).map_err(|error| error.to_string())?)
+            Some(
+                plan.describe(old, body)
+                    .map_err(|error| error.to_string())?,
+            )
         }
         _ => None,
     };
@@ -242,7 +244,8 @@ fn create(
     let mode = ret.changes.remove("mode");
     match (body, difference) {
         (None, _) => {
-            ret.changes.insert("new", format!("file {} created", plan.name));
+            ret.changes
+                .insert("new", format!("file {} created", plan.name));
             ret.comment = "Empty file".into();
         }
         (Some(_), Some(difference)) => {
@@ -330,7 +333,12 @@ pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool)
     if found.other_group(&plan.wanted.group) {
         changes.insert("group", plan.wanted.group.clone());
     }
-    if let Some(mode) = plan.wanted.mode.as_ref().filter(|mode| **mode != found.mode) {
+    if let Some(mode) = plan
+        .wanted
+        .mode
+        .as_ref()
+        .filter(|mode| **mode != found.mode)
+    {
         changes.insert("mode", mode.as_str());
     }
     if let Some(attrs) = &plan.wanted.attrs {

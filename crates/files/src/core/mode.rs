@@ -22,7 +22,9 @@ pub(crate) fn parse(mode: &str) -> Option<u32> {
     if digits.is_empty() {
         return Some(0);
     }
-    u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o7777)
+    u32::from_str_radix(digits, 8)
+        .ok()
+        .filter(|mode| *mode <= 0o7777)
 }
 
 /// The four digits of a mode.

@@ -112,7 +112,11 @@ pub(crate) fn check(
     }
     check_owner(ret, path, wanted, &found, test, &mut perms, &mut complaints);
     // A change of owner may have changed the mode.
-    let mode_now = if test { found } else { Found::of(path, wanted.follow)? };
+    let mode_now = if test {
+        found
+    } else {
+        Found::of(path, wanted.follow)?
+    };
     if let Some(new) = mode_now.other_mode(wanted.mode.as_ref()) {
         perms.insert("cmode", new.as_str());
         let done = test || set_mode(path, new).is_ok();
@@ -173,7 +177,8 @@ fn check_owner(
         (
             "group",
             group,
-            now.as_ref().is_none_or(|now| now.other_group(&wanted.group)),
+            now.as_ref()
+                .is_none_or(|now| now.other_group(&wanted.group)),
         ),
     ] {
         let Some(value) = value else { continue };
@@ -222,8 +227,8 @@ pub(crate) fn change_owner(
 
 /// Sets the mode; nothing happens to what is no mode.
 pub(crate) fn set_mode(path: &Path, mode: &str) -> std::io::Result<()> {
-    let bits = mode::parse(mode)
-        .ok_or_else(|| std::io::Error::from_raw_os_error(nix::libc::EINVAL))?;
+    let bits =
+        mode::parse(mode).ok_or_else(|| std::io::Error::from_raw_os_error(nix::libc::EINVAL))?;
     fs::set_permissions(path, fs::Permissions::from_mode(bits))
 }
 

@@ -94,11 +94,16 @@ impl Pattern {
 
     /// `re.search`.
     pub(crate) fn is_in(&self, text: &str) -> Result<bool, CallError> {
-        self.0.is_match(text).map_err(|wrong| error(wrong.to_string()))
+        self.0
+            .is_match(text)
+            .map_err(|wrong| error(wrong.to_string()))
     }
 
     /// The first match and its groups.
-    pub(crate) fn captures<'t>(&self, text: &'t str) -> Result<Option<Captures<'t, str>>, CallError> {
+    pub(crate) fn captures<'t>(
+        &self,
+        text: &'t str,
+    ) -> Result<Option<Captures<'t, str>>, CallError> {
         self.0
             .captures(text)
             .map_err(|wrong| error(wrong.to_string()))
@@ -156,7 +161,9 @@ impl Pattern {
         let mut out = String::with_capacity(text.len());
         let mut at = 0;
         for captures in &found {
-            let Some(whole) = captures.get(0) else { continue };
+            let Some(whole) = captures.get(0) else {
+                continue;
+            };
             out.push_str(&text[at..whole.start()]);
             template.write(captures, &mut out);
             at = whole.end();
@@ -178,7 +185,7 @@ pub(crate) struct Template(Vec<Piece>);
 enum Piece {
     Text(String),
     Group(usize, usize),
-    Named(String, usize),
+    Named(String),
 }
 
 impl Template {
@@ -198,7 +205,9 @@ impl Template {
                 continue;
             }
             let Some((_, next)) = chars.next() else {
-                return Err(error(format!("bad escape (end of pattern) at position {at}")));
+                return Err(error(format!(
+                    "bad escape (end of pattern) at position {at}"
+                )));
             };
             match next {
                 'g' => {
@@ -221,7 +230,7 @@ impl Template {
                     pieces.push(Piece::Text(std::mem::take(&mut literal)));
                     pieces.push(match name.parse() {
                         Ok(number) => Piece::Group(number, at + 3),
-                        Err(_) => Piece::Named(name, at + 3),
+                        Err(_) => Piece::Named(name),
                     });
                 }
                 '0' => {
@@ -271,7 +280,7 @@ impl Template {
                         "invalid group reference {number} at position {at}"
                     )));
                 }
-                Piece::Named(name, _)
+                Piece::Named(name)
                     if !pattern.0.capture_names().flatten().any(|own| own == name) =>
                 {
                     return Err(CallError::exception(
@@ -294,7 +303,7 @@ impl Template {
                     continue;
                 }
                 Piece::Group(number, _) => captures.get(*number),
-                Piece::Named(name, _) => captures.name(name),
+                Piece::Named(name) => captures.name(name),
             };
             out.push_str(group.map_or("", |group| group.as_str()));
         }
@@ -326,7 +335,10 @@ mod tests {
     #[test]
     fn replacements_are_pythons() {
         assert_eq!(sub("x*", 0, "-", "abxd"), "-a-b--d-");
-        assert_eq!(sub(r"^(\w+) = (\d)", MULTILINE, r"\2 = \1", "a = 1\nb = 2"), "1 = a\n2 = b");
+        assert_eq!(
+            sub(r"^(\w+) = (\d)", MULTILINE, r"\2 = \1", "a = 1\nb = 2"),
+            "1 = a\n2 = b"
+        );
         assert_eq!(sub("(?i)A", MULTILINE, r"\g<0>\n", "a"), "a\n");
         assert_eq!(sub("ü", 0, "ue", "grün"), "gruen");
         assert_eq!(sub("$", MULTILINE, "!", "a\nb"), "a!\nb!");
@@ -335,7 +347,10 @@ mod tests {
     #[test]
     fn errors_name_the_place() {
         let wrong = Pattern::new("(", MULTILINE).err().unwrap().to_string();
-        assert_eq!(wrong, "re.error: missing ), unterminated subpattern at position 0");
+        assert_eq!(
+            wrong,
+            "re.error: missing ), unterminated subpattern at position 0"
+        );
         let template = Template::parse(r"\g<9>").unwrap();
         let pattern = Pattern::new("Y", 0).unwrap();
         let wrong = pattern.replace(&template, "Y", 0).unwrap_err().to_string();

@@ -70,7 +70,11 @@ impl Text {
                 bytewise: false,
             },
             Err(error) => Self {
-                text: error.as_bytes().iter().map(|byte| char::from(*byte)).collect(),
+                text: error
+                    .as_bytes()
+                    .iter()
+                    .map(|byte| char::from(*byte))
+                    .collect(),
                 bytewise: true,
             },
         }
@@ -111,11 +115,6 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CallError> {
         )));
     }
     Ok(bytes)
-}
-
-/// Reads a file as text; what is no UTF-8 is Python's `UnicodeDecodeError`.
-pub(crate) fn read_text(path: &Path) -> Result<String, CallError> {
-    utf8(read(path)?)
 }
 
 /// Text from bytes; what is no UTF-8 is Python's `UnicodeDecodeError`.

@@ -104,7 +104,11 @@ pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if data.nlink() > 1 {
         return in_place(&real, bytes);
     }
-    match replace(&real, &Body::Bytes(bytes.to_vec()), data.permissions().mode()) {
+    match replace(
+        &real,
+        &Body::Bytes(bytes.to_vec()),
+        data.permissions().mode(),
+    ) {
         // A file that something is mounted on cannot be replaced.
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => in_place(&real, bytes),
         done => done,
@@ -158,7 +162,9 @@ fn dress(file: &File, mode: u32, old: Option<&(Metadata, Option<File>)>) -> io::
     if let Some(opened) = opened {
         copy_attributes(opened, file);
     }
-    file.set_permissions(fs::Permissions::from_mode(data.permissions().mode() & 0o7777))
+    file.set_permissions(fs::Permissions::from_mode(
+        data.permissions().mode() & 0o7777,
+    ))
 }
 
 /// Extended attributes (labels, ACLs, capabilities) of one file to another;
@@ -201,7 +207,8 @@ impl<'d> Fresh<'d> {
                 temporary: None,
             });
         }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let temporary = temporary_name();
         let file = rustix::fs::openat(directory, temporary.as_str(), flags, private)?;
         Ok(Self {
@@ -248,7 +255,8 @@ impl<'d> Fresh<'d> {
     }
 
     fn name_by_copy(&mut self, name: &std::ffi::OsStr) -> io::Result<()> {
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let temporary = temporary_name();
         let private = Mode::RUSR | Mode::WUSR;
         let mut file: File =

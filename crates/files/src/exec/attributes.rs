@@ -69,7 +69,12 @@ pub(super) fn get_selinux_context(call: &Call<'_>) -> CallResult {
 
 pub(super) fn set_selinux_context(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
-    let parts = [("user", "-u"), ("role", "-r"), ("type", "-t"), ("range", "-l")];
+    let parts = [
+        ("user", "-u"),
+        ("role", "-r"),
+        ("type", "-t"),
+        ("range", "-l"),
+    ];
     let mut command: Vec<Value> = vec!["chcon".into()];
     for (name, option) in parts {
         if let Some(value) = call.text_opt(name) {
@@ -80,7 +85,11 @@ pub(super) fn set_selinux_context(call: &Call<'_>) -> CallResult {
         return Ok(false.into());
     }
     command.push(path.into());
-    let code = call.salt("cmd.retcode", &[command.into()], Map::from([("python_shell", false)]))?;
+    let code = call.salt(
+        "cmd.retcode",
+        &[command.into()],
+        Map::from([("python_shell", false)]),
+    )?;
     call.set_retcode(0);
     if code.as_i64() == Some(0) {
         return get_selinux_context(call);
@@ -92,7 +101,11 @@ pub(super) fn restorecon(call: &Call<'_>) -> CallResult {
     let mut command: Vec<Value> = vec!["restorecon".into()];
     command.push(if call.flag("recursive") { "-FR" } else { "-F" }.into());
     command.push(arg(call, "path").into());
-    let code = call.salt("cmd.retcode", &[command.into()], Map::from([("python_shell", false)]))?;
+    let code = call.salt(
+        "cmd.retcode",
+        &[command.into()],
+        Map::from([("python_shell", false)]),
+    )?;
     call.set_retcode(0);
     Ok((code.as_i64() == Some(0)).into())
 }

@@ -73,7 +73,10 @@ fn answer(result: bool, comment: String) -> Value {
 fn wanted(call: &Call<'_>, path: &str) -> Result<PathBuf, Value> {
     let id = python::str(call.arg("backup_id"));
     let kept = backup::list(&call.ctx.cachedir(), Path::new(path));
-    let found = id.parse::<usize>().ok().and_then(|id| kept.into_iter().nth(id));
+    let found = id
+        .parse::<usize>()
+        .ok()
+        .and_then(|id| kept.into_iter().nth(id));
     match found {
         Some(backup) => Ok(backup.path),
         None => Err(answer(
@@ -126,7 +129,11 @@ pub(super) fn delete_backup(call: &Call<'_>) -> CallResult {
         )),
         Err(error) => Ok(answer(
             false,
-            format!("Unable to remove {}: {}", kept.display(), os_text(&error, &kept)),
+            format!(
+                "Unable to remove {}: {}",
+                kept.display(),
+                os_text(&error, &kept)
+            ),
         )),
     }
 }

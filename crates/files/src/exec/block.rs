@@ -75,11 +75,13 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
         content,
         line_end,
     };
-    let new = match within(&old.text, &block)? {
-        Some(new) => new,
+    let parts = match within(&old.text, &block)? {
+        Some(new) => vec![new],
         None => placed(call, &old.text, &block, ways)?,
     };
-    let differences = diff::unified(&lines::kept(&old.text), &lines::kept(&new), "", "");
+    let new_lines: Vec<&str> = parts.iter().flat_map(|part| lines::kept(part)).collect();
+    let differences = diff::unified(&lines::kept(&old.text), &new_lines, "", "");
+    let new = parts.concat();
     let changed = old.text != new;
     if changed && !call.flag("dry_run") {
         if let Some(suffix) = backup_suffix(call.arg("backup")) {
@@ -119,16 +121,17 @@ fn within(text: &str, block: &Block<'_>) -> Result<Option<String>, CallError> {
     Ok(found.then_some(new))
 }
 
-/// The text with a new block where it is to go.
+/// The text with a new block where it is to go: what is before it, the block,
+/// and what is behind it.
 fn placed(
     call: &Call<'_>,
     text: &str,
     block: &Block<'_>,
     [append, prepend, before, after]: [bool; 4],
-) -> Result<String, CallError> {
+) -> Result<Vec<String>, CallError> {
     let whole = block.whole();
     if prepend {
-        return Ok(format!("{whole}{text}"));
+        return Ok(vec![whole, text.to_owned()]);
     }
     if append {
         let end = if text.is_empty() || text.ends_with('\n') {
@@ -136,7 +139,7 @@ fn placed(
         } else {
             block.line_end
         };
-        return Ok(format!("{text}{end}{whole}"));
+        return Ok(vec![format!("{text}{end}"), whole]);
     }
     if before || after {
         let expression = if before {
@@ -149,7 +152,7 @@ fn placed(
         for line in lines::kept(text) {
             if pattern.is_in(line)? {
                 let at = if before { at } else { at + line.len() };
-                return Ok(format!("{}{whole}{}", &text[..at], &text[at..]));
+                return Ok(vec![text[..at].to_owned(), whole, text[at..].to_owned()]);
             }
             at += line.len();
         }

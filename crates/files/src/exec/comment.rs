@@ -130,10 +130,10 @@ pub(super) fn psed(call: &Call<'_>) -> CallResult {
 
 /// The arguments of `sed` for a text that is to be matched as it is.
 fn sed_escape(text: &str, all: bool) -> String {
-    let special = if all { "\\^.[$()|*+?{/&\"'" } else { "'/&" };
+    let special = if all { "\\^.[$()|*+?{/&" } else { "/" };
     let mut out = String::new();
     for c in text.chars() {
-        if special.contains(c) && c != '\'' && c != '"' && !(c == '&' && !all) {
+        if special.contains(c) {
             out.push('\\');
         }
         out.push(c);
@@ -157,11 +157,7 @@ pub(super) fn sed(call: &Call<'_>) -> CallResult {
     let mut command: Vec<Value> = vec!["sed".into()];
     let backup = call.text_opt("backup").unwrap_or_default();
     command.push(format!("-i{backup}").into());
-    command.extend(
-        call.text("options")
-            .split_whitespace()
-            .map(Value::from),
-    );
+    command.extend(call.text("options").split_whitespace().map(Value::from));
     let limit = limit.trim_end();
     let script = format!("{limit}{negate}s/{before}/{after}/{}", call.text("flags"));
     command.push(script.into());
@@ -182,7 +178,10 @@ pub(super) fn sed_contains(call: &Call<'_>) -> CallResult {
         return Ok(false.into());
     }
     let before = sed_escape(&call.text("text"), false);
-    let limit = call.text_opt("limit").map(|limit| format!("/{limit}/ ")).unwrap_or_default();
+    let limit = call
+        .text_opt("limit")
+        .map(|limit| format!("/{limit}/ "))
+        .unwrap_or_default();
     let script = format!("{limit}s/{before}/$/{}", call.text("flags"));
     let command: Vec<Value> = vec![
         "sed".into(),
@@ -216,7 +215,10 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
             .iter()
             .any(|option| option.starts_with(short) || option.starts_with(long))
     };
-    if !options.iter().any(|option| option == "-N" || option == "--forward") {
+    if !options
+        .iter()
+        .any(|option| option == "-N" || option == "--forward")
+    {
         options.push("-N".to_owned());
     }
     let original = call.text("originalfile");

@@ -209,7 +209,9 @@ fn content(path: &str) -> Result<Option<String>, CallError> {
 pub(super) fn contains(call: &Call<'_>) -> CallResult {
     let wanted = call.text("text");
     let found = content(&arg(call, "path"))?;
-    Ok(found.is_some_and(|text| text.contains(wanted.trim())).into())
+    Ok(found
+        .is_some_and(|text| text.contains(wanted.trim()))
+        .into())
 }
 
 pub(super) fn contains_regex(call: &Call<'_>) -> CallResult {

@@ -53,7 +53,7 @@ pub(super) fn find(call: &Call<'_>) -> CallResult {
     for start in glob(&arg(call, "path")) {
         search.descend(call, Path::new(&start), 0, &mut found)?;
     }
-    found.sort_by_key(|value| python::str(value));
+    found.sort_by_key(python::str);
     Ok(found.into())
 }
 
@@ -67,9 +67,20 @@ impl Search {
         let mut actions = Vec::new();
         for (key, value) in options {
             let (name, text) = (python::str(key), python::str(value));
-            let names = || text.replace(',', " ").split_whitespace().map(str::to_owned).collect();
-            let depth = || text.parse::<usize>().map_err(|_| format!("invalid {name} {text:?}"));
-            let regex = |flags| Pattern::new(&text, flags).map_err(|_| format!("invalid regular expression: {text:?}"));
+            let names = || {
+                text.replace(',', " ")
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect()
+            };
+            let depth = || {
+                text.parse::<usize>()
+                    .map_err(|_| format!("invalid {name} {text:?}"))
+            };
+            let regex = |flags| {
+                Pattern::new(&text, flags)
+                    .map_err(|_| format!("invalid regular expression: {text:?}"))
+            };
             let test = match name.as_str() {
                 "name" => Test::Name(text.clone()),
                 "iname" => Test::IName(text.to_lowercase()),
@@ -176,7 +187,10 @@ impl Test {
         let full = at.display().to_string();
         let name = path::basename(&full);
         let named = |names: &[String], id: u32, name: Value| {
-            names.iter().any(|own| *own == id.to_string() || *own == python::str(&name)).into()
+            names
+                .iter()
+                .any(|own| *own == id.to_string() || *own == python::str(&name))
+                .into()
         };
         let is_wanted = |types: &str| types.is_empty() || types.contains(kind(data));
         Ok(match self {
@@ -241,7 +255,11 @@ fn run(call: &Call<'_>, command: &str, file: &str) -> Result<Value, CallError> {
     call.set_retcode(0);
     let text = |key: &str| out.get(key).map(python::str).unwrap_or_default();
     if text("retcode") != "0" {
-        tracing::warn!(line, stderr = text("stderr"), "a command of file.find failed");
+        tracing::warn!(
+            line,
+            stderr = text("stderr"),
+            "a command of file.find failed"
+        );
     }
     Ok(format!("{line}:\n{}\n{}", text("stdout"), text("stderr")).into())
 }
@@ -253,7 +271,9 @@ fn print(fields: &[String], at: &Path, data: &Metadata) -> Result<Value, CallErr
         values.push(match field.as_str() {
             "group" => owner::group_name(data.gid()),
             "user" | "owner" => owner::user_name(data.uid()),
-            "link" => fs::read_link(at).map_or_else(|_| "".into(), |to| to.display().to_string().into()),
+            "link" => {
+                fs::read_link(at).map_or_else(|_| "".into(), |to| to.display().to_string().into())
+            }
             "md5" if data.is_file() => hash_of(&full, "md5")?.into(),
             "md5" => "".into(),
             "mode" => (data.permissions().mode() & 0o7777).into(),
@@ -263,7 +283,9 @@ fn print(fields: &[String], at: &Path, data: &Metadata) -> Result<Value, CallErr
             "size" => data.len().into(),
             "type" => kind(data).to_string().into(),
             other => {
-                return Err(CallError::invocation(format!("invalid print field: {other}")));
+                return Err(CallError::invocation(format!(
+                    "invalid print field: {other}"
+                )));
             }
         });
     }

@@ -7,7 +7,7 @@ use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
 use crate::core::regex::Pattern;
-use crate::core::{diff, lines, path, text, write};
+use crate::core::{diff, path, text, write};
 
 /// What is to happen with the line.
 struct Edit<'a> {
@@ -95,6 +95,20 @@ impl Body {
         Self { lines, ends }
     }
 
+    /// The lines with their ends, as they are compared: what was put in as one
+    /// is one, even if it has several lines.
+    fn with_ends(&self) -> Vec<String> {
+        let last = self.lines.len();
+        let ended = |(at, line): (usize, &String)| {
+            if at + 1 < last || self.ends {
+                format!("{line}\n")
+            } else {
+                line.clone()
+            }
+        };
+        self.lines.iter().enumerate().map(ended).collect()
+    }
+
     fn text(&self) -> String {
         let mut text = self.lines.join("\n");
         if self.ends && !self.lines.is_empty() {
@@ -133,6 +147,7 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
     }
     let old = text::decode(&text::read(&real)?);
     let mut body = Body::new(&old);
+    let old_lines = body.with_ends();
     if body.lines.is_empty() && matches!(mode.as_str(), "delete" | "replace") {
         tracing::warn!("Cannot find text to {mode}. File '{shown}' is empty.");
         return Ok(false.into());
@@ -162,7 +177,18 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
         "insert" => insert(&mut body, &edit)?,
         _ => ensure(&mut body, &edit)?,
     }
-    finish(call, &real, &old, &body.text())
+    let new = body.text();
+    if old == new {
+        return Ok(false.into());
+    }
+    commit(call, &real, &new)?;
+    if !call.flag("show_changes") {
+        return Ok(true.into());
+    }
+    let new_lines = body.with_ends();
+    let old_lines: Vec<&str> = old_lines.iter().map(String::as_str).collect();
+    let new_lines: Vec<&str> = new_lines.iter().map(String::as_str).collect();
+    Ok(diff::unified(&old_lines, &new_lines, "", "").into())
 }
 
 fn replace(body: &mut Body, found: &Found, edit: &Edit<'_>) {
@@ -294,24 +320,17 @@ fn ensure(body: &mut Body, edit: &Edit<'_>) -> Result<(), CallError> {
     Ok(())
 }
 
-fn finish(call: &Call<'_>, real: &Path, old: &str, new: &str) -> CallResult {
-    if old == new {
-        return Ok(false.into());
+/// Writes the file, unless nothing is to be changed.
+fn commit(call: &Call<'_>, real: &Path, new: &str) -> Result<(), CallError> {
+    if call.is_test() {
+        return Ok(());
     }
-    if !call.is_test() {
-        if call.flag("backup") {
-            let now = jiff::Zoned::now();
-            let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
-            let copy = format!("{}.{stamp}", real.display());
-            fs::copy(real, &copy)
-                .map_err(|error| crate::core::errors::os_error(&error, Path::new(&copy)))?;
-        }
-        write::update(real, new.as_bytes())
-            .map_err(|error| crate::core::errors::os_error(&error, real))?;
+    if call.flag("backup") {
+        let now = jiff::Zoned::now();
+        let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
+        let copy = format!("{}.{stamp}", real.display());
+        fs::copy(real, &copy)
+            .map_err(|error| crate::core::errors::os_error(&error, Path::new(&copy)))?;
     }
-    if call.flag("show_changes") {
-        Ok(diff::unified(&lines::kept(old), &lines::kept(new), "", "").into())
-    } else {
-        Ok(true.into())
-    }
+    write::update(real, new.as_bytes()).map_err(|error| crate::core::errors::os_error(&error, real))
 }

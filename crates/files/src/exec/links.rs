@@ -24,7 +24,9 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
                 return Ok(true.into());
             }
             if !force && !call.flag("atomic") {
-                return Err(CallError::command(format!("Found existing symlink: {path}")));
+                return Err(CallError::command(format!(
+                    "Found existing symlink: {path}"
+                )));
             }
         } else if !force && !call.flag("atomic") {
             return Err(CallError::command(format!(
@@ -78,7 +80,10 @@ pub(crate) enum Node {
 }
 
 pub(super) fn mknod(call: &Call<'_>) -> CallResult {
-    let number = |name: &str| call.int(name).map(|number| u64::try_from(number).unwrap_or(0));
+    let number = |name: &str| {
+        call.int(name)
+            .map(|number| u64::try_from(number).unwrap_or(0))
+    };
     let ntype = call.text("ntype");
     let node = match ntype.as_str() {
         "c" => Node::Char(number("major")?, number("minor")?),
@@ -95,12 +100,18 @@ pub(super) fn mknod(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn mknod_chrdev(call: &Call<'_>) -> CallResult {
-    let number = |name: &str| call.int(name).map(|number| u64::try_from(number).unwrap_or(0));
+    let number = |name: &str| {
+        call.int(name)
+            .map(|number| u64::try_from(number).unwrap_or(0))
+    };
     make(call, Node::Char(number("major")?, number("minor")?))
 }
 
 pub(super) fn mknod_blkdev(call: &Call<'_>) -> CallResult {
-    let number = |name: &str| call.int(name).map(|number| u64::try_from(number).unwrap_or(0));
+    let number = |name: &str| {
+        call.int(name)
+            .map(|number| u64::try_from(number).unwrap_or(0))
+    };
     make(call, Node::Block(number("major")?, number("minor")?))
 }
 
@@ -138,8 +149,17 @@ pub(crate) fn make_node(
         ret.result = None;
         return Ok(ret);
     }
-    let bits = wanted.mode.as_deref().and_then(mode::parse).unwrap_or(0o600);
-    match unix_mknod(Path::new(name), kind, Mode::from_bits_truncate(bits), device) {
+    let bits = wanted
+        .mode
+        .as_deref()
+        .and_then(mode::parse)
+        .unwrap_or(0o600);
+    match unix_mknod(
+        Path::new(name),
+        kind,
+        Mode::from_bits_truncate(bits),
+        device,
+    ) {
         Ok(()) => {}
         Err(nix::errno::Errno::EEXIST) => {
             let text = format!("File {name} exists and cannot be overwritten");

@@ -20,7 +20,9 @@ fn value(call: &Call<'_>, name: &str) -> Value {
 }
 
 fn text(call: &Call<'_>, name: &str) -> Option<String> {
-    call.get(name).filter(|value| value.is_true()).map(python::str)
+    call.get(name)
+        .filter(|value| value.is_true())
+        .map(python::str)
 }
 
 fn flag(call: &Call<'_>, name: &str) -> bool {
@@ -159,7 +161,11 @@ pub(super) fn manage_file(call: &Call<'_>) -> CallResult {
         Value::Map(map) if !map.is_empty() => ret_from(map, &name),
         _ => StateReturn::new(name.as_str()),
     };
-    let mut plan = plan(call, request(call, &name, &env), flag(call, "follow_symlinks"));
+    let mut plan = plan(
+        call,
+        request(call, &name, &env),
+        flag(call, "follow_symlinks"),
+    );
     plan.prepared = prepared_by_caller(call);
     manage::manage(call, &mut ret, plan)?;
     Ok(ret.into())
@@ -234,7 +240,11 @@ pub(super) fn check_managed(call: &Call<'_>) -> CallResult {
 
 pub(super) fn check_file_meta(call: &Call<'_>) -> CallResult {
     let (name, env) = (call.text("name"), saltenv(call));
-    let mut plan = plan(call, request(call, &name, &env), flag(call, "follow_symlinks"));
+    let mut plan = plan(
+        call,
+        request(call, &name, &env),
+        flag(call, "follow_symlinks"),
+    );
     plan.prepared = prepared_by_caller(call);
     Ok(manage::predict(call, plan)?.0.into())
 }
@@ -296,7 +306,11 @@ pub(super) fn get_diff(call: &Call<'_>) -> CallResult {
         &found.text
     };
     if ignore.is_set() {
-        return Ok(vec![Value::from(!found.ignored && !found.text.is_empty()), text.into()].into());
+        return Ok(vec![
+            Value::from(!found.ignored && !found.text.is_empty()),
+            text.into(),
+        ]
+        .into());
     }
     Ok(text.into())
 }

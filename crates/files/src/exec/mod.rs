@@ -476,12 +476,7 @@ pub(crate) const MODULE: Module = Module {
             backups::delete_backup,
             "Removes a kept copy of a file.",
         ),
-        Function::new(
-            "file.rename",
-            "(src, dst)",
-            tree::rename,
-            "Renames a file.",
-        ),
+        Function::new("file.rename", "(src, dst)", tree::rename, "Renames a file."),
         Function::new(
             "file.replace",
             "(path, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False, not_found_content=None, backup='.bak', dry_run=False, search_only=False, show_changes=True, ignore_if_missing=False, preserve_inode=True, backslash_literal=False, encoding=None)",

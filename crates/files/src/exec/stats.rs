@@ -15,9 +15,8 @@ use crate::sources::sums;
 
 /// The hash of a file in the form asked for.
 pub(crate) fn hash_of(path: &str, form: &str) -> Result<String, CallError> {
-    let hash_type = HashType::parse(form).map_err(|_| {
-        CallError::exception("ValueError", format!("Invalid hash type: {form}"))
-    })?;
+    let hash_type = HashType::parse(form)
+        .map_err(|_| CallError::exception("ValueError", format!("Invalid hash type: {form}")))?;
     let at = Path::new(path);
     if at.is_dir() {
         let error = std::io::Error::from_raw_os_error(nix::libc::EISDIR);
@@ -105,7 +104,8 @@ pub(super) fn set_mode(call: &Call<'_>) -> CallResult {
     let Some(bits) = mode::parse(&text) else {
         return Ok(format!("Invalid Mode {}", text.trim_start_matches('0')).into());
     };
-    fs::set_permissions(at, fs::Permissions::from_mode(bits)).map_err(|error| os_error(&error, at))?;
+    fs::set_permissions(at, fs::Permissions::from_mode(bits))
+        .map_err(|error| os_error(&error, at))?;
     let now = fs::metadata(at).map_err(|error| os_error(&error, at))?;
     Ok(mode::digits(now.permissions().mode()).into())
 }
@@ -203,10 +203,8 @@ pub(super) fn stats(call: &Call<'_>) -> CallResult {
         ("size", data.len().into()),
         ("mode", mode::digits(data.permissions().mode()).into()),
     ]);
-    if let Some(form) = call.text_opt("hash_type") {
-        if data.is_file() {
-            ret.insert("sum", hash_of(&path, &form)?);
-        }
+    if let Some(form) = call.text_opt("hash_type").filter(|_| data.is_file()) {
+        ret.insert("sum", hash_of(&path, &form)?);
     }
     ret.insert("type", kind);
     ret.insert("target", path::real(&path).display().to_string());
@@ -259,11 +257,14 @@ pub(super) fn statvfs(call: &Call<'_>) -> CallResult {
 
 pub(super) fn get_devmm(call: &Call<'_>) -> CallResult {
     let name = arg(call, "name");
-    let data = fs::metadata(name).ok().filter(|data| {
-        data.file_type().is_block_device() || data.file_type().is_char_device()
-    });
+    let data = fs::metadata(name)
+        .ok()
+        .filter(|data| data.file_type().is_block_device() || data.file_type().is_char_device());
     let (major, minor) = data.map_or((0, 0), |data| {
-        (rustix::fs::major(data.rdev()), rustix::fs::minor(data.rdev()))
+        (
+            rustix::fs::major(data.rdev()),
+            rustix::fs::minor(data.rdev()),
+        )
     });
     Ok(vec![major.into(), minor.into()].into())
 }
@@ -321,6 +322,11 @@ pub(super) fn get_source_sum(call: &Call<'_>) -> CallResult {
             "expected str, bytes or os.PathLike object, not NoneType",
         ));
     }
-    let sum = sums::of_source(call, names, &call.text("source_hash"), &call.text("saltenv"))?;
+    let sum = sums::of_source(
+        call,
+        names,
+        &call.text("source_hash"),
+        &call.text("saltenv"),
+    )?;
     Ok(sum.to_value())
 }

@@ -21,7 +21,9 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
     must_be_absolute(ABSOLUTE, &src)?;
     let (from, to) = (Path::new(&src), Path::new(&dst));
     if !from.exists() {
-        return Err(CallError::command(format!("No such file or directory '{src}'")));
+        return Err(CallError::command(format!(
+            "No such file or directory '{src}'"
+        )));
     }
     let recurse = call.flag("recurse");
     if !recurse && (from.is_dir() || to.is_dir()) {
@@ -249,7 +251,8 @@ fn prune_below(
         Ok(()) => done.deleted.push(shown.into()),
         Err(error) => {
             let why = os_text(&error, at);
-            done.errors.push(vec![Value::from(shown), why.into()].into());
+            done.errors
+                .push(vec![Value::from(shown), why.into()].into());
         }
     }
 }

@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 
 use super::sums::Sum;
 use super::{Scheme, http, local_path, scheme};
-use crate::core::{hash, path};
+use crate::core::hash;
 
 /// What is to be in the cache.
 #[derive(Clone, Debug)]
@@ -129,9 +129,4 @@ pub(crate) fn state_env(call: &Call<'_>, kwargs: &Map) -> String {
         .or_else(|| text(low.and_then(|low| low.get("__env__"))))
         .or_else(|| text(Some(call.opt("saltenv"))))
         .unwrap_or_else(|| "base".to_owned())
-}
-
-/// A source that is a path, with `~` opened.
-pub(crate) fn expand(url: &str) -> String {
-    path::expand_user(url)
 }

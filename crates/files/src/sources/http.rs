@@ -116,13 +116,19 @@ pub(crate) fn exists(url: &str) -> bool {
 
 fn command(url: &str) -> Command {
     let mut curl = Command::new("curl");
-    curl.args(["--silent", "--show-error", "--fail", "--location", "--globoff"])
-        .args(["--max-redirs", REDIRECTS_MAX])
-        .args(["--connect-timeout", CONNECT_SECONDS_MAX])
-        .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
-        .args(["--proto", "=http,https,ftp", "--proto-redir", "=http,https"])
-        .stdin(Stdio::null())
-        .args(["--url", url]);
+    curl.args([
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--location",
+        "--globoff",
+    ])
+    .args(["--max-redirs", REDIRECTS_MAX])
+    .args(["--connect-timeout", CONNECT_SECONDS_MAX])
+    .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
+    .args(["--proto", "=http,https,ftp", "--proto-redir", "=http,https"])
+    .stdin(Stdio::null())
+    .args(["--url", url]);
     curl
 }
 

@@ -48,7 +48,9 @@ pub(crate) fn choose(
             });
         }
     }
-    Err(CallError::command("none of the specified sources were found"))
+    Err(CallError::command(
+        "none of the specified sources were found",
+    ))
 }
 
 fn exists(call: &Call<'_>, url: &str, saltenv: &str) -> Result<bool, CallError> {

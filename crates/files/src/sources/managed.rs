@@ -240,7 +240,11 @@ pub(crate) fn bring(
     request: &Request<'_>,
     prepared: &mut Prepared,
 ) -> Result<(), CallError> {
-    let Some(source) = prepared.source.as_deref().filter(|_| prepared.body.is_none()) else {
+    let Some(source) = prepared
+        .source
+        .as_deref()
+        .filter(|_| prepared.body.is_none())
+    else {
         return Ok(());
     };
     let wanted = fetch::Wanted {
@@ -255,12 +259,7 @@ pub(crate) fn bring(
 }
 
 /// What is wrong with content that is not what its hash says.
-pub(crate) fn mismatch(
-    name: &str,
-    sum: Option<&Sum>,
-    body: &Body,
-    source: &str,
-) -> Option<String> {
+pub(crate) fn mismatch(name: &str, sum: Option<&Sum>, body: &Body, source: &str) -> Option<String> {
     let sum = sum?;
     let Body::File(path) = body else { return None };
     let actual = fetch::local_sum(path, &sum.hash_type)?;

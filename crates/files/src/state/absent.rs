@@ -32,7 +32,9 @@ pub(super) fn absent(call: &Call<'_>) -> CallResult {
     };
     if call.is_test() {
         let ret = ret.change("removed", name.as_str());
-        return Ok(ret.pending(format!("{kind} {name} is set for removal")).into());
+        return Ok(ret
+            .pending(format!("{kind} {name} is set for removal"))
+            .into());
     }
     let removed = if data.is_dir() {
         fs::remove_dir_all(at)
@@ -44,9 +46,10 @@ pub(super) fn absent(call: &Call<'_>) -> CallResult {
             let comment = format!("Removed {what} {name}");
             Ok(ret.change("removed", name).ok(comment).into())
         }
-        Err(error) if data.is_dir() => {
-            common::failed(ret, format!("Failed to remove directory {name}: {}", os_text(&error, at)))
-        }
+        Err(error) if data.is_dir() => common::failed(
+            ret,
+            format!("Failed to remove directory {name}: {}", os_text(&error, at)),
+        ),
         Err(error) => common::failed(
             ret,
             format!("Failed to remove '{name}': {}", os_text(&error, at)),

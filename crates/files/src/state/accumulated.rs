@@ -54,7 +54,9 @@ pub(super) fn accumulated(call: &Call<'_>) -> CallResult {
         add(memo, DEPENDENTS, &filename, &name, targets);
     });
     Ok(ret
-        .ok(format!("Accumulator {name} for file {filename} was charged by text"))
+        .ok(format!(
+            "Accumulator {name} for file {filename} was charged by text"
+        ))
         .into())
 }
 

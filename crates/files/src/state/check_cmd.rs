@@ -101,7 +101,11 @@ fn judge(call: &Call<'_>, command: &str, file: &str) -> Result<Map, CallError> {
     }
     let mut comment = String::from("check_cmd execution failed");
     for stream in ["stdout", "stderr"] {
-        if let Some(text) = out.get(stream).and_then(Value::as_str).filter(|text| !text.is_empty()) {
+        if let Some(text) = out
+            .get(stream)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+        {
             comment.push('\n');
             comment.push_str(text);
         }

@@ -18,7 +18,9 @@ pub(super) fn user(call: &Call<'_>) -> Value {
     }
     match call.kwargs().get("owner") {
         Some(owner) => {
-            tracing::warn!("Use of argument owner found, \"owner\" is invalid, please use \"user\"");
+            tracing::warn!(
+                "Use of argument owner found, \"owner\" is invalid, please use \"user\""
+            );
             owner.clone()
         }
         None => user.clone(),
@@ -72,7 +74,9 @@ pub(super) fn memo<T>(call: &Call<'_>, work: impl FnOnce(&mut Map) -> T) -> T {
 /// What the running chunk says under `key`.
 pub(super) fn low(call: &Call<'_>, key: &str) -> Value {
     let low = call.job.state.as_ref().map(|scope| &scope.low);
-    low.and_then(|low| low.get(key)).cloned().unwrap_or_default()
+    low.and_then(|low| low.get(key))
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// A list of one or of many.

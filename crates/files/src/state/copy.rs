@@ -79,7 +79,14 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         } else {
             format!("The target file \"{name}\" exists and will not be overwritten")
         };
-        return Ok(if changed { ret.pending(text) } else { ret.pending(format!("File \"{source}\" is set to be copied to \"{name}\"")) }.into());
+        return Ok(if changed {
+            ret.pending(text)
+        } else {
+            ret.pending(format!(
+                "File \"{source}\" is set to be copied to \"{name}\""
+            ))
+        }
+        .into());
     }
     let parent = path::dirname(&name);
     if !Path::new(parent).is_dir() {
@@ -87,7 +94,12 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
             return common::failed(ret, format!("The target directory {parent} is not present"));
         }
         let dir_mode = mode::normalize(call.arg("dir_mode"));
-        dirs::make_all(Path::new(parent), &wanted.user, &wanted.group, dir_mode.as_deref())?;
+        dirs::make_all(
+            Path::new(parent),
+            &wanted.user,
+            &wanted.group,
+            dir_mode.as_deref(),
+        )?;
     }
     // What is replaced may hold the source.
     let done = if to.starts_with(from) || from.starts_with(to) {
@@ -148,7 +160,8 @@ pub(super) fn rename(call: &Call<'_>) -> CallResult {
             && (to.is_dir() || from.is_dir())
             && let Err(error) = walk::remove(to)
         {
-            let text = format!("Failed to delete \"{name}\" in preparation for forced move: {error}");
+            let text =
+                format!("Failed to delete \"{name}\" in preparation for forced move: {error}");
             return common::failed(ret, text);
         }
     }

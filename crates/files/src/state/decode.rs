@@ -144,9 +144,10 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
         ret.changes = forward.as_map().cloned().unwrap_or_default();
         return Ok(ret.pending("The patch would be applied").into());
     }
-    let reject = call
-        .text_opt("reject_file")
-        .map_or_else(|| "--reject-file=-".to_owned(), |file| format!("--reject-file={file}"));
+    let reject = call.text_opt("reject_file").map_or_else(
+        || "--reject-file=-".to_owned(),
+        |file| format!("--reject-file={file}"),
+    );
     let done = run(&["--forward", reject.as_str()])?;
     ret.changes = done.as_map().cloned().unwrap_or_default();
     if code(&done) == 0 {
@@ -168,7 +169,11 @@ fn options(call: &Call<'_>, is_dir: bool) -> Result<Vec<String>, String> {
     }
     if let Ok(strip) = call.int("strip") {
         options.push(format!("--strip={strip}"));
-    } else if is_dir && !options.iter().any(|option| option.starts_with("-p") || option.starts_with("--strip")) {
+    } else if is_dir
+        && !options
+            .iter()
+            .any(|option| option.starts_with("-p") || option.starts_with("--strip"))
+    {
         options.push("--strip=0".to_owned());
     }
     options.push("--quiet".to_owned());

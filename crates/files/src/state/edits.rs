@@ -67,7 +67,8 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
     Ok(if !changes.is_true() {
         ret.ok("No changes needed to be made")
     } else if call.is_test() {
-        ret.change("diff", changes).pending("Changes would have been made")
+        ret.change("diff", changes)
+            .pending("Changes would have been made")
     } else {
         ret.change("diff", changes).ok("Changes were made")
     }
@@ -180,12 +181,16 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
             "insert_before_match",
             "insert_after_match",
         ],
-        Map::from([("dry_run", Value::from(call.is_test())), ("content", content.into())]),
+        Map::from([
+            ("dry_run", Value::from(call.is_test())),
+            ("content", content.into()),
+        ]),
     );
     let changes = match done {
         Ok(changes) => changes,
         Err(error @ (CallError::Command(_) | CallError::Invocation(_))) => {
-            let text = format!("Encountered error managing block: {error}. See the log for details.");
+            let text =
+                format!("Encountered error managing block: {error}. See the log for details.");
             tracing::error!(name, %error, "could not manage a block");
             return common::failed(ret, text);
         }
@@ -220,9 +225,9 @@ pub(super) fn comment(call: &Call<'_>) -> CallResult {
     }
     let (given, mark) = (call.text("regex"), call.text("char"));
     let bare = given.trim_start_matches('^').trim_end_matches('$');
-    let anchored = format!("^(?!\\s*{mark})\\s*{bare}", mark = regex::escape(mark.trim()));
-    if !found(&name, &anchored)? || !found(&name, &given)? {
-        let commented = format!("^\\s*{}\\s*{bare}", regex::escape(mark.trim()));
+    let mark = regex::escape(&mark);
+    if !found(&name, &format!("^(?!\\s*{mark})\\s*{bare}"))? {
+        let commented = format!("{mark}{bare}");
         if found(&name, &commented)? {
             return Ok(ret.ok("Pattern already commented").into());
         }
@@ -296,7 +301,10 @@ fn finish(
     if expected {
         Ok(ret.ok(format!("{what} lines successfully")).into())
     } else {
-        common::failed(ret, format!("Expected {} lines not found", what.to_lowercase()))
+        common::failed(
+            ret,
+            format!("Expected {} lines not found", what.to_lowercase()),
+        )
     }
 }
 

@@ -126,7 +126,10 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
         write::update(at, &bytes)
     };
     written.map_err(|error| os_error(&error, at))?;
-    let text = format!("Changed {}, deleted {} lines", outcome.changed, outcome.deleted);
+    let text = format!(
+        "Changed {}, deleted {} lines",
+        outcome.changed, outcome.deleted
+    );
     Ok(ret.ok(text).into())
 }
 
@@ -171,11 +174,8 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
             uncommented
         };
         let found = rules.split(candidate);
-        let pair = found.and_then(|(key, _)| {
-            pairs
-                .iter_mut()
-                .find(|pair| rules.same_key(&pair.key, key))
-        });
+        let pair =
+            found.and_then(|(key, _)| pairs.iter_mut().find(|pair| rules.same_key(&pair.key, key)));
         let (Some(pair), Some((key, value))) = (pair, found) else {
             if prune && found.is_some() && !bare.trim_start().starts_with('#') {
                 pruned.push(format!("- {bare}\n"));
@@ -191,7 +191,8 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
             out.diff.push(format!("- {bare}\n"));
             continue;
         }
-        let was_commented = !rules.uncomment.is_empty() && uncommented.len() != bare.trim_start().len();
+        let was_commented =
+            !rules.uncomment.is_empty() && uncommented.len() != bare.trim_start().len();
         if rules.same_value(value, &pair.value) && !was_commented {
             out.lines.push(line.to_owned());
             continue;

@@ -95,7 +95,10 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
         return Err(stop(&ret, common::not_absolute(name)));
     }
     if Path::new(name).is_dir() {
-        return Err(stop(&ret, format!("Specified target {name} is a directory")));
+        return Err(stop(
+            &ret,
+            format!("Specified target {name} is a directory"),
+        ));
     }
     for (argument, what) in [("context", "Context"), ("defaults", "Defaults")] {
         let value = call.arg(argument);
@@ -104,7 +107,9 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
         }
     }
     let wanted = Wanted {
-        mode: (!keep_mode).then(|| mode::normalize(call.arg("mode"))).flatten(),
+        mode: (!keep_mode)
+            .then(|| mode::normalize(call.arg("mode")))
+            .flatten(),
         attrs: call.text_opt("attrs"),
         follow: call.flag("follow_symlinks"),
         user,
@@ -125,7 +130,10 @@ fn permissions_only(
     wanted: &Wanted,
 ) -> Result<StateReturn, CallError> {
     let found = perms::check(&mut ret, Path::new(name), wanted, call.is_test())?;
-    let now = found.get("lmode").and_then(Value::as_str).unwrap_or_default();
+    let now = found
+        .get("lmode")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if call.is_test() {
         ret.comment = match wanted.mode.as_deref().filter(|mode| *mode != now) {
             Some(mode) => format!(
@@ -135,7 +143,8 @@ fn permissions_only(
         }
         .into();
     } else if ret.changes.is_empty() && ret.result == Some(true) {
-        ret.comment = format!("File {name} exists with proper permissions. No changes made.").into();
+        ret.comment =
+            format!("File {name} exists with proper permissions. No changes made.").into();
     }
     Ok(ret)
 }
@@ -175,9 +184,9 @@ fn plan<'a>(
         prepared: Prepared::default(),
         contents: None,
         wanted,
-        backup: call.text_opt("backup").unwrap_or_else(|| {
-            call.opt_text("backup_mode").unwrap_or_default()
-        }),
+        backup: call
+            .text_opt("backup")
+            .unwrap_or_else(|| call.opt_text("backup_mode").unwrap_or_default()),
         makedirs: call.flag("makedirs"),
         dir_mode: mode::normalize(call.arg("dir_mode")),
         show_changes: call.flag("show_changes"),

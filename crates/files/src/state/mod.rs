@@ -2,6 +2,7 @@
 
 mod absent;
 mod accumulated;
+mod below;
 mod check_cmd;
 mod common;
 mod contents;

@@ -23,7 +23,10 @@ pub(super) fn mknod(call: &Call<'_>) -> CallResult {
         return common::failed(ret, "Must provide name to file.mknod");
     }
     let ntype = call.text("ntype");
-    let number = |name: &str| call.int(name).map(|number| u64::try_from(number).unwrap_or(0));
+    let number = |name: &str| {
+        call.int(name)
+            .map(|number| u64::try_from(number).unwrap_or(0))
+    };
     let (major, minor) = (number("major")?, number("minor")?);
     let (node, what) = match ntype.as_str() {
         "c" => (Node::Char(major, minor), "Character device"),
@@ -46,7 +49,9 @@ pub(super) fn mknod(call: &Call<'_>) -> CallResult {
     };
     let Ok(data) = fs::metadata(&name) else {
         if call.is_test() {
-            return Ok(ret.pending(format!("{what} {name} is set to be created")).into());
+            return Ok(ret
+                .pending(format!("{what} {name} is set to be created"))
+                .into());
         }
         return Ok(make_node(&name, node, &wanted, false)?.into());
     };
@@ -63,7 +68,10 @@ pub(super) fn mknod(call: &Call<'_>) -> CallResult {
         );
         return common::failed(ret, text);
     }
-    let device = (rustix::fs::major(data.rdev()), rustix::fs::minor(data.rdev()));
+    let device = (
+        rustix::fs::major(data.rdev()),
+        rustix::fs::minor(data.rdev()),
+    );
     if !matches!(node, Node::Fifo) && (u64::from(device.0), u64::from(device.1)) != (major, minor) {
         let text = format!(
             "{what} {name} exists and has a different major/minor {}/{}. Refusing to continue",
@@ -82,7 +90,9 @@ pub(super) fn mknod(call: &Call<'_>) -> CallResult {
 pub(super) fn cached(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     let ret = StateReturn::new(name.as_str());
-    let saltenv = call.text_opt("saltenv").unwrap_or_else(|| "base".to_owned());
+    let saltenv = call
+        .text_opt("saltenv")
+        .unwrap_or_else(|| "base".to_owned());
     let kind = scheme(&name);
     let hash = call.text_opt("source_hash");
     let free = call.flag("skip_verify") || call.flag("use_etag");
@@ -110,7 +120,9 @@ pub(super) fn cached(call: &Call<'_>) -> CallResult {
     };
     let hash_type = sum.as_ref().map_or("sha256", |sum| sum.hash_type.as_str());
     let place = fetch::cached_at(call, &name, &saltenv);
-    let before = place.as_deref().and_then(|place| local_sum(place, hash_type));
+    let before = place
+        .as_deref()
+        .and_then(|place| local_sum(place, hash_type));
     if call.is_test() {
         let text = match (&sum, &before, kind) {
             (Some(sum), Some(now), _) if sum.hsum == *now => {
@@ -186,10 +198,14 @@ fn local(name: &str, ret: StateReturn, sum: Option<&sums::Sum>) -> StateReturn {
 pub(super) fn not_cached(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     let ret = StateReturn::new(name.as_str());
-    let saltenv = call.text_opt("saltenv").unwrap_or_else(|| "base".to_owned());
+    let saltenv = call
+        .text_opt("saltenv")
+        .unwrap_or_else(|| "base".to_owned());
     if matches!(scheme(&name), Scheme::Local | Scheme::Other) {
         let full = path::absolute(local_path(&name));
-        return Ok(ret.ok(format!("File {full} is a local path, no action taken")).into());
+        return Ok(ret
+            .ok(format!("File {full} is a local path, no action taken"))
+            .into());
     }
     let Some(place) = fetch::cached_at(call, &name, &saltenv).filter(|place| place.exists()) else {
         return Ok(ret.ok(format!("{name} is not cached")).into());
@@ -200,7 +216,10 @@ pub(super) fn not_cached(call: &Call<'_>) -> CallResult {
         return Ok(ret.change("deleted", shown).pending(text).into());
     }
     match fs::remove_file(&place) {
-        Ok(()) => Ok(ret.change("deleted", true).ok(format!("{shown} was deleted")).into()),
+        Ok(()) => Ok(ret
+            .change("deleted", true)
+            .ok(format!("{shown} was deleted"))
+            .into()),
         Err(error) => {
             tracing::error!(shown, %error, "could not remove a cached file");
             common::failed(ret, format!("Failed to delete {shown}"))
@@ -215,7 +234,11 @@ pub(super) fn shortcut(call: &Call<'_>) -> CallResult {
 
 pub(super) fn mod_beacon(call: &Call<'_>) -> CallResult {
     let ret = StateReturn::new(call.text("name"));
-    let function = call.kwargs().get("sfun").map(python::str).unwrap_or_default();
+    let function = call
+        .kwargs()
+        .get("sfun")
+        .map(python::str)
+        .unwrap_or_default();
     if !matches!(function.as_str(), "managed" | "directory") {
         let text = format!("file.{function} does not work with the beacon state function");
         return common::failed(ret, text);

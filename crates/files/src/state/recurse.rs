@@ -9,7 +9,7 @@ use halite_modules::{
 };
 use halite_proto::{Map, Value};
 
-use super::{common, directory, walk};
+use super::{below, common, walk};
 use crate::core::{dirs, mode, path};
 use crate::sources::fetch;
 
@@ -35,7 +35,8 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
         name = name.trim_end_matches('/').to_owned();
     }
     if call.kwargs().contains_key("mode") {
-        let text = "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.";
+        let text =
+            "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.";
         return common::failed(ret, text);
     }
     let user = common::user(call);
@@ -63,7 +64,10 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
     let at = Path::new(&name);
     if !at.is_dir() {
         if at.exists() {
-            return common::failed(ret, format!("The path {name} exists and is not a directory"));
+            return common::failed(
+                ret,
+                format!("The path {name} exists and is not a directory"),
+            );
         }
         if !call.is_test() {
             let mode = mode::normalize(call.arg("dir_mode"));
@@ -117,7 +121,11 @@ fn choose(call: &Call<'_>, sources: &[String]) -> Result<Option<(String, String)
         let path = path.trim_matches('/').to_owned();
         let all = names(&FileClient::new(call.ctx).list("_dir_list", &env, "")?);
         let below = format!("{path}/");
-        if path.is_empty() || all.iter().any(|own| *own == path || own.starts_with(&below)) {
+        if path.is_empty()
+            || all
+                .iter()
+                .any(|own| *own == path || own.starts_with(&below))
+        {
             return Ok(Some((path, env)));
         }
     }
@@ -184,7 +192,8 @@ fn plan(call: &Call<'_>, name: &str, source: &str, saltenv: &str) -> Result<Tree
         let to = path::join(name, &[relative]);
         tree.dirs.insert(path::dirname(&to).to_owned());
         tree.keep.insert(PathBuf::from(&to));
-        tree.files.insert(to, format!("salt://{file}?saltenv={saltenv}"));
+        tree.files
+            .insert(to, format!("salt://{file}?saltenv={saltenv}"));
     }
     if call.flag("include_empty") {
         for dir in names(&client.list("_dir_list", saltenv, source)?) {
@@ -262,7 +271,11 @@ impl Run<'_, '_> {
         for path in &tree.dirs {
             let at = Path::new(path);
             if clean && at.exists() && !at.is_dir() {
-                self.replaced(path, "Replacing file with a directory", "Replaced file with a directory")?;
+                self.replaced(
+                    path,
+                    "Replacing file with a directory",
+                    "Replaced file with a directory",
+                )?;
                 if self.call.is_test() {
                     continue;
                 }
@@ -287,7 +300,11 @@ impl Run<'_, '_> {
         let passed = call.clean_kwargs();
         for (path, source) in &tree.files {
             if call.flag("clean") && call.flag("replace") && Path::new(path).is_dir() {
-                self.replaced(path, "Replacing directory with a file", "Replaced directory with a new file")?;
+                self.replaced(
+                    path,
+                    "Replacing directory with a file",
+                    "Replaced directory with a new file",
+                )?;
                 if call.is_test() {
                     continue;
                 }
@@ -299,7 +316,14 @@ impl Run<'_, '_> {
                     kwargs.insert(key.clone(), value.clone());
                 }
             }
-            for key in ["template", "context", "defaults", "replace", "backup", "keep_source"] {
+            for key in [
+                "template",
+                "context",
+                "defaults",
+                "replace",
+                "backup",
+                "keep_source",
+            ] {
                 kwargs.insert(key, call.arg(key).clone());
             }
             kwargs.insert("source", source.as_str());
@@ -327,7 +351,7 @@ impl Run<'_, '_> {
         let name = root.display().to_string();
         let levels = walk::walk(root, None);
         let mut keep = tree.keep.clone();
-        keep.extend(directory::kept_by_others(self.call, &name, &levels));
+        keep.extend(below::kept_by_others(self.call, &name, &levels));
         let choice = walk::Choice::new(&Value::Nil, self.call.arg("exclude_pat"))?;
         let gone = walk::unwanted(root, &keep, &choice);
         if gone.is_empty() {

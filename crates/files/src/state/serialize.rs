@@ -53,7 +53,10 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
     let (dataset, from_pillar) = (call.arg("dataset"), call.text_opt("dataset_pillar"));
     let mut dataset = match (dataset.is_nil(), from_pillar) {
         (false, Some(_)) => {
-            return common::failed(ret, "Only one of 'dataset' and 'dataset_pillar' is permitted");
+            return common::failed(
+                ret,
+                "Only one of 'dataset' and 'dataset_pillar' is permitted",
+            );
         }
         (false, None) => dataset.clone(),
         (true, Some(key)) => python::traverse_map(&call.ctx.pillar(), &key, ":")
@@ -201,7 +204,10 @@ fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> 
             let mut section = String::new();
             for line in text()?.lines() {
                 let line = line.trim();
-                if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+                if let Some(name) = line
+                    .strip_prefix('[')
+                    .and_then(|line| line.strip_suffix(']'))
+                {
                     section = name.to_owned();
                     all.get_or_insert_with(name, || Map::new().into());
                 } else if let Some((key, value)) = line.split_once(['=', ':'])
@@ -238,9 +244,7 @@ fn from_json(json: &serde_json::Value) -> Value {
             (None, None) => Value::Float(number.as_f64().unwrap_or(0.0)),
         },
         serde_json::Value::String(text) => text.as_str().into(),
-        serde_json::Value::Array(items) => {
-            items.iter().map(from_json).collect::<Vec<_>>().into()
-        }
+        serde_json::Value::Array(items) => items.iter().map(from_json).collect::<Vec<_>>().into(),
         serde_json::Value::Object(map) => Map::from_iter(
             map.iter()
                 .map(|(key, value)| (key.as_str(), from_json(value))),
@@ -258,10 +262,13 @@ fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, Strin
             };
             let number = |key: &str, default: i32| {
                 let given = options.get(key).and_then(Value::as_i64);
-                given.and_then(|given| i32::try_from(given).ok()).unwrap_or(default)
+                given
+                    .and_then(|given| i32::try_from(given).ok())
+                    .unwrap_or(default)
             };
             let dump = DumpOptions {
                 flow,
+                ascii: !options.get("allow_unicode").is_some_and(Value::is_true),
                 indent: number("indent", 2),
                 width: number("width", 80),
                 sort_keys: options.get("sort_keys").is_none_or(Value::is_true),

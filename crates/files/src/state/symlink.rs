@@ -39,7 +39,10 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
     let parent = path::dirname(&name);
     if !Path::new(parent).is_dir() {
         if !call.flag("makedirs") {
-            return common::failed(ret, format!("Directory {parent} for symlink is not present"));
+            return common::failed(
+                ret,
+                format!("Directory {parent} for symlink is not present"),
+            );
         }
         let mode = mode::normalize(call.arg("mode"));
         dirs::make_all(Path::new(parent), &user, &group, mode.as_deref())?;
@@ -63,9 +66,7 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
             } else {
                 return common::failed(
                     ret,
-                    format!(
-                        "Backupname must be an absolute path or a file name: {backup}"
-                    ),
+                    format!("Backupname must be an absolute path or a file name: {backup}"),
                 );
             };
             if path::is_there(&backup) {
@@ -85,7 +86,10 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
             }
         } else if !force {
             let kind = if at.is_dir() { "Directory" } else { "File" };
-            return common::failed(ret, format!("{kind} exists where the symlink {name} should be"));
+            return common::failed(
+                ret,
+                format!("{kind} exists where the symlink {name} should be"),
+            );
         }
     }
     let unable = |why: String| format!("Unable to create new symlink {name} -> {target}: {why}");
@@ -150,7 +154,9 @@ fn owner_of(call: &Call<'_>) -> (Value, Value) {
     } else {
         owner::group_name(nix::unistd::Gid::effective().as_raw())
     };
-    if call.get("inherit_user_and_group").is_some_and(Value::is_true)
+    if call
+        .get("inherit_user_and_group")
+        .is_some_and(Value::is_true)
         && let Ok(data) = fs::symlink_metadata(path::expand_user(&call.text("name")))
     {
         if !call.arg("user").is_true() {
@@ -186,7 +192,9 @@ fn ownership(
             .ok(format!("Set ownership of symlink {name} to {owners}")),
         Err(error) => {
             tracing::debug!(%error, id = call.ctx.id(), "could not change the owner of a link");
-            ret.failed(format!("Failed to set ownership of symlink {name} to {owners}"))
+            ret.failed(format!(
+                "Failed to set ownership of symlink {name} to {owners}"
+            ))
         }
     }
 }
@@ -225,9 +233,9 @@ fn predict(
         ));
     }
     if fs::read_link(at).unwrap_or_default().display().to_string() != target {
-        return ret
-            .change("change", name)
-            .pending(format!("Link {name} target is set to be changed to {target}"));
+        return ret.change("change", name).pending(format!(
+            "Link {name} target is set to be changed to {target}"
+        ));
     }
     let (uid, gid) = (owner::uid(user), owner::gid(group));
     if is_owned(at, uid, gid) {
@@ -287,7 +295,9 @@ pub(super) fn hardlink(call: &Call<'_>) -> CallResult {
     let there = path::is_there(at);
     if call.is_test() {
         return Ok(if same {
-            ret.ok(format!("The hard link {name} is presently targetting {target}"))
+            ret.ok(format!(
+                "The hard link {name} is presently targetting {target}"
+            ))
         } else if !there {
             let text = format!("Hard link {name} to {target} is set for creation");
             ret.change("new", name.as_str()).pending(text)
@@ -307,7 +317,10 @@ pub(super) fn hardlink(call: &Call<'_>) -> CallResult {
     let parent = path::dirname(&name);
     if !Path::new(parent).is_dir() {
         if !call.flag("makedirs") {
-            return common::failed(ret, format!("Directory {parent} for hard link is not present"));
+            return common::failed(
+                ret,
+                format!("Directory {parent} for hard link is not present"),
+            );
         }
         let mode = mode::normalize(call.arg("dir_mode"));
         dirs::make_all(Path::new(parent), &user, &group, mode.as_deref())?;
@@ -323,7 +336,8 @@ pub(super) fn hardlink(call: &Call<'_>) -> CallResult {
             return common::failed(ret, text);
         }
         fs::remove_file(at).map_err(|error| crate::core::errors::os_error(&error, at))?;
-        ret.changes.insert("forced", "File for hard link was forcibly replaced");
+        ret.changes
+            .insert("forced", "File for hard link was forcibly replaced");
     }
     if let Err(error) = fs::hard_link(to, at) {
         let why = os_text_two(&error, to, at);

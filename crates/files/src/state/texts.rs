@@ -52,9 +52,8 @@ pub(super) fn of_sources(call: &Call<'_>) -> Result<Texts, CallError> {
         let hash = hashes.get(at).cloned().unwrap_or_default();
         let wrapped = Value::List(vec![source.clone()]);
         let shown = python::str(source);
-        let chosen = match list::choose(call, &wrapped, &hash, &saltenv) {
-            Ok(chosen) => chosen,
-            Err(_) => return failed(&shown, format!("Failed to load template file {shown}")),
+        let Ok(chosen) = list::choose(call, &wrapped, &hash, &saltenv) else {
+            return failed(&shown, format!("Failed to load template file {shown}"));
         };
         let name = call.text("name");
         let request = Request {
@@ -146,7 +145,11 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
         return Ok(ret.ok(format!("File {name} is in correct state")).into());
     }
     let before: Vec<&str> = lines::split(&old);
-    let after: Vec<&str> = before.iter().copied().chain(added.iter().map(String::as_str)).collect();
+    let after: Vec<&str> = before
+        .iter()
+        .copied()
+        .chain(added.iter().map(String::as_str))
+        .collect();
     let differences = if !call.flag("show_changes") {
         "<show_changes=False>".to_owned()
     } else if text::is_text(old.as_bytes()) {
@@ -156,7 +159,9 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
     };
     let ret = ret.change("diff", differences);
     if call.is_test() {
-        return Ok(ret.pending(format!("File {name} is set to be updated")).into());
+        return Ok(ret
+            .pending(format!("File {name} is set to be updated"))
+            .into());
     }
     if !exists {
         content::touch_file(&name, &Value::Nil, &Value::Nil)?;
@@ -204,9 +209,9 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
             let text = format!("File {name} is set to be created");
             return Ok(ret.change("new", name.as_str()).pending(text).into());
         }
-        if let Some(wrong) = edits::check_file(&name).filter(|_| {
-            !Path::new(path::dirname(&name)).is_dir() || name.ends_with('/')
-        }) {
+        if let Some(wrong) = edits::check_file(&name)
+            .filter(|_| !Path::new(path::dirname(&name)).is_dir() || name.ends_with('/'))
+        {
             return common::failed(ret, wrong);
         }
     }
@@ -221,7 +226,11 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
         if !header && is_there(call, &old, block)? {
             continue;
         }
-        added.extend(lines::split(block).into_iter().map(|line| format!("{line}\n")));
+        added.extend(
+            lines::split(block)
+                .into_iter()
+                .map(|line| format!("{line}\n")),
+        );
     }
     let head: String = lines::kept(&old).into_iter().take(added.len()).collect();
     let already = header && !added.is_empty() && head == added.concat();
@@ -232,7 +241,11 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
         return Ok(ret.ok(format!("File {name} is in correct state")).into());
     }
     let before = lines::kept(&old);
-    let after: Vec<&str> = added.iter().map(String::as_str).chain(before.iter().copied()).collect();
+    let after: Vec<&str> = added
+        .iter()
+        .map(String::as_str)
+        .chain(before.iter().copied())
+        .collect();
     let differences = if call.flag("show_changes") {
         diff::unified(&before, &after, "", "")
     } else {
@@ -240,7 +253,9 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
     };
     let ret = ret.change("diff", differences);
     if call.is_test() {
-        return Ok(ret.pending(format!("File {name} is set to be updated")).into());
+        return Ok(ret
+            .pending(format!("File {name} is set to be updated"))
+            .into());
     }
     let bare: Vec<String> = added
         .iter()

@@ -72,10 +72,14 @@ pub(super) fn tidied(call: &Call<'_>) -> CallResult {
         }
     }
     if gone.is_empty() {
-        return Ok(ret.ok(format!("Nothing to remove from directory {name}")).into());
+        return Ok(ret
+            .ok(format!("Nothing to remove from directory {name}"))
+            .into());
     }
     let shown = |gone: &[PathBuf]| -> Vec<Value> {
-        gone.iter().map(|path| path.display().to_string().into()).collect()
+        gone.iter()
+            .map(|path| path.display().to_string().into())
+            .collect()
     };
     if call.is_test() {
         let ret = ret.change("removed", shown(&gone));
@@ -110,9 +114,16 @@ impl Tidy {
             matches.push(Pattern::new(".*", 0)?);
         }
         let (age, unit_seconds) = age_of(call.arg("age"));
-        let only = call.text_opt("age_size_only").map(|only| only.to_lowercase());
-        if let Some(bad) = only.as_deref().filter(|only| !matches!(*only, "age" | "size")) {
-            return Ok(Err(format!("age_size_only must be 'age' or 'size', not '{bad}'")));
+        let only = call
+            .text_opt("age_size_only")
+            .map(|only| only.to_lowercase());
+        if let Some(bad) = only
+            .as_deref()
+            .filter(|only| !matches!(*only, "age" | "size"))
+        {
+            return Ok(Err(format!(
+                "age_size_only must be 'age' or 'size', not '{bad}'"
+            )));
         }
         Ok(Ok(Self {
             age,
@@ -120,7 +131,9 @@ impl Tidy {
             size: size_of(call.arg("size")),
             has_age: only.as_deref() != Some("size"),
             has_size: only.as_deref() != Some("age"),
-            both: call.text("age_size_logical_operator").eq_ignore_ascii_case("and"),
+            both: call
+                .text("age_size_logical_operator")
+                .eq_ignore_ascii_case("and"),
             time: call.text("time_comparison"),
             matches,
             exclude: patterns("exclude")?,
@@ -199,8 +212,16 @@ fn age_of(age: &Value) -> (f64, f64) {
 /// `10k`: 10 KiB, and so on; what is no size is 0.
 fn size_of(size: &Value) -> u64 {
     let text = python::str(size).to_lowercase();
-    let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
-    let unit = match text.trim().get(digits.len()..).and_then(|unit| unit.chars().next()) {
+    let digits: String = text
+        .trim()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    let unit = match text
+        .trim()
+        .get(digits.len()..)
+        .and_then(|unit| unit.chars().next())
+    {
         Some('k') => 1 << 10,
         Some('m') => 1 << 20,
         Some('g') => 1 << 30,
@@ -259,6 +280,7 @@ pub(super) fn retention_schedule(call: &Call<'_>) -> CallResult {
     }
     let retain = call.arg("retain").as_map().cloned().unwrap_or_default();
     let zone = match call.text_opt("timezone") {
+        Some(zone) if zone.eq_ignore_ascii_case("utc") => TimeZone::UTC,
         Some(zone) => TimeZone::get(&zone)
             .map_err(|error| CallError::command(format!("no time zone {zone}: {error}")))?,
         None => TimeZone::system(),
@@ -284,12 +306,15 @@ pub(super) fn retention_schedule(call: &Call<'_>) -> CallResult {
         Ok(keep) => keep,
         Err(wrong) => return common::failed(ret, wrong),
     };
-    let (retained, deleted): (Vec<(usize, &Aged)>, Vec<(usize, &Aged)>) = all
+    let (retained, deleted): (Vec<_>, Vec<_>) = all
         .iter()
         .enumerate()
         .partition(|(at, _)| keep.contains(at));
     let names = |files: &[(usize, &Aged)]| -> Vec<Value> {
-        files.iter().map(|(_, aged)| aged.name.as_str().into()).collect()
+        files
+            .iter()
+            .map(|(_, aged)| aged.name.as_str().into())
+            .collect()
     };
     if !deleted.is_empty() {
         let ignored: Vec<Value> = ignored.into_iter().rev().map(Value::from).collect();
@@ -302,13 +327,20 @@ pub(super) fn retention_schedule(call: &Call<'_>) -> CallResult {
     let count = deleted.len();
     if call.is_test() {
         let text = format!("{count} backups would have been removed from {name}.\n");
-        return Ok(if count == 0 { ret.ok(text) } else { ret.pending(text) }.into());
+        return Ok(if count == 0 {
+            ret.ok(text)
+        } else {
+            ret.pending(text)
+        }
+        .into());
     }
     for (_, aged) in &deleted {
         tree::remove_any(&aged.path)
             .map_err(|error| crate::core::errors::os_error(&error, &aged.path))?;
     }
-    Ok(ret.ok(format!("{count} backups were removed from {name}.\n")).into())
+    Ok(ret
+        .ok(format!("{count} backups were removed from {name}.\n"))
+        .into())
 }
 
 fn time_of(name: &str, path: &Path, format: Option<&str>, zone: &TimeZone) -> Option<DateTime> {

@@ -47,7 +47,9 @@ fn descend(root: &Path, depth: usize, levels: &mut Vec<Level>) {
     let Some(depth) = depth.checked_sub(1) else {
         return;
     };
-    let Ok(entries) = fs::read_dir(root) else { return };
+    let Ok(entries) = fs::read_dir(root) else {
+        return;
+    };
     let mut level = Level {
         root: root.to_owned(),
         dirs: Vec::new(),

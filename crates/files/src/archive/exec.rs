@@ -1,0 +1,253 @@
+//! `archive.*` as functions.
+
+use std::path::{Path, PathBuf};
+
+use halite_modules::{Call, CallError, CallResult, python};
+use halite_proto::{Map, Value};
+
+use super::format::Format;
+use super::read::{Contents, open_zip};
+use super::unpack::{Unzip, make_zip};
+use crate::core::errors::os_text;
+use crate::sources::{Scheme, fetch, scheme};
+
+/// Runs a command and returns its lines.
+fn lines(call: &Call<'_>, command: Vec<String>) -> CallResult {
+    let command: Vec<Value> = command.into_iter().map(Value::from).collect();
+    let mut options = Map::from([("python_shell", Value::from(false))]);
+    for key in ["cwd", "runas", "template"] {
+        if let Some(value) = call.get(key).filter(|value| value.is_true()) {
+            options.insert(key, value.clone());
+        }
+    }
+    let out = call.salt("cmd.run", &[command.into()], options)?;
+    let lines: Vec<Value> = python::str(&out).lines().map(Value::from).collect();
+    Ok(lines.into())
+}
+
+fn words(text: Option<String>) -> Vec<String> {
+    text.unwrap_or_default()
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A list, or text with commas.
+fn list_of(value: &Value) -> Vec<String> {
+    python::texts(value)
+}
+
+pub(super) fn tar(call: &Call<'_>) -> CallResult {
+    let Some(options) = call.text_opt("options") else {
+        return Err(CallError::invocation("Tar options can not be empty"));
+    };
+    let mut command = vec!["tar".to_owned()];
+    command.extend(words(Some(options)));
+    command.push(call.text("tarfile"));
+    if let Some(dest) = call.text_opt("dest") {
+        command.extend(["-C".to_owned(), dest]);
+    }
+    command.extend(list_of(call.arg("sources")));
+    lines(call, command)
+}
+
+pub(super) fn gzip(call: &Call<'_>) -> CallResult {
+    let mut command = vec!["gzip".to_owned()];
+    command.extend(words(call.text_opt("options")));
+    command.push(call.text("sourcefile"));
+    lines(call, command)
+}
+
+pub(super) fn gunzip(call: &Call<'_>) -> CallResult {
+    let mut command = vec!["gunzip".to_owned()];
+    command.extend(words(call.text_opt("options")));
+    command.push(call.text("gzipfile"));
+    lines(call, command)
+}
+
+pub(super) fn cmd_zip(call: &Call<'_>) -> CallResult {
+    let mut command = vec!["zip".to_owned(), "-r".to_owned(), call.text("zip_file")];
+    command.extend(list_of(call.arg("sources")));
+    lines(call, command)
+}
+
+pub(super) fn zip(call: &Call<'_>) -> CallResult {
+    let cwd = call.text_opt("cwd");
+    let sources = list_of(call.arg("sources"));
+    if cwd.is_none() && sources.iter().any(|source| !source.starts_with('/')) {
+        return Err(CallError::invocation(
+            "Relative paths require the 'cwd' parameter",
+        ));
+    }
+    let names = make_zip(Path::new(&call.text("zip_file")), &sources, cwd.as_deref())?;
+    Ok(names
+        .into_iter()
+        .map(Value::from)
+        .collect::<Vec<_>>()
+        .into())
+}
+
+pub(super) fn rar(call: &Call<'_>) -> CallResult {
+    let mut command = vec!["rar", "a", "-idp"]
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    command.push(call.text("rarfile"));
+    command.extend(list_of(call.arg("sources")));
+    lines(call, command)
+}
+
+pub(super) fn unrar(call: &Call<'_>) -> CallResult {
+    let mut command = vec!["unrar", "x", "-idp"]
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    command.push(call.text("rarfile"));
+    for exclude in list_of(call.arg("excludes")) {
+        command.extend(["-x".to_owned(), exclude]);
+    }
+    command.push(call.text("dest"));
+    let out = lines(call, command)?;
+    Ok(trimmed(call, out))
+}
+
+pub(super) fn cmd_unzip(call: &Call<'_>) -> CallResult {
+    let mut command = vec!["unzip".to_owned()];
+    if let Some(password) = call.text_opt("password") {
+        command.extend(["-P".to_owned(), password]);
+    }
+    command.extend(words(call.text_opt("options")));
+    command.extend([call.text("zip_file"), "-d".to_owned(), call.text("dest")]);
+    let excludes = list_of(call.arg("excludes"));
+    if !excludes.is_empty() {
+        command.push("-x".to_owned());
+        command.extend(excludes);
+    }
+    let out = lines(call, command)?;
+    Ok(trimmed(call, out))
+}
+
+pub(super) fn unzip(call: &Call<'_>) -> CallResult {
+    if call.text_opt("runas").is_some() || call.text_opt("options").is_some() {
+        return cmd_unzip(call);
+    }
+    let (archive, dest) = (call.text("zip_file"), call.text("dest"));
+    let excludes = list_of(call.arg("excludes"));
+    let names = Unzip {
+        archive: Path::new(&archive),
+        dest: Path::new(&dest),
+        excludes: &excludes,
+        password: call.text_opt("password").as_deref(),
+        permissions: call.flag("extract_perms"),
+    }
+    .run()?;
+    let names: Vec<Value> = names.into_iter().map(Value::from).collect();
+    Ok(trimmed(call, names.into()))
+}
+
+/// The first lines, if not all are wanted.
+fn trimmed(call: &Call<'_>, lines: Value) -> Value {
+    let wanted = match call.arg("trim_output") {
+        Value::Bool(false) | Value::Nil => return lines,
+        Value::Bool(true) => 100,
+        other => usize::try_from(python::int(other).unwrap_or(100)).unwrap_or(100),
+    };
+    match lines {
+        Value::List(mut lines) if lines.len() > wanted => {
+            lines.truncate(wanted);
+            lines.push(format!("List trimmed after {wanted} files.").into());
+            lines.into()
+        }
+        lines => lines,
+    }
+}
+
+/// The archive as a file of this machine.
+fn local(call: &Call<'_>) -> Result<PathBuf, CallError> {
+    let name = call.text("name");
+    match scheme(&name) {
+        Scheme::Salt | Scheme::Remote => {
+            let env = call.text("saltenv");
+            fetch::cache(call, &fetch::Wanted::fresh(&name, &env))?
+                .ok_or_else(|| CallError::command(format!("Failed to cache {name}")))
+        }
+        _ => Ok(crate::sources::local_path(&name).into()),
+    }
+}
+
+/// Adds where the archive lies to a failure.
+fn located(error: &CallError, path: &Path) -> CallError {
+    CallError::command(format!(
+        "{error}. Additional info follows:\n\narchive location:\n    {}",
+        path.display()
+    ))
+    .tidy()
+}
+
+trait Tidy {
+    fn tidy(self) -> Self;
+}
+
+impl Tidy for CallError {
+    /// One full stop is enough.
+    fn tidy(self) -> Self {
+        match self {
+            Self::Command(text) => Self::Command(text.replace(".. Additional", ". Additional")),
+            other => other,
+        }
+    }
+}
+
+/// What is in the archive of a call.
+pub(super) fn contents(path: &Path, format: Format, strip: usize) -> Result<Contents, CallError> {
+    match Contents::of(path, format) {
+        Ok(contents) if strip > 0 => Ok(contents.stripped(strip)),
+        Ok(contents) => Ok(contents),
+        Err(error) => Err(located(&error, path)),
+    }
+}
+
+pub(super) fn list(call: &Call<'_>) -> CallResult {
+    let path = local(call)?;
+    let format = match call.text_opt("archive_format") {
+        Some(name) => Format::parse(&name.to_lowercase()).ok_or_else(|| {
+            let error = CallError::command(format!("Unsupported archive format '{name}'"));
+            located(&error, &path)
+        })?,
+        None => Format::guess(&path.display().to_string()).ok_or_else(|| {
+            let error = CallError::command(
+                "Unable to guess archive format, please pass an 'archive_format' argument.",
+            );
+            located(&error, &path)
+        })?,
+    };
+    let strip = match call.arg("strip_components") {
+        Value::Nil => 0,
+        count => usize::try_from(python::int(count)?).unwrap_or(0),
+    };
+    let contents = contents(&path, format, strip)?;
+    if call.flag("verbose") {
+        return Ok(contents.verbose());
+    }
+    let names: Vec<Value> = contents
+        .names()
+        .into_iter()
+        .map(|name| Value::from(name.as_str()))
+        .collect();
+    Ok(names.into())
+}
+
+pub(super) fn is_encrypted(call: &Call<'_>) -> CallResult {
+    let path = local(call)?;
+    if !path.exists() {
+        let error = std::io::Error::from_raw_os_error(nix::libc::ENOENT);
+        return Err(located(&CallError::command(os_text(&error, &path)), &path));
+    }
+    let mut zip = open_zip(&path).map_err(|error| located(&error, &path))?;
+    for at in 0..zip.len() {
+        if zip.by_index_raw(at).is_ok_and(|entry| entry.encrypted()) {
+            return Ok(true.into());
+        }
+    }
+    Ok(false.into())
+}

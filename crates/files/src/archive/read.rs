@@ -1,0 +1,292 @@
+//! What is in an archive.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use flate2::read::MultiGzDecoder;
+use halite_modules::CallError;
+use halite_proto::{Map, Value};
+
+use super::format::Format;
+use crate::core::errors::os_text;
+use crate::limits::ARCHIVE_ENTRIES_MAX;
+
+/// The bytes of a tar, decompressed.
+pub(super) enum Plain {
+    /// As they are.
+    File(BufReader<File>),
+    /// Through gzip.
+    Gzip(Box<MultiGzDecoder<BufReader<File>>>),
+    /// Through a program.
+    Program(ChildStdout, Child),
+}
+
+impl Read for Plain {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buffer),
+            Self::Gzip(gzip) => gzip.read(buffer),
+            Self::Program(out, child) => {
+                let count = out.read(buffer)?;
+                if count == 0 && !buffer.is_empty() && !child.wait()?.success() {
+                    return Err(io::Error::other("the archive cannot be decompressed"));
+                }
+                Ok(count)
+            }
+        }
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        if let Self::Program(_, child) = self {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Opens a tar archive, whatever it is compressed with.
+pub(super) fn open_tar(path: &Path) -> io::Result<tar::Archive<Plain>> {
+    let mut start = [0; 6];
+    let mut file = File::open(path)?;
+    let mut got = 0;
+    while got < start.len() {
+        match file.read(&mut start[got..])? {
+            0 => break,
+            count => got += count,
+        }
+    }
+    let program = |name: &str| -> io::Result<Plain> {
+        let mut child = Command::new(name)
+            .args(["-d", "-c"])
+            .arg(path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let out = child
+            .stdout
+            .take()
+            .ok_or_else(|| io::Error::other("the program has no output"))?;
+        Ok(Plain::Program(out, child))
+    };
+    let plain = match &start {
+        [0x1f, 0x8b, ..] => {
+            let file = BufReader::new(File::open(path)?);
+            Plain::Gzip(Box::new(MultiGzDecoder::new(file)))
+        }
+        [b'B', b'Z', b'h', ..] => program("bzip2")?,
+        [0xfd, b'7', b'z', b'X', b'Z', 0] | [0x5d, 0, 0, ..] => program("xz")?,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => program("zstd")?,
+        _ => Plain::File(BufReader::new(File::open(path)?)),
+    };
+    Ok(tar::Archive::new(plain))
+}
+
+/// Opens a zip archive.
+pub(super) fn open_zip(path: &Path) -> Result<zip::ZipArchive<BufReader<File>>, CallError> {
+    let file = File::open(path).map_err(|error| CallError::command(os_text(&error, path)))?;
+    zip::ZipArchive::new(BufReader::new(file))
+        .map_err(|_| CallError::command(format!("{} is not a ZIP file", path.display())))
+}
+
+/// The names in an archive, by kind, directories with a slash behind them.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Contents {
+    pub(super) dirs: BTreeSet<String>,
+    pub(super) files: BTreeSet<String>,
+    pub(super) links: BTreeSet<String>,
+}
+
+impl Contents {
+    /// Looks into an archive.
+    pub(super) fn of(path: &Path, format: Format) -> Result<Self, CallError> {
+        match format {
+            Format::Tar => Self::of_tar(path),
+            Format::Zip => Self::of_zip(path),
+            Format::Rar => Self::of_rar(path),
+        }
+    }
+
+    fn of_tar(path: &Path) -> Result<Self, CallError> {
+        let shown = path.display();
+        let wrong = |error: &io::Error| match error.kind() {
+            io::ErrorKind::NotFound if !path.exists() => CallError::command(format!(
+                "Failed to list contents of {shown}: {}",
+                os_text(error, path)
+            )),
+            _ => CallError::command(format!(
+                "Unable to list contents of {shown}. If this is an XZ-compressed tar archive, \
+                 install XZ Utils to enable listing its contents. If it is compressed using \
+                 something other than XZ, it may be necessary to specify CLI options to decompress \
+                 the archive. See the documentation for details."
+            )),
+        };
+        let mut contents = Self::default();
+        let mut archive = open_tar(path).map_err(|error| wrong(&error))?;
+        let entries = archive.entries().map_err(|error| wrong(&error))?;
+        for (count, entry) in entries.enumerate() {
+            let entry = entry.map_err(|error| wrong(&error))?;
+            if count >= ARCHIVE_ENTRIES_MAX {
+                return Err(CallError::command(format!("{shown} has too many entries")));
+            }
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let kind = entry.header().entry_type();
+            if kind.is_dir() {
+                contents.add_dir(&name);
+            } else if kind.is_symlink() {
+                contents.links.insert(name);
+            } else if !kind.is_pax_global_extensions() && !kind.is_pax_local_extensions() {
+                contents.files.insert(name);
+            }
+        }
+        Ok(contents)
+    }
+
+    fn of_zip(path: &Path) -> Result<Self, CallError> {
+        let mut archive = open_zip(path)?;
+        let mut contents = Self::default();
+        for at in 0..archive.len().min(ARCHIVE_ENTRIES_MAX) {
+            let entry = archive.by_index_raw(at).map_err(|error| {
+                CallError::command(format!(
+                    "Failed to list contents of {}: {error}",
+                    path.display()
+                ))
+            })?;
+            let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
+            if name.ends_with('/') {
+                contents.add_dir(&name);
+            } else if entry
+                .unix_mode()
+                .is_some_and(|mode| mode & 0o170_000 == 0o120_000)
+            {
+                contents.links.insert(name);
+            } else {
+                contents.files.insert(name);
+            }
+        }
+        Ok(contents)
+    }
+
+    fn of_rar(path: &Path) -> Result<Self, CallError> {
+        let out = Command::new("unrar")
+            .args(["lb", "-p-"])
+            .arg(path)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|_| CallError::NotFound("unrar".to_owned()))?;
+        if !out.status.success() {
+            return Err(CallError::command(format!(
+                "Failed to list contents of {}: {}",
+                path.display(),
+                String::from_utf8_lossy(&out.stderr).trim()
+            )));
+        }
+        let names = String::from_utf8_lossy(&out.stdout).into_owned();
+        let names: BTreeSet<String> = names.lines().map(str::to_owned).collect();
+        let mut contents = Self::default();
+        for name in &names {
+            let below = format!("{name}/");
+            if names.iter().any(|other| other.starts_with(&below)) {
+                contents.add_dir(name);
+            } else {
+                contents.files.insert(name.clone());
+            }
+        }
+        Ok(contents)
+    }
+
+    fn add_dir(&mut self, name: &str) {
+        let bare = name.trim_end_matches('/');
+        if !bare.is_empty() {
+            self.dirs.insert(format!("{bare}/"));
+        }
+    }
+
+    /// The names without their first `count` parts.
+    pub(super) fn stripped(self, count: usize) -> Self {
+        let strip = |names: BTreeSet<String>| -> BTreeSet<String> {
+            names
+                .into_iter()
+                .filter_map(|name| {
+                    let rest: Vec<&str> = name.split('/').skip(count).collect();
+                    let rest = rest.join("/");
+                    (!rest.is_empty()).then_some(rest)
+                })
+                .collect()
+        };
+        Self {
+            dirs: strip(self.dirs),
+            files: strip(self.files),
+            links: strip(self.links),
+        }
+    }
+
+    /// All names, sorted.
+    pub(super) fn names(&self) -> BTreeSet<&String> {
+        self.dirs
+            .iter()
+            .chain(&self.files)
+            .chain(&self.links)
+            .collect()
+    }
+
+    fn top_level(names: &BTreeSet<String>) -> Vec<&String> {
+        names
+            .iter()
+            .filter(|name| !name.trim_end_matches('/').contains('/'))
+            .collect()
+    }
+
+    /// Directories at the top, those that have no entry of their own too.
+    pub(super) fn top_dirs(&self) -> BTreeSet<String> {
+        self.names()
+            .into_iter()
+            .filter_map(|name| {
+                let name = name.strip_prefix("./").unwrap_or(name);
+                name.split_once('/').map(|(top, _)| format!("{top}/"))
+            })
+            .filter(|name| name != "/" && name != "./")
+            .collect()
+    }
+
+    /// How many names there are at the top.
+    pub(super) fn top_count(&self) -> usize {
+        self.top_dirs().len()
+            + Self::top_level(&self.files).len()
+            + Self::top_level(&self.links).len()
+    }
+
+    /// Everything at the top.
+    pub(super) fn top_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.top_dirs().into_iter().collect();
+        names.extend(Self::top_level(&self.files).into_iter().cloned());
+        names.extend(Self::top_level(&self.links).into_iter().cloned());
+        names
+    }
+
+    /// By kind, as `archive.list verbose=True` returns it.
+    pub(super) fn verbose(&self) -> Value {
+        let list = |names: Vec<&String>| -> Value {
+            names
+                .into_iter()
+                .map(|name| Value::from(name.as_str()))
+                .collect::<Vec<_>>()
+                .into()
+        };
+        let top_dirs = self.top_dirs();
+        Map::from([
+            ("dirs", list(self.dirs.iter().collect())),
+            ("files", list(self.files.iter().collect())),
+            ("links", list(self.links.iter().collect())),
+            ("top_level_dirs", list(top_dirs.iter().collect())),
+            ("top_level_files", list(Self::top_level(&self.files))),
+            ("top_level_links", list(Self::top_level(&self.links))),
+        ])
+        .into()
+    }
+}

@@ -1,0 +1,213 @@
+//! What `file.directory` changes in and below a directory.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use halite_modules::{Call, CallError, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use super::directory::Ask;
+use super::{common, walk};
+use crate::core::perms::{self, Found, Wanted};
+use crate::core::{owner, path};
+
+/// What would be changed, per file.
+pub(super) fn changes(
+    ask: &Ask,
+    levels: &[walk::Level],
+    keep: &HashSet<PathBuf>,
+    choice: &walk::Choice,
+) -> Result<Map, CallError> {
+    let mut all = Map::new();
+    if !ask.recurse.is_empty() {
+        let (for_files, for_dirs) = (
+            ask.below(ask.file_mode.as_ref()),
+            ask.below(ask.dir_mode.as_ref()),
+        );
+        for level in levels {
+            if !ask.recurses("ignore_files") {
+                for path in level.file_paths() {
+                    add_change(&mut all, &path, &for_files);
+                }
+            }
+            if !ask.recurses("ignore_dirs") {
+                for path in level.dir_paths() {
+                    add_change(&mut all, &path, &for_dirs);
+                }
+            }
+        }
+        if ask.recurses("silent") && !all.is_empty() {
+            all = Map::from([("recursion", "Changes silenced")]);
+        }
+    }
+    let top = Path::new(&ask.name);
+    if !ask.children_only && top.is_dir() && !ask.recurses("silent") {
+        add_change(&mut all, top, &ask.top());
+    }
+    if ask.clean && top.is_dir() {
+        for path in walk::unwanted(top, keep, choice) {
+            let mut gone = vec![path.clone()];
+            if path.is_dir() && !path::is_link(&path) {
+                for level in walk::walk(&path, None) {
+                    gone.extend(level.dir_paths());
+                    gone.extend(level.file_paths());
+                }
+            }
+            for path in gone {
+                let change = Map::from([("removed", "Removed due to clean")]);
+                all.insert(path.display().to_string(), change);
+            }
+        }
+    }
+    if !top.is_dir() {
+        all.insert(ask.name.as_str(), Map::from([("directory", "new")]));
+    }
+    Ok(all)
+}
+
+fn add_change(all: &mut Map, path: &Path, wanted: &Wanted) {
+    let Ok(found) = Found::of(path, wanted.follow) else {
+        return;
+    };
+    let mut change = Map::new();
+    if found.is_other_user(&wanted.user) {
+        change.insert("user", wanted.user.clone());
+    }
+    if found.is_other_group(&wanted.group) {
+        change.insert("group", wanted.group.clone());
+    }
+    if let Some(mode) = found.other_mode(wanted.mode.as_ref()) {
+        change.insert("mode", mode.as_str());
+    }
+    if !change.is_empty() {
+        all.insert(path.display().to_string(), change);
+    }
+}
+
+/// Owners and modes of everything below; the comment if that is senseless.
+pub(super) fn recursively(
+    ask: &Ask,
+    levels: &[walk::Level],
+    ret: &mut StateReturn,
+) -> Result<Option<String>, CallError> {
+    for (what, value) in [("user", &ask.user), ("group", &ask.group)] {
+        if !ask.recurses(what) {
+            continue;
+        }
+        let given = value.is_true() || value.as_i64().is_some();
+        if !given {
+            return Ok(Some(format!(
+                "{what} not specified, but configured as a target for recursive ownership management"
+            )));
+        }
+        let known = match what {
+            "user" => owner::uid(value).is_some(),
+            _ => owner::gid(value).is_some(),
+        };
+        if !known {
+            return Ok(Some(format!(
+                "Failed to enforce {what} ownership for {what} {} ({what} does not exist)",
+                python::str(value)
+            )));
+        }
+    }
+    let (for_files, for_dirs) = (
+        ask.below(ask.file_mode.as_ref()),
+        ask.below(ask.dir_mode.as_ref()),
+    );
+    let mut wrong = Vec::new();
+    for level in levels {
+        if !ask.recurses("ignore_files") {
+            for path in level.file_paths() {
+                one_below(ret, &path, &for_files, &mut wrong);
+            }
+        }
+        if !ask.recurses("ignore_dirs") {
+            for path in level.dir_paths() {
+                one_below(ret, &path, &for_dirs, &mut wrong);
+            }
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(None);
+    }
+    ret.result = Some(false);
+    ret.comment = format!(
+        "\n\nThe following errors were encountered:\n\n- {}",
+        wrong.join("\n- ")
+    )
+    .into();
+    Ok(None)
+}
+
+fn one_below(ret: &mut StateReturn, path: &Path, wanted: &Wanted, wrong: &mut Vec<String>) {
+    // What has gone in the meantime needs no owner.
+    if let Err(error) = perms::check(ret, path, wanted, false)
+        && path::is_there(path)
+    {
+        wrong.push(error.to_string());
+    }
+}
+
+pub(super) fn clean(
+    ask: &Ask,
+    keep: &HashSet<PathBuf>,
+    choice: &walk::Choice,
+    ret: &mut StateReturn,
+) -> Result<(), CallError> {
+    let gone = walk::unwanted(Path::new(&ask.name), keep, choice);
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let mut removed: Vec<Value> = Vec::new();
+    for path in &gone {
+        walk::remove(path)?;
+        removed.push(path.display().to_string().into());
+    }
+    ret.changes.insert("removed", removed);
+    ret.comment = format!("Files cleaned from directory {}", ask.name).into();
+    Ok(())
+}
+
+/// Files below `name` that other states of the run take care of, and that this
+/// one requires.
+pub(super) fn kept_by_others(
+    call: &Call<'_>,
+    name: &str,
+    levels: &[walk::Level],
+) -> HashSet<PathBuf> {
+    let mut keep = HashSet::new();
+    let root = Path::new(name);
+    let lows = common::memo(call, |memo| memo.get("__lowstate__").cloned());
+    let lows = lows.as_ref().and_then(Value::as_list).unwrap_or_default();
+    for required in common::list(call.arg("require")) {
+        let Some(wanted) = required.get("file").map(python::str) else {
+            continue;
+        };
+        let mut paths: Vec<(PathBuf, String)> = lows
+            .iter()
+            .filter(|low| {
+                ["name", "__id__"]
+                    .iter()
+                    .any(|key| low.get(key).and_then(Value::as_str) == Some(wanted.as_str()))
+            })
+            .map(|low| {
+                let text = |key: &str| low.get(key).map(python::str).unwrap_or_default();
+                (PathBuf::from(text("name")), text("fun"))
+            })
+            .collect();
+        if paths.is_empty() && path::is_absolute(&wanted) {
+            paths.push((wanted.into(), String::new()));
+        }
+        for (path, _) in paths.into_iter().filter(|(path, _)| path.starts_with(root)) {
+            if path.is_dir() && !path::is_link(&path) {
+                for level in levels.iter().filter(|level| level.root.starts_with(&path)) {
+                    keep.extend(level.dir_paths());
+                    keep.extend(level.file_paths());
+                }
+            }
+            keep.insert(path);
+        }
+    }
+    keep
+}

@@ -1,5 +1,12 @@
 //! `include` in all its forms, and declarations of several SLS in one.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod house;
 
 use halite_proto::Value;

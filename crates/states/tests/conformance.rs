@@ -4,6 +4,13 @@
 //!
 //! A case may be named to try it alone: `CASE=extend cargo test ...`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod house;
 
 use std::collections::BTreeSet;

@@ -5,6 +5,12 @@
     unreachable_pub,
     reason = "each test program uses a part of it"
 )]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 

@@ -158,7 +158,7 @@ fn link(entry: &mut impl Read, path: &Path) -> io::Result<()> {
 
 fn file(entry: &mut impl Read, path: &Path) -> io::Result<()> {
     make_parent(path)?;
-    crate::core::write::replace_with(path, crate::core::manage::default_mode(), |file| {
+    crate::core::write::replace_with(path, crate::core::manage::process_mode(), |file| {
         io::copy(entry, file).map(|_| ())
     })
 }

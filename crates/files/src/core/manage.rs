@@ -115,7 +115,7 @@ pub(crate) fn manage(
     let done = if exists && (!is_link || body.is_none()) {
         update(call, ret, &plan, &path, body.as_ref())
     } else {
-        create(ret, &plan, &path, body.as_ref(), exists)
+        create(call, ret, &plan, &path, body.as_ref(), exists)
     };
     if let Err(wrong) = done {
         ret.result = Some(false);
@@ -189,6 +189,7 @@ fn keep_backup(call: &Call<'_>, plan: &Plan<'_>, path: &Path) -> std::io::Result
 }
 
 fn create(
+    call: &Call<'_>,
     ret: &mut StateReturn,
     plan: &Plan<'_>,
     path: &Path,
@@ -224,7 +225,7 @@ fn create(
         }
         _ => None,
     };
-    let default = default_mode();
+    let default = default_mode(call);
     let from_source = body.is_some() && plan.prepared.source.is_some();
     // Nobody else reads a file whose mode is still to be set.
     let first = if from_source || replaces || plan.wanted.mode.is_some() {
@@ -266,7 +267,17 @@ fn create(
 
 /// What a new file has where nobody says: all may read and write, but for the
 /// mask of the process.
-pub(crate) fn default_mode() -> u32 {
+pub(crate) fn default_mode(call: &Call<'_>) -> u32 {
+    let low = call.job.state.as_ref().map(|scope| &scope.low);
+    let own = low
+        .and_then(|low| low.get("umask"))
+        .and_then(mode::normalize);
+    let mask = own.as_deref().and_then(mode::parse);
+    0o666 & !mask.unwrap_or_else(current_umask)
+}
+
+/// The same where nobody may have asked for another mask.
+pub(crate) fn process_mode() -> u32 {
     0o666 & !current_umask()
 }
 

@@ -261,7 +261,7 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
         .iter()
         .map(|line| line.trim_end_matches('\n').to_owned())
         .collect();
-    if let Err(error) = content::prepend_lines(at, &bare) {
+    if let Err(error) = content::prepend_lines(call, at, &bare) {
         let mut ret = ret;
         ret.changes = Map::new();
         return common::failed(ret, super::managed::plain(&error));

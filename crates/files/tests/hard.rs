@@ -1,0 +1,259 @@
+//! What goes wrong while files are managed: the old file stays, the result has
+//! Salt's shape.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use common::{FakeMinion, work};
+use halite_proto::{Map, Value};
+
+fn managed(minion: &FakeMinion, entries: &[(&str, Value)]) -> Map {
+    let kwargs: Map = Map::from_iter(entries.iter().map(|(key, value)| (*key, value.clone())));
+    let ret = minion.state("file.managed", &kwargs, false).unwrap();
+    ret.as_map().unwrap().clone()
+}
+
+fn name(path: &Path) -> (&'static str, Value) {
+    ("name", path.to_str().unwrap().into())
+}
+
+fn comment(ret: &Map) -> &str {
+    ret.get("comment").and_then(Value::as_str).unwrap()
+}
+
+fn result(ret: &Map) -> Option<bool> {
+    ret.get("result").and_then(Value::as_bool)
+}
+
+/// A server that answers so many requests with a body, or with 404.
+fn serve(body: Option<&'static str>, requests: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(requests) {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut line = String::new();
+            while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                line.clear();
+            }
+            let answer = match body {
+                Some(body) => format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    body.len()
+                ),
+                None => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    .to_owned(),
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}/dir/file.txt")
+}
+
+fn has_curl() -> bool {
+    Command::new("curl").arg("--version").output().is_ok()
+}
+
+const HELLO: &str = "sha256=5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+
+#[test]
+fn a_file_of_the_web_is_checked_and_kept() {
+    if !has_curl() {
+        return;
+    }
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let url = serve(Some("hello\n"), 1);
+    let path = work.join("f");
+    let ask = |hash: &str| {
+        managed(
+            &minion,
+            &[
+                name(&path),
+                ("source", url.as_str().into()),
+                ("source_hash", hash.into()),
+            ],
+        )
+    };
+    let ret = ask(HELLO);
+    assert_eq!(result(&ret), Some(true), "{ret:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "hello\n");
+    // The second time neither the file nor the server is touched.
+    let ret = ask(HELLO);
+    assert!(ret.get("changes").unwrap().as_map().unwrap().is_empty(), "{ret:?}");
+}
+
+#[test]
+fn a_file_of_the_web_that_is_not_the_one_expected_changes_nothing() {
+    if !has_curl() {
+        return;
+    }
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let path = work.join("f");
+    fs::write(&path, "old").unwrap();
+    for (url, hash, why) in [
+        (serve(Some("evil\n"), 1), HELLO, "does not match actual checksum"),
+        (serve(None, 1), HELLO, "404"),
+        ("http://127.0.0.1:1/x".to_owned(), HELLO, "Failed to cache"),
+    ] {
+        let ret = managed(
+            &minion,
+            &[
+                name(&path),
+                ("source", url.as_str().into()),
+                ("source_hash", hash.into()),
+            ],
+        );
+        assert_eq!(result(&ret), Some(false), "{ret:?}");
+        assert!(comment(&ret).contains(why), "{}", comment(&ret));
+        assert!(ret.get("changes").unwrap().as_map().unwrap().is_empty());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    }
+}
+
+#[test]
+fn a_place_that_takes_no_files_is_a_failed_state() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let ret = managed(
+        &minion,
+        &[("name", "/proc/halite-nope".into()), ("contents", "x".into())],
+    );
+    assert_eq!(result(&ret), Some(false));
+    assert!(comment(&ret).contains("/proc/halite-nope"), "{ret:?}");
+    assert!(ret.get("changes").unwrap().as_map().unwrap().is_empty());
+}
+
+#[test]
+fn owner_mode_and_attributes_survive_a_change() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let path = work.join("f");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+    let flags = rustix::fs::XattrFlags::empty();
+    let marked = rustix::fs::setxattr(&path, "user.halite", b"kept", flags).is_ok();
+    let ret = managed(&minion, &[name(&path), ("contents", "new".into())]);
+    assert_eq!(result(&ret), Some(true));
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o751);
+    if marked {
+        let mut value = [0_u8; 16];
+        let length = rustix::fs::getxattr(&path, "user.halite", value.as_mut_slice()).unwrap();
+        assert_eq!(&value[..length], b"kept");
+    }
+}
+
+#[test]
+fn nothing_lies_beside_a_managed_file() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let dir = work.join("d");
+    fs::create_dir(&dir).unwrap();
+    for round in 0..3 {
+        for file in 0..20 {
+            let path = dir.join(file.to_string());
+            let text = format!("{round}\n").repeat(100);
+            managed(&minion, &[name(&path), ("contents", text.into())]);
+        }
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 20);
+}
+
+#[test]
+fn a_link_out_of_a_cleaned_directory_is_removed_and_not_followed() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let (outside, dir) = (work.join("outside"), work.join("d"));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("precious"), "x").unwrap();
+    fs::create_dir(&dir).unwrap();
+    symlink(&outside, dir.join("way-out")).unwrap();
+    let kwargs = Map::from([
+        ("name", Value::from(dir.to_str().unwrap())),
+        ("clean", true.into()),
+    ]);
+    minion.state("file.directory", &kwargs, false).unwrap();
+    assert!(outside.join("precious").exists());
+    assert!(fs::symlink_metadata(dir.join("way-out")).is_err());
+}
+
+#[test]
+fn recursive_modes_do_not_follow_links() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let (outside, dir) = (work.join("outside"), work.join("d"));
+    fs::write(&outside, "x").unwrap();
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(&dir).unwrap();
+    symlink(&outside, dir.join("l")).unwrap();
+    let kwargs = Map::from([
+        ("name", Value::from(dir.to_str().unwrap())),
+        ("file_mode", "0666".into()),
+        ("dir_mode", "0755".into()),
+        ("recurse", vec![Value::from("mode")].into()),
+    ]);
+    minion.state("file.directory", &kwargs, false).unwrap();
+    assert_eq!(fs::metadata(&outside).unwrap().mode() & 0o7777, 0o600);
+}
+
+#[test]
+fn a_kept_copy_can_be_listed_and_brought_back() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let path = work.join("f");
+    fs::write(&path, "one\n").unwrap();
+    let with = |text: &str| {
+        let ret = managed(
+            &minion,
+            &[name(&path), ("contents", text.into()), ("backup", "minion".into())],
+        );
+        assert_eq!(result(&ret), Some(true));
+    };
+    with("two");
+    let call = |fun: &str, args: &[Value]| {
+        let job = halite_modules::Job::default();
+        halite_modules::run_function(&minion, fun, args, &job).ret
+    };
+    let file = Value::from(path.to_str().unwrap());
+    let list = call("file.list_backups", std::slice::from_ref(&file));
+    assert_eq!(list.as_map().unwrap().len(), 1, "{list:?}");
+    call("file.restore_backup", &[file, 0.into()]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+}
+
+/// `HALITE_MEASURE=1` prints how long 1,000 files take.
+#[test]
+#[allow(clippy::print_stdout)]
+fn a_thousand_files() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let count = if std::env::var_os("HALITE_MEASURE").is_some() { 1000 } else { 50 };
+    fs::write(work.join("srv/s"), "hello {{ grains.role }}\n").unwrap();
+    for round in ["first", "second"] {
+        let start = std::time::Instant::now();
+        for file in 0..count {
+            let path = work.join(format!("f{file}"));
+            let ret = managed(
+                &minion,
+                &[
+                    name(&path),
+                    ("source", "salt://s".into()),
+                    ("template", "jinja".into()),
+                    ("mode", "0640".into()),
+                ],
+            );
+            assert_eq!(result(&ret), Some(true), "{ret:?}");
+        }
+        println!("{round} run of {count}: {:?}", start.elapsed());
+    }
+    assert_eq!(fs::read_to_string(work.join("f7")).unwrap(), "hello web\n");
+}

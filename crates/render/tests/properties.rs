@@ -1,0 +1,174 @@
+//! Whatever the text: a render ends with data or an error, and never panics.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::path::Path;
+
+use halite_proto::{Map, Value};
+use halite_render::{Renderer, SlsRequest, StillWorld, TextRequest, json_error};
+use proptest::prelude::*;
+
+/// Pieces that texts are made of.
+const PIECES: &[&str] = &[
+    "#!jinja|yaml\n",
+    "#!yaml\n",
+    "#!json\n",
+    "#!jinja|json\n",
+    "#!mako\n",
+    "#!gpg|yaml\n",
+    "#jinja2: {\"trim_blocks\": true}\n",
+    "#jinja2: {",
+    "{{ ",
+    " }}",
+    "{% ",
+    " %}",
+    "{# ",
+    " #}",
+    "if x",
+    "endif",
+    "for i in [1, 2]",
+    "endfor",
+    "set a = 1",
+    "do ",
+    "macro m(x)",
+    "endmacro",
+    "import 'x' as y",
+    "raw",
+    "endraw",
+    "load_yaml as d",
+    "endload",
+    "grains.os",
+    "pillar['a']",
+    "salt['x.y']()",
+    "opts",
+    "'text'",
+    "\"",
+    "'",
+    "\n",
+    "\n  ",
+    "\t",
+    "a: ",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ": ",
+    ", ",
+    "&a ",
+    "*a",
+    "<<: ",
+    "!!binary ",
+    "|\n",
+    ">\n",
+    "---\n",
+    "...\n",
+    "? ",
+    "# ",
+    "0644",
+    "1e3",
+    "~",
+    "yes",
+    "\u{7}",
+    "ß",
+    "\u{2028}",
+    "\r\n",
+    " | ",
+    "json_query('a[].b')",
+    "json_query('",
+    "strftime('%Y%f%Q')",
+    "random_sample(3, seed='x')",
+    "xml",
+    "mysql_to_dict('a')",
+    "filter_by_networks(['10.0.0.0/8'])",
+    "yaml(False)",
+    "tojson",
+    "md5",
+    "which",
+    "is_text_file",
+    "random_str",
+    "-----BEGIN PGP MESSAGE-----",
+    "-----END PGP MESSAGE-----",
+    "\\n",
+    "\\",
+    "1",
+    "+",
+    "*",
+    "**",
+    "%",
+    "~",
+    "~ 9999",
+    "range(99)",
+    "'x' * 999",
+];
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(PIECES), 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn world() -> StillWorld {
+    StillWorld {
+        opts: Map::from([
+            ("gpg_keydir", Value::from("/nonexistent")),
+            ("renderer", "jinja|yaml".into()),
+        ]),
+        grains: Map::from([("os", "Debian")]).into(),
+        pillar: Map::from([("a", Map::from([("b", 1)]))]).into(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_render_ends(text in text()) {
+        // What is encrypted goes to a program, which is none of this.
+        prop_assume!(!(text.starts_with("#!gpg") && text.contains("-----END")));
+        let world = world();
+        let renderer = Renderer::new(&world);
+        let path = Path::new("/srv/a/b.sls");
+        let request = SlsRequest::file(text.as_bytes(), "a.b", "base", path);
+        match renderer.sls_with_places(&request) {
+            Ok(rendered) => {
+                if let Some(node) = &rendered.node {
+                    let _ = rendered.template_place(node.span);
+                }
+            }
+            Err(error) => {
+                prop_assert!(!error.to_string().is_empty());
+                prop_assert!(!error.report().is_empty());
+                prop_assert!(error.sls_text("base", "a.b").contains("a.b"));
+            }
+        }
+        let _ = renderer.text("jinja", &TextRequest::new(text.as_bytes()));
+    }
+
+    #[test]
+    fn bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let world = world();
+        let _ = Renderer::new(&world).sls(&SlsRequest::new(&bytes));
+    }
+
+    #[test]
+    fn queries_end(query in "[a-c0-9.*@&|!<>=`'\"(){}, :?\\[\\]-]{0,40}") {
+        let text = format!("{{{{ {{'a': [{{'b': 1}}], 'c': 'x'}} | json_query({query:?}) }}}}");
+        let world = world();
+        let _ = Renderer::new(&world).text("jinja", &TextRequest::new(text.as_bytes()));
+    }
+
+    /// The words for wrong JSON come for wrong JSON only.
+    #[test]
+    fn json_is_wrong_or_right(text in "[\\[\\]{}:, \"a0-9.eE+\\\\u-]{0,20}") {
+        let world = world();
+        let sls = format!("#!json\n{text}x");
+        let _ = Renderer::new(&world).sls(&SlsRequest::new(sls.as_bytes()));
+        let right = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+        if right {
+            prop_assert_eq!(json_error(&text), None);
+        }
+    }
+}

@@ -78,6 +78,7 @@ impl Function {
             "disk.format",
             "match.list",
             "minion.list",
+            "state.apply",
             "status.time",
             "test.false",
             "test.true",

@@ -180,7 +180,7 @@ impl Signature {
         } else {
             format!("from {least} to {most}")
         };
-        let plural = if most == 1 { "" } else { "s" };
+        let plural = if (least, most) == (1, 1) { "" } else { "s" };
         let verb = if given == 1 { "was" } else { "were" };
         format!("{function}() takes {takes} positional argument{plural} but {given} {verb} given")
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use halite_crypto::files;
 use halite_modules::{Call, CallError, CallResult, CallWorld, Function, within_call};
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
 use halite_state::high::pad_template;
 
@@ -58,10 +58,13 @@ fn template(call: &Call<'_>) -> CallResult {
     } else {
         PathBuf::from(format!("{name}.sls"))
     };
-    let bytes = files::read_limited(&path, OWN_FILE_BYTES_MAX).map_err(|error| {
-        CallError::command(format!("{} cannot be read: {error}", path.display()))
-    })?;
     with_turn(call, false, None, |ctx| {
+        let Ok(bytes) = files::read_limited(&path, OWN_FILE_BYTES_MAX) else {
+            return Ok(Applied::Errors(vec![format!(
+                "Specified SLS {} on local filesystem cannot be found.",
+                path.display()
+            )]));
+        };
         rendered(call, ctx, &bytes, Some(&path), &name)
     })
 }
@@ -82,7 +85,22 @@ fn rendered(
         Renderer::new(&world).sls(&request)
     })?;
     match pad_template(data, name) {
-        Ok(high) => applied::high(call, ctx, high),
+        Ok(mut high) => {
+            if let Some(path) = path {
+                name_source(&mut high, &path.display().to_string());
+            }
+            applied::high(call, ctx, high)
+        }
         Err(errors) => Ok(Applied::Errors(errors)),
+    }
+}
+
+/// States from a file say so.
+fn name_source(high: &mut Map, path: &str) {
+    for (_, body) in high.iter_mut() {
+        if let Value::Map(body) = body {
+            body.insert("__sls__", path);
+            body.insert("__env__", "");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod disk;
 mod environ;
 mod event;
 mod grains;
+mod hashutil;
 mod ini;
 mod jinja;
 mod key;
@@ -19,6 +20,7 @@ mod mine;
 mod mounts;
 mod network;
 mod pillar;
+mod random;
 mod saltutil;
 mod schedule;
 mod slsutil;
@@ -37,6 +39,7 @@ pub(crate) static MODULES: &[Module] = &[
     environ::MODULE,
     event::MODULE,
     grains::MODULE,
+    hashutil::MODULE,
     jinja::MODULE,
     key::MODULE,
     log::MODULE,
@@ -44,6 +47,7 @@ pub(crate) static MODULES: &[Module] = &[
     mine::MODULE,
     network::MODULE,
     pillar::MODULE,
+    random::MODULE,
     saltutil::MODULE,
     schedule::MODULE,
     slsutil::MODULE,

@@ -4,36 +4,51 @@
 //! `halite_modules::host` runs, or a file below its root.
 
 mod accounts;
+mod alternatives;
 mod cron;
 mod hosts;
+mod ini;
 mod kmod;
+mod locale;
 mod service;
+mod ssh;
 mod states;
 mod sysctl;
+mod timezone;
 
 use halite_modules::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    alternatives::MODULE,
     cron::MODULE,
     accounts::group::MODULE,
     hosts::MODULE,
+    ini::MODULE,
     kmod::MODULE,
+    locale::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
+    ssh::MODULE,
     sysctl::MODULE,
+    timezone::MODULE,
     accounts::user::MODULE,
 ];
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::alternatives::MODULE,
     states::cron::MODULE,
     states::grains::MODULE,
     states::group::MODULE,
     states::host::MODULE,
+    states::ini::MODULE,
     states::kmod::MODULE,
+    states::locale::MODULE,
     states::service::MODULE,
+    states::ssh_auth::MODULE,
     states::sysctl::MODULE,
+    states::timezone::MODULE,
     states::user::MODULE,
 ];
 

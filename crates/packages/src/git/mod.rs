@@ -263,9 +263,7 @@ fn commit(call: &Call<'_>) -> CallResult {
 /// `--global` or the repository of `cwd`.
 pub(crate) fn config_words(global: bool) -> Vec<String> {
     let mut words = vec!["config".to_owned()];
-    if global {
-        words.push("--global".to_owned());
-    }
+    words.push(if global { "--global" } else { "--local" }.to_owned());
     words
 }
 

@@ -1,11 +1,16 @@
 //! State modules.
 
+pub(crate) mod alternatives;
 pub(crate) mod cron;
 pub(crate) mod grains;
 pub(crate) mod group;
 pub(crate) mod host;
+pub(crate) mod ini;
 pub(crate) mod kmod;
+pub(crate) mod locale;
 pub(crate) mod service;
+pub(crate) mod ssh_auth;
 pub(crate) mod sysctl;
+pub(crate) mod timezone;
 pub(crate) mod user;
 mod user_changes;

@@ -313,6 +313,12 @@ options! {
         permissive_acl: bool = false,
         /// Keep the jobs of runners.
         runner_returns: bool = true,
+        /// Files that events call for, by their tags.
+        reactor: AnyValue = AnyValue::default(),
+        /// Threads that react to events.
+        reactor_worker_threads: Count = 10,
+        /// Events that may wait for them.
+        reactor_worker_hwm: Count = 10_000,
         /// Tell who is connected.
         presence_events: bool = false,
         /// This master gives its jobs to syndics.

@@ -33,6 +33,7 @@ use crate::missed::MissedJobs;
 use crate::pillars::{Pillars, PillarsError};
 use crate::publisher::{Publisher, PublisherSettings};
 use crate::pushed::publish_pushed;
+use crate::reactor::react;
 use crate::runner::Runners;
 use crate::server::Server;
 use crate::sessions::Sessions;
@@ -142,6 +143,7 @@ impl Daemon {
             .settings
             .presence_events
             .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
+        let reactor = tokio::spawn(react(Arc::clone(&master)));
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
             () = publish_pushed(&master, &mut puller) => {
@@ -154,6 +156,7 @@ impl Daemon {
         if let Some(presence) = presence {
             stop(presence).await;
         }
+        stop(reactor).await;
         master.runners.close();
         drain(server).await;
         let deadline = Instant::now() + DRAIN_MAX;

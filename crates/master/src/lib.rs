@@ -28,6 +28,7 @@ mod old_versions;
 mod pillars;
 mod publisher;
 mod pushed;
+mod reactor;
 mod runner;
 mod server;
 mod sessions;

@@ -140,6 +140,11 @@ impl Pillars {
         let _ = self.master.set(Arc::downgrade(master));
     }
 
+    /// The surroundings of functions that this master runs itself.
+    pub(crate) fn house(&self) -> &House {
+        &self.house
+    }
+
     /// Has `work` done on a thread for pillars.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 //! once, and its result is at some master.
 //!
 //! `HALITE_CHAOS_SEED` repeats a run's choices, `HALITE_CHAOS_SECONDS` and
-//! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed.
+//! `HALITE_CHAOS_MINIONS` make it longer and larger. The ledger is printed, and
+//! written to `HALITE_CHAOS_LEDGER`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,6 +41,9 @@ fn nothing_is_lost_in_chaos() -> Result<()> {
     #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
     {
         println!("{}", chaos.ledger);
+    }
+    if let Some(path) = std::env::var_os("HALITE_CHAOS_LEDGER") {
+        fs::write(path, chaos.ledger.to_string())?;
     }
     outcome
 }

@@ -6,5 +6,6 @@ mod batches;
 mod daemons;
 mod first_day;
 mod main_job;
+mod reactions;
 mod runners;
 mod screens;

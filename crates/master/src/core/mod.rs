@@ -12,6 +12,7 @@ pub mod mine;
 pub mod missed;
 pub mod peer;
 pub mod presence;
+pub mod reactions;
 pub mod replay;
 pub mod returns;
 pub mod roster;

@@ -50,16 +50,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     ensure!(args.runs > 0, "no runs are nothing to see");
     for seed in first..first.saturating_add(args.runs) {
         println!("chaos for {} s, seed {seed}", args.seconds);
-        let status = std::process::Command::new(&test.path)
-            .args(["--exact", TEST, "--nocapture"])
+        let ledger = std::env::temp_dir().join(format!("halite-chaos-{}", std::process::id()));
+        let output = std::process::Command::new(&test.path)
+            .args(["--exact", TEST])
             .current_dir(&test.package_dir)
             .env("HALITE_BIN_DIR", &bin_dir)
+            .env("HALITE_CHAOS_LEDGER", &ledger)
             .env("HALITE_CHAOS_SEED", seed.to_string())
             .env("HALITE_CHAOS_SECONDS", args.seconds.to_string())
             .env("HALITE_CHAOS_MINIONS", args.minions.to_string())
-            .status()
+            .output()
             .context("could not run the test")?;
-        if !status.success() {
+        // There is none if the fleet did not even start.
+        print!("{}", std::fs::read_to_string(&ledger).unwrap_or_default());
+        let _ = std::fs::remove_file(&ledger);
+        if !output.status.success() {
+            print!("{}", String::from_utf8_lossy(&output.stdout));
             println!("to see it again: cargo xtask chaos --seed {seed}");
             return Ok(ExitCode::FAILURE);
         }

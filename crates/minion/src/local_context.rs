@@ -1,7 +1,7 @@
 //! A minion without a master: `salt-call --local`. Files and pillar come from
 //! this machine, events and the mine go nowhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use halite_fileserver::Roots;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
@@ -13,7 +13,8 @@ use crate::proc_files::ProcDir;
 /// The minion that a function sees without a master.
 pub struct LocalContext {
     opts: Map,
-    grains: Arc<Map>,
+    grains: RwLock<Arc<Map>>,
+    collect: Option<Box<dyn Fn() -> Map + Send + Sync>>,
     own: OwnFiles,
 }
 
@@ -23,8 +24,16 @@ impl LocalContext {
         Self {
             own: OwnFiles::new(roots, &opts),
             opts,
-            grains: Arc::new(grains),
+            grains: RwLock::new(Arc::new(grains)),
+            collect: None,
         }
+    }
+
+    /// How grains are collected when a function asks for new ones.
+    #[must_use]
+    pub fn collecting(mut self, collect: Box<dyn Fn() -> Map + Send + Sync>) -> Self {
+        self.collect = Some(collect);
+        self
     }
 }
 
@@ -38,7 +47,8 @@ impl MinionContext for LocalContext {
     }
 
     fn grains(&self) -> Arc<Map> {
-        Arc::clone(&self.grains)
+        let grains = self.grains.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&grains)
     }
 
     fn pillar(&self) -> Arc<Map> {
@@ -74,6 +84,12 @@ impl MinionContext for LocalContext {
             self.own.refresh();
             // Salt asks for it over the bus of a minion, which there is none of.
             return Ok(false);
+        }
+        if what == Refresh::Grains
+            && let Some(collect) = &self.collect
+        {
+            let new = Arc::new(collect());
+            *self.grains.write().unwrap_or_else(PoisonError::into_inner) = new;
         }
         Ok(true)
     }

@@ -40,11 +40,8 @@ fn context(dir: &str, case: &Value, run: &Value) -> LocalContext {
         ("pillar_roots", roots.into()),
     ]);
     for source in [case, run] {
-        for (name, value) in source
-            .get("config")
-            .and_then(Value::as_map)
-            .unwrap_or(&Map::new())
-        {
+        let config = source.get("config").and_then(Value::as_map);
+        for (name, value) in config.into_iter().flatten() {
             opts.insert(name.clone(), replaced(value, dir));
         }
     }

@@ -193,7 +193,7 @@ mod tests {
         let moment = strptime(from, "%Y-%m-%dT%H:%M:%S").unwrap();
         let rule = Cron::parse(rule).unwrap_or_else(|| panic!("{rule}"));
         rule.next(moment)
-            .map_or("never".to_owned(), |at| at.to_string())
+            .map_or_else(|| "never".to_owned(), |at| at.to_string())
     }
 
     #[test]

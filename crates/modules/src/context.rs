@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halite_proto::{Map, Value};
 use thiserror::Error;
@@ -69,6 +70,71 @@ pub struct PillarRequest {
     pub overrides: Option<Map>,
     /// An external pillar to be used besides those of the options.
     pub ext: Option<Value>,
+}
+
+/// The two kinds of functions that a master runs itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MasterFunction {
+    /// `salt-run`.
+    Runner,
+    /// What changes the master, `key.*` above all.
+    Wheel,
+}
+
+/// What came of a function of the master.
+#[derive(Debug, Clone, Default)]
+pub struct MasterAnswer {
+    /// What it returned.
+    pub ret: Value,
+    /// Whether it went well.
+    pub success: bool,
+    /// The job it was.
+    pub jid: Option<String>,
+}
+
+/// A command for minions.
+#[derive(Debug, Clone, Default)]
+pub struct MinionsCommand {
+    /// Whom it is for.
+    pub tgt: Value,
+    /// How the target is meant, `glob`.
+    pub tgt_type: String,
+    /// The function.
+    pub fun: String,
+    /// Its arguments by position.
+    pub arg: Vec<Value>,
+    /// Its arguments by name.
+    pub kwarg: Map,
+    /// Returners, separated by commas.
+    pub ret: String,
+    /// How long to wait for minions that do not say that they work on it.
+    pub timeout: Option<Duration>,
+    /// How many minions at once: `3`, `10%`.
+    pub batch: Option<String>,
+    /// So many of them, chosen by chance.
+    pub subset: Option<usize>,
+    /// In batches: begin no other once one has failed.
+    pub failhard: bool,
+}
+
+/// What minions returned, in the order in which they did.
+#[derive(Debug, Clone, Default)]
+pub struct MinionsAnswer {
+    /// The job; none if nobody was meant.
+    pub jid: Option<String>,
+    /// Their returns.
+    pub returns: Vec<MinionReturn>,
+}
+
+/// What one minion returned.
+#[derive(Debug, Clone, Default)]
+pub struct MinionReturn {
+    /// The minion.
+    pub id: String,
+    /// What it returned; nothing if it did not.
+    pub ret: Option<Value>,
+    /// The return code.
+    pub retcode: i64,
 }
 
 /// The minion, as functions see it. Calls may block: functions run on job
@@ -152,6 +218,54 @@ pub trait MinionContext: Send + Sync {
     fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
         let _ = (fun, args, kwargs);
         Err(ContextError::Unsupported { what: "a runner" })
+    }
+
+    /// Runs a function of the master itself, a runner or a wheel function, to
+    /// its end, and says all that came of it. Only where the master runs
+    /// states: an orchestration.
+    ///
+    /// # Errors
+    /// When this is no master, or no more runners may run.
+    fn run_on_master(
+        &self,
+        kind: MasterFunction,
+        fun: &str,
+        args: Vec<Value>,
+        kwargs: Map,
+    ) -> Result<MasterAnswer, ContextError> {
+        let _ = (kind, fun, args, kwargs);
+        Err(ContextError::Unsupported {
+            what: "running functions of the master",
+        })
+    }
+
+    /// Sends a command to minions and waits for their returns. Only where the
+    /// master runs states.
+    ///
+    /// # Errors
+    /// When this is no master, or the command could not be sent.
+    fn command_minions(&self, command: &MinionsCommand) -> Result<MinionsAnswer, ContextError> {
+        let _ = command;
+        Err(ContextError::Unsupported {
+            what: "commanding minions",
+        })
+    }
+
+    /// Shows the events of the master to `seen` until it says that it has seen
+    /// enough (`true`) or the time is over (`false`). Only where the master
+    /// runs states.
+    ///
+    /// # Errors
+    /// When this is no master, or it stops.
+    fn watch_events(
+        &self,
+        wait: Duration,
+        seen: &mut dyn FnMut(&str, &Map) -> bool,
+    ) -> Result<bool, ContextError> {
+        let _ = (wait, seen);
+        Err(ContextError::Unsupported {
+            what: "watching the events of the master",
+        })
     }
 
     /// Whether `master` (a name or address of the `master` option) is

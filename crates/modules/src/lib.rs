@@ -23,7 +23,10 @@ mod state_return;
 mod world;
 
 pub use call::Call;
-pub use context::{ContextError, MinionContext, PillarRequest, Refresh};
+pub use context::{
+    ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
+    MinionsCommand, PillarRequest, Refresh,
+};
 pub use error::{CallError, CallResult};
 pub use extensions::Extensions;
 pub use file_client::{FileClient, FileError, SaltUrl};

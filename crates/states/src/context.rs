@@ -5,8 +5,12 @@
 //! pillar stay as they are.
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
+use halite_modules::{
+    ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer, MinionsCommand,
+    PillarRequest, Refresh, Registry,
+};
 use halite_proto::{Map, Value};
 
 /// A minion context with a run's own options and pillar.
@@ -128,6 +132,32 @@ impl MinionContext for StateContext<'_> {
 
     fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
         self.minion.manage_schedule(request)
+    }
+
+    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
+        self.minion.runner(fun, args, kwargs)
+    }
+
+    fn run_on_master(
+        &self,
+        kind: MasterFunction,
+        fun: &str,
+        args: Vec<Value>,
+        kwargs: Map,
+    ) -> Result<MasterAnswer, ContextError> {
+        self.minion.run_on_master(kind, fun, args, kwargs)
+    }
+
+    fn command_minions(&self, command: &MinionsCommand) -> Result<MinionsAnswer, ContextError> {
+        self.minion.command_minions(command)
+    }
+
+    fn watch_events(
+        &self,
+        wait: Duration,
+        seen: &mut dyn FnMut(&str, &Map) -> bool,
+    ) -> Result<bool, ContextError> {
+        self.minion.watch_events(wait, seen)
     }
 
     fn master_connected(&self, master: Option<&str>) -> bool {

@@ -10,7 +10,7 @@ use crate::error::{CallError, CallResult};
 use crate::job::{Cancel, Job};
 use crate::registry::Function;
 use crate::{python, run};
-use halite_signature::Bound;
+use halite_signature::{Bound, Signature};
 
 /// A running call.
 pub struct Call<'a> {
@@ -22,6 +22,7 @@ pub struct Call<'a> {
     retcode: &'a Cell<i64>,
     depth: u32,
     function: &'static str,
+    signature: Signature,
 }
 
 impl<'a> Call<'a> {
@@ -39,12 +40,22 @@ impl<'a> Call<'a> {
             retcode,
             depth,
             function: "",
+            signature: Signature::default(),
         }
     }
 
-    /// The same call, of a function with this name.
-    pub(crate) fn of(self, function: &'static str) -> Self {
-        Self { function, ..self }
+    /// The same call, of a function with this name and signature.
+    pub(crate) fn of(self, function: &'static str, signature: Signature) -> Self {
+        Self {
+            function,
+            signature,
+            ..self
+        }
+    }
+
+    /// The signature of the function.
+    pub(crate) fn signature(&self) -> &Signature {
+        &self.signature
     }
 
     /// The full name of the function; empty where none was called.

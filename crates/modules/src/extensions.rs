@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -47,6 +48,59 @@ pub fn function(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'stat
     listed(&directory, kind, || Snapshot::of(ctx))
         .get(fun)
         .copied()
+}
+
+/// The function `fun` of the Salt that is installed for this machine's
+/// Python, if there is one: for functions that neither users nor we have.
+pub fn of_salt(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static Function> {
+    find_of_salt(kind, fun, || Snapshot::of(ctx))
+}
+
+/// Set when Python has said that there is no Salt.
+static NO_SALT: AtomicBool = AtomicBool::new(false);
+
+fn find_of_salt(
+    kind: Kind,
+    fun: &str,
+    host: impl FnOnce() -> Snapshot,
+) -> Option<&'static Function> {
+    let is_name =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c == '_' || c.is_alphanumeric());
+    let (module, name) = fun.split_once('.')?;
+    if NO_SALT.load(Ordering::Relaxed) || !is_name(module) || !is_name(name) {
+        return None;
+    }
+    let host = host();
+    let wanted = host.opts.get("python_fallback").is_none_or(Value::is_true);
+    if !wanted {
+        return None;
+    }
+    let request = Request::Find {
+        kind: kind.name(),
+        name: fun,
+    };
+    let found = match Workers::global().run(&host, request) {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::debug!(%error, fun, "no function of an installed Salt");
+            if matches!(error, PyError::NoPython | PyError::Start(_)) {
+                NO_SALT.store(true, Ordering::Relaxed);
+            }
+            return None;
+        }
+    };
+    if found.get("salt") == Some(&Value::Bool(false)) {
+        NO_SALT.store(true, Ordering::Relaxed);
+    }
+    let text = |key: &str| found.get(key).map(python::str);
+    let names = [fun, &text("python")?];
+    Some(interned(
+        kind,
+        true,
+        names,
+        &text("signature")?,
+        &text("doc")?,
+    ))
 }
 
 /// Whether users' modules have one called `module`.
@@ -100,21 +154,23 @@ pub fn with_grains(opts: &Map, grains: Map) -> Map {
 /// Functions of users' modules for those who have no context at hand: with
 /// options, grains and pillar as they were when it was made.
 #[derive(Clone, Debug)]
-pub struct Extensions(Option<Arc<Snapshot>>);
+pub struct Extensions(Arc<Snapshot>);
 
 impl Extensions {
     /// Those of a minion.
     pub fn of(ctx: &dyn MinionContext) -> Self {
-        let modules = directory(ctx.opts(), "modules");
-        let exists = modules
-            .and_then(|dir| dir.parent().map(Path::is_dir))
-            .unwrap_or_default();
-        Self(exists.then(|| Arc::new(Snapshot::of(ctx))))
+        Self(Arc::new(Snapshot::of(ctx)))
+    }
+
+    /// The function `fun` of the Salt that is installed for Python, if both
+    /// are there.
+    pub fn of_salt(&self, kind: Kind, fun: &str) -> Option<&'static Function> {
+        find_of_salt(kind, fun, || Snapshot::clone(&self.0))
     }
 
     /// The function `fun` of this kind.
     pub fn get(&self, kind: Kind, fun: &str) -> Option<&'static Function> {
-        let snapshot = self.0.as_ref()?;
+        let snapshot = &*self.0;
         let directory = directory(&snapshot.opts, kind.name())?;
         if !claims(&directory, fun) {
             return None;
@@ -250,7 +306,7 @@ fn listed(
             let full = format!("{name}.{}", python::str(short));
             let text = |key: &str| about.get(key).map(python::str).unwrap_or_default();
             let names = [full.as_str(), &text("python")];
-            let function = interned(kind, names, &text("signature"), &text("doc"));
+            let function = interned(kind, false, names, &text("signature"), &text("doc"));
             functions.insert(full, function);
         }
     }
@@ -263,8 +319,14 @@ fn listed(
 
 /// Tables of functions hold what lives as long as the program: each different
 /// function of users is kept once.
-fn interned(kind: Kind, names: [&str; 2], signature: &str, doc: &str) -> &'static Function {
-    type Key = (Kind, [String; 2], String, String);
+fn interned(
+    kind: Kind,
+    salt: bool,
+    names: [&str; 2],
+    signature: &str,
+    doc: &str,
+) -> &'static Function {
+    type Key = (Kind, bool, [String; 2], String, String);
     static KEPT: LazyLock<Mutex<HashMap<Key, &'static Function>>> = LazyLock::new(Mutex::default);
     let signature = match Signature::parse(signature) {
         Ok(_) => signature,
@@ -272,6 +334,7 @@ fn interned(kind: Kind, names: [&str; 2], signature: &str, doc: &str) -> &'stati
     };
     let key = (
         kind,
+        salt,
         names.map(str::to_owned),
         signature.to_owned(),
         doc.to_owned(),
@@ -279,9 +342,11 @@ fn interned(kind: Kind, names: [&str; 2], signature: &str, doc: &str) -> &'stati
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.entry(key).or_insert_with(|| {
         let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let run = match kind {
-            Kind::Modules => run_module,
-            Kind::States => run_state,
+        let run: fn(&Call<'_>) -> CallResult = match (kind, salt) {
+            (Kind::Modules, false) => |call| run_in_worker(call, Kind::Modules, false),
+            (Kind::Modules, true) => |call| run_in_worker(call, Kind::Modules, true),
+            (Kind::States, false) => |call| run_in_worker(call, Kind::States, false),
+            (Kind::States, true) => |call| run_in_worker(call, Kind::States, true),
         };
         let [name, python] = names.map(keep);
         let function = Function::new(name, keep(signature), run, keep(doc)).of_users(python);
@@ -289,24 +354,14 @@ fn interned(kind: Kind, names: [&str; 2], signature: &str, doc: &str) -> &'stati
     })
 }
 
-fn run_module(call: &Call<'_>) -> CallResult {
-    run_in_worker(call, Kind::Modules, &Map::new())
-}
-
-fn run_state(call: &Call<'_>) -> CallResult {
+fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResult {
     let mut scope = Map::new();
-    if let Some(state) = &call.job.state {
+    if let (Kind::States, Some(state)) = (kind, &call.job.state) {
         scope.insert("__low__", state.low.clone());
         scope.insert("__instance_id__", state.run_id.as_str());
     }
-    run_in_worker(call, Kind::States, &scope)
-}
-
-fn run_in_worker(call: &Call<'_>, kind: Kind, scope: &Map) -> CallResult {
     let fun = call.function();
-    let signature = function(call.ctx, kind, fun)
-        .and_then(|function| function.parse_signature().ok())
-        .unwrap_or_default();
+    let signature = call.signature();
     let mut args = Vec::new();
     let mut kwargs = call.kwargs().clone();
     let by_place = !call.varargs().is_empty();
@@ -329,7 +384,8 @@ fn run_in_worker(call: &Call<'_>, kind: Kind, scope: &Map) -> CallResult {
         name: fun,
         args: &args,
         kwargs: &kwargs,
-        scope,
+        scope: &scope,
+        salt,
     };
     Workers::global()
         .run(&CallHost(call), request)

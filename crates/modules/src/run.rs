@@ -104,6 +104,7 @@ pub fn run_state_function(
 ) -> CallResult {
     let function = extensions::function(ctx, Kind::States, fun)
         .or_else(|| ctx.registry().state(fun))
+        .or_else(|| extensions::of_salt(ctx, Kind::States, fun))
         .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
     let retcode = Cell::new(0);
     catch_unwind(AssertUnwindSafe(|| {
@@ -128,10 +129,12 @@ pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
     find(ctx, fun).is_some()
 }
 
-/// A user's function hides ours of the same name, as in Salt.
+/// A user's function hides ours of the same name, as in Salt; one of a Salt
+/// that is installed is the last resort.
 pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
     extensions::function(ctx, Kind::Modules, fun)
         .or_else(|| ctx.registry().get(fun))
+        .or_else(|| extensions::of_salt(ctx, Kind::Modules, fun))
         .filter(|_| is_enabled(ctx, fun))
 }
 
@@ -173,7 +176,7 @@ fn call(
     if let Some(signal) = job.cancel.ended_by() {
         return Err(CallError::Ended(signal));
     }
-    (function.run)(&Call::new(ctx, job, bound, retcode, depth).of(function.name))
+    (function.run)(&Call::new(ctx, job, bound, retcode, depth).of(function.name, signature))
 }
 
 /// Parts positional from keyword arguments; the fields of the publication come

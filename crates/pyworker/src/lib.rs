@@ -18,7 +18,8 @@
 //! | --- | --- |
 //! | `{"do": "dirs", "dirs": {kind: directory}}` | nothing: where `modules`, `states`, `grains`, `utils` are |
 //! | `{"do": "data", "data": {"opts": .., "grains": .., "pillar": ..}}` | nothing; what is left out stays |
-//! | `{"do": "call", "kind", "name", "args", "kwargs", "scope"}` | what the function returns; the scope are names of its module (`__low__`) |
+//! | `{"do": "call", "kind", "name", "args", "kwargs", "scope", "salt"}` | what the function returns; the scope are names of its module (`__low__`); with `salt` it is one of the installed Salt |
+//! | `{"do": "find", "kind", "name"}` | what is known of a function of the installed Salt, and whether there is one |
 //! | `{"do": "code", "source", "path", "names"}` | what `run()` of the code returns |
 //! | `{"do": "grains"}` | the grains of all functions |
 //! | `{"do": "list", "kind"}` | modules with their functions, or why they have none |

@@ -26,6 +26,15 @@ pub enum Request<'a> {
         kwargs: &'a Map,
         /// Names of the module for this call: `__low__`, `__instance_id__`.
         scope: &'a Map,
+        /// The function is one of the installed Salt.
+        salt: bool,
+    },
+    /// A function of the installed Salt: its signature and text.
+    Find {
+        /// `modules`, `states`.
+        kind: &'a str,
+        /// `module.function`.
+        name: &'a str,
     },
     /// `run()` of a text of Python.
     Code {
@@ -56,6 +65,7 @@ impl Request<'_> {
                 args,
                 kwargs,
                 scope,
+                salt,
             } => json!({
                 "do": "call",
                 "kind": kind,
@@ -63,6 +73,7 @@ impl Request<'_> {
                 "args": args.iter().map(encode).collect::<Result<Vec<_>, _>>()?,
                 "kwargs": encode_map(kwargs, 0)?,
                 "scope": encode_map(scope, 0)?,
+                "salt": salt,
             }),
             Request::Code {
                 source,
@@ -74,6 +85,7 @@ impl Request<'_> {
                 "path": path,
                 "names": encode_map(names, 0)?,
             }),
+            Request::Find { kind, name } => json!({ "do": "find", "kind": kind, "name": name }),
             Request::Grains => json!({ "do": "grains" }),
             Request::List { kind } => json!({ "do": "list", "kind": kind }),
             Request::Forget => json!({ "do": "forget" }),

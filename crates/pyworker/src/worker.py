@@ -463,6 +463,52 @@ def listing(kind):
     return found
 
 
+# --- Salt itself ------------------------------------------------------------
+
+REAL_SALT = False
+LOADERS = {}
+
+
+def loader(kind):
+    """The functions of the installed Salt, where there is one."""
+    if kind not in LOADERS:
+        import salt.config
+        import salt.loader
+
+        opts = dict(salt.config.DEFAULT_MINION_OPTS)
+        opts.update(OPTS)
+        # Synced modules are found by us, and call ours.
+        opts["extension_modules"] = ""
+        utils = salt.loader.utils(opts)
+        functions = salt.loader.minion_mods(opts, utils=utils)
+        LOADERS["modules"] = functions
+        if kind == "states":
+            serializers = salt.loader.serializers(opts)
+            LOADERS["states"] = salt.loader.states(opts, functions, utils, serializers)
+    return LOADERS[kind]
+
+
+def salt_function(kind, name):
+    if not REAL_SALT:
+        return None
+    try:
+        return loader(kind)[name]
+    except KeyError:
+        return None
+
+
+def salt_find(request):
+    function = salt_function(request["kind"], request["name"])
+    if function is None:
+        return {"salt": REAL_SALT}
+    return {
+        "salt": True,
+        "signature": signature(function),
+        "doc": function.__doc__ or "",
+        "python": getattr(function, "__name__", request["name"]),
+    }
+
+
 # --- requests ---------------------------------------------------------------
 
 
@@ -490,7 +536,7 @@ def code(source, path, names):
 
 def call(request):
     kind, name = request["kind"], request["name"]
-    function = find(kind, name)
+    function = salt_function(kind, name) if request.get("salt") else find(kind, name)
     if function is None:
         raise KeyError(name)
     module = sys.modules.get(getattr(function, "__module__", None))
@@ -527,6 +573,8 @@ def grains(request):
 def handle(request):
     do = request["do"]
     if do == "data":
+        # Salt's functions keep the options that they were loaded with.
+        LOADERS.clear()
         for name, value in request["data"].items():
             target = DATA[name]
             target.clear()
@@ -547,7 +595,10 @@ def handle(request):
         return grains(request)
     if do == "list":
         return listing(request["kind"])
+    if do == "find":
+        return salt_find(request)
     if do == "forget":
+        LOADERS.clear()
         LOADED.clear()
         SALT.clear()
         CONTEXT.clear()
@@ -558,7 +609,9 @@ def handle(request):
 def main():
     limit_memory(int(sys.argv[1]))
     sys.dont_write_bytecode = True
-    if not has_salt():
+    global REAL_SALT
+    REAL_SALT = has_salt()
+    if not REAL_SALT:
         stand_ins()
     send({"ready": sys.version.split()[0]})
     while True:

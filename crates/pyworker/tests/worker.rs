@@ -38,6 +38,7 @@ impl Host {
             args,
             kwargs: &Map::new(),
             scope: &Map::new(),
+            salt: false,
         };
         Workers::global().run(self, request)
     }

@@ -38,7 +38,7 @@ pub(super) const MODULE: Module = Module {
             "random.str_encode",
             "(value, encoder='base64')",
             str_encode,
-            "Text as base64 (in lines) or hex.",
+            "Text as base64 or hex.",
         ),
     ],
 };
@@ -123,18 +123,7 @@ fn hash(call: &Call<'_>) -> CallResult {
 fn str_encode(call: &Call<'_>) -> CallResult {
     let value = call.text("value");
     match call.text("encoder").as_str() {
-        "base64" => {
-            let encoded = STANDARD.encode(value.as_bytes());
-            let mut lines = String::new();
-            for (at, c) in encoded.chars().enumerate() {
-                if at > 0 && at % 76 == 0 {
-                    lines.push('\n');
-                }
-                lines.push(c);
-            }
-            lines.push('\n');
-            Ok(lines.into())
-        }
+        "base64" => Ok(STANDARD.encode(value).into()),
         "hex" => Ok(value
             .bytes()
             .map(|byte| format!("{byte:02x}"))

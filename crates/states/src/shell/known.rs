@@ -38,6 +38,7 @@ impl KnownFunctions {
         self.users
             .get(Kind::States, full)
             .or_else(|| self.registry.state(full))
+            .or_else(|| self.users.of_salt(Kind::States, full))
     }
 }
 

@@ -194,6 +194,7 @@ impl SlsSource for Source<'_> {
         let ctx = self.call.ctx;
         extensions::function(ctx, Kind::States, fun).is_some()
             || ctx.registry().state(fun).is_some()
+            || extensions::of_salt(ctx, Kind::States, fun).is_some()
     }
 }
 

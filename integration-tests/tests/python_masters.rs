@@ -1,6 +1,9 @@
 //! Our minion with the masters of real Salt.
 
-use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios, state_scenarios};
+use halite_integration_tests::{
+    Fleet, Kind, START, for_each_salt, pillar_scenarios, scenarios, state_scenarios,
+};
+use serde_json::json;
 
 const OURS: Kind = Kind::Ours;
 
@@ -19,4 +22,19 @@ for_each_salt! {
     fn a_small_tree_is_applied(master) scenarios::a_small_tree_is_applied(master, OURS);
     fn states_are_applied(master) state_scenarios::states_are_applied(master, OURS);
     fn one_run_at_a_time(master) state_scenarios::one_run_at_a_time(master, OURS);
+
+    fn scheduled_jobs_return(master) {
+        let fleet = Fleet::new("schedule")?;
+        let master = fleet.master("m1", master).start()?;
+        let schedule = json!({ "j": { "function": "test.arg", "args": [1], "seconds": 2,
+            "metadata": { "a": 1 } } });
+        let minion = fleet.minion("web1", OURS).of(&master).set("schedule", schedule).start()?;
+        master.accept(minion.id())?;
+        let event = master.events()?.wait("the return of a scheduled job", START, |event| {
+            event.tag.contains("/ret/web1") && event.data["schedule"] == "j"
+        })?;
+        assert_eq!(event.data["return"]["args"], json!([1]));
+        assert_eq!(event.data["metadata"]["a"], json!(1));
+        Ok(())
+    };
 }

@@ -9,6 +9,7 @@ use halite_state::{Low, high};
 
 use crate::prepare::{EX_COMPILER_ERROR, prepare, prepare_plain, refuse_pillar_errors};
 use crate::source::with_source;
+use crate::turns::{self, Queue};
 
 /// The exit code of a result that is no success.
 const EX_STATE_FAILURE: i64 = 2;
@@ -19,7 +20,7 @@ const BY_NAME: &str = "(mods, test=None, queue=None, **kwargs)";
 pub(super) const ID_EXISTS: Function = Function::new(
     "state.id_exists",
     "(ids, mods, test=None, queue=None, **kwargs)",
-    id_exists,
+    |call| in_turn(call, id_exists),
     "Whether all of the ids (a list, or comma separated) are declared in the SLS.",
 );
 
@@ -33,58 +34,68 @@ pub(super) const LIST_DISABLED: Function = Function::new(
 pub(super) const SHOW_HIGHSTATE: Function = Function::new(
     "state.show_highstate",
     ALL,
-    show_highstate,
+    |call| in_turn(call, show_highstate),
     "The high data of this minion: what its SLS declare.",
 );
 
 pub(super) const SHOW_LOWSTATE: Function = Function::new(
     "state.show_lowstate",
     ALL,
-    show_lowstate,
+    |call| in_turn(call, show_lowstate),
     "The low data of this minion: the states in the order in which they would run.",
 );
 
 pub(super) const SHOW_LOW_SLS: Function = Function::new(
     "state.show_low_sls",
     BY_NAME,
-    show_low_sls,
+    |call| in_turn(call, show_low_sls),
     "The low data of the SLS that are named; `extend` and the `_in` requisites are\nnot resolved.",
 );
 
 pub(super) const SHOW_SLS: Function = Function::new(
     "state.show_sls",
     BY_NAME,
-    show_sls,
+    |call| in_turn(call, show_sls),
     "The high data of the SLS that are named.",
 );
 
 pub(super) const SHOW_STATES: Function = Function::new(
     "state.show_states",
     ALL,
-    show_states,
+    |call| in_turn(call, show_states),
     "The SLS whose states would run, in the order in which they come.",
 );
 
 pub(super) const SHOW_STATE_USAGE: Function = Function::new(
     "state.show_state_usage",
     ALL,
-    show_state_usage,
+    |call| in_turn(call, show_state_usage),
     "Which SLS of each environment the top file gives to this minion, and which not.",
 );
 
 pub(super) const SHOW_TOP: Function = Function::new(
     "state.show_top",
     ALL,
-    show_top,
+    |call| in_turn(call, show_top),
     "The SLS that the top file gives to this minion, by environment.",
 );
 
 pub(super) const SLS_EXISTS: Function = Function::new(
     "state.sls_exists",
     BY_NAME,
-    sls_exists,
+    |call| in_turn(call, sls_exists),
     "Whether the SLS (a list, or comma separated) exist and render.",
 );
+
+/// Does it when no other run has the turn, or says who has it.
+fn in_turn(call: &Call<'_>, run: impl FnOnce(&Call<'_>) -> CallResult) -> CallResult {
+    let queue = Queue::read(call.get("queue"), call.ctx.opts());
+    let concurrent = call.get("concurrent").is_some_and(Value::is_true);
+    match turns::take(call, queue, concurrent)? {
+        Ok(_turn) => run(call),
+        Err(others) => Ok(failed(call, others)),
+    }
+}
 
 /// What a function compiles.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,6 +10,7 @@ mod hosts;
 mod ini;
 mod kmod;
 mod locale;
+mod mount;
 mod service;
 mod ssh;
 mod states;
@@ -27,6 +28,7 @@ pub const MODULES: &[Module] = &[
     ini::MODULE,
     kmod::MODULE,
     locale::MODULE,
+    mount::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
     ssh::MODULE,
@@ -45,6 +47,7 @@ pub const STATES: &[Module] = &[
     states::ini::MODULE,
     states::kmod::MODULE,
     states::locale::MODULE,
+    states::mount::MODULE,
     states::service::MODULE,
     states::ssh_auth::MODULE,
     states::sysctl::MODULE,

@@ -150,7 +150,8 @@ impl Machine {
                 .map(|item| item.as_str().unwrap().to_owned())
                 .collect()
         };
-        let only = texts("shims");
+        let mut only = texts("shims");
+        only.extend(texts("ours_shims"));
         fs::create_dir_all(root.join("bin")).unwrap();
         for entry in fs::read_dir(shims).unwrap() {
             let path = entry.unwrap().path();

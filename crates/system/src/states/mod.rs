@@ -8,6 +8,7 @@ pub(crate) mod host;
 pub(crate) mod ini;
 pub(crate) mod kmod;
 pub(crate) mod locale;
+pub(crate) mod mount;
 pub(crate) mod service;
 pub(crate) mod ssh_auth;
 pub(crate) mod sysctl;

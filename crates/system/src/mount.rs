@@ -1,0 +1,374 @@
+//! File systems: the execution module `mount`.
+
+use halite_modules::host::{Program, replace_file};
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::{Map, Value};
+
+pub(crate) const MODULE: Module = Module {
+    name: "mount",
+    functions: &[
+        Function::new(
+            "mount.active",
+            "(extended=False)",
+            active_,
+            "What is mounted.",
+        ),
+        Function::new(
+            "mount.fstab",
+            "(config='/etc/fstab')",
+            fstab_,
+            "What the next start mounts.",
+        ),
+        Function::new(
+            "mount.is_mounted",
+            "(name)",
+            is_mounted,
+            "Whether a place is mounted.",
+        ),
+        Function::new(
+            "mount.mount",
+            "(name, device=False, mkmnt=False, fstype='', opts='defaults', user=None, util='mount')",
+            mount_,
+            "Mounts a device.",
+        ),
+        Function::new(
+            "mount.remount",
+            "(name, device, mkmnt=False, fstype='', opts='defaults', user=None)",
+            remount_,
+            "Mounts with other options.",
+        ),
+        Function::new(
+            "mount.rm_fstab",
+            "(name, device, config='/etc/fstab')",
+            rm_fstab_,
+            "Removes a place from what the next start mounts.",
+        ),
+        Function::new(
+            "mount.set_fstab",
+            "(name, device, fstype, opts='defaults', dump=0, pass_num=0, config='/etc/fstab', test=False, match_on='auto', not_change=False, **kwargs)",
+            set_fstab_,
+            "Sets what the next start mounts at a place.",
+        ),
+        Function::new(
+            "mount.umount",
+            "(name, device=None, user=None, util='mount', lazy=False)",
+            umount_,
+            "Unmounts a place.",
+        ),
+    ],
+};
+
+/// Something that is mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Active {
+    pub(crate) name: String,
+    pub(crate) device: String,
+    pub(crate) fstype: String,
+    pub(crate) opts: Vec<String>,
+}
+
+/// What is mounted, from the kernel.
+pub(crate) fn active(call: &Call<'_>) -> Vec<Active> {
+    let text = call.host().read("/proc/self/mounts");
+    text.lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [device, name, fstype, opts, ..] = words.as_slice() else {
+                return None;
+            };
+            Some(Active {
+                name: (*name).to_owned(),
+                device: (*device).to_owned(),
+                fstype: (*fstype).to_owned(),
+                opts: opts.split(',').map(str::to_owned).collect(),
+            })
+        })
+        .collect()
+}
+
+/// The last that was mounted at a place.
+pub(crate) fn at(call: &Call<'_>, name: &str) -> Option<Active> {
+    let escaped = name.replace(' ', "\\040");
+    active(call)
+        .into_iter()
+        .rev()
+        .find(|mount| mount.name == escaped)
+}
+
+/// Mounts; the complaint when that fails.
+pub(crate) fn mount(
+    call: &Call<'_>,
+    name: &str,
+    device: &str,
+    fstype: &str,
+    opts: &[String],
+    mkmnt: bool,
+) -> Result<Result<(), String>, CallError> {
+    let path = call.host().path(name);
+    if !path.exists() {
+        if !mkmnt {
+            return Ok(Err(format!("{name} does not exist")));
+        }
+        std::fs::create_dir_all(&path)
+            .map_err(|error| CallError::command(format!("{name}: {error}")))?;
+    }
+    let mut line = vec!["mount".to_owned()];
+    if !opts.is_empty() {
+        line.extend(["-o".to_owned(), opts.join(",")]);
+    }
+    if !fstype.is_empty() {
+        line.extend(["-t".to_owned(), fstype.to_owned()]);
+    }
+    line.extend([device.to_owned(), path.display().to_string()]);
+    let ran = Program::new(call, &line).run()?;
+    Ok(if ran.ok() { Ok(()) } else { Err(ran.stderr) })
+}
+
+/// Mounts with other options, or for the first time.
+pub(crate) fn remount(
+    call: &Call<'_>,
+    name: &str,
+    device: &str,
+    fstype: &str,
+    opts: &[String],
+    mkmnt: bool,
+) -> Result<Result<(), String>, CallError> {
+    let mut opts = opts.to_vec();
+    if at(call, name).is_some() && !opts.iter().any(|opt| opt == "remount") {
+        opts.push("remount".to_owned());
+    }
+    mount(call, name, device, fstype, &opts, mkmnt)
+}
+
+/// Unmounts; the complaint when that fails.
+pub(crate) fn umount(
+    call: &Call<'_>,
+    name: &str,
+    lazy: bool,
+) -> Result<Result<(), String>, CallError> {
+    if at(call, name).is_none() {
+        return Ok(Err(format!("{name} does not have anything mounted")));
+    }
+    let place = call.host().path(name).display().to_string();
+    let mut line = vec!["umount"];
+    if lazy {
+        line.push("-l");
+    }
+    line.push(&place);
+    let ran = Program::new(call, &line).run()?;
+    Ok(if ran.ok() { Ok(()) } else { Err(ran.stderr) })
+}
+
+/// The fields of a line of fstab.
+fn fields(line: &str) -> Option<Vec<&str>> {
+    let line = line.trim();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    (!line.starts_with('#') && words.len() >= 4).then_some(words)
+}
+
+/// `present`, `new`, `change` or `bad config`; writes unless `test`.
+pub(crate) fn set_fstab(
+    call: &Call<'_>,
+    config: &str,
+    entry: [&str; 6],
+    test: bool,
+) -> Result<&'static str, CallError> {
+    let path = call.host().path(config);
+    if !path.is_file() {
+        return Ok("bad config");
+    }
+    let escaped: Vec<String> = entry
+        .iter()
+        .map(|field| field.replace(' ', "\\040"))
+        .collect();
+    let [device, name, fstype, opts, dump, pass] = escaped.as_slice() else {
+        return Ok("bad config");
+    };
+    let line = format!("{device}\t\t{name}\t{fstype}\t{opts}\t{dump} {pass}\n");
+    let text = call.host().read(config);
+    let by_device = name == "none";
+    let mut outcome = "new";
+    let mut new = String::new();
+    for old in text.split_inclusive('\n') {
+        let is_it = fields(old).is_some_and(|words| {
+            if by_device {
+                words[0] == device
+            } else {
+                words[1] == name
+            }
+        });
+        if !is_it {
+            new.push_str(old);
+            continue;
+        }
+        let mut words = fields(old).unwrap_or_default();
+        words.resize(6, "0");
+        if words == [device, name, fstype, opts, dump, pass] {
+            return Ok("present");
+        }
+        if outcome == "new" {
+            new.push_str(&line);
+        }
+        outcome = "change";
+    }
+    if outcome == "new" {
+        if !new.is_empty() && !new.ends_with('\n') {
+            new.push('\n');
+        }
+        new.push_str(&line);
+    }
+    if !test {
+        replace_file(&path, new.as_bytes())
+            .map_err(|_| CallError::command(format!("File not writable {config}")))?;
+    }
+    Ok(outcome)
+}
+
+/// Whether fstab has a place.
+pub(crate) fn in_fstab(call: &Call<'_>, config: &str, name: &str) -> bool {
+    let text = call.host().read(config);
+    let escaped = name.replace(' ', "\\040");
+    text.lines()
+        .filter_map(fields)
+        .any(|words| words[1] == escaped)
+}
+
+/// Removes a place from fstab.
+pub(crate) fn rm_fstab(
+    call: &Call<'_>,
+    config: &str,
+    name: &str,
+    device: Option<&str>,
+) -> Result<(), CallError> {
+    let escaped = name.replace(' ', "\\040");
+    let text = call.host().read(config);
+    let new: String = text
+        .split_inclusive('\n')
+        .filter(|line| {
+            !fields(line).is_some_and(|words| {
+                words[1] == escaped && device.is_none_or(|device| words[0] == device)
+            })
+        })
+        .collect();
+    if new == text {
+        return Ok(());
+    }
+    replace_file(&call.host().path(config), new.as_bytes())
+        .map_err(|error| CallError::command(format!("Couldn't write to {config}: {error}")))
+}
+
+/// Options of a list or of comma separated text.
+pub(crate) fn options(value: &Value) -> Vec<String> {
+    match value {
+        Value::List(items) => items.iter().map(python::str).collect(),
+        other => python::texts(other),
+    }
+}
+
+fn list(items: &[String]) -> Value {
+    Value::List(items.iter().map(|item| item.as_str().into()).collect())
+}
+
+fn active_(call: &Call<'_>) -> CallResult {
+    let all = active(call).into_iter().map(|mount| {
+        let about = Map::from([
+            ("device", Value::from(mount.device)),
+            ("fstype", mount.fstype.into()),
+            ("opts", list(&mount.opts)),
+        ]);
+        (mount.name, about)
+    });
+    Ok(all.collect::<Map>().into())
+}
+
+fn fstab_(call: &Call<'_>) -> CallResult {
+    let text = call.host().read(call.text("config"));
+    let mut all = Map::new();
+    for words in text.lines().filter_map(fields) {
+        let field = |at: usize| words.get(at).copied().unwrap_or("0");
+        let entry = Map::from([
+            ("device", Value::from(words[0])),
+            ("fstype", words[2].into()),
+            (
+                "opts",
+                options(&words[3].into())
+                    .into_iter()
+                    .map(Value::from)
+                    .collect::<Vec<_>>()
+                    .into(),
+            ),
+            ("dump", field(4).into()),
+            ("pass", field(5).into()),
+        ]);
+        let mut name = words[1].replace("\\040", " ");
+        while all.contains_key(&name) {
+            name.push('_');
+        }
+        all.insert(name, entry);
+    }
+    Ok(all.into())
+}
+
+fn is_mounted(call: &Call<'_>) -> CallResult {
+    Ok(at(call, &call.text("name")).is_some().into())
+}
+
+fn told(done: Result<(), String>) -> Value {
+    match done {
+        Ok(()) => true.into(),
+        Err(text) => text.into(),
+    }
+}
+
+fn mount_(call: &Call<'_>) -> CallResult {
+    let opts = options(call.arg("opts"));
+    let device = call.text_opt("device").unwrap_or_default();
+    let done = mount(
+        call,
+        &call.text("name"),
+        &device,
+        &call.text("fstype"),
+        &opts,
+        call.flag("mkmnt"),
+    )?;
+    Ok(match done {
+        Err(_) if !call.host().path(call.text("name")).exists() => false.into(),
+        done => told(done),
+    })
+}
+
+fn remount_(call: &Call<'_>) -> CallResult {
+    let opts = options(call.arg("opts"));
+    Ok(told(remount(
+        call,
+        &call.text("name"),
+        &call.text("device"),
+        &call.text("fstype"),
+        &opts,
+        call.flag("mkmnt"),
+    )?))
+}
+
+fn umount_(call: &Call<'_>) -> CallResult {
+    Ok(told(umount(call, &call.text("name"), call.flag("lazy"))?))
+}
+
+fn rm_fstab_(call: &Call<'_>) -> CallResult {
+    let device = call.text_opt("device");
+    rm_fstab(
+        call,
+        &call.text("config"),
+        &call.text("name"),
+        device.as_deref(),
+    )?;
+    Ok(true.into())
+}
+
+fn set_fstab_(call: &Call<'_>) -> CallResult {
+    let text = |name: &str| call.text(name);
+    let opts = options(call.arg("opts")).join(",");
+    let (device, name, fstype) = (text("device"), text("name"), text("fstype"));
+    let (dump, pass) = (text("dump"), text("pass_num"));
+    let entry = [device.as_str(), &name, &fstype, &opts, &dump, &pass];
+    Ok(set_fstab(call, &text("config"), entry, call.flag("test"))?.into())
+}

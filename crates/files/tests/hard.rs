@@ -88,7 +88,10 @@ fn a_file_of_the_web_is_checked_and_kept() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "hello\n");
     // The second time neither the file nor the server is touched.
     let ret = ask(HELLO);
-    assert!(ret.get("changes").unwrap().as_map().unwrap().is_empty(), "{ret:?}");
+    assert!(
+        ret.get("changes").unwrap().as_map().unwrap().is_empty(),
+        "{ret:?}"
+    );
 }
 
 #[test]
@@ -101,7 +104,11 @@ fn a_file_of_the_web_that_is_not_the_one_expected_changes_nothing() {
     let path = work.join("f");
     fs::write(&path, "old").unwrap();
     for (url, hash, why) in [
-        (serve(Some("evil\n"), 1), HELLO, "does not match actual checksum"),
+        (
+            serve(Some("evil\n"), 1),
+            HELLO,
+            "does not match actual checksum",
+        ),
         (serve(None, 1), HELLO, "404"),
         ("http://127.0.0.1:1/x".to_owned(), HELLO, "Failed to cache"),
     ] {
@@ -126,7 +133,10 @@ fn a_place_that_takes_no_files_is_a_failed_state() {
     let minion = FakeMinion::new(&work);
     let ret = managed(
         &minion,
-        &[("name", "/proc/halite-nope".into()), ("contents", "x".into())],
+        &[
+            ("name", "/proc/halite-nope".into()),
+            ("contents", "x".into()),
+        ],
     );
     assert_eq!(result(&ret), Some(false));
     assert!(comment(&ret).contains("/proc/halite-nope"), "{ret:?}");
@@ -214,7 +224,11 @@ fn a_kept_copy_can_be_listed_and_brought_back() {
     let with = |text: &str| {
         let ret = managed(
             &minion,
-            &[name(&path), ("contents", text.into()), ("backup", "minion".into())],
+            &[
+                name(&path),
+                ("contents", text.into()),
+                ("backup", "minion".into()),
+            ],
         );
         assert_eq!(result(&ret), Some(true));
     };
@@ -236,7 +250,11 @@ fn a_kept_copy_can_be_listed_and_brought_back() {
 fn a_thousand_files() {
     let (_guard, work) = work();
     let minion = FakeMinion::new(&work);
-    let count = if std::env::var_os("HALITE_MEASURE").is_some() { 1000 } else { 50 };
+    let count = if std::env::var_os("HALITE_MEASURE").is_some() {
+        1000
+    } else {
+        50
+    };
     fs::write(work.join("srv/s"), "hello {{ grains.role }}\n").unwrap();
     for round in ["first", "second"] {
         let start = std::time::Instant::now();

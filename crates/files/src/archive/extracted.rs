@@ -21,6 +21,9 @@ fn failed(ret: StateReturn, comment: impl Into<Value>) -> CallResult {
 pub(super) fn extracted(call: &Call<'_>) -> CallResult {
     let given = path::expand_user(&call.text("name"));
     let ret = StateReturn::new(call.text("name"));
+    if let Some(wrong) = crate::state::unchecked_signature(call) {
+        return failed(ret, wrong);
+    }
     if !path::is_absolute(&given) {
         return failed(ret, format!("{given} is not an absolute path"));
     }
@@ -112,6 +115,13 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
         overwrite: call.flag("overwrite") || is_new_sum(call, sum.as_ref()),
     };
     let done = converge(call, ret, &plan)?;
+    let keep = ["keep_source", "keep"]
+        .iter()
+        .find_map(|key| call.kwargs().get(key));
+    if !local && keep.is_some_and(|keep| !keep.is_true()) {
+        // A source that is not kept is fetched again when it is needed.
+        let _ = fs::remove_file(&plan.archive);
+    }
     if !call.is_test() && done.result == Some(true) {
         remember_sum(call, sum.as_ref());
     }

@@ -47,6 +47,21 @@ pub(super) fn check_user(call: &Call<'_>, user: &Value, group: &Value) -> Option
     Some(wrong)
 }
 
+/// What is asked to be checked and cannot be: signatures.
+pub(crate) fn unchecked_signature(call: &Call<'_>) -> Option<String> {
+    let asked = [
+        "signature",
+        "source_hash_sig",
+        "signed_by_any",
+        "signed_by_all",
+    ]
+    .into_iter()
+    .find(|name| call.get(name).is_some_and(Value::is_true))?;
+    Some(format!(
+        "'{asked}' is set, but signatures cannot be checked by this minion"
+    ))
+}
+
 /// The state failed with nothing changed.
 pub(super) fn failed(ret: StateReturn, comment: impl Into<Value>) -> halite_modules::CallResult {
     Ok(ret.failed(comment).into())

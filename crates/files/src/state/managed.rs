@@ -15,7 +15,7 @@ use crate::core::perms::{self, Wanted};
 use crate::core::write::Body;
 use crate::core::{mode, path};
 use crate::sources::managed::{self as source, Prepared, Request};
-use crate::sources::{fetch, list};
+use crate::sources::{Scheme, fetch, list, scheme};
 
 const KEEP_CONTENTS: &str = "Mode preservation cannot be used in combination with 'contents', \
                              'contents_pillar', or 'contents_grains'";
@@ -72,6 +72,9 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
         let text = "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set \
                     file permissions.";
         ret.more.insert("warnings", vec![Value::from(text)]);
+    }
+    if let Some(wrong) = common::unchecked_signature(call) {
+        return Err(stop(&ret, wrong));
     }
     // A file of which nothing is known but its name may hold what it likes.
     let replace = call.flag("replace") && (has_source || given > 0);
@@ -264,7 +267,17 @@ fn finish(
             Err(error) => return Err(unable(&ret, &plain(&error))),
         }
     }
-    if let Err(error) = manage::manage(call, &mut ret, plan) {
+    let source = plan.prepared.source.clone();
+    let saltenv = plan.request.saltenv.to_owned();
+    let done = manage::manage(call, &mut ret, plan);
+    if !call.flag("keep_source")
+        && let Some(source) = source.filter(|source| scheme(source) != Scheme::Local)
+        && let Some(cached) = fetch::cached_at(call, &source, &saltenv)
+    {
+        // It may not have been fetched at all.
+        let _ = std::fs::remove_file(cached);
+    }
+    if let Err(error) = done {
         return Err(unable(&ret, &plain(&error)));
     }
     Ok(ret)

@@ -20,6 +20,7 @@ mod texts;
 mod tidy;
 mod walk;
 
+pub(crate) use common::unchecked_signature;
 use halite_modules::{Function, Module};
 pub(crate) use symlink::link_in_place;
 

@@ -93,6 +93,9 @@ pub(super) fn cached(call: &Call<'_>) -> CallResult {
     let saltenv = call
         .text_opt("saltenv")
         .unwrap_or_else(|| "base".to_owned());
+    if let Some(wrong) = common::unchecked_signature(call) {
+        return common::failed(ret, wrong);
+    }
     let kind = scheme(&name);
     let hash = call.text_opt("source_hash");
     let free = call.flag("skip_verify") || call.flag("use_etag");

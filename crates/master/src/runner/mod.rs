@@ -22,6 +22,7 @@ mod mine;
 mod network;
 mod pillar;
 mod salt;
+mod search;
 mod survey;
 mod table;
 mod test;

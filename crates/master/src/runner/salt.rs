@@ -1,5 +1,7 @@
-//! `salt.execute`: a command for minions.
+//! `salt.execute`: a command for minions. `salt.cmd`: a function of minions, on
+//! the master.
 
+use halite_modules::{Failure, Job, run_function};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 
@@ -8,12 +10,37 @@ use super::error::{Ran, RunnerError};
 use super::gather::Command;
 use super::table::Function;
 
-pub(super) const FUNCTIONS: &[Function] = &[Function::new(
-    "salt.execute",
-    "(tgt, fun, arg=(), timeout=None, tgt_type='glob', ret='', jid='', kwarg=None, **kwargs)",
-    execute,
-    "Runs a function on minions and waits for what they return.",
-)];
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "salt.cmd",
+        "(fun, *args, **kwargs)",
+        cmd,
+        "Runs a function that minions have, on the master.",
+    ),
+    Function::new(
+        "salt.execute",
+        "(tgt, fun, arg=(), timeout=None, tgt_type='glob', ret='', jid='', kwarg=None, **kwargs)",
+        execute,
+        "Runs a function on minions and waits for what they return.",
+    ),
+];
+
+fn cmd(call: &Call<'_>) -> Ran {
+    let fun = halite_output::python::str(call.arg("fun"));
+    let mut args = call.bound.varargs.clone();
+    let mut kwargs = call.bound.kwargs.clone();
+    kwargs.remove("with_pillar");
+    if !kwargs.is_empty() {
+        let mut marked = Map::from([("__kwarg__", true)]);
+        marked.extend(kwargs);
+        args.push(marked.into());
+    }
+    let outcome = run_function(call.master.pillars.house(), &fun, &args, &Job::default());
+    match outcome.failure {
+        None | Some(Failure::NotAvailable(_)) => Ok(outcome.ret),
+        Some(Failure::Call { error, .. }) => Err(RunnerError::Failed(error.to_string())),
+    }
+}
 
 fn execute(call: &Call<'_>) -> Ran {
     let fun = match call.arg("fun") {

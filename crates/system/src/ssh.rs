@@ -325,6 +325,18 @@ fn rm_auth_key_(call: &Call<'_>) -> CallResult {
     .into())
 }
 
+/// The SHA-256 of a key, as pairs of digits; nothing if it is none.
+fn fingerprint(key: &str) -> Option<String> {
+    use base64::Engine as _;
+    let engine = base64::engine::general_purpose::STANDARD;
+    let bytes = engine.decode(key).ok()?;
+    let hex = halite_crypto::hash_hex(halite_crypto::HashType::Sha256, &bytes);
+    let pairs: Vec<&str> = (0..hex.len() / 2)
+        .filter_map(|at| hex.get(2 * at..2 * at + 2))
+        .collect();
+    Some(pairs.join(":"))
+}
+
 fn auth_keys_(call: &Call<'_>) -> CallResult {
     let Some(user) = db::user(call, &call.text("user")) else {
         return Ok(Map::new().into());

@@ -44,7 +44,7 @@ impl Section {
         // An option that is switched off by a comment is switched on there.
         let at = self.items.iter().position(|item| match item {
             Item::Comment(line) => {
-                let text = line.trim_start_matches([' ', '\t', '#', ';']);
+                let text = line.trim_start_matches([' ', '\t', '\n', '#', ';']);
                 text.split_once(separator)
                     .is_some_and(|(key, _)| key.trim() == wanted)
             }
@@ -78,11 +78,15 @@ impl Document {
     /// Reads a file.
     pub(crate) fn parse(text: &str, separator: &str) -> Self {
         let mut sections = vec![Section::default()];
+        // Blank lines stay where a comment follows them.
+        let mut blank = 0;
         for line in text.lines() {
             let trimmed = line.trim();
             if trimmed.is_empty() {
+                blank += 1;
                 continue;
             }
+            let blank = std::mem::take(&mut blank);
             if let Some(name) = trimmed
                 .strip_prefix('[')
                 .and_then(|rest| rest.rsplit_once(']'))
@@ -103,7 +107,8 @@ impl Document {
                 continue;
             };
             if trimmed.starts_with(['#', ';']) {
-                section.items.push(Item::Comment(line.to_owned()));
+                let before = "\n".repeat(blank);
+                section.items.push(Item::Comment(format!("{before}{line}")));
                 continue;
             }
             if line.starts_with(char::is_whitespace)
@@ -148,7 +153,10 @@ impl Document {
                 text.push('\n');
             }
         }
-        text
+        match text.strip_prefix('\n') {
+            Some(rest) if rest.starts_with('[') => rest.to_owned(),
+            _ => text,
+        }
     }
 
     fn section(&self, name: &str) -> Option<&Section> {

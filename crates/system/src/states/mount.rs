@@ -270,17 +270,22 @@ fn persist(
     let outcome = mount::set_fstab(call, &call.text("config"), entry, call.is_test())?;
     if call.is_test() && outcome != "present" {
         let wanted = call.flag("mount");
+        let before = if comment.is_empty() {
+            comment
+        } else {
+            format!("{comment}. ")
+        };
         return Ok(match (outcome, wanted) {
             ("new", true) => state.pending(format!(
-                "{name} is mounted, but needs to be written to the fstab in order to be made persistent."
+                "{before}{name} is mounted, but needs to be written to the fstab in order to be made persistent."
             )),
             ("new", false) => state.pending(format!(
-                "{name} needs to be written to the fstab in order to be made persistent."
+                "{before}{name} needs to be written to the fstab in order to be made persistent."
             )),
             ("change", true) => state.pending(format!(
-                "{name} is mounted, but its fstab entry must be updated."
+                "{before}{name} is mounted, but its fstab entry must be updated."
             )),
-            ("change", false) => state.pending(format!("The {name} fstab entry must be updated.")),
+            ("change", false) => state.pending(format!("{before}The {name} fstab entry must be updated.")),
             _ => state.failed(format!(
                 "Unable to detect fstab status for mount point {name} due to unexpected output '{outcome}' from call to mount.set_fstab. This is most likely a bug."
             )),

@@ -98,7 +98,7 @@ fn add(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError> {
         Some(key) if !from_file => key.key.clone(),
         _ => name.to_owned(),
     };
-    let mut state = StateReturn::new(shown.as_str());
+    let mut state = StateReturn::new(name);
     if call.is_test() {
         return Ok(predict(call, state, &keys, &user, &config, from_file));
     }

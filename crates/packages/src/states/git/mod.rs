@@ -224,8 +224,11 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         }
         git.set_remote(call, &remote, &url)?;
         if call.flag("fetch_remote") {
-            git.go(call, &["fetch", "--tags", &remote])?;
-            comments.push(format!("{name} was fetched, resulting in updated refs"));
+            let tags = ["--tags".to_owned()];
+            let changes = git.fetch(call, Some(&remote), false, &[], &tags)?;
+            if !changes.is_empty() {
+                comments.push(format!("{name} was fetched, resulting in updated refs"));
+            }
         }
     }
     let remote_branch = format!("{remote}/{rev}");
@@ -236,6 +239,13 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let Some(commit) = commit else {
         return Ok(state.failed(format!("Revision '{rev}' does not exist")));
     };
+    let on_branch = git
+        .ask(call, &["symbolic-ref", "--quiet", "HEAD"])?
+        .is_some();
+    if !is_new && !on_branch && old.as_ref() == Some(&commit) {
+        comments.push("Already checked out at correct revision".to_owned());
+        return Ok(state.ok(latest::sentence(&comments)));
+    }
     let mut words = vec!["checkout", "--detach"];
     if call.flag("force_checkout") || is_new {
         words.push("--force");

@@ -26,10 +26,6 @@ pub(crate) struct Wanted {
 
 /// What a file is: `luser`, `lgroup`, `lmode`, and what was changed.
 pub(crate) struct Found {
-    /// The owner.
-    pub(crate) user: Value,
-    /// The group.
-    pub(crate) group: Value,
     /// The mode.
     pub(crate) mode: String,
     uid: u32,
@@ -47,8 +43,6 @@ impl Found {
         }
         .map_err(|_| CallError::command(format!("Path not found: {}", path.display())))?;
         Ok(Self {
-            user: owner::user_name(data.uid()),
-            group: owner::group_name(data.gid()),
             mode: mode::digits(data.permissions().mode()),
             uid: data.uid(),
             gid: data.gid(),
@@ -58,12 +52,12 @@ impl Found {
 
     /// Whether the file is somebody else's.
     pub(crate) fn other_user(&self, user: &Value) -> bool {
-        user.is_true() && *user != self.user && user.as_i64() != Some(self.uid.into())
+        user.is_true() && owner::uid(user) != Some(self.uid)
     }
 
     /// Whether the file is another group's.
     pub(crate) fn other_group(&self, group: &Value) -> bool {
-        group.is_true() && *group != self.group && group.as_i64() != Some(self.gid.into())
+        group.is_true() && owner::gid(group) != Some(self.gid)
     }
 
     /// Whether the file is not `user`'s, whatever is asked (0 is a user too).
@@ -101,18 +95,14 @@ pub(crate) fn check(
     test: bool,
 ) -> Result<Map, CallError> {
     let found = Found::of(path, wanted.follow)?;
-    let mut perms = Map::from([
-        ("luser", found.user.clone()),
-        ("lgroup", found.group.clone()),
-        ("lmode", Value::from(found.mode.as_str())),
-    ]);
+    let mut perms = Map::from([("lmode", Value::from(found.mode.as_str()))]);
     let mut complaints = Vec::new();
     if let Some(attrs) = &wanted.attrs {
         attributes::check(ret, path, attrs, test, &mut complaints)?;
     }
     check_owner(ret, path, wanted, &found, test, &mut perms, &mut complaints);
     // A change of owner may have changed the mode.
-    let mode_now = if test {
+    let mode_now = if perms.len() == 1 || test {
         found
     } else {
         Found::of(path, wanted.follow)?

@@ -1,5 +1,6 @@
 //! The pieces of managed files as functions, and differences of files.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
@@ -9,7 +10,7 @@ use crate::core::compare::{self, Ignore};
 use crate::core::manage::{self, Plan};
 use crate::core::perms::{self, Wanted};
 use crate::core::write::{self, Body};
-use crate::core::{errors, mode};
+use crate::core::{errors, mode, owner};
 use crate::sources::managed::{self as source, Prepared, Request};
 use crate::sources::sums::Sum;
 use crate::sources::template::{self, Template, TemplateError};
@@ -194,7 +195,14 @@ pub(super) fn check_perms(call: &Call<'_>) -> CallResult {
         _ => StateReturn::new(name.as_str()),
     };
     let wanted = wanted(call, call.flag("follow_symlinks"));
-    let found = perms::check(&mut ret, Path::new(&name), &wanted, call.is_test())?;
+    let at = Path::new(&name);
+    let before = std::fs::metadata(at).ok();
+    let mut found = Map::new();
+    if let Some(before) = before {
+        found.insert("luser", owner::user_name(before.uid()));
+        found.insert("lgroup", owner::group_name(before.gid()));
+    }
+    found.extend(perms::check(&mut ret, at, &wanted, call.is_test())?);
     Ok(vec![ret.into(), found.into()].into())
 }
 

@@ -59,6 +59,13 @@ pub(crate) fn cache(call: &Call<'_>, wanted: &Wanted<'_>) -> Result<Option<PathB
                 return Ok(None);
             };
             let client = FileClient::new(call.ctx);
+            // What is known to be the file of now needs no question.
+            if let Some(sum) = wanted.sum
+                && let Ok(cached) = client.cache_path(&path, &env)
+                && local_sum(&cached, &sum.hash_type).as_deref() == Some(sum.hsum.as_str())
+            {
+                return Ok(Some(cached));
+            }
             Ok(client.cache(&path, &env)?)
         }
         Scheme::Local => {

@@ -73,7 +73,7 @@ impl PyHost for Host {
 
     fn call(&self, fun: &str, mut args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
         match fun {
-            "test.echo" => Ok(args.pop().unwrap_or(kwargs.into())),
+            "test.echo" => Ok(args.pop().unwrap_or_else(|| kwargs.into())),
             _ => Err(Raised::new("CommandExecutionError", "it failed")),
         }
     }

@@ -161,7 +161,7 @@ fn is_key(text: &str) -> bool {
         && text
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='))
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
 }
 
 fn save(path: &std::path::Path, text: &str) -> Result<(), CallError> {
@@ -349,6 +349,7 @@ fn auth_keys_(call: &Call<'_>) -> CallResult {
                 ("enc", Value::from(key.enc)),
                 ("comment", key.comment.into()),
                 ("options", Value::List(options)),
+                ("fingerprint", fingerprint(&key.key).into()),
             ]);
             (key.key, about)
         });

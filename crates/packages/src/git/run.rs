@@ -264,10 +264,7 @@ impl Git {
                     .unwrap_or_default();
                 add(
                     &mut changes,
-                    &kind
-                        .replacen("new ", "new ", 1)
-                        .replace("branch", "branches")
-                        .replace("tag", "tags"),
+                    &kind.replace("branch", "branches").replace("tag", "tags"),
                     name.into(),
                 );
             } else if let Some((old, new)) = left

@@ -185,7 +185,9 @@ pub(crate) fn parse_targets(
         if packed.is_empty() {
             return Ok(Targets::None);
         }
-        let saltenv = kwargs.get("saltenv").map_or("base".to_owned(), python::str);
+        let saltenv = kwargs
+            .get("saltenv")
+            .map_or_else(|| "base".to_owned(), python::str);
         let files = packed
             .iter()
             .map(|(name, place)| {

@@ -29,14 +29,16 @@ fn managed(call: &Call<'_>) -> CallResult {
         }
         .into());
     }
-    match manage(call, &name, exists, clear, state) {
-        Ok(state) => Ok(state.into()),
-        Err((state, CallError::NotFound(text))) => Ok(state
-            .failed(format!("Failed to create virtualenv: {text}"))
-            .into()),
-        Err((state, CallError::Command(text))) => Ok(state.failed(text).into()),
-        Err((_, other)) => Err(other),
+    let mut state = state;
+    Ok(match manage(call, &name, exists, clear, &mut state) {
+        Ok(()) => state,
+        Err(CallError::NotFound(text)) => {
+            state.failed(format!("Failed to create virtualenv: {text}"))
+        }
+        Err(CallError::Command(text)) => state.failed(text),
+        Err(other) => return Err(other),
     }
+    .into())
 }
 
 fn manage(
@@ -44,16 +46,8 @@ fn manage(
     name: &str,
     exists: bool,
     clear: bool,
-    mut state: StateReturn,
-) -> Result<StateReturn, (StateReturn, CallError)> {
-    macro_rules! or_return {
-        ($result:expr) => {
-            match $result {
-                Ok(value) => value,
-                Err(error) => return Err((state, error)),
-            }
-        };
-    }
+    state: &mut StateReturn,
+) -> Result<(), CallError> {
     let pip = Pip {
         bin_env: Some(name.to_owned()),
         user: call.text_opt("user"),
@@ -61,14 +55,12 @@ fn manage(
         env: call.arg("env_vars").clone(),
     };
     if exists && clear {
-        let packages = or_return!(pip.freeze(call));
+        let packages = pip.freeze(call)?;
         let packages = packages.into_iter().map(Value::from).collect();
         state
             .changes
             .insert("cleared_packages", Value::List(packages));
-        state
-            .changes
-            .insert("old", or_return!(python_version(call, name)));
+        state.changes.insert("old", python_version(call, name)?);
     }
     if !exists || clear {
         let args: Map = [
@@ -84,14 +76,12 @@ fn manage(
         .iter()
         .map(|name| (*name, call.arg(name).clone()))
         .collect();
-        let ran = or_return!(create(call, name, &args));
+        let ran = create(call, name, &args)?;
         if !ran.ok() {
             let text = format!("{}{}", ran.stdout, ran.stderr);
-            return Ok(state.failed(text));
+            return Err(CallError::command(text));
         }
-        state
-            .changes
-            .insert("new", or_return!(python_version(call, name)));
+        state.changes.insert("new", python_version(call, name)?);
         state.comment = if clear {
             "Cleared existing virtualenv".into()
         } else {
@@ -101,9 +91,9 @@ fn manage(
         state.comment = "virtualenv exists".into();
     }
     if !call.flag("requirements") && !call.flag("pip_pkgs") {
-        return Ok(state);
+        return Ok(());
     }
-    let before = or_return!(pip.freeze(call));
+    let before = pip.freeze(call)?;
     let env = call
         .job
         .state
@@ -129,13 +119,13 @@ fn manage(
     ] {
         args.insert(pips, call.arg(own).clone());
     }
-    let ran = or_return!(pip.install(call, &args));
+    let ran = pip.install(call, &args)?;
     if !ran.ok() {
         state.result = Some(false);
         let comment = python::str(&state.comment);
         state.comment = format!("{comment}\n{}\n{}", ran.stdout, ran.stderr).into();
     }
-    let after = or_return!(pip.freeze(call));
+    let after = pip.freeze(call)?;
     let missing = |from: &[String], other: &[String]| -> Value {
         let lines: Vec<Value> = from
             .iter()
@@ -154,5 +144,5 @@ fn manage(
             .changes
             .insert("packages", Map::from([("new", new), ("old", old)]));
     }
-    Ok(state)
+    Ok(())
 }

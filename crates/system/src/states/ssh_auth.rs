@@ -160,7 +160,8 @@ fn predict(
             state.pending(text)
         };
     }
-    for (key, status) in checked {
+    let mut checked = checked;
+    if let Some((key, status)) = checked.next() {
         let key = &key.key;
         return match status {
             "exists" => state.ok(format!(

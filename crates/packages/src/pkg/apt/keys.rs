@@ -45,7 +45,9 @@ pub(crate) fn of_repo(
             receive(call, &id, &python::str(&server), aptkey, key_file)?;
         }
     } else if let Some(url) = kwargs.get("key_url").map(python::str) {
-        let saltenv = kwargs.get("saltenv").map_or("base".to_owned(), python::str);
+        let saltenv = kwargs
+            .get("saltenv")
+            .map_or_else(|| "base".to_owned(), python::str);
         let cached = call.salt(
             "cp.cache_file",
             &[url.as_str().into(), saltenv.into()],

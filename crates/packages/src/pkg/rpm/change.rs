@@ -62,7 +62,8 @@ pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
         }
         if !targets.is_empty() {
             let ran = rpm.run(call, &line(rpm, call, verb, targets, kwargs), true)?;
-            if !ran.ok() && !(rpm.zypper && ran.code >= 100) {
+            let fine = ran.ok() || (rpm.zypper && ran.code >= 100);
+            if !fine {
                 errors.push(ran.stdout);
             }
         }

@@ -522,10 +522,8 @@ impl Job<'_, '_> {
                     .is_some()),
             }
         };
-        if has_remote {
-            if forward != Some(false) {
-                forward = Some(ancestor(&base)?);
-            }
+        if has_remote && forward != Some(false) {
+            forward = Some(ancestor(&base)?);
         }
         if forward == Some(false) && !forced {
             return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));

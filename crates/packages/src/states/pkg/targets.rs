@@ -181,7 +181,7 @@ fn source_version(
     let saltenv = request
         .kwargs
         .get("saltenv")
-        .map_or("base".to_owned(), python::str);
+        .map_or_else(|| "base".to_owned(), python::str);
     let cached = match local_file(call, place, &saltenv) {
         Ok(Some(cached)) => cached,
         Ok(None) => return Err(format!("Unable to cache {place}: file not found")),

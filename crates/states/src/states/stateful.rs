@@ -68,7 +68,10 @@ pub(super) fn reinterpreted(mut record: Map) -> Result<Map, CallError> {
         record.insert("changes", ran);
         return Ok(record);
     };
-    let changed = is_yes(told.get("changed").unwrap_or(&"no".into()))?;
+    let changed = match told.get("changed") {
+        Some(changed) => is_yes(changed)?,
+        None => false,
+    };
     if let Some(comment) = told.remove("comment") {
         record.insert("comment", comment);
     }

@@ -115,4 +115,19 @@ mod tests {
         update(&mut merged, &new, true);
         assert_eq!(merged, new);
     }
+
+    #[test]
+    fn the_default_is_a_key_of_any_kind() {
+        let lookup: Map = [(Value::Int(3), Value::from("three"))]
+            .into_iter()
+            .collect();
+        let choice = Choice {
+            default: &Value::Int(3),
+            base: None,
+            merge: &Value::Nil,
+            merge_lists: false,
+        };
+        let picked = filter_by(&lookup, &Map::new(), "os", &choice);
+        assert_eq!(picked, Ok(Value::from("three")));
+    }
 }

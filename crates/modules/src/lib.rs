@@ -29,7 +29,7 @@ pub use context::{
 };
 pub use error::{CallError, CallResult};
 pub use extensions::Extensions;
-pub use file_client::{FileClient, FileError, SaltUrl};
+pub use file_client::{FileClient, FileError, SaltUrl, WebFile};
 pub use halite_signature::{Bound, Param, Signature, SignatureError};
 pub use job::{Cancel, GroupGuard, Job, StateScope};
 pub use registry::{Function, Module, Registry};

@@ -89,6 +89,11 @@ fn modules_are_fetched_and_gone_when_the_master_has_them_no_more() {
     let synced = minion.ret("saltutil.sync_modules", &[]);
     assert_eq!(texts(&synced), ["modules.one"]);
     assert!(!at("deep").exists());
+    // A file server that cannot be asked takes nothing away.
+    let mut alone = FakeMinion::new();
+    alone.opts = minion.opts.clone();
+    assert!(texts(&alone.ret("saltutil.sync_modules", &[])).is_empty());
+    assert!(at("one.py").is_file());
     let none = kwargs([("extmod_blacklist", "one".into())]);
     assert!(texts(&minion.ret("saltutil.sync_modules", &[none])).is_empty());
     assert!(!at("one.py").exists());

@@ -8,6 +8,7 @@
 
 mod partial;
 mod url;
+mod web;
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -20,6 +21,7 @@ use halite_proto::{Map, Value};
 use partial::Partial;
 use thiserror::Error;
 pub use url::SaltUrl;
+pub use web::WebFile;
 
 use crate::context::{ContextError, MinionContext};
 use crate::limits::{FILE_PIECE_BYTES_MAX, FILE_REPLY_TRIES};
@@ -46,6 +48,14 @@ pub enum FileError {
         path: String,
         /// What is wrong with the answer.
         why: &'static str,
+    },
+    /// A web server does not give the file.
+    #[error("Failed to cache {url}: {why}")]
+    Web {
+        /// The file.
+        url: String,
+        /// Why not.
+        why: String,
     },
     /// A path that would lead out of its directory.
     #[error("not a path below a file root: {0}")]

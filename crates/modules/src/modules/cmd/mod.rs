@@ -201,7 +201,8 @@ fn run_all(call: &Call<'_>) -> CallResult {
 }
 
 fn retcode(call: &Call<'_>) -> CallResult {
-    let options = Options::read(call)?;
+    let mut options = Options::read(call)?;
+    options.merge_stderr = true;
     Ok(execute(call, &options)?.retcode.into())
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use halite_crypto::HashType;
 use halite_proto::Value;
 use halite_target::glob::fnmatch;
 use halite_target::pcre;
@@ -11,7 +12,7 @@ use super::template::rendered;
 use super::{place, saltenv};
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
-use crate::file_client::{FileClient, FileError, SaltUrl, below, private_dirs};
+use crate::file_client::{FileClient, FileError, SaltUrl, WebFile, below, hash_of, private_dirs};
 use crate::python;
 
 fn path_value(path: Option<PathBuf>) -> Value {
@@ -21,9 +22,11 @@ fn path_value(path: Option<PathBuf>) -> Value {
 /// What comes over protocols that are not there yet is refused by name.
 fn refuse_remote(url: &str) -> Result<(), CallError> {
     match url.split_once("://") {
-        Some((scheme, _)) if !matches!(scheme, "salt" | "file") => Err(CallError::command(
-            format!("{scheme}:// sources are not supported by this minion yet: {url}"),
-        )),
+        Some((scheme, _)) if !matches!(scheme, "salt" | "file") && !WebFile::is_web(url) => {
+            Err(CallError::command(format!(
+                "{scheme}:// sources are not supported by this minion yet: {url}"
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -32,6 +35,11 @@ fn refuse_remote(url: &str) -> Result<(), CallError> {
 pub(super) fn cache_one(call: &Call<'_>, url: &str) -> Result<Option<PathBuf>, CallError> {
     refuse_remote(url)?;
     let client = FileClient::new(call.ctx);
+    if WebFile::is_web(url) {
+        let env = call.get("saltenv").filter(|env| env.is_true());
+        let env = env.map_or_else(|| client.default_env(), python::str);
+        return Ok(Some(web(call, &client, url, &env)?));
+    }
     match SaltUrl::parse(url) {
         Some(salt) => {
             let (path, env) = place(call, &client, &salt);
@@ -43,6 +51,42 @@ pub(super) fn cache_one(call: &Call<'_>, url: &str) -> Result<Option<PathBuf>, C
         }
         None => Ok(Some(url.strip_prefix("file://").unwrap_or(url).into())),
     }
+}
+
+/// A file of the web, in the cache; one that has the `source_hash` already is
+/// not fetched again.
+fn web(
+    call: &Call<'_>,
+    client: &FileClient<'_>,
+    url: &str,
+    env: &str,
+) -> Result<PathBuf, CallError> {
+    let hash = call.get("source_hash").and_then(Value::as_str);
+    let hash = hash.map(|hash| hash.split_once('=').map_or(hash, |(_, hash)| hash));
+    let cached = client.web_path(url, env);
+    let kinds = [
+        (32, "md5"),
+        (40, "sha1"),
+        (56, "sha224"),
+        (64, "sha256"),
+        (96, "sha384"),
+        (128, "sha512"),
+    ];
+    let kind = hash.and_then(|hash| kinds.iter().find(|(length, _)| *length == hash.len()));
+    let own = kind
+        .and_then(|(_, kind)| HashType::parse(kind).ok())
+        .and_then(|kind| hash_of(&cached, kind).ok());
+    if own.is_some() && own.as_deref() == hash {
+        return Ok(cached);
+    }
+    let flag = |name: &str, default: bool| call.get(name).map_or(default, Value::is_true);
+    let file = WebFile {
+        url,
+        saltenv: env,
+        use_etag: flag("use_etag", false),
+        verify_ssl: flag("verify_ssl", true),
+    };
+    Ok(client.cache_web(&file, call.cancel())?)
 }
 
 pub(super) fn cache_file(call: &Call<'_>) -> CallResult {
@@ -274,6 +318,9 @@ pub(super) fn get_url(call: &Call<'_>) -> CallResult {
     let url = call.text("path");
     let dest = call.arg("dest");
     refuse_remote(&url)?;
+    if WebFile::is_web(&url) {
+        return web_url(call, &url);
+    }
     if SaltUrl::parse(&url).is_none() {
         // A file of this machine is where it is.
         let path = url.strip_prefix("file://").unwrap_or(&url);
@@ -300,6 +347,39 @@ pub(super) fn get_url(call: &Call<'_>) -> CallResult {
             false.into()
         }
     })
+}
+
+/// `cp.get_url` of a file of the web: its place in the cache, its content, or
+/// a copy where it is wanted.
+fn web_url(call: &Call<'_>, url: &str) -> CallResult {
+    let Some(cached) = cache_one(call, url)? else {
+        return Ok(false.into());
+    };
+    let dest = call.arg("dest");
+    if dest.is_nil() {
+        return content(&cached);
+    }
+    let mut to = PathBuf::from(python::str(dest));
+    if to.as_os_str().is_empty() {
+        return Ok(path_value(Some(cached)));
+    }
+    if to.is_dir()
+        && let Some(name) = cached.file_name()
+    {
+        to.push(name);
+    }
+    let failed = |error: std::io::Error| {
+        CallError::command(format!("could not write {}: {error}", to.display()))
+    };
+    let parent = to.parent().unwrap_or_else(|| Path::new("/"));
+    if !parent.is_dir() {
+        if !call.flag("makedirs") {
+            return Ok(false.into());
+        }
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    fs::copy(&cached, &to).map_err(failed)?;
+    Ok(to.display().to_string().into())
 }
 
 pub(super) fn get_dir(call: &Call<'_>) -> CallResult {

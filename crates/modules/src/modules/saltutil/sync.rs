@@ -3,7 +3,7 @@
 //!
 //! Mirrors `salt/utils/extmods.py`, 3008.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,8 @@ use crate::python;
 /// changed.
 pub(super) fn sync(call: &Call<'_>, form: &str) -> Result<Value, CallError> {
     let envs = envs(call);
-    let names = fetch(call, &FileClient::new(call.ctx), form, &envs);
+    let mut lists = Lists::new(call, &format!("_{form}"));
+    let names = fetch(call, &mut lists, form, &envs);
     after(call, form, &names)?;
     Ok(list(names))
 }
@@ -30,7 +31,8 @@ pub(super) fn sync(call: &Call<'_>, form: &str) -> Result<Value, CallError> {
 /// Fetches the modules of several kinds.
 pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value, CallError> {
     let envs = envs(call);
-    let client = FileClient::new(call.ctx);
+    // One look at the files for all kinds.
+    let mut lists = Lists::new(call, "_");
     let mut found = Map::new();
     let mut changed = Vec::new();
     for form in forms {
@@ -39,7 +41,7 @@ pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value,
         } else {
             form
         };
-        let names = fetch(call, &client, own, &envs);
+        let names = fetch(call, &mut lists, own, &envs);
         if !names.is_empty() {
             changed.push(*form);
         }
@@ -49,6 +51,39 @@ pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value,
         after(call, form, &[String::new()])?;
     }
     Ok(found.into())
+}
+
+/// What the file server has under a prefix, asked once for each environment.
+struct Lists<'c> {
+    client: FileClient<'c>,
+    prefix: String,
+    known: HashMap<String, Option<Vec<String>>>,
+}
+
+impl<'c> Lists<'c> {
+    fn new(call: &'c Call<'_>, prefix: &str) -> Self {
+        Self {
+            client: FileClient::new(call.ctx),
+            prefix: prefix.to_owned(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// The files of an environment; nothing where it cannot be asked, which is
+    /// said once.
+    fn files(&mut self, env: &str) -> Option<Vec<String>> {
+        let (client, prefix) = (&self.client, &self.prefix);
+        let known = self.known.entry(env.to_owned());
+        let files = known.or_insert_with(|| match client.files(env, prefix) {
+            Ok(files) => Some(files),
+            Err(error) => {
+                let error = CallError::from(error);
+                tracing::error!("Failed to sync modules of {env}: {error}");
+                None
+            }
+        });
+        files.clone()
+    }
 }
 
 fn list(names: Vec<String>) -> Value {
@@ -84,8 +119,8 @@ fn envs(call: &Call<'_>) -> Vec<String> {
     }
 }
 
-fn fetch(call: &Call<'_>, client: &FileClient<'_>, form: &str, envs: &[String]) -> Vec<String> {
-    match try_fetch(call, client, form, envs) {
+fn fetch(call: &Call<'_>, lists: &mut Lists<'_>, form: &str, envs: &[String]) -> Vec<String> {
+    match try_fetch(call, lists, form, envs) {
         Ok(names) => names,
         Err(error) => {
             tracing::error!("Failed to sync {form} module: {error}");
@@ -96,7 +131,7 @@ fn fetch(call: &Call<'_>, client: &FileClient<'_>, form: &str, envs: &[String]) 
 
 fn try_fetch(
     call: &Call<'_>,
-    client: &FileClient<'_>,
+    lists: &mut Lists<'_>,
     form: &str,
     envs: &[String],
 ) -> Result<Vec<String>, CallError> {
@@ -107,7 +142,11 @@ fn try_fetch(
     let mut names = Vec::new();
     let mut remote = HashSet::new();
     for env in envs {
-        for path in client.files(env, &prefix)? {
+        // Nothing is cleaned for want of a file server.
+        let Some(files) = lists.files(env) else {
+            return Ok(names);
+        };
+        for path in files {
             let Some(relative) = path.strip_prefix(&prefix).filter(|path| is_module(path)) else {
                 continue;
             };
@@ -118,7 +157,7 @@ fn try_fetch(
             }
             remote.insert(PathBuf::from(relative));
             let to = below(&directory, &[relative])?;
-            let Some(cached) = client.cache(&path, env)? else {
+            let Some(cached) = lists.client.cache(&path, env)? else {
                 continue;
             };
             if copy(&cached, &to)? {

@@ -1,0 +1,204 @@
+//! Files of web servers, kept below `extrn_files` of the cache.
+//!
+//! The download is the system's `curl`, so that proxies, certificates and
+//! `.netrc` are those of the machine. Invariant: a file appears under its name
+//! only when it is complete, and nobody's password is part of a name.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{FileClient, FileError};
+use crate::job::Cancel;
+
+/// Seconds without a byte after which a server is given up.
+const STALL_SECONDS_MAX: &str = "60";
+
+/// Seconds to connect.
+const CONNECT_SECONDS_MAX: &str = "20";
+
+/// Redirections that are followed.
+const REDIRECTS_MAX: &str = "10";
+
+/// A file of a web server.
+#[derive(Clone, Copy, Debug)]
+pub struct WebFile<'a> {
+    /// Its address.
+    pub url: &'a str,
+    /// The environment whose part of the cache it goes to.
+    pub saltenv: &'a str,
+    /// Ask the server whether the cached file is still the one it has.
+    pub use_etag: bool,
+    /// Check certificates.
+    pub verify_ssl: bool,
+}
+
+impl<'a> WebFile<'a> {
+    /// The file of now, from a server that must prove who it is.
+    pub fn new(url: &'a str, saltenv: &'a str) -> Self {
+        Self {
+            url,
+            saltenv,
+            use_etag: false,
+            verify_ssl: true,
+        }
+    }
+
+    /// Whether an address is one of the web.
+    pub fn is_web(url: &str) -> bool {
+        ["http://", "https://", "ftp://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+    }
+
+    /// Whether the server has the file.
+    pub fn exists(url: &str) -> bool {
+        let mut curl = command(url);
+        curl.args(["--head", "--output", "/dev/null"]);
+        curl.stderr(Stdio::null());
+        curl.output().is_ok_and(|out| out.status.success())
+    }
+}
+
+impl FileClient<'_> {
+    /// Where a file of the web lies in the cache.
+    pub fn web_path(&self, url: &str, saltenv: &str) -> PathBuf {
+        let env = if saltenv.is_empty() {
+            self.default_env()
+        } else {
+            saltenv.to_owned()
+        };
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let rest = rest.split('#').next().unwrap_or(rest);
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        // Who signs in is nobody's business, and no part leads out.
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        let mut to = self.ctx.cachedir().join("extrn_files").join(clean(&env));
+        // The query is behind a dash, the port has no colon: Salt's names.
+        let path = path.replacen('?', "-", 1);
+        to.push(clean(&host.replace(':', "")));
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            to.push(clean(part));
+        }
+        to
+    }
+
+    /// Has a file of the web in the cache.
+    ///
+    /// # Errors
+    /// When the server does not give it, or there is no `curl`.
+    pub fn cache_web(&self, file: &WebFile<'_>, cancel: &Cancel) -> Result<PathBuf, FileError> {
+        let to = self.web_path(file.url, file.saltenv);
+        let failed = |error: std::io::Error| web_error(file.url, &error.to_string());
+        let directory = to.parent().unwrap_or_else(|| Path::new("/"));
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(failed)?;
+        let part = directory.join(format!(
+            ".{}.part{}",
+            to.file_name().unwrap_or_default().to_string_lossy(),
+            std::process::id()
+        ));
+        let mut curl = command(file.url);
+        curl.arg("--output").arg(&part);
+        if !file.verify_ssl {
+            curl.arg("--insecure");
+        }
+        if file.use_etag {
+            let etag = etag_file(&to);
+            curl.arg("--etag-save").arg(&etag);
+            if etag.is_file() && to.is_file() {
+                curl.arg("--etag-compare").arg(&etag);
+            }
+        }
+        let done = run(curl, file.url, cancel).and_then(|()| {
+            // A server that has nothing newer sends nothing.
+            if file.use_etag && !part.exists() && to.is_file() {
+                return Ok(());
+            }
+            if !part.exists() {
+                // An empty file is not written by curl.
+                fs::write(&part, b"").map_err(failed)?;
+            }
+            fs::rename(&part, &to).map_err(failed)
+        });
+        if done.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        done.map(|()| to)
+    }
+}
+
+fn clean(part: &str) -> String {
+    match part {
+        "." | ".." | "" => "_".to_owned(),
+        part => part.replace(['/', '\0'], "_"),
+    }
+}
+
+fn etag_file(to: &Path) -> PathBuf {
+    let mut name = to.file_name().unwrap_or_default().to_os_string();
+    name.push(".etag");
+    to.with_file_name(name)
+}
+
+fn command(url: &str) -> Command {
+    let mut curl = Command::new("curl");
+    curl.args([
+        "--silent",
+        "--show-error",
+        "--fail",
+        "--location",
+        "--globoff",
+    ])
+    .args(["--max-redirs", REDIRECTS_MAX])
+    .args(["--connect-timeout", CONNECT_SECONDS_MAX])
+    .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
+    .args(["--proto", "=http,https,ftp", "--proto-redir", "=http,https"])
+    .stdin(Stdio::null())
+    .args(["--url", url]);
+    curl
+}
+
+fn run(mut curl: Command, url: &str, cancel: &Cancel) -> Result<(), FileError> {
+    curl.process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = curl.spawn().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => web_error(url, "there is no curl on this machine"),
+        _ => web_error(url, &error.to_string()),
+    })?;
+    let guard = cancel.watch(i32::try_from(child.id()).unwrap_or(i32::MAX));
+    let out = child.wait_with_output();
+    drop(guard);
+    let out = out.map_err(|error| web_error(url, &error.to_string()))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&out.stderr).trim().to_owned();
+    Err(web_error(url, said.trim_start_matches("curl: ")))
+}
+
+fn web_error(url: &str, why: &str) -> FileError {
+    FileError::Web {
+        url: url.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_addresses_lead_nowhere() {
+        assert_eq!(clean(".."), "_");
+        assert_eq!(clean("a\0b"), "a_b");
+        assert!(WebFile::is_web("https://h/x"));
+        assert!(!WebFile::is_web("salt://x"));
+    }
+}

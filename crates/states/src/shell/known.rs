@@ -38,8 +38,20 @@ impl KnownFunctions {
         self.users
             .get(Kind::States, full)
             .or_else(|| self.registry.state(full))
-            .or_else(|| self.users.of_salt(Kind::States, full))
+            .or_else(|| {
+                let ours = is_ours_to_answer(self.registry, full);
+                (!ours).then(|| self.users.of_salt(Kind::States, full))?
+            })
     }
+}
+
+/// Whether an installed Salt is not to be asked for `full`: what serves a run
+/// (`mod_init`, `mod_watch`, ...) goes with the module, and a module of ours
+/// has all it has. Each state of a run asks for these.
+pub(crate) fn is_ours_to_answer(registry: &Registry, full: &str) -> bool {
+    full.split_once('.').is_some_and(|(module, function)| {
+        function.starts_with("mod_") && registry.state_module(module).is_some()
+    })
 }
 
 impl Functions for KnownFunctions {

@@ -8,7 +8,7 @@ mod known;
 
 pub(crate) use drive::{Stage, drive};
 pub(crate) use gate::{ALL, Pauses, pause_dir};
-pub(crate) use known::KnownFunctions;
+pub(crate) use known::{KnownFunctions, is_ours_to_answer};
 
 use halite_modules::CallError;
 

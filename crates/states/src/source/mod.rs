@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use crate::shell::is_ours_to_answer;
 use halite_modules::extensions::{self, Kind};
 use halite_modules::{Call, CallWorld, FileClient, python};
 use halite_proto::{Map, Value};
@@ -194,7 +195,8 @@ impl SlsSource for Source<'_> {
         let ctx = self.call.ctx;
         extensions::function(ctx, Kind::States, fun).is_some()
             || ctx.registry().state(fun).is_some()
-            || extensions::of_salt(ctx, Kind::States, fun).is_some()
+            || (!is_ours_to_answer(ctx.registry(), fun)
+                && extensions::of_salt(ctx, Kind::States, fun).is_some())
     }
 }
 

@@ -75,11 +75,13 @@ pub(crate) struct Pillars {
     cache: Option<Cache>,
 }
 
+/// Pillars by minion and environment, with the time they were compiled at.
+type Kept = HashMap<(String, Option<String>), (Instant, Map)>;
+
 /// `pillar_cache`: pillars as they were compiled, without overrides.
 struct Cache {
     ttl: Duration,
-    /// By minion and environment.
-    kept: Mutex<HashMap<(String, Option<String>), (Instant, Map)>>,
+    kept: Mutex<Kept>,
 }
 
 /// Why there is nobody to compile pillars.
@@ -257,7 +259,7 @@ fn run_runner(
 }
 
 impl Cache {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, Option<String>), (Instant, Map)>> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -125,6 +125,16 @@ pub trait Daemon {
         None
     }
 
+    /// Does what only root can, before the process becomes the daemon's own
+    /// user.
+    ///
+    /// # Errors
+    /// When it cannot be done.
+    fn as_root(config: &Self::Config) -> Result<()> {
+        let _ = config;
+        Ok(())
+    }
+
     /// Reads its configuration.
     ///
     /// # Errors
@@ -225,8 +235,14 @@ fn start<D: Daemon>(
     let listening = listen_for_signals(&process);
     // A signal that comes while the pid file is made is heard all the same, so
     // none leaves it behind.
-    let prepared =
-        listening.and_then(|heard| Ok((heard, prepare(&process, options, &loaded.warnings)?)));
+    let prepared = listening.and_then(|heard| {
+        Ok((
+            heard,
+            prepare(&process, options, &loaded.warnings, || {
+                D::as_root(&loaded.config)
+            })?,
+        ))
+    });
     let logs_to_console = prepared.is_ok() && !options.daemon;
     let result = prepared.and_then(|((runtime, mut signals), (_pid_file, logs))| {
         let code = runtime.block_on(async {
@@ -317,6 +333,7 @@ fn prepare(
     process: &Process,
     options: &DaemonOptions,
     warnings: &[halite_config::Warning],
+    as_root: impl FnOnce() -> Result<()>,
 ) -> Result<(PidFile, logging::Logs)> {
     let user = wanted_user(process)?;
     let other = user
@@ -337,6 +354,9 @@ fn prepare(
         tracing::warn!(%error, wanted = files, "the limit of open files stays as it is");
     }
     if let Some(user) = other {
+        if privileges::is_root() {
+            as_root()?;
+        }
         privileges::become_user(user)?;
     }
     Ok((pid_file, logs))

@@ -26,7 +26,7 @@ use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
 use crate::error::StartError;
 use crate::limits::DRAIN_MAX;
-use crate::local_keys::{Holders, LocalKeys, system_users};
+use crate::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
 use crate::maintenance::{Health, maintain};
 use crate::master::Master;
 use crate::missed::MissedJobs;
@@ -242,10 +242,18 @@ fn assemble(
         system: &system_users(),
     };
     let local_keys =
-        LocalKeys::load(&settings.cachedir, &holders).map_err(|source| StartError::File {
-            what: "the key files of local users",
+        LocalKeys::prepared_or_load(&settings.cachedir, &holders).map_err(|source| {
+            StartError::File {
+                what: "the key files of local users",
+                source,
+            }
+        })?;
+    if !settings.publisher_acl.is_empty() {
+        let_others_enter(&settings.sock_dir).map_err(|source| StartError::File {
+            what: "the socket directory for the users of publisher_acl",
             source,
         })?;
+    }
     let files = Roots::new(settings.roots.clone()).map_err(|error| StartError::Option {
         option: "file_ignore_regex",
         why: crate::error::chain(&error),

@@ -40,3 +40,4 @@ mod workers;
 
 pub use daemon::Daemon;
 pub use error::{StartError, chain};
+pub use local_keys::prepare_local_keys;

@@ -6,15 +6,19 @@
 //! restart.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use halite_config::MasterConfig;
 use halite_crypto::files::{self, FileError, MODE_SECRET, WriteOptions};
 use halite_crypto::{Secret, SymmetricKey, constant_time_eq};
 use halite_proto::{Map, Value};
 use halite_target::glob;
 
 use crate::core::text::fullmatch;
+use crate::error::StartError;
+use crate::settings::Settings;
 
 /// A key file larger than this is not one.
 const FILE_BYTES_MAX: u64 = 1024;
@@ -100,6 +104,37 @@ impl LocalKeys {
         Ok(Self(keys))
     }
 
+    /// The keys that root has prepared, else those of the files.
+    ///
+    /// # Errors
+    /// When a key file cannot be read or made.
+    pub(crate) fn prepared_or_load(
+        cachedir: &Path,
+        holders: &Holders<'_>,
+    ) -> Result<Self, FileError> {
+        let prepared = PREPARED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match prepared {
+            Some(keys) => Ok(keys),
+            None => Self::load(cachedir, holders),
+        }
+    }
+
+    /// Gives each file to its user: an earlier start may have left it to
+    /// another one.
+    fn give_away(&self, cachedir: &Path, holders: &Holders<'_>) -> Result<(), FileError> {
+        for (name, _) in &self.0 {
+            let Some(uid) = holders.uid_of(name) else {
+                continue;
+            };
+            let path = cachedir.join(format!(".{name}_key"));
+            chown(&path, Some(uid), None).map_err(|source| FileError::Write { path, source })?;
+        }
+        Ok(())
+    }
+
     /// Whose key this is.
     pub(crate) fn owner_of(&self, key: &str) -> Option<&str> {
         // No early end: how long it takes does not tell which key was close.
@@ -111,6 +146,38 @@ impl LocalKeys {
             }
         })
     }
+}
+
+/// Key files that root has made for a master that runs as another user.
+static PREPARED: Mutex<Option<LocalKeys>> = Mutex::new(None);
+
+/// Makes the key files while the process is root, each for its own user, and
+/// keeps their content for the [`crate::Daemon`] that this process starts as
+/// another user: it could neither give them away nor read them.
+///
+/// # Errors
+/// When an option has no meaning, or a key file cannot be made.
+pub fn prepare_local_keys(config: &MasterConfig) -> Result<(), StartError> {
+    let settings = Settings::from_config(config)?;
+    let system = system_users();
+    let holders = Holders {
+        configured: &settings.user,
+        running: &settings.user,
+        publisher_acl: &settings.publisher_acl,
+        only_existing: settings.client_acl_verify,
+        system: &system,
+    };
+    let keys = LocalKeys::load(&settings.cachedir, &holders)
+        .and_then(|keys| {
+            keys.give_away(&settings.cachedir, &holders)?;
+            Ok(keys)
+        })
+        .map_err(|source| StartError::File {
+            what: "the key files of local users",
+            source,
+        })?;
+    *PREPARED.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys);
+    Ok(())
 }
 
 fn load_or_make(path: &Path, owner: Option<u32>) -> Result<Secret<String>, FileError> {
@@ -143,7 +210,8 @@ fn is_forbidden(error: &FileError) -> bool {
     error.kind() == Some(std::io::ErrorKind::PermissionDenied)
 }
 
-fn let_others_enter(dir: &Path) -> Result<(), FileError> {
+/// Lets the users of `publisher_acl` reach what is theirs in a directory.
+pub(crate) fn let_others_enter(dir: &Path) -> Result<(), FileError> {
     let change = || {
         let mode = fs::metadata(dir)?.mode() & 0o7777;
         fs::set_permissions(dir, Permissions::from_mode(mode | OTHERS_MAY_ENTER))

@@ -44,7 +44,7 @@ fn the_user_gets_what_root_has_left() -> Result<()> {
         .master("m1", Kind::Ours)
         .auto_accept()
         .set("user", OTHER)
-        // Whose key it cannot give away any more.
+        // Whose key only root can give away.
         .set("publisher_acl", serde_json::json!({"daemon": ["test.*"]}))
         .lay()?;
     let minion = fleet
@@ -78,6 +78,16 @@ fn the_user_gets_what_root_has_left() -> Result<()> {
         );
     }
     let mode = |dir| anyhow::Ok(fs::metadata(dir)?.permissions().mode() & 0o777);
+    // The key of a user who may publish is that user's, for nobody else to
+    // read, the master included.
+    let daemon = nix::unistd::User::from_name("daemon")?.context("no such user")?;
+    let key = fs::metadata(cache.join(".daemon_key"))?;
+    assert_eq!(key.uid(), daemon.uid.as_raw());
+    assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    assert_ne!(
+        fs::metadata(master.dir().join("run"))?.permissions().mode() & 0o001,
+        0
+    );
     // What is to be seen of the cache is for the administrator to decide; of
     // the keys it is not.
     assert_eq!(mode(&cache)?, 0o755);

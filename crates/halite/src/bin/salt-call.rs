@@ -123,8 +123,8 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
         let outcome = if local {
             let grains = (setup.collect_grains)();
             let roots = minion::local_roots(config)?;
-            let context = LocalContext::new(setup.opts, grains, roots)
-                .collecting(setup.collect_grains);
+            let context =
+                LocalContext::new(setup.opts, grains, roots).collecting(setup.collect_grains);
             halite_minion::call::run(context, &request).await
         } else {
             let started = halite_minion::start::start(setup).await?;

@@ -33,6 +33,10 @@ impl Daemon for Master {
         halite_master::Daemon::check(config).map_err(Into::into)
     }
 
+    fn as_root(config: &MasterConfig) -> Result<()> {
+        halite_master::prepare_local_keys(config).map_err(Into::into)
+    }
+
     fn process(config: &MasterConfig) -> Process {
         let directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
         Process {

@@ -85,7 +85,7 @@ pub(crate) fn cached_at(call: &Call<'_>, url: &str, saltenv: &str) -> Option<Pat
             FileClient::new(call.ctx).cache_path(&path, &env).ok()
         }
         Scheme::Local => Some(local_path(url).into()),
-        Scheme::Remote => Some(http::place(call, url, saltenv)),
+        Scheme::Remote => Some(FileClient::new(call.ctx).web_path(url, saltenv)),
         Scheme::Other => None,
     }
 }

@@ -1,9 +1,9 @@
 //! Choosing from several sources the first that is there.
 
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, WebFile, python};
 use halite_proto::Value;
 
-use super::{Scheme, fetch, http, local_path, scheme};
+use super::{Scheme, fetch, local_path, scheme};
 
 /// A source and its hash, as given or as chosen.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ fn exists(call: &Call<'_>, url: &str, saltenv: &str) -> Result<bool, CallError> 
     Ok(match scheme(url) {
         Scheme::Salt => fetch::hash_of(call, url, saltenv)?.is_some(),
         Scheme::Local => std::path::Path::new(local_path(url)).exists(),
-        Scheme::Remote => http::exists(url),
+        Scheme::Remote => WebFile::exists(url),
         Scheme::Other => false,
     })
 }

@@ -16,6 +16,7 @@ mod merge;
 mod settings;
 mod sls;
 mod top;
+mod tops;
 mod tree;
 mod workshop;
 mod world;

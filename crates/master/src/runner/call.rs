@@ -57,6 +57,31 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// A call without arguments of its own, within a runner that has been
+    /// called: for functions that command minions while the runner runs.
+    pub(super) fn within(
+        master: &'a Arc<Master>,
+        runtime: &'a Handle,
+        jid: &'a Jid,
+        user: &'a str,
+        tag: &'a str,
+    ) -> Self {
+        Self {
+            master,
+            bound: Bound::default(),
+            jid,
+            user,
+            runtime,
+            tag,
+            retcode: Cell::new(0),
+        }
+    }
+
+    /// The tag that the events of this runner begin with.
+    pub(super) fn tag(&self) -> &str {
+        self.tag
+    }
+
     /// An argument; nil if it was not given.
     pub(super) fn arg(&self, name: &str) -> &Value {
         self.bound.get(name).unwrap_or(&Value::Nil)

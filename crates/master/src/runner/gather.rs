@@ -76,10 +76,18 @@ impl Call<'_> {
     /// Publishes a command and waits for its returns, in the order in which
     /// they come; who does not return is among them.
     pub(super) fn command(&self, command: &Command<'_>) -> Result<Vec<Row>, RunnerError> {
+        self.job(command).map(|(_, rows)| rows)
+    }
+
+    /// The same, with the job that it was; there is none if nobody is meant.
+    pub(super) fn job(
+        &self,
+        command: &Command<'_>,
+    ) -> Result<(Option<Jid>, Vec<Row>), RunnerError> {
         let request = self.request(command);
         let resolved = resolved(self.master, jobs::asked(&request));
         if resolved.minions.is_empty() {
-            return Ok(Vec::new());
+            return Ok((None, Vec::new()));
         }
         // Before the job leaves: no return may be missed.
         let events = self.master.bus.subscribe("salt/job/".to_owned());
@@ -95,15 +103,15 @@ impl Call<'_> {
                 syndic_wait: None,
             },
         );
-        Waiting {
+        let waiting = Waiting {
             call: self,
             command,
-            jid,
+            jid: jid.clone(),
             events,
             collector,
             rows: Vec::new(),
-        }
-        .run()
+        };
+        Ok((Some(jid), waiting.run()?))
     }
 
     fn request(&self, command: &Command<'_>) -> PublishRequest {

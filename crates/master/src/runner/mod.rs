@@ -20,9 +20,11 @@ mod masters;
 mod matching;
 mod mine;
 mod network;
+mod orchestra;
 mod pillar;
 mod salt;
 mod search;
+mod state;
 mod survey;
 mod table;
 mod test;
@@ -241,15 +243,18 @@ pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String),
 
 /// Runs a runner for a minion; what it returns. Blocks until it ends.
 pub(crate) fn run_to_end(master: &Arc<Master>, asked: Asked) -> Result<Value, NotStarted> {
+    let mut told = run_and_tell(master, asked)?;
+    Ok(told.remove("return").unwrap_or_default())
+}
+
+/// Runs a runner; what its `ret` event carries. Blocks until it ends.
+fn run_and_tell(master: &Arc<Master>, asked: Asked) -> Result<Map, NotStarted> {
     let Some(runtime) = master.runners.runtime.get().cloned() else {
         return Err(NotStarted::TooMany);
     };
     let place = Place::take(master)?;
     let run = Run::begin(master, asked)?;
-    Ok(run
-        .run(&place.0, &runtime)
-        .remove("return")
-        .unwrap_or_default())
+    Ok(run.run(&place.0, &runtime))
 }
 
 /// One of the places for runners.

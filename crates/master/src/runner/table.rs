@@ -6,7 +6,7 @@ use super::error::Ran;
 use super::{
     Call, auth, cache, config, event, fileserver, jobs, manage, masters, matching, mine, network,
 };
-use super::{pillar, salt, survey, test};
+use super::{pillar, salt, state, survey, test};
 
 /// A runner.
 pub(crate) struct Function {
@@ -78,6 +78,7 @@ const TABLES: &[&[Function]] = &[
     network::FUNCTIONS,
     pillar::FUNCTIONS,
     salt::FUNCTIONS,
+    state::FUNCTIONS,
     survey::FUNCTIONS,
     test::FUNCTIONS,
 ];

@@ -4,13 +4,20 @@ mod cmd;
 mod command;
 mod event;
 mod module;
+mod salt;
 mod stateful;
 mod test;
 
 use halite_modules::Module;
 
 /// Sorted by name.
-pub(crate) static STATES: &[Module] = &[cmd::MODULE, event::MODULE, module::MODULE, test::MODULE];
+pub(crate) static STATES: &[Module] = &[
+    cmd::MODULE,
+    event::MODULE,
+    module::MODULE,
+    salt::MODULE,
+    test::MODULE,
+];
 
 #[cfg(test)]
 mod tests {

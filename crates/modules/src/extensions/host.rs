@@ -1,0 +1,189 @@
+//! Calls of Python code: what goes to the worker, what it may ask of us, and
+//! how it fails.
+
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use halite_proto::{Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+
+use super::{Kind, directory};
+use crate::call::Call;
+use crate::context::MinionContext;
+use crate::error::{CallError, CallResult};
+use crate::registry::Registry;
+use crate::run;
+
+/// Runs the function of a call in the worker.
+pub(super) fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResult {
+    let mut scope = Map::new();
+    if let (Kind::States, Some(state)) = (kind, &call.job.state) {
+        scope.insert("__low__", state.low.clone());
+        scope.insert("__instance_id__", state.run_id.as_str());
+    }
+    let fun = call.function();
+    let signature = call.signature();
+    let mut args = Vec::new();
+    let mut kwargs = call.kwargs().clone();
+    let by_place = !call.varargs().is_empty();
+    for param in &signature.params {
+        let value = call.arg(&param.name).clone();
+        if by_place {
+            args.push(value);
+        } else if call.is_given(&param.name) {
+            kwargs.insert(param.name.as_str(), value);
+        }
+    }
+    args.extend(call.varargs().iter().cloned());
+    for param in &signature.keyword_only {
+        if call.is_given(&param.name) {
+            kwargs.insert(param.name.as_str(), call.arg(&param.name).clone());
+        }
+    }
+    let request = Request::Call {
+        kind: kind.name(),
+        name: fun,
+        args: &args,
+        kwargs: &kwargs,
+        scope: &scope,
+        salt,
+    };
+    Workers::global()
+        .run(&CallHost(call), request)
+        .map_err(|error| failure(fun, error))
+}
+
+/// The error of a function in the kinds that ours have.
+fn failure(fun: &str, error: PyError) -> CallError {
+    let PyError::Raised(raised) = error else {
+        return CallError::Command(format!("{fun}: {error}"));
+    };
+    if raised.is("SaltInvocationError") {
+        return CallError::Invocation(raised.message);
+    }
+    if raised.is("CommandNotFoundError") {
+        return CallError::NotFound(raised.message);
+    }
+    if raised.is("CommandExecutionError") {
+        return CallError::Command(raised.message);
+    }
+    tracing::error!(fun, "{}", raised.trace);
+    CallError::exception(class(raised.class_name()), raised.message.clone())
+}
+
+/// The name of an exception's class, kept for good. Users have few of them;
+/// of very many the rest is just an exception.
+fn class(name: &str) -> &'static str {
+    static KEPT: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kept) = kept.get(name) {
+        return kept;
+    }
+    if kept.len() >= crate::limits::PYTHON_CLASSES_MAX {
+        return "Exception";
+    }
+    let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    kept.insert(name);
+    name
+}
+
+/// What Python code may ask of the call that runs it.
+struct CallHost<'c>(&'c Call<'c>);
+
+fn data(ctx: &dyn MinionContext, name: &str) -> Value {
+    match name {
+        "opts" => ctx.opts().clone().into(),
+        "grains" => Map::clone(&ctx.grains()).into(),
+        _ => Map::clone(&ctx.pillar()).into(),
+    }
+}
+
+fn raised(error: CallError) -> Raised {
+    match error {
+        CallError::Command(message) => Raised::new("CommandExecutionError", message),
+        CallError::Invocation(message) => Raised::new("SaltInvocationError", message),
+        CallError::NotFound(message) => Raised::new("CommandNotFoundError", message),
+        CallError::Arguments(message) => Raised::new("TypeError", message),
+        CallError::Exception { kind, message } => Raised::new(kind, message),
+        ended @ CallError::Ended(_) => Raised::new("CommandExecutionError", ended.to_string()),
+    }
+}
+
+impl PyHost for CallHost<'_> {
+    fn data(&self, name: &str) -> Value {
+        let mut value = data(self.0.ctx, name);
+        if let (Value::Map(opts), "opts", Some(state)) = (&mut value, name, &self.0.job.state) {
+            opts.insert("test", state.test);
+        }
+        value
+    }
+
+    fn directory(&self, kind: &str) -> Option<String> {
+        let directory = directory(self.0.ctx.opts(), kind)?;
+        directory.to_str().map(str::to_owned)
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        self.0.has_function(fun)
+    }
+
+    fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
+        self.0.salt(fun, &args, kwargs).map_err(raised)
+    }
+
+    fn has_state(&self, fun: &str) -> bool {
+        self.0.ctx.registry().state(fun).is_some()
+    }
+
+    fn call_state(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
+        run::run_state_function(self.0.ctx, fun, args, kwargs, self.0.job).map_err(raised)
+    }
+
+    fn watch(&self, group: i32) -> Box<dyn std::any::Any> {
+        Box::new(self.0.cancel().watch(group))
+    }
+}
+
+/// What modules see while they are read: no call runs yet, so none of their
+/// own goes out.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    pub(super) opts: Map,
+    pub(super) grains: Arc<Map>,
+    pub(super) pillar: Arc<Map>,
+    pub(super) registry: &'static Registry,
+}
+
+impl Snapshot {
+    pub(super) fn of(ctx: &dyn MinionContext) -> Self {
+        Self {
+            opts: ctx.opts().clone(),
+            grains: ctx.grains(),
+            pillar: ctx.pillar(),
+            registry: ctx.registry(),
+        }
+    }
+}
+
+impl PyHost for Snapshot {
+    fn data(&self, name: &str) -> Value {
+        match name {
+            "opts" => self.opts.clone().into(),
+            "grains" => Map::clone(&self.grains).into(),
+            _ => Map::clone(&self.pillar).into(),
+        }
+    }
+
+    fn directory(&self, kind: &str) -> Option<String> {
+        directory(&self.opts, kind)?.to_str().map(str::to_owned)
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        self.registry.get(fun).is_some()
+    }
+
+    fn call(&self, fun: &str, _args: Vec<Value>, _kwargs: Map) -> Result<Value, Raised> {
+        let message = format!("'{fun}' cannot be called while modules are read");
+        Err(Raised::new("CommandExecutionError", message))
+    }
+}

@@ -1,0 +1,181 @@
+//! What Python files a directory has, and the functions in them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use halite_proto::Value;
+use halite_pyworker::{Request, Workers};
+use halite_signature::Signature;
+
+use super::Kind;
+use super::host::{Snapshot, run_in_worker};
+use crate::call::Call;
+use crate::error::CallResult;
+use crate::python;
+use crate::registry::Function;
+
+/// What is known of a directory.
+#[derive(Default)]
+struct Index {
+    stamp: Option<SystemTime>,
+    /// The modules that its files may be.
+    claimed: Arc<HashSet<String>>,
+    listed: Option<Arc<HashMap<String, &'static Function>>>,
+}
+
+static INDEXES: LazyLock<Mutex<HashMap<PathBuf, Index>>> = LazyLock::new(Mutex::default);
+
+fn indexes() -> MutexGuard<'static, HashMap<PathBuf, Index>> {
+    INDEXES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn claims(directory: &Path, fun: &str) -> bool {
+    let module = fun.split('.').next().unwrap_or_default();
+    claimed(directory).contains(module)
+}
+
+/// The names that modules of a directory may have: those of the files, and
+/// what their text says.
+pub(super) fn claimed(directory: &Path) -> Arc<HashSet<String>> {
+    let Some(stamp) = std::fs::metadata(directory)
+        .ok()
+        .and_then(|data| data.modified().ok())
+    else {
+        return Arc::default();
+    };
+    let mut indexes = indexes();
+    if let Some(index) = indexes.get(directory)
+        && index.stamp == Some(stamp)
+    {
+        return Arc::clone(&index.claimed);
+    }
+    let claimed = Arc::new(names(directory));
+    let index = Index {
+        stamp: Some(stamp),
+        claimed: Arc::clone(&claimed),
+        listed: None,
+    };
+    indexes.insert(directory.to_owned(), index);
+    claimed
+}
+
+fn names(directory: &Path) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let mut path = entry.path();
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() {
+            path.push("__init__.py");
+        }
+        let is_python = path.extension().is_some_and(|kind| kind == "py");
+        if !is_python || stem.starts_with("__") || !path.is_file() {
+            continue;
+        }
+        names.insert(stem);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        names.extend(quoted_names(&text));
+    }
+    names
+}
+
+/// The quoted words on lines that speak of virtual names or return one.
+fn quoted_names(text: &str) -> impl Iterator<Item = String> + '_ {
+    let lines = text.lines().map(str::trim_start);
+    lines
+        .filter(|line| line.contains("__virtualname__") || line.starts_with("return "))
+        .flat_map(|line| {
+            let mut parts = line.split(['"', '\'']);
+            parts.next();
+            parts
+                .filter(|word| {
+                    !word.is_empty() && word.chars().all(|c| c == '_' || c.is_alphanumeric())
+                })
+                .map(str::to_owned)
+        })
+}
+
+/// The functions of a directory, asked of Python once until it changes.
+pub(super) fn listed(
+    directory: &Path,
+    kind: Kind,
+    host: impl FnOnce() -> Snapshot,
+) -> Arc<HashMap<String, &'static Function>> {
+    if let Some(listed) = indexes()
+        .get(directory)
+        .and_then(|index| index.listed.clone())
+    {
+        return listed;
+    }
+    // Not under the lock: modules may ask for functions as they are loaded.
+    let request = Request::List { kind: kind.name() };
+    let found = match Workers::global().run(&host(), request) {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::error!(%error, "users' {} could not be read", kind.name());
+            Value::Nil
+        }
+    };
+    let mut functions = HashMap::new();
+    for module in found.as_list().unwrap_or_default() {
+        let name = module.get("name").map(python::str).unwrap_or_default();
+        if let Some(why) = module.get("why").and_then(Value::as_str) {
+            tracing::debug!("{why}");
+        }
+        let own = module.get("functions").and_then(Value::as_map);
+        for (short, about) in own.into_iter().flatten() {
+            let full = format!("{name}.{}", python::str(short));
+            let text = |key: &str| about.get(key).map(python::str).unwrap_or_default();
+            let names = [full.as_str(), &text("python")];
+            let function = interned(kind, false, names, &text("signature"), &text("doc"));
+            functions.insert(full, function);
+        }
+    }
+    let functions = Arc::new(functions);
+    if let Some(index) = indexes().get_mut(directory) {
+        index.listed = Some(Arc::clone(&functions));
+    }
+    functions
+}
+
+/// Tables of functions hold what lives as long as the program: each different
+/// function of users is kept once.
+pub(super) fn interned(
+    kind: Kind,
+    salt: bool,
+    names: [&str; 2],
+    signature: &str,
+    doc: &str,
+) -> &'static Function {
+    type Key = (Kind, bool, [String; 2], String, String);
+    static KEPT: LazyLock<Mutex<HashMap<Key, &'static Function>>> = LazyLock::new(Mutex::default);
+    let signature = match Signature::parse(signature) {
+        Ok(_) => signature,
+        Err(_) => "(*args, **kwargs)",
+    };
+    let key = (
+        kind,
+        salt,
+        names.map(str::to_owned),
+        signature.to_owned(),
+        doc.to_owned(),
+    );
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.entry(key).or_insert_with(|| {
+        let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let run: fn(&Call<'_>) -> CallResult = match (kind, salt) {
+            (Kind::Modules, false) => |call| run_in_worker(call, Kind::Modules, false),
+            (Kind::Modules, true) => |call| run_in_worker(call, Kind::Modules, true),
+            (Kind::States, false) => |call| run_in_worker(call, Kind::States, false),
+            (Kind::States, true) => |call| run_in_worker(call, Kind::States, true),
+        };
+        let [name, python] = names.map(keep);
+        let function = Function::new(name, keep(signature), run, keep(doc)).of_users(python);
+        Box::leak(Box::new(function))
+    })
+}

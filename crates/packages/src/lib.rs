@@ -3,6 +3,7 @@
 //! Invariant: whatever changes the system goes through a program that
 //! `halite_modules::host` runs, or a file below its root.
 
+mod debconf;
 mod git;
 mod pkg;
 mod python;
@@ -13,6 +14,7 @@ use halite_modules::{Call, Module};
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    debconf::MODULE,
     git::MODULE,
     python::pip::MODULE,
     pkg::MODULE,
@@ -21,6 +23,7 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::debconf::MODULE,
     states::git::MODULE,
     states::pip::MODULE,
     states::pkg::MODULE,

@@ -1,5 +1,6 @@
 //! State modules.
 
+pub(crate) mod debconf;
 pub(crate) mod git;
 pub(crate) mod pip;
 pub(crate) mod pkg;

@@ -128,6 +128,28 @@ fn a_file_of_the_web_that_is_not_the_one_expected_changes_nothing() {
 }
 
 #[test]
+fn cp_fetches_from_the_web_too() {
+    if !has_curl() {
+        return;
+    }
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    let url = Value::from(serve(Some("hello\n"), 2));
+    let job = halite_modules::Job::default();
+    let call = |args: &[Value]| halite_modules::run_function(&minion, "cp.get_url", args, &job).ret;
+    let to = Value::from(work.join("got").to_str().unwrap());
+    assert_eq!(call(&[url.clone(), to.clone()]), to);
+    assert_eq!(fs::read_to_string(work.join("got")).unwrap(), "hello\n");
+    let cached = call(std::slice::from_ref(&url));
+    assert!(
+        cached.as_str().unwrap().ends_with("/dir/file.txt"),
+        "{cached:?}"
+    );
+    let dest = halite_modules::run_function(&minion, "cp.cache_dest", &[url], &job).ret;
+    assert_eq!(cached, dest);
+}
+
+#[test]
 fn a_place_that_takes_no_files_is_a_failed_state() {
     let (_guard, work) = work();
     let minion = FakeMinion::new(&work);

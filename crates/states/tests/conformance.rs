@@ -36,13 +36,11 @@ const RUNNING: &[&str] = &[
 
 /// What differs from the record, on purpose or not yet mended: case, command,
 /// and why. A command that does not differ any more must be taken out.
-const DIFFERENT: &[(&str, &str, &str)] = &[
-    (
-        "errors-compile",
-        "apply_emptyonlyif",
-        "an empty list of conditions is none; 3008.5 raises an exception there",
-    ),
-];
+const DIFFERENT: &[(&str, &str, &str)] = &[(
+    "errors-compile",
+    "apply_emptyonlyif",
+    "an empty list of conditions is none; 3008.5 raises an exception there",
+)];
 
 /// The commands that only compile and show give what Salt gives.
 #[test]

@@ -55,6 +55,7 @@ job = {"j": {"function": "test.ping", "minutes": 5}}
 bus.fire_event({"func": "add", "name": "j", "schedule": job, "persist": False}, "manage_schedule")
 answer = bus.get_event(tag="/salt/minion/minion_schedule_add_complete", wait=20)
 found["schedule"] = answer["schedule"]
+bus.fire_event({"tag": "for/master", "data": {"b": 2}, "events": None, "pretag": None}, "fire_master")
 print(json.dumps(found), flush=True)
 # Salt 3008 waits for ever for its own sockets otherwise.
 os._exit(0)
@@ -284,6 +285,11 @@ for_each_salt! {
             let heard = master.tools(tool).python(&script)?.ok()?.json()?;
             assert_eq!(heard["own"], json!({ "a": 1 }), "{mode}: {heard}");
             ensure!(heard["schedule"].get("j").is_some(), "{mode}: {heard}");
+            let id = minion.id();
+            let told = master.events()?.wait("an event for the master", START, |event| {
+                event.tag == "for/master" && event.data["id"] == id
+            })?;
+            assert_eq!(told.data["data"], json!({ "b": 2 }), "{mode}");
         }
         Ok(())
     };

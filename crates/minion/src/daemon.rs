@@ -13,6 +13,7 @@ use halite_target::{DEFAULT_DELIMITER, Subject, Target};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
+use crate::bus_requests;
 use crate::context::event_request;
 use crate::core::backoff::Chance;
 use crate::core::conductor::{Input, Output};
@@ -64,6 +65,7 @@ pub async fn run(
     let _ = minion.scheduler.set(Arc::downgrade(&scheduler));
     let scheduling = tokio::spawn(scheduler.run());
     let mut start_states = own_jobs::startup_states(&minion.opts);
+    let heeding = tokio::spawn(bus_requests::heed(Arc::clone(&minion)));
     let answering = tokio::spawn(status_report::answer_again_and_again(
         Arc::clone(&minion),
         Arc::clone(&courier),
@@ -130,6 +132,7 @@ pub async fn run(
     own_work.abort();
     scheduling.abort();
     answering.abort();
+    heeding.abort();
     drain(&minion).await;
     carrying.abort();
     fleet.stop().await;

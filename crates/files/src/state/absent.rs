@@ -46,13 +46,9 @@ pub(super) fn absent(call: &Call<'_>) -> CallResult {
             let comment = format!("Removed {what} {name}");
             Ok(ret.change("removed", name).ok(comment).into())
         }
-        Err(error) if data.is_dir() => common::failed(
-            ret,
-            format!("Failed to remove directory {name}: {}", os_text(&error, at)),
-        ),
         Err(error) => common::failed(
             ret,
-            format!("Failed to remove '{name}': {}", os_text(&error, at)),
+            format!("Could not remove '{name}': {}", os_text(&error, at)),
         ),
     }
 }

@@ -67,6 +67,18 @@ pub(super) fn failed(ret: StateReturn, comment: impl Into<Value>) -> halite_modu
     Ok(ret.failed(comment).into())
 }
 
+/// A failure of the system that is the state's comment rather than an
+/// exception: a full disk, a read-only file system, a missing right.
+pub(super) fn refused(error: &halite_modules::CallError) -> Option<String> {
+    match error {
+        halite_modules::CallError::Exception {
+            kind: "OSError" | "PermissionError",
+            message,
+        } => Some(message.clone()),
+        _ => None,
+    }
+}
+
 /// The comment on a path that does not start at the root.
 pub(super) fn not_absolute(name: &str) -> String {
     format!("Specified file {name} is not an absolute path")

@@ -247,7 +247,17 @@ fn converge(call: &Call<'_>, ask: &Ask, mut ret: StateReturn) -> CallResult {
         if !Path::new(parent).is_dir() && !call.flag("makedirs") {
             return common::failed(ret, format!("No directory to create {} in", ask.name));
         }
-        dirs::make_all(at, &ask.user, &ask.group, ask.dir_mode.as_deref())?;
+        let made = dirs::make_all(at, &ask.user, &ask.group, ask.dir_mode.as_deref());
+        if let Err(error) = made {
+            let Some(why) = common::refused(&error) else {
+                return Err(error);
+            };
+            ret.changes = Map::new();
+            return common::failed(
+                ret,
+                format!("Failed to create directory {}: {why}", ask.name),
+            );
+        }
     }
     if !ask.children_only {
         perms::check(&mut ret, at, &ask.top(), false)?;

@@ -63,7 +63,16 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
             "encoding",
         ],
         Map::from([("dry_run", call.is_test())]),
-    )?;
+    );
+    let changes = match changes {
+        Ok(changes) => changes,
+        Err(error) => {
+            return match common::refused(&error) {
+                Some(why) => common::failed(ret, why),
+                None => Err(error),
+            };
+        }
+    };
     Ok(if !changes.is_true() {
         ret.ok("No changes needed to be made")
     } else if call.is_test() {

@@ -83,7 +83,7 @@ fn tree(work: &Path) -> Json {
                 left.push(path.clone());
                 json!(["d", mode])
             } else if data.is_file() {
-                let content = match String::from_utf8(fs::read(&path).unwrap()) {
+                let content = match String::from_utf8(fs::read(&path).unwrap_or_default()) {
                     Ok(text) => json!(text),
                     Err(error) => {
                         let hex: String = error

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, SHORT, run, until};
+use halite_integration_tests::{Fleet, Kind, Program, SHORT, run, until};
 
 /// A user without rights that every system has.
 const OTHER: &str = "nobody";
@@ -87,6 +87,32 @@ fn the_user_gets_what_root_has_left() -> Result<()> {
     assert_ne!(
         fs::metadata(master.dir().join("run"))?.permissions().mode() & 0o001,
         0
+    );
+    // That user is no member of the bus's group, and commands all the same.
+    let as_daemon = |words: &[&str]| {
+        use std::os::unix::process::CommandExt as _;
+        let salt = fleet.programs().path(Kind::Ours, Program::Salt)?;
+        let output = std::process::Command::new(salt)
+            .arg("-c")
+            .arg(master.dir())
+            .args(words)
+            .env_remove("SUDO_USER")
+            .current_dir("/")
+            .uid(daemon.uid.as_raw())
+            .gid(daemon.gid.as_raw())
+            .output()?;
+        anyhow::Ok((
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        ))
+    };
+    fs::set_permissions(&cache, Permissions::from_mode(0o755))?;
+    let ping = as_daemon(&["web1", "test.ping"])?;
+    assert_eq!(ping, (Some(0), "web1:\n    True\n".to_owned()));
+    let denied = as_daemon(&["web1", "cmd.run", "id"])?;
+    assert_eq!(
+        denied,
+        (Some(1), "Authorization error occurred.\n".to_owned())
     );
     // What is to be seen of the cache is for the administrator to decide; of
     // the keys it is not.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use halite_proto::event::VALUE_TRIMMED;
-use halite_proto::{Jid, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::JobCache;
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
@@ -61,6 +61,9 @@ const NEXT_LOOK: Duration = Duration::from_secs(1);
 const LATER_LOOK: Duration = Duration::from_secs(5);
 const LOOKS_SOON: u32 = 10;
 
+/// How often the master is asked for returns where the bus is not heard.
+const POLL: Duration = Duration::from_millis(100);
+
 /// What the master has said of the silent minions, and when it is asked again.
 struct Look<'a> {
     known: Option<Silence>,
@@ -70,13 +73,20 @@ struct Look<'a> {
     asking: Option<Pin<Box<dyn Future<Output = Option<Silence>> + 'a>>>,
     /// The last question, when nobody is waited for any more.
     is_final: bool,
+    /// The jobs whose returns are asked for, where the bus is not heard.
+    polled: Vec<Jid>,
 }
 
 impl Look<'_> {
-    fn new() -> Self {
+    fn new(polled: Vec<Jid>) -> Self {
+        let first = match polled.is_empty() {
+            true => FIRST_LOOK,
+            false => POLL,
+        };
         Self {
+            polled,
             known: None,
-            next: Some(Instant::now() + FIRST_LOOK),
+            next: Some(Instant::now() + first),
             looks: 0,
             asking: None,
             is_final: false,
@@ -88,6 +98,7 @@ impl Look<'_> {
         self.looks += 1;
         self.next = answer.as_ref().map(|_| {
             let pause = match self.looks < LOOKS_SOON {
+                _ if !self.polled.is_empty() => POLL,
                 true => NEXT_LOOK,
                 false => LATER_LOOK,
             };
@@ -100,7 +111,7 @@ impl Look<'_> {
 impl<'a> Session<'a> {
     pub(super) fn new(
         client: &'a LocalClient,
-        bus: EventSubscriber,
+        bus: Option<EventSubscriber>,
         published: Published,
         timeout: Duration,
     ) -> Self {
@@ -116,15 +127,19 @@ impl<'a> Session<'a> {
                 syndic_wait: settings.syndic_wait,
             },
         );
+        let polled = match &bus {
+            Some(_) => Vec::new(),
+            None => vec![published.jid.clone()],
+        };
         Self {
             client,
             published,
             collector,
-            bus: Some(bus),
+            bus,
             was_lost: false,
             question: None,
             connected: None,
-            silence: Look::new(),
+            silence: Look::new(polled),
         }
     }
 
@@ -227,7 +242,8 @@ impl<'a> Session<'a> {
         if self.silence.asking.is_none() && self.silence.next.is_some_and(|next| next <= now) {
             let client = self.client;
             let ids = self.collector.pending().map(str::to_owned).collect();
-            self.silence.asking = Some(Box::pin(client.ask_silence(ids)));
+            let jids = self.silence.polled.clone();
+            self.silence.asking = Some(Box::pin(client.ask_silence(ids, jids)));
         }
         let next_look = self.silence.next.filter(|_| self.silence.asking.is_none());
         let look = async {
@@ -243,7 +259,9 @@ impl<'a> Session<'a> {
             }
         };
         tokio::select! {
-            event = next_event(&mut self.bus, &self.client.settings().event_pub) => {
+            event = next_event(&mut self.bus, &self.client.settings().event_pub),
+                if self.silence.polled.is_empty() =>
+            {
                 match event {
                     BusNews::Event(event) => self.event(&event),
                     BusNews::Lost => self.was_lost = true,
@@ -252,13 +270,18 @@ impl<'a> Session<'a> {
             }
             answer = question => {
                 self.question = None;
+                if let (Some(asking), false) = (&answer, self.silence.polled.is_empty()) {
+                    self.silence.polled.push(asking.clone());
+                }
                 self.collector.asked(Instant::now(), answer);
             }
             looked = look => {
                 if let Some(answer) = looked {
                     self.silence.taken(answer);
-                    if let Some(known) = &self.silence.known {
+                    if let Some(known) = &mut self.silence.known {
                         self.collector.away(known.gone());
+                        let returns = std::mem::take(&mut known.returns);
+                        take_polled(&mut self.collector, returns);
                     }
                 }
             }
@@ -274,7 +297,7 @@ impl<'a> Session<'a> {
         self.silence.is_final = true;
         if self.silence.next.is_some() || self.silence.asking.is_some() {
             let ids = self.collector.missing().map(str::to_owned).collect();
-            let answer = self.client.ask_silence(ids).await;
+            let answer = self.client.ask_silence(ids, Vec::new()).await;
             self.silence.taken(answer);
         }
     }
@@ -348,6 +371,22 @@ fn is_trimmed(value: &Value) -> bool {
         Value::Str(text) => text == VALUE_TRIMMED,
         Value::Map(map) => map.values().any(is_trimmed),
         _ => false,
+    }
+}
+
+/// Hands returns over that the master was asked for, as if the bus had said
+/// them.
+fn take_polled(collector: &mut Collector, returns: Map) {
+    for (jid, minions) in &returns {
+        let minions = minions.as_map().into_iter().flatten();
+        for (id, data) in minions {
+            if let (Some(jid), Some(id), Some(data)) = (jid.as_str(), id.as_str(), data.as_map()) {
+                let mut data = data.clone();
+                data.insert("id", id);
+                let tag = format!("salt/job/{jid}/ret/{id}");
+                collector.event(Instant::now(), &tag, &data);
+            }
+        }
     }
 }
 

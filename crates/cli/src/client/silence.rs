@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_gather::words;
-use halite_proto::Jid;
 use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
 use halite_proto::time::stamp;
+use halite_proto::{Jid, Map};
 
 use super::LocalClient;
 
@@ -23,16 +23,19 @@ const RECONNECT_GRACE: Duration = Duration::from_secs(5);
 pub(super) struct Silence {
     standings: BTreeMap<String, Standing>,
     asked_micros: u64,
+    /// The returns that were asked for, by job and minion.
+    pub(super) returns: Map,
 }
 
 impl LocalClient {
     /// Asks the master about minions; `None` where it does not know the
     /// question, as Salt's masters.
-    pub(super) async fn ask_silence(&self, ids: Vec<String>) -> Option<Silence> {
+    pub(super) async fn ask_silence(&self, ids: Vec<String>, jids: Vec<Jid>) -> Option<Silence> {
         let request = StandingRequest {
             credentials: self.credentials(),
             user: Some(self.caller.name.clone()),
             minions: ids,
+            jids,
         };
         let answer = self.ask_clear(request.to_map(), ANSWER_TIMEOUT).await;
         let reply = answer.map(StandingReply::from_value);
@@ -44,6 +47,7 @@ impl LocalClient {
                     .map(|(id, standing)| (id.to_string(), standing))
                     .collect(),
                 asked_micros: now_micros(),
+                returns: reply.returns,
             }),
             Ok(Ok(None)) => None,
             Ok(Err(error)) => {
@@ -147,6 +151,7 @@ mod tests {
         Silence {
             standings: BTreeMap::from([("web1".to_owned(), standing)]),
             asked_micros: NOW,
+            returns: Map::new(),
         }
     }
 

@@ -369,7 +369,7 @@ const MODE_PUBLIC: u32 = 0o644;
 mod tests {
     use super::*;
 
-    const PEM: &str = "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----\n";
+    const PEM: &str = "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----";
 
     fn pki(pair: Option<(&str, &str)>) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();

@@ -2,20 +2,23 @@
 
 use halite_key::KeyState;
 use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::Bank;
 
-use super::authenticate::authenticate;
+use super::authenticate::{LocalUser, authenticate};
 use crate::connected::Addresses;
+use crate::core::acl::Rights;
 use crate::core::roster::Seat;
 use crate::master::Master;
 
 /// Answers the question; with an empty map, as Salt's masters, where the
 /// caller is nobody.
 pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
-    if authenticate(master, &request.credentials, request.user.as_deref()).is_err() {
+    let user = request.user.as_deref();
+    let Ok(caller) = authenticate(master, &request.credentials, user) else {
         return Map::new().into();
-    }
+    };
+    let name = caller.name.as_deref().or(user);
     let mut addresses = None;
     let minions = request
         .minions
@@ -38,8 +41,33 @@ pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
     StandingReply {
         started: master.attendance.started_micros,
         minions,
+        returns: request
+            .jids
+            .iter()
+            .filter_map(|jid| {
+                Some((
+                    Value::from(jid),
+                    Value::from(returns(master, &caller, name, jid)?),
+                ))
+            })
+            .collect(),
     }
     .to_value()
+}
+
+/// The returns of a job so far, if it is the caller's.
+fn returns(master: &Master, caller: &LocalUser, name: Option<&str>, jid: &Jid) -> Option<Map> {
+    let load = master.jobs.load(jid).ok()??;
+    let is_theirs = name.is_some() && load.get("user").and_then(Value::as_str) == name;
+    if caller.rights != Rights::Full && !is_theirs {
+        return None;
+    }
+    let returns = master.jobs.returns(jid).ok()?.into_iter();
+    Some(
+        returns
+            .map(|(id, stored)| (Value::from(&id), Value::from(stored.into_map())))
+            .collect(),
+    )
 }
 
 fn estimated(master: &Master, id: &MinionId, addresses: &Addresses) -> Connection {

@@ -6,7 +6,7 @@
 
 use crate::clear::Credentials;
 use crate::fields::{Fields, MessageError, Put};
-use crate::{Map, MinionId, Value};
+use crate::{Jid, Map, MinionId, Value};
 
 /// The command.
 pub const CMD: &str = "halite.standing";
@@ -23,6 +23,9 @@ pub struct StandingRequest {
     pub user: Option<String>,
     /// The minions.
     pub minions: Vec<String>,
+    /// Jobs of the caller whose returns are asked for: by who may not listen
+    /// to the event bus.
+    pub jids: Vec<Jid>,
 }
 
 impl StandingRequest {
@@ -34,7 +37,12 @@ impl StandingRequest {
         let mut fields = Fields::new(REQUEST, load);
         fields.take("cmd");
         let minions = fields.list("minions")?.unwrap_or_default();
+        let jids = fields.list("jids")?.unwrap_or_default();
         Ok(Self {
+            jids: jids
+                .iter()
+                .filter_map(|jid| Jid::parse(jid.as_str()?).ok())
+                .collect(),
             credentials: Credentials::take(&mut fields)?,
             user: fields.text("user")?,
             minions: minions
@@ -52,6 +60,10 @@ impl StandingRequest {
         map.put_some("user", self.user.as_deref());
         let minions = self.minions.iter().map(|id| Value::from(id.as_str()));
         map.put("minions", Value::List(minions.collect()));
+        if !self.jids.is_empty() {
+            let jids = self.jids.iter().map(Value::from);
+            map.put("jids", Value::List(jids.collect()));
+        }
         map
     }
 }
@@ -89,6 +101,8 @@ pub struct StandingReply {
     pub started: u64,
     /// What it knows of each minion.
     pub minions: Vec<(MinionId, Standing)>,
+    /// The returns so far by job, then by minion.
+    pub returns: Map,
 }
 
 #[expect(clippy::type_complexity, reason = "a table: written once, read once")]
@@ -136,11 +150,14 @@ impl StandingReply {
             .iter()
             .map(|(id, standing)| (Value::from(id), Value::from(standing.to_map())))
             .collect();
-        Map::from([
+        let mut map = Map::from([
             ("started", Value::from(self.started)),
             ("minions", minions.into()),
-        ])
-        .into()
+        ]);
+        if !self.returns.is_empty() {
+            map.insert("returns", self.returns.clone());
+        }
+        map.into()
     }
 
     /// Reads an answer; `None` from a master that does not know the question.
@@ -165,6 +182,7 @@ impl StandingReply {
         Ok(Some(Self {
             started: fields.uint("started")?.unwrap_or_default(),
             minions: known,
+            returns: fields.map("returns")?.unwrap_or_default(),
         }))
     }
 }
@@ -182,6 +200,7 @@ mod tests {
             },
             user: Some("root".to_owned()),
             minions: vec!["web1".to_owned(), "../x".to_owned()],
+            jids: vec![Jid::parse("20261120141841939742").unwrap()],
         };
         assert_eq!(StandingRequest::from_map(request.to_map()), Ok(request));
         let standing = |key: Option<&str>, connection| Standing {
@@ -198,6 +217,7 @@ mod tests {
                 (id("e"), standing(None, Connection::PerhapsAway)),
                 (id("f"), standing(None, Connection::Unknown)),
             ],
+            returns: Map::from([("20261120141841939742", Map::from([("a", 1)]))]),
         };
         assert_eq!(StandingReply::from_value(reply.to_value()), Ok(Some(reply)));
     }

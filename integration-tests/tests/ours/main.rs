@@ -6,6 +6,7 @@ mod batches;
 mod daemons;
 mod first_day;
 mod main_job;
+mod orchestration;
 mod reactions;
 mod runners;
 mod screens;

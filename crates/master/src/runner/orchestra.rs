@@ -49,7 +49,7 @@ pub(super) struct Orchestra {
 impl Orchestra {
     pub(super) fn new(call: &Call<'_>, plan: Plan) -> Self {
         let mut opts = call.master.pillars.house().opts().clone();
-        opts.insert("id", halite_key::master_id(&call.master.settings.id));
+        opts.insert("id", call.master.settings.id.as_str());
         opts.insert("__role", "master");
         opts.insert("file_client", "local");
         Self {

@@ -137,7 +137,7 @@ impl Executor {
             let job = Job {
                 load: load.to_map(),
                 cancel,
-                state: None,
+                ..Job::default()
             };
             let result = run_load(&context, &load, &job, ordered);
             send_returns.then(|| courier.accept(master, &result))

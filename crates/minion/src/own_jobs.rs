@@ -101,7 +101,7 @@ impl Executor {
             let job = Job {
                 load,
                 cancel,
-                state: None,
+                ..Job::default()
             };
             let result = run(&context, &own, &job);
             if !send_returns {

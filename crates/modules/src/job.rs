@@ -11,6 +11,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::environment::Environment;
+
 /// What is known about the call beside the function and its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
@@ -22,6 +24,8 @@ pub struct Job {
     pub cancel: Cancel,
     /// The state that the call carries out, in a state run.
     pub state: Option<Arc<StateScope>>,
+    /// The environment that functions of the job see and commands start with.
+    pub env: Environment,
 }
 
 /// What a function knows of the state run it is part of.

@@ -8,6 +8,7 @@ pub mod args;
 mod call;
 mod context;
 mod dicts;
+mod environment;
 mod error;
 pub mod extensions;
 mod file_client;
@@ -27,6 +28,7 @@ pub use context::{
     ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
     MinionsCommand, PillarRequest, Refresh,
 };
+pub use environment::{Environment, Reach};
 pub use error::{CallError, CallResult};
 pub use extensions::Extensions;
 pub use file_client::{FileClient, FileError, SaltUrl, WebFile};

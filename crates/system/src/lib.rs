@@ -41,6 +41,7 @@ pub const MODULES: &[Module] = &[
 pub const STATES: &[Module] = &[
     states::alternatives::MODULE,
     states::cron::MODULE,
+    states::environ::MODULE,
     states::grains::MODULE,
     states::group::MODULE,
     states::host::MODULE,

@@ -70,9 +70,7 @@ fn send(call: &Call<'_>) -> CallResult {
             _ => None,
         }
     };
-    let variables: Map = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let variables: Map = call.job.env.all().into_iter().collect();
     if let Some(variables) = wanted("with_env", &variables) {
         data.insert("environ", variables);
     }

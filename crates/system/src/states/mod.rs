@@ -2,6 +2,7 @@
 
 pub(crate) mod alternatives;
 pub(crate) mod cron;
+pub(crate) mod environ;
 pub(crate) mod grains;
 pub(crate) mod group;
 pub(crate) mod host;

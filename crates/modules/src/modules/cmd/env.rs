@@ -79,10 +79,7 @@ pub(super) fn variables(
     }
     let mut all: Vec<(String, String)> = Vec::new();
     if !get("clean_env").is_true() {
-        let own = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        all.extend(own);
+        all.extend(call.job.env.all());
     }
     if let Some(user) = user {
         overlay(&mut all, of_login(user, shell));

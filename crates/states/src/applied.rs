@@ -75,7 +75,9 @@ pub(crate) fn compiled(
         Err(errors) => return Ok(Applied::Errors(errors)),
     };
     orchestrated(call, &mut low);
-    let results = run(call, ctx, |options, known| Run::new(low, options, known))?;
+    let results = run(call, ctx, low, |low, options, known| {
+        Run::new(low, options, known)
+    })?;
     let results = terse(call, results);
     Ok(Applied::Results { results, high })
 }
@@ -101,7 +103,7 @@ pub(crate) fn only(
         Ok(low) => low,
         Err(errors) => return Ok(Applied::Errors(errors)),
     };
-    let results = run(call, ctx, |options, known| {
+    let results = run(call, ctx, low, |low, options, known| {
         Run::of_id(low, id, options, known)
     })?;
     Ok(Applied::Results { results, high: all })
@@ -131,7 +133,7 @@ pub(crate) fn one(call: &Call<'_>, ctx: &StateContext<'_>, chunk: Chunk) -> Resu
         graph: Graph::default(),
         ..Low::default()
     };
-    run(call, ctx, |options, known| {
+    run(call, ctx, low, |low, options, known| {
         let options = RunOptions {
             has_master: false,
             ..options
@@ -143,11 +145,33 @@ pub(crate) fn one(call: &Call<'_>, ctx: &StateContext<'_>, chunk: Chunk) -> Resu
 fn run(
     call: &Call<'_>,
     ctx: &StateContext<'_>,
-    make: impl FnOnce(RunOptions, Rc<KnownFunctions>) -> Run,
+    low: Low,
+    make: impl FnOnce(Low, RunOptions, Rc<KnownFunctions>) -> Run,
 ) -> Result<Map, CallError> {
     let known = halite_modules::within_call(ctx, call.job, KnownFunctions::new);
     let stage = Stage::new(ctx, call.job);
-    drive(&stage, make(options(call, ctx), Rc::new(known)))
+    if let Some(files) = files_to_keep(&low.chunks) {
+        stage.remember("__lowstate__", files);
+    }
+    drive(&stage, make(low, options(call, ctx), Rc::new(known)))
+}
+
+/// The files that the run takes care of, if one of its states removes others
+/// (`clean`): what it requires by id stays.
+fn files_to_keep(chunks: &[Chunk]) -> Option<Value> {
+    let is_file = |chunk: &&Chunk| chunk.state() == "file";
+    let cleans = |chunk: &Chunk| chunk.get("clean").is_some_and(Value::is_true);
+    if !chunks.iter().filter(is_file).any(cleans) {
+        return None;
+    }
+    let files = chunks.iter().filter(is_file).map(|chunk| {
+        let fields = ["name", "__id__", "fun"].map(|field| {
+            let value = chunk.get(field).cloned().unwrap_or_default();
+            (Value::from(field), value)
+        });
+        Value::from(Map::from(fields))
+    });
+    Some(Value::List(files.collect()))
 }
 
 fn options(call: &Call<'_>, ctx: &StateContext<'_>) -> RunOptions {

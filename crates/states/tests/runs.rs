@@ -70,7 +70,7 @@ impl Place {
         let job = Job {
             load,
             cancel,
-            state: None,
+            ..Job::default()
         };
         run_function(&self.house, fun, args, &job)
     }
@@ -216,4 +216,27 @@ fn a_run_is_paused_and_ended_softly() {
     let left = place.path().join("var/cache/salt/minion/state_pause");
     let left = std::fs::read_dir(left).map_or(0, Iterator::count);
     assert_eq!(left, 0, "the pause outlives its run");
+}
+
+#[test]
+fn a_cleaned_directory_keeps_what_it_requires_by_id() {
+    let place = Place::new();
+    let dir = place.path().join("d");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("stray"), "x").unwrap();
+    let sls = format!(
+        "kept:\n  file.managed:\n    - name: {dir}/kept\n    - contents: hello\n\
+         whole:\n  file.directory:\n    - name: {dir}\n    - clean: true\n    - require:\n      - file: kept\n",
+        dir = dir.display()
+    );
+    std::fs::write(place.path().join("srv/clean.sls"), sls).unwrap();
+    let outcome = run_function(
+        &place.house,
+        "state.apply",
+        &["clean".into()],
+        &Job::default(),
+    );
+    assert_eq!(outcome.retcode, 0, "{:?}", outcome.ret);
+    assert!(dir.join("kept").exists());
+    assert!(!dir.join("stray").exists());
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, scope};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -44,6 +44,12 @@ impl<'s> Stage<'s> {
             job: job.clone(),
             memo: Arc::default(),
         }
+    }
+
+    /// Gives all states of the run something to look up.
+    pub(crate) fn remember(&self, key: &str, value: Value) {
+        let mut memo = self.memo.lock().unwrap_or_else(PoisonError::into_inner);
+        memo.insert(key, value);
     }
 
     pub(super) fn cancel(&self) -> &Cancel {

@@ -23,6 +23,7 @@ use crate::fleet::Fleet;
 use crate::link_task::LinkOutput;
 use crate::pillar;
 use crate::proc_files::ProcDir;
+use crate::returners::Wanted;
 use crate::state::Minion;
 
 /// What to run.
@@ -36,6 +37,10 @@ pub struct Request {
     pub args: Vec<Value>,
     /// `--set-metadata`: data that goes along with the return.
     pub metadata: Option<Map>,
+    /// The words of the arguments as they were given: for returners.
+    pub words: Vec<String>,
+    /// The returners that get the result besides.
+    pub returners: Wanted,
     /// Whether the master is told of the result.
     pub send_return: bool,
     /// How long to try to sign in.
@@ -78,10 +83,12 @@ pub async fn remote(
     let refreshed =
         tokio::spawn(async move { pillar::refresh(&with_pillar, master, false).await.is_ok() });
     let context = JobContext::new(Arc::clone(&minion), Route::Prefer(master));
-    let outcome = run(context, &request).await?;
+    let context = Arc::new(context);
+    let outcome = run(Arc::clone(&context), &request).await?;
     if request.send_return {
         send_return(&minion, master, &request, &outcome).await;
     }
+    give_to_returners(context, &request, &outcome).await;
     // The pillar request also carries this minion's grains to the master.
     let _ = refreshed.await;
     fleet.stop().await;
@@ -92,8 +99,18 @@ pub async fn remote(
 ///
 /// # Errors
 /// When the function's thread died.
-pub async fn run(
+pub async fn local(
     context: impl MinionContext + 'static,
+    request: &Request,
+) -> Result<Outcome, CallError> {
+    let context = Arc::new(context);
+    let outcome = run(Arc::clone(&context), request).await?;
+    give_to_returners(context, request, &outcome).await;
+    Ok(outcome)
+}
+
+async fn run(
+    context: Arc<impl MinionContext + 'static>,
     request: &Request,
 ) -> Result<Outcome, CallError> {
     let (fun, args) = (request.fun.clone(), request.args.clone());
@@ -108,9 +125,45 @@ pub async fn run(
         // waits for no other one, and none for it, without.
         let proc = ProcDir::open(&context.cachedir()).ok();
         let _proc_file = proc.and_then(|(proc, _)| proc.enter(&jid, &Minion::proc_load(&load)));
-        run_function(&context, &fun, &args, &Job::published(load))
+        run_function(&*context, &fun, &args, &Job::published(load))
     });
     ran.await.map_err(|_| CallError::ThreadDied)
+}
+
+/// A function that could not be called has no result, as in Salt.
+async fn give_to_returners(
+    context: Arc<impl MinionContext + 'static>,
+    request: &Request,
+    outcome: &Outcome,
+) {
+    if request.returners.is_empty() || outcome.failure.is_some() {
+        return;
+    }
+    let wanted = request.returners.clone();
+    let record = record(&context.id(), request, outcome);
+    // What went wrong is in the log.
+    let _ = tokio::task::spawn_blocking(move || wanted.deliver(&*context, &record)).await;
+}
+
+/// What returners get, in Salt's order.
+fn record(id: &str, request: &Request, outcome: &Outcome) -> Map {
+    let words = request.words.iter().map(|word| word.as_str().into());
+    let mut record = Map::from([
+        ("jid", Value::from(&request.jid)),
+        ("return", outcome.ret.clone()),
+        ("retcode", outcome.retcode.into()),
+    ]);
+    if let Some(out) = outcome.out {
+        record.insert("out", out);
+    }
+    record.insert("id", id);
+    record.insert("fun", request.fun.as_str());
+    record.insert("fun_args", Value::List(words.collect()));
+    if let Some(metadata) = &request.metadata {
+        record.insert("metadata", metadata.clone());
+    }
+    record.insert("success", outcome.success);
+    record
 }
 
 async fn first_ready(

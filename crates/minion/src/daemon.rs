@@ -26,6 +26,7 @@ use crate::greeting;
 use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
 use crate::link_task::{LinkOutput, sleep_until};
 use crate::own_jobs::{self, OwnJob, Returns};
+use crate::returners::Wanted;
 use crate::scheduler::Scheduler;
 use crate::start::Started;
 use crate::state::{Minion, unix_micros};
@@ -150,6 +151,7 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
         metadata: None,
         is_shown: true,
         returns: Returns::To(master),
+        returners: Wanted::default(),
     };
     tokio::spawn(Arc::clone(executor).run_own_job(own));
 }

@@ -9,12 +9,14 @@ use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::returns::{JobReturn, ReturnJid, Several};
 use halite_proto::{Jid, Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::JoinHandle;
 use tracing::{Instrument, debug, error, info, info_span};
 
 use crate::context::{JobContext, Route};
 use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
 use crate::limits::JOBS_WAITING_MAX;
+use crate::returners::Wanted;
 use crate::state::{Minion, RunningJob};
 
 /// Functions that look after jobs: they run at once even when every place is
@@ -29,6 +31,22 @@ const BESIDE_THE_LIMIT: &[&str] = &[
     "saltutil.term_all_jobs",
     "saltutil.term_job",
 ];
+
+/// What a job leaves behind.
+struct Ended {
+    /// On its way to the master.
+    parcel: Option<Parcel>,
+    /// For returners.
+    record: Option<Record>,
+}
+
+/// A result for returners.
+pub(crate) struct Record {
+    /// Which.
+    pub(crate) wanted: Wanted,
+    /// What they get.
+    pub(crate) fields: Map,
+}
 
 /// Where jobs wait for their turn.
 pub struct Executor {
@@ -93,14 +111,31 @@ impl Executor {
             cancel: cancel.clone(),
         };
         self.minion.jobs().start(jid.clone(), running);
-        let parcel = self.run_in_turn(master, load, proc_load, cancel).await;
+        let ended = self.run_in_turn(master, load, proc_load, cancel).await;
         self.minion.jobs().finish(&jid);
         self.minion.job_ended.notify_waiters();
-        if let Some(parcel) = parcel {
-            self.courier.carry(parcel).await;
+        if let Some(Ended { parcel, record }) = ended {
+            // Neither waits for the other.
+            let returned = record.map(|record| self.give(Route::Bound(master), record));
+            if let Some(parcel) = parcel {
+                self.courier.carry(parcel).await;
+            }
+            if let Some(returned) = returned {
+                // What went wrong is in the log.
+                let _ = returned.await;
+            }
         }
         self.minion.outstanding.fetch_sub(1, Ordering::Relaxed);
         self.minion.job_ended.notify_waiters();
+    }
+
+    /// Gives a record to its returners, on a thread of its own.
+    pub(crate) fn give(&self, route: Route, record: Record) -> JoinHandle<()> {
+        let minion = Arc::clone(&self.minion);
+        tokio::task::spawn_blocking(move || {
+            let context = JobContext::new(minion, route);
+            record.wanted.deliver(&context, &record.fields);
+        })
     }
 
     async fn run_in_turn(
@@ -109,7 +144,7 @@ impl Executor {
         load: PublishLoad,
         proc_load: Map,
         cancel: Cancel,
-    ) -> Option<Parcel> {
+    ) -> Option<Ended> {
         let urgent = load
             .fun
             .one()
@@ -119,9 +154,13 @@ impl Executor {
         } else {
             let Ok(_waits) = self.waiting.try_acquire() else {
                 let result = refused(&load, "ERROR: too many jobs wait on this minion");
-                return self
+                let parcel = self
                     .send_returns
                     .then(|| self.courier.accept(master, &result));
+                return Some(Ended {
+                    parcel,
+                    record: None,
+                });
             };
             // The semaphore is never closed.
             self.places.acquire().await.ok()
@@ -140,7 +179,9 @@ impl Executor {
                 ..Job::default()
             };
             let result = run_load(&context, &load, &job, ordered);
-            send_returns.then(|| courier.accept(master, &result))
+            let parcel = send_returns.then(|| courier.accept(master, &result));
+            let record = record(&minion, &load, &result);
+            Some(Ended { parcel, record })
         });
         // A function that panics has a return; this is about the thread itself.
         ran.await.unwrap_or_else(|cause| {
@@ -148,6 +189,26 @@ impl Executor {
             None
         })
     }
+}
+
+/// What returners get of a published job, if it or the minion names any.
+fn record(minion: &Minion, load: &PublishLoad, result: &JobReturn) -> Option<Record> {
+    let wanted = Wanted::with_option([load.ret.as_str()], &minion.opts);
+    if wanted.is_empty() {
+        return None;
+    }
+    let mut fields = result.to_map();
+    let more = [
+        ("ret_config", &load.ret_config),
+        ("ret_kwargs", &load.ret_kwargs),
+    ];
+    for (name, value) in more {
+        if let Some(value) = value {
+            fields.insert(name, value.clone());
+        }
+    }
+    fields.insert("id", &minion.id);
+    Some(Record { wanted, fields })
 }
 
 /// Runs what a publication asks for and builds its return.

@@ -25,6 +25,7 @@ pub mod own_jobs;
 pub mod pillar;
 pub mod proc_files;
 pub(crate) mod replay;
+pub mod returners;
 pub mod scheduler;
 pub mod signing_in;
 pub mod start;

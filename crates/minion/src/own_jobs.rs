@@ -12,7 +12,8 @@ use tracing::{debug, error, info};
 
 use crate::context::{JobContext, Route};
 use crate::courier::Parcel;
-use crate::executor::Executor;
+use crate::executor::{Executor, Record};
+use crate::returners::Wanted;
 use crate::state::{Minion, RunningJob};
 
 /// A job of the minion's own.
@@ -34,6 +35,8 @@ pub struct OwnJob {
     pub is_shown: bool,
     /// Who is told of the result.
     pub returns: Returns,
+    /// The returners that get it besides.
+    pub returners: Wanted,
 }
 
 /// Who is told of the result of a job of the minion's own.
@@ -66,9 +69,11 @@ impl Executor {
         }
         let jid = own.jid.clone();
         info!(%jid, fun = own.fun, "executing a job of the minion's own");
-        let parcels = self.run_in_place(own, load, proc_load, cancel).await;
+        let route = route(&minion, &own.returns);
+        let (parcels, record) = self.run_in_place(own, route, load, proc_load, cancel).await;
         minion.jobs().finish(&jid);
         minion.job_ended.notify_waiters();
+        let returned = record.map(|record| self.give(route, record));
         let carried = parcels.into_iter().map(|parcel| {
             let courier = Arc::clone(self.courier());
             tokio::spawn(async move { courier.carry(parcel).await })
@@ -77,6 +82,10 @@ impl Executor {
             // One that died is still in the spool.
             let _ = carried.await;
         }
+        if let Some(returned) = returned {
+            // What went wrong is in the log.
+            let _ = returned.await;
+        }
         minion.outstanding.fetch_sub(1, Ordering::Relaxed);
         minion.job_ended.notify_waiters();
     }
@@ -84,16 +93,17 @@ impl Executor {
     async fn run_in_place(
         &self,
         own: OwnJob,
+        route: Route,
         load: Map,
         proc_load: Map,
         cancel: Cancel,
-    ) -> Vec<Parcel> {
+    ) -> (Vec<Parcel>, Option<Record>) {
         // The semaphore is never closed.
         let _place = self.place().await;
         let minion = Arc::clone(self.minion());
         let courier = Arc::clone(self.courier());
         let send_returns = self.sends_returns();
-        let context = JobContext::new(Arc::clone(&minion), route(&minion, &own.returns));
+        let context = JobContext::new(Arc::clone(&minion), route);
         let ran = tokio::task::spawn_blocking(move || {
             let _proc_file = own
                 .is_shown
@@ -104,10 +114,11 @@ impl Executor {
                 ..Job::default()
             };
             let result = run(&context, &own, &job);
+            let record = record(&minion, &own, &result);
             if !send_returns {
-                return Vec::new();
+                return (Vec::new(), record);
             }
-            match own.returns {
+            let parcels = match own.returns {
                 Returns::Nobody => Vec::new(),
                 Returns::To(master) => vec![courier.accept(master, &result)],
                 Returns::ToAll(_) => {
@@ -125,13 +136,28 @@ impl Executor {
                             .collect(),
                     }
                 }
-            }
+            };
+            (parcels, record)
         });
         ran.await.unwrap_or_else(|cause| {
             error!(%cause, "the job's thread died");
-            Vec::new()
+            (Vec::new(), None)
         })
     }
+}
+
+/// What the job's returners get: under its id here, as masters have their own.
+fn record(minion: &Minion, own: &OwnJob, result: &JobReturn) -> Option<Record> {
+    if own.returners.is_empty() {
+        return None;
+    }
+    let mut fields = result.to_map();
+    fields.insert("jid", &own.jid);
+    fields.insert("id", &minion.id);
+    Some(Record {
+        wanted: own.returners.clone(),
+        fields,
+    })
 }
 
 fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {

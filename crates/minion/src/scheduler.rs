@@ -17,7 +17,7 @@ use halite_yaml::{DumpOptions, dump};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tracing::{debug, error, warn};
+use tracing::{debug, error};
 
 use crate::core::link::Phase;
 use crate::core::schedule::clock::Day;
@@ -25,6 +25,7 @@ use crate::core::schedule::{Due, Local, Now, Returned, Table};
 use crate::core::sign_in::chain;
 use crate::executor::Executor;
 use crate::own_jobs::{OwnJob, Returns};
+use crate::returners::{Wanted, texts};
 use crate::state::{Minion, unix_micros};
 
 /// The tag of requests on the event bus.
@@ -110,10 +111,9 @@ impl Scheduler {
     }
 
     fn start(self: &Arc<Self>, due: Due) {
-        if let Some(returner) = &due.returner {
-            let returner = halite_modules::python::str(returner);
-            warn!(job = due.name, returner, "there is no such returner here");
-        }
+        let named = texts(due.returner.as_ref());
+        let option = texts(self.minion.opts.get("schedule_returner"));
+        let returners = Wanted::of(named.into_iter().chain(option));
         let jid = {
             let mut jids = self.jids.lock().unwrap_or_else(PoisonError::into_inner);
             jids.next(unix_micros())
@@ -131,6 +131,7 @@ impl Scheduler {
                 Returned::Stored => Returns::ToAll(ReturnJid::Req),
                 Returned::NotStored => Returns::ToAll(ReturnJid::NoCache),
             },
+            returners,
         };
         let this = Arc::clone(self);
         tokio::spawn(async move {

@@ -8,5 +8,6 @@ mod first_day;
 mod main_job;
 mod orchestration;
 mod reactions;
+mod returners;
 mod runners;
 mod screens;

@@ -13,6 +13,7 @@ use halite_cli::{Environment, Exit, Screen, start};
 use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
+use halite_minion::returners::Wanted;
 use halite_modules::{CallError as FunctionError, Failure, Outcome};
 use halite_process::privileges::{self, User};
 use halite_proto::{Jid, Map, Value, time};
@@ -87,10 +88,6 @@ fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutc
             Ok(setup) => CallOutcome::Grains((setup.collect_grains)()),
             Err(error) => CallOutcome::Failed(format!("{error:#}")),
         },
-        Work::Call(request) if !request.returners.is_empty() => CallOutcome::Failed(format!(
-            "there is no returner {} here; call without --return",
-            request.returners.join(", ")
-        )),
         Work::Call(request) => run(options, config, request)
             .unwrap_or_else(|error| CallOutcome::Failed(format!("{error:#}"))),
     }
@@ -98,6 +95,10 @@ fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutc
 
 fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Result<CallOutcome> {
     let jid = time::jid_from_micros(unix_micros());
+    let returners = match request.returners.as_slice() {
+        [] => Wanted::with_option([], config.opts()),
+        named => Wanted::of(named.iter().map(String::as_str)).checked()?,
+    };
     let local = options.local || config.file_client == "local";
     let patience = u64::try_from(options.timeout).unwrap_or(60);
     let request = Request {
@@ -108,6 +109,8 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
             Value::Map(map) => Some(map),
             _ => None,
         }),
+        words: options.words.iter().skip(1).cloned().collect(),
+        returners,
         send_return: !options.no_return_event,
         sign_in_timeout: minion::sign_in_patience(config, Duration::from_secs(patience)),
     };
@@ -125,7 +128,7 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
             let roots = minion::local_roots(config)?;
             let context =
                 LocalContext::new(setup.opts, grains, roots).collecting(setup.collect_grains);
-            halite_minion::call::run(context, &request).await
+            halite_minion::call::local(context, &request).await
         } else {
             let started = halite_minion::start::start(setup).await?;
             halite_minion::call::remote(started.minion, started.fleet, request).await

@@ -75,7 +75,7 @@ pub struct Due {
     pub metadata: Option<Map>,
     /// Whether other minion programs see that it runs (`jid_include`).
     pub is_shown: bool,
-    /// Returners that it names; for the log as long as there are none.
+    /// Returners that it names.
     pub returner: Option<Value>,
 }
 

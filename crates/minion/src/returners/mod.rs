@@ -1,0 +1,180 @@
+//! Returners: other places that results go to, besides the masters.
+//!
+//! Invariant: a returner gets a record only once the return is on its way to
+//! the masters, and nothing that goes wrong in it changes that return.
+
+mod local_cache;
+mod rawfile_json;
+mod settings;
+mod syslog;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use halite_modules::MinionContext;
+use halite_modules::python::repr;
+use halite_output::{Indent, Outputter, RenderOptions, render_as};
+use halite_proto::{Map, Value};
+use halite_store::StoreError;
+use thiserror::Error;
+use tracing::{debug, error};
+
+use crate::core::sign_in::chain;
+
+/// Why a record did not get where it was to go.
+#[derive(Debug, Error)]
+pub enum ReturnerError {
+    /// A setting of the returner is none that it can use.
+    #[error("bad setting `{name}`: {why}")]
+    Setting {
+        /// The setting.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The record has what JSON has no way to write.
+    #[error("the record cannot be written as JSON")]
+    NoJson,
+    /// The record names no job or minion.
+    #[error("the record is none of a job: {0}")]
+    NoRecord(String),
+    /// A file or socket failed.
+    #[error("could not write to {path}")]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The job cache failed.
+    #[error("could not store the return")]
+    Store(#[from] StoreError),
+}
+
+type Deliver = fn(&dyn MinionContext, &Map) -> Result<(), ReturnerError>;
+
+/// What there is, by name.
+const TABLE: [(&str, Deliver); 4] = [
+    ("local", |_, record| show(record)),
+    ("local_cache", local_cache::deliver),
+    ("rawfile_json", rawfile_json::deliver),
+    ("syslog", syslog::deliver),
+];
+
+/// Names of which there is no returner.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no returner {} here; there are: {}", names.join(", "), all())]
+pub struct Unknown {
+    /// The names.
+    pub names: Vec<String>,
+}
+
+fn all() -> String {
+    TABLE.map(|(name, _)| name).join(", ")
+}
+
+/// Where a result is to go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    names: Vec<&'static str>,
+    unknown: Vec<String>,
+}
+
+impl Wanted {
+    /// The returners of these lists of names, each once.
+    pub fn of<'n>(lists: impl IntoIterator<Item = &'n str>) -> Self {
+        let mut wanted = Self::default();
+        let names = lists.into_iter().flat_map(|list| list.split(','));
+        for name in names.map(str::trim).filter(|name| !name.is_empty()) {
+            match TABLE.iter().find(|(known, _)| *known == name) {
+                Some((known, _)) if !wanted.names.contains(known) => wanted.names.push(known),
+                None if !wanted.unknown.iter().any(|known| known == name) => {
+                    wanted.unknown.push(name.to_owned());
+                }
+                _ => {}
+            }
+        }
+        wanted
+    }
+
+    /// The same, with those that the minion's option `return` names.
+    pub fn with_option<'n>(lists: impl IntoIterator<Item = &'n str>, opts: &'n Map) -> Self {
+        let option = texts(opts.get("return"));
+        Self::of(lists.into_iter().chain(option))
+    }
+
+    /// Whether nobody is to get anything.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.unknown.is_empty()
+    }
+
+    /// Refuses names that there are no returners of.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn checked(self) -> Result<Self, Unknown> {
+        match self.unknown.is_empty() {
+            true => Ok(self),
+            false => Err(Unknown {
+                names: self.unknown,
+            }),
+        }
+    }
+
+    /// Gives the record to all of them; what goes wrong is in the log. Blocks.
+    pub fn deliver(&self, ctx: &dyn MinionContext, record: &Map) {
+        let jid = record.get("jid").and_then(Value::as_str).unwrap_or("-");
+        if !self.unknown.is_empty() {
+            let unknown = Unknown {
+                names: self.unknown.clone(),
+            };
+            error!(jid, "{unknown}");
+        }
+        let table = BTreeMap::from(TABLE);
+        for name in &self.names {
+            match table.get(name).map(|deliver| deliver(ctx, record)) {
+                Some(Err(cause)) => error!(jid, returner = name, "{}", chain(&cause)),
+                Some(Ok(())) | None => debug!(jid, returner = name, "returned"),
+            }
+        }
+    }
+}
+
+/// The texts of an option that is a text or a list of them.
+pub fn texts(option: Option<&Value>) -> Vec<&str> {
+    match option {
+        Some(Value::Str(text)) => vec![text],
+        Some(Value::List(items)) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `local`: shows that it works.
+fn show(record: &Map) -> Result<(), ReturnerError> {
+    let line = format!("{}\n", repr(&record.clone().into()));
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(line.as_bytes());
+    written
+        .and_then(|()| stdout.flush())
+        .map_err(|source| ReturnerError::Write {
+            path: "standard output".into(),
+            source,
+        })
+}
+
+/// The record as `json.dumps` of Salt writes it: one line.
+fn json(record: &Map) -> Result<String, ReturnerError> {
+    let options = RenderOptions {
+        indent: Indent::Compact,
+        ..RenderOptions::default()
+    };
+    match render_as(Outputter::Json, &record.clone().into(), &options) {
+        // What the writer gives when it cannot write.
+        text if text == "{}" => Err(ReturnerError::NoJson),
+        text => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ mod accounts;
 mod alternatives;
 mod cron;
 mod hosts;
+mod http;
 mod ini;
 mod kmod;
 mod locale;
@@ -25,6 +26,7 @@ pub const MODULES: &[Module] = &[
     cron::MODULE,
     accounts::group::MODULE,
     hosts::MODULE,
+    http::MODULE,
     ini::MODULE,
     kmod::MODULE,
     locale::MODULE,
@@ -45,6 +47,7 @@ pub const STATES: &[Module] = &[
     states::grains::MODULE,
     states::group::MODULE,
     states::host::MODULE,
+    states::http::MODULE,
     states::ini::MODULE,
     states::kmod::MODULE,
     states::locale::MODULE,

@@ -6,6 +6,7 @@ pub(crate) mod environ;
 pub(crate) mod grains;
 pub(crate) mod group;
 pub(crate) mod host;
+pub(crate) mod http;
 pub(crate) mod ini;
 pub(crate) mod kmod;
 pub(crate) mod locale;

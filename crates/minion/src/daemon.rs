@@ -152,6 +152,7 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
         is_shown: true,
         returns: Returns::To(master),
         returners: Wanted::default(),
+        returner_options: Map::new(),
     };
     tokio::spawn(Arc::clone(executor).run_own_job(own));
 }

@@ -198,6 +198,11 @@ fn record(minion: &Minion, load: &PublishLoad, result: &JobReturn) -> Option<Rec
         return None;
     }
     let mut fields = result.to_map();
+    // As in Salt, the outputter of a function is only for who asked; that of a
+    // failure is part of the result.
+    if result.success || result.out.as_deref() != Some("nested") {
+        fields.remove("out");
+    }
     let more = [
         ("ret_config", &load.ret_config),
         ("ret_kwargs", &load.ret_kwargs),

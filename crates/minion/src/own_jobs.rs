@@ -37,6 +37,8 @@ pub struct OwnJob {
     pub returns: Returns,
     /// The returners that get it besides.
     pub returners: Wanted,
+    /// What their records have besides.
+    pub returner_options: Map,
 }
 
 /// Who is told of the result of a job of the minion's own.
@@ -152,8 +154,11 @@ fn record(minion: &Minion, own: &OwnJob, result: &JobReturn) -> Option<Record> {
         return None;
     }
     let mut fields = result.to_map();
+    fields.remove("out");
     fields.insert("jid", &own.jid);
+    fields.insert("pid", std::process::id());
     fields.insert("id", &minion.id);
+    fields.extend(own.returner_options.clone());
     Some(Record {
         wanted: own.returners.clone(),
         fields,

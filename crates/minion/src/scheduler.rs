@@ -132,6 +132,7 @@ impl Scheduler {
                 Returned::NotStored => Returns::ToAll(ReturnJid::NoCache),
             },
             returners,
+            returner_options: due.returner_options,
         };
         let this = Arc::clone(self);
         tokio::spawn(async move {

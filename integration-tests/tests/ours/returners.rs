@@ -27,7 +27,7 @@ fn results_reach_returners_and_the_master() -> Result<()> {
             "schedule",
             json!({ "now": {
                 "function": "test.echo", "args": ["scheduled"], "seconds": 3600,
-                "returner": "rawfile_json",
+                "returner": "rawfile_json", "return_config": "mine",
             } }),
         )
         .start()?;
@@ -39,7 +39,10 @@ fn results_reach_returners_and_the_master() -> Result<()> {
         scheduled["return"] == "scheduled" && scheduled["schedule"] == "now",
         "{scheduled}"
     );
-    ensure!(scheduled["jid"] != "req", "{scheduled}");
+    ensure!(
+        scheduled["jid"] != "req" && scheduled["ret_config"] == "mine",
+        "{scheduled}"
+    );
 
     // One that does not exist and one that fails lose nothing.
     let other = fleet.path().join("none").join("events");

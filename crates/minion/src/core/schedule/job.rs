@@ -77,6 +77,8 @@ pub struct Due {
     pub is_shown: bool,
     /// Returners that it names.
     pub returner: Option<Value>,
+    /// What they are told: `ret_config` and `ret_kwargs` of their records.
+    pub returner_options: Map,
 }
 
 /// What a definition means.
@@ -153,6 +155,15 @@ impl Job {
     }
 }
 
+fn returner_options(data: &Map) -> Map {
+    let names = [
+        ("return_config", "ret_config"),
+        ("return_kwargs", "ret_kwargs"),
+    ];
+    let given = |(from, to): (&str, &'static str)| Some((to, data.get(from)?.clone()));
+    names.into_iter().filter_map(given).collect()
+}
+
 /// What a definition runs.
 pub fn due(name: &str, data: &Map) -> Due {
     let function = ["function", "func", "fun"]
@@ -179,6 +190,7 @@ pub fn due(name: &str, data: &Map) -> Due {
         metadata: map("metadata"),
         is_shown: data.get("jid_include").is_none_or(Value::is_true),
         returner: data.get("returner").cloned().filter(Value::is_true),
+        returner_options: returner_options(data),
     }
 }
 

@@ -248,6 +248,9 @@ impl Raw {
             if honoured.contains(&name) || READ_HERE.contains(&name) || is_of_a_module(name) {
                 continue;
             }
+            if self.side == Side::Minion && RETURNERS.contains(&name) {
+                continue;
+            }
             let place = source.place(entry.key);
             let option = entry.name.clone();
             warnings.push(if known::is_known(name) {
@@ -273,6 +276,10 @@ const OURS_ALONE: &[&str] = &[
 
 /// Options that this crate itself heeds.
 const READ_HERE: &[&str] = &["include", "default_include"];
+
+/// Options of a minion that its returners read: they may be in pillar and
+/// grains as well, so that they are checked when they are used.
+const RETURNERS: &[&str] = &["rawfile_json", "return", "schedule_returner", "syslog"];
 
 /// Whether an option belongs to a module, such as `mysql.host`: only the
 /// module knows its names, and it reads them when it is used.

@@ -317,7 +317,7 @@ fn names_that_are_not_heeded_are_named() {
     dir.file(
         "minion",
         "id: x\nuser: root\nmysql.host: db\nauth_timeot: 3\nwinrepo_branch: main\n\
-         company: us\ninclude: nothing/*.conf\n",
+         company: us\ninclude: nothing/*.conf\nreturn: [syslog]\nsyslog: {tag: x}\n",
     );
     let loaded = dir.minion();
     let report = dir.anonymous(&loaded.check_report());

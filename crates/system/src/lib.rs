@@ -10,6 +10,7 @@ mod hosts;
 mod http;
 mod ini;
 mod kmod;
+mod known_hosts;
 mod locale;
 mod mount;
 mod service;
@@ -54,6 +55,7 @@ pub const STATES: &[Module] = &[
     states::mount::MODULE,
     states::service::MODULE,
     states::ssh_auth::MODULE,
+    states::ssh_known_hosts::MODULE,
     states::sysctl::MODULE,
     states::timezone::MODULE,
     states::user::MODULE,

@@ -8,6 +8,7 @@ use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use crate::accounts::db;
+use crate::known_hosts;
 
 const CHECK: &str = "(user, key, enc, comment, options, config='.ssh/authorized_keys', cache_keys=None, fingerprint_hash_type=None)";
 const SET: &str = "(user, key, enc='ssh-rsa', comment='', options=None, config='.ssh/authorized_keys', cache_keys=None, fingerprint_hash_type=None)";
@@ -28,16 +29,52 @@ pub(crate) const MODULE: Module = Module {
             "Whether a key is to be added, updated or there.",
         ),
         Function::new(
+            "ssh.check_known_host",
+            "(user=None, hostname=None, key=None, fingerprint=None, config=None, port=None, fingerprint_hash_type=None)",
+            known_hosts::check_known_host,
+            "Whether a host is to be added to those that are known, updated or there.",
+        ),
+        Function::new(
+            "ssh.get_known_host_entries",
+            "(user, hostname, config=None, port=None, fingerprint_hash_type=None)",
+            known_hosts::get_known_host_entries,
+            "The keys by which a host is known.",
+        ),
+        Function::new(
+            "ssh.hash_known_hosts",
+            "(user=None, config=None)",
+            known_hosts::hash_known_hosts,
+            "Hashes the names of the hosts that are known.",
+        ),
+        Function::new(
+            "ssh.recv_known_host_entries",
+            "(hostname, enc=None, port=None, hash_known_hosts=True, timeout=5, fingerprint_hash_type=None)",
+            known_hosts::recv_known_host_entries,
+            "Asks a host for its keys.",
+        ),
+        Function::new(
             "ssh.rm_auth_key",
             "(user, key, config='.ssh/authorized_keys', fingerprint_hash_type=None)",
             rm_auth_key_,
             "Removes a key of a user.",
         ),
         Function::new(
+            "ssh.rm_known_host",
+            "(user=None, hostname=None, config=None, port=None)",
+            known_hosts::rm_known_host,
+            "Removes a host from those that are known.",
+        ),
+        Function::new(
             "ssh.set_auth_key",
             SET,
             set_auth_key_,
             "Adds a key of a user, or changes it.",
+        ),
+        Function::new(
+            "ssh.set_known_host",
+            "(user=None, hostname=None, fingerprint=None, key=None, port=None, enc=None, config=None, hash_known_hosts=True, timeout=5, fingerprint_hash_type=None)",
+            known_hosts::set_known_host,
+            "Makes a host known by a key, or by those it has if asked for them.",
         ),
     ],
 };

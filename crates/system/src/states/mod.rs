@@ -13,6 +13,7 @@ pub(crate) mod locale;
 pub(crate) mod mount;
 pub(crate) mod service;
 pub(crate) mod ssh_auth;
+pub(crate) mod ssh_known_hosts;
 pub(crate) mod sysctl;
 pub(crate) mod timezone;
 pub(crate) mod user;

@@ -5,14 +5,17 @@ length, the most significant first, then JSON. What code prints goes to
 standard error instead. It is started by the crate `halite-pyworker`, whose
 documentation describes the messages.
 """
+import _thread
 import base64
 import builtins
 import importlib.util
 import inspect
 import json
 import os
+import select
 import struct
 import sys
+import time
 import traceback
 import types
 
@@ -29,6 +32,17 @@ def limit_memory(limit):
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     except (ImportError, OSError, ValueError):
         pass
+
+
+def outlive_host_never():
+    """Ends this process when its host is gone, also within code without an end:
+    `receive` would never be reached. The second is for an orderly end."""
+    host = select.poll()
+    host.register(FROM_HOST.fileno(), 0)
+    while not host.poll():
+        pass
+    time.sleep(1)
+    os._exit(1)
 
 
 # --- values -----------------------------------------------------------------
@@ -609,6 +623,7 @@ def handle(request):
 def main():
     limit_memory(int(sys.argv[1]))
     sys.dont_write_bytecode = True
+    _thread.start_new_thread(outlive_host_never, ())
     global REAL_SALT
     REAL_SALT = has_salt()
     if not REAL_SALT:

@@ -7,7 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
+use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
@@ -80,9 +83,7 @@ impl PyHost for Host {
 }
 
 fn has_python() -> bool {
-    let status = std::process::Command::new("python3")
-        .arg("--version")
-        .output();
+    let status = Command::new("python3").arg("--version").output();
     status.is_ok()
 }
 
@@ -226,4 +227,43 @@ fn synced_modules_have_what_salt_gives_them() {
     );
     let value = host.call("mine.list", &["x".into()]).unwrap();
     assert_eq!(value.as_list().unwrap()[2], "changed indeed".into());
+}
+
+/// A minion that is killed leaves no Python behind that works for nobody.
+#[test]
+fn code_without_an_end_ends_with_its_host() {
+    if Host::new().code("def run():\n    return 1\n").is_err() {
+        return;
+    }
+    let mut worker = Command::new("python3")
+        .args(["-u", "-c", include_str!("../src/worker.py"), "2147483648"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to_worker = worker.stdin.take().unwrap();
+    let source = r"from __main__ import TO_HOST\n\ndef run():\n    TO_HOST.raw.write(b'running')\n    while True: pass\n";
+    let request =
+        format!(r#"{{"do": "code", "path": "/srv/x.sls", "names": {{}}, "source": "{source}"}}"#);
+    to_worker
+        .write_all(&u32::try_from(request.len()).unwrap().to_be_bytes())
+        .unwrap();
+    to_worker.write_all(request.as_bytes()).unwrap();
+    let mut from_worker = worker.stdout.take().unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"running") {
+        let mut byte = [0];
+        from_worker.read_exact(&mut byte).unwrap();
+        said.push(byte[0]);
+    }
+    drop(to_worker);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while worker.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            worker.kill().unwrap();
+            worker.wait().unwrap();
+            panic!("the worker outlives its host");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -53,6 +53,7 @@ pub const STATES: &[Module] = &[
     states::kmod::MODULE,
     states::locale::MODULE,
     states::mount::MODULE,
+    states::schedule::MODULE,
     states::service::MODULE,
     states::ssh_auth::MODULE,
     states::ssh_known_hosts::MODULE,

@@ -52,6 +52,7 @@ pub const STATES: &[Module] = &[
     states::ini::MODULE,
     states::kmod::MODULE,
     states::locale::MODULE,
+    states::repeat::MODULE,
     states::mount::MODULE,
     states::schedule::MODULE,
     states::service::MODULE,

@@ -13,6 +13,7 @@ mod kmod;
 mod known_hosts;
 mod locale;
 mod mount;
+mod ps;
 mod service;
 mod ssh;
 mod states;
@@ -32,6 +33,7 @@ pub const MODULES: &[Module] = &[
     kmod::MODULE,
     locale::MODULE,
     mount::MODULE,
+    ps::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
     ssh::MODULE,
@@ -54,6 +56,7 @@ pub const STATES: &[Module] = &[
     states::locale::MODULE,
     states::repeat::MODULE,
     states::mount::MODULE,
+    states::process::MODULE,
     states::schedule::MODULE,
     states::service::MODULE,
     states::ssh_auth::MODULE,

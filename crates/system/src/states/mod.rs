@@ -11,6 +11,7 @@ pub(crate) mod ini;
 pub(crate) mod kmod;
 pub(crate) mod locale;
 pub(crate) mod mount;
+pub(crate) mod process;
 pub(crate) mod repeat;
 pub(crate) mod schedule;
 pub(crate) mod service;

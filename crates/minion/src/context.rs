@@ -1,6 +1,7 @@
 //! The minion as the functions of a job see it. Functions run on job threads,
 //! so every call here may block.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,11 +12,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tracing::debug;
 
-use crate::channel::ChannelError;
+use crate::channel::{Channel, ChannelError};
 use crate::core::link::Phase;
 use crate::core::sign_in::chain;
 use crate::daemon_bus;
-use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
+use crate::failover::while_linked;
+use crate::limits::{LINK_GONE_AFTER, OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
 use crate::pillar;
 use crate::state::{Master, Minion};
 
@@ -25,7 +27,8 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Which masters the requests of a job go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// The one that published the job; another has other files and pillar.
+    /// The one that published the job; while that is gone, any live one for
+    /// files and pillar.
     Bound(usize),
     /// This one while it answers, else any live one (`salt-call`).
     Prefer(usize),
@@ -37,46 +40,73 @@ pub enum Route {
 pub struct JobContext {
     minion: Arc<Minion>,
     route: Route,
+    /// The master that comes first was found gone: no request waits for that
+    /// again before its link is back.
+    first_gone: AtomicBool,
 }
 
 impl JobContext {
     /// The context of a job.
     pub fn new(minion: Arc<Minion>, route: Route) -> Self {
-        Self { minion, route }
-    }
-
-    /// The masters a request of this job may go to, best first.
-    fn order(&self) -> Vec<usize> {
-        match self.route {
-            Route::Bound(master) => vec![master],
-            Route::Prefer(first) => {
-                let others = self
-                    .minion
-                    .turn()
-                    .into_iter()
-                    .filter(|&other| other != first);
-                std::iter::once(first).chain(others).collect()
-            }
-            Route::Any => self.minion.turn(),
+        Self {
+            minion,
+            route,
+            first_gone: AtomicBool::new(false),
         }
     }
 
-    /// Asks one master after the other until one answers. `once` gives nothing
-    /// when the minion ends meanwhile.
-    fn ask<T>(
-        &self,
-        mut once: impl FnMut(&Master) -> Option<Result<T, ChannelError>>,
-    ) -> Result<T, ContextError> {
+    /// The masters a request of this job may go to, best first. What is only
+    /// read any master may answer.
+    fn order(&self, reads: bool) -> Vec<usize> {
+        let first = match self.route {
+            Route::Bound(master) if !reads => return vec![master],
+            Route::Bound(first) | Route::Prefer(first) => first,
+            Route::Any => return self.minion.turn(),
+        };
+        let mut order = vec![first];
+        order.extend(self.minion.turn().into_iter().filter(|&m| m != first));
+        let is_ready = |master: &usize| {
+            self.minion
+                .masters
+                .get(*master)
+                .is_some_and(Master::is_ready)
+        };
+        if is_ready(&first) {
+            self.first_gone.store(false, Ordering::Relaxed);
+        } else if self.first_gone.load(Ordering::Relaxed) {
+            order.sort_by_key(|master| !is_ready(master));
+        }
+        order
+    }
+
+    /// Asks one master after the other until one answers; nobody waits for a
+    /// master whose link is down while there is another.
+    fn ask<T, F>(&self, reads: bool, mut once: impl FnMut(Channel) -> F) -> Result<T, ContextError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, ChannelError>> + Send + 'static,
+    {
         let mut last = ContextError::NoMaster;
-        for master in self
-            .order()
-            .into_iter()
-            .filter_map(|m| self.minion.masters.get(m))
-        {
-            match once(master).ok_or_else(stopping)? {
+        let order = self.order(reads);
+        for (at, index) in order.iter().enumerate() {
+            let Some(master) = self.minion.masters.get(*index) else {
+                continue;
+            };
+            let others = order.get(at + 1..).unwrap_or_default();
+            let others: Vec<_> = others
+                .iter()
+                .filter_map(|other| self.minion.masters.get(*other))
+                .map(|other| other.phase.clone())
+                .collect();
+            let answer = once(master.channel.clone());
+            let asked = while_linked(master.phase.clone(), others, LINK_GONE_AFTER, answer);
+            match self.minion.wait(asked).ok_or_else(stopping)? {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     debug!(master = master.name, "request failed: {}", chain(&error));
+                    if at == 0 && !master.is_ready() {
+                        self.first_gone.store(true, Ordering::Relaxed);
+                    }
                     last = context_error(error);
                 }
             }
@@ -204,9 +234,10 @@ impl MinionContext for JobContext {
         }
         let minion = &self.minion;
         let load = pillar::request(&minion.id, &self.grains(), &minion.opts, request);
-        let reply = self.ask(|master| {
-            let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
-            minion.wait(async move { channel.request_private(load, patience).await })
+        let patience = minion.patience;
+        let reply = self.ask(true, |channel| {
+            let load = load.clone();
+            async move { channel.request_private(load, patience).await }
         })?;
         match reply {
             Value::Map(pillar) => Ok(pillar),
@@ -222,10 +253,10 @@ impl MinionContext for JobContext {
         {
             return own.answer(load);
         }
-        let minion = &self.minion;
-        self.ask(|master| {
-            let (channel, load, patience) = (master.channel.clone(), load.clone(), minion.patience);
-            minion.wait(async move { channel.request(load, patience).await })
+        let patience = self.minion.patience;
+        self.ask(is_about_files(&load), |channel| {
+            let load = load.clone();
+            async move { channel.request(load, patience).await }
         })
     }
 

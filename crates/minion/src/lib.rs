@@ -14,6 +14,7 @@ pub mod courier;
 pub mod daemon;
 mod daemon_bus;
 pub mod executor;
+mod failover;
 pub mod fleet;
 pub mod greeting;
 pub mod limits;

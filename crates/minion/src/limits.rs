@@ -64,6 +64,10 @@ pub const THREADS_MAX: usize = JOBS_RUNNING_MAX * 2;
 /// Returns on their way to one master at the same time. More wait in the spool.
 pub const DELIVERIES_MAX: usize = 32;
 
+/// How long the link to a job's master is down before another master is asked
+/// for files and pillar.
+pub const LINK_GONE_AFTER: Duration = Duration::from_secs(3);
+
 /// How long a master may take to acknowledge a return before another try.
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -17,6 +17,10 @@ use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
 use halite_proto::Value;
 
+/// When a start is over: first sign-ins are done, and what only they have needed
+/// can go.
+const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
 /// How long work that was left behind may hold up the end.
 const RUNTIME_SHUTDOWN: Duration = Duration::from_millis(500);
 
@@ -257,6 +261,10 @@ fn start<D: Daemon>(
                 if let Some(readiness) = readiness.take() {
                     readiness.ready();
                 }
+                tokio::spawn(async {
+                    tokio::time::sleep(SETTLED_AFTER).await;
+                    halite_process::memory::settle();
+                });
             };
             D::serve(loaded.config, ready, stop).await
         });

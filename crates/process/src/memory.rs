@@ -1,4 +1,6 @@
-//! Memory after a burst of work.
+//! Memory after the start, and after a burst of work.
+
+use std::path::Path;
 
 use crate::sys;
 
@@ -7,4 +9,65 @@ use crate::sys;
 /// few milliseconds at most.
 pub fn give_back() {
     sys::trim_memory();
+}
+
+/// Gives back what only the start of a program has needed: free memory, and the
+/// pages of code that were mapped on the way. Code that runs on is mapped again
+/// when it is called, from memory; that costs microseconds. A program that
+/// cannot tell what is mapped keeps it all.
+pub fn settle() {
+    give_back();
+    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
+        return;
+    };
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    for line in maps.lines() {
+        if let Some((start, end)) = code_of(line, &program) {
+            sys::unmap_code_until_called(start, end);
+        }
+    }
+}
+
+/// The addresses of a line of `/proc/self/maps` that is code of `program`, read
+/// from its file and never written.
+fn code_of(line: &str, program: &Path) -> Option<(usize, usize)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    if fields.next()? != "r-xp" || Path::new(fields.nth(3)?) != program {
+        return None;
+    }
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    Some((address(start)?, address(end)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_code_of_the_program_is_let_go() {
+        let program = Path::new("/usr/bin/salt-minion");
+        let line = |rights: &str, path: &str| {
+            format!("55d0-55f0 {rights} 00001000 fe:00 1234                       {path}")
+        };
+        let code = line("r-xp", "/usr/bin/salt-minion");
+        assert_eq!(code_of(&code, program), Some((0x55d0, 0x55f0)));
+        for other in [
+            line("rw-p", "/usr/bin/salt-minion"),
+            line("r--p", "/usr/bin/salt-minion"),
+            line("r-xp", "/usr/lib/libc.so.6"),
+            line("r-xp", ""),
+            String::new(),
+        ] {
+            assert_eq!(code_of(&other, program), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn code_that_was_let_go_still_runs() {
+        settle();
+        assert_eq!(code_of("", Path::new("/")), None);
+    }
 }

@@ -65,6 +65,23 @@ pub(crate) fn trim_memory() {
     }
 }
 
+/// Unmaps pages of the program's code; whichever is called next is mapped anew.
+/// The addresses are those of a private mapping of the program's file that may
+/// be executed and not written.
+pub(crate) fn unmap_code_until_called(start: usize, end: usize) {
+    let length = end.saturating_sub(start);
+    // SAFETY: nothing in such a mapping can have been changed, so that the
+    // kernel reads the same bytes from the file that the mapping holds open.
+    // What is no mapping is an error of the call, which changes nothing then.
+    unsafe {
+        nix::libc::madvise(
+            std::ptr::with_exposed_provenance_mut(start),
+            length,
+            nix::libc::MADV_DONTNEED,
+        );
+    }
+}
+
 /// Who and what a child becomes before it runs its program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Become {

@@ -20,7 +20,7 @@ const MODE: u32 = 0o640;
 pub(super) fn deliver(ctx: &dyn MinionContext, record: &Map) -> Result<(), ReturnerError> {
     let settings = Settings::new(ctx, "rawfile_json", record);
     let path = settings
-        .text("filename")?
+        .own_text("filename")?
         .unwrap_or_else(|| FILE.to_owned());
     let line = json(record)? + "\n";
     append(Path::new(&path), line.as_bytes()).map_err(|source| ReturnerError::Write {

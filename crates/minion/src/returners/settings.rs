@@ -1,6 +1,6 @@
 //! What a returner is told: `rawfile_json.filename`, the same below
 //! `rawfile_json:`, both also below the name of a `--return_config`, and
-//! `--return_kwargs` over all of them.
+//! `--return_kwargs` over all of them, except where a setting is a file.
 //!
 //! Mirrors `salt.returners.get_returner_options`; options come from the
 //! minion's configuration, its grains and its pillar, as `config.option` has it.
@@ -44,6 +44,18 @@ impl<'r> Settings<'r> {
             })
             .flatten()
             .find(|value| !matches!(value, Value::Nil) && value.as_str() != Some(""))
+    }
+
+    /// A text that only the minion's configuration may set: whoever may run a
+    /// function may not thereby choose which file is written.
+    pub(super) fn own_text(&self, name: &str) -> Result<Option<String>, ReturnerError> {
+        if self.kwargs.is_some_and(|kwargs| kwargs.contains_key(name)) {
+            return Err(self.bad(
+                name,
+                "it comes from the minion's configuration, not from a command",
+            ));
+        }
+        self.text(name)
     }
 
     /// A text.

@@ -64,8 +64,14 @@ fn settings_come_from_where_salt_looks() {
     assert_eq!(filename(&[profile("deep")]).as_deref(), Some("/deep"));
     assert_eq!(filename(&[profile("none")]), flat);
     let kwargs = ("ret_kwargs", Map::from([("filename", "/kwargs")]).into());
-    let both = filename(&[profile("other"), kwargs]);
+    let both = filename(&[profile("other"), kwargs.clone()]);
     assert_eq!(both.as_deref(), Some("/kwargs"));
+
+    // A command may not choose the file that is written.
+    let mut record = record();
+    record.extend([kwargs]);
+    let error = Settings::new(&ctx, "rawfile_json", &record).own_text("filename");
+    assert!(error.unwrap_err().to_string().contains("configuration"));
 }
 
 #[test]

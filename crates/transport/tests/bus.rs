@@ -270,3 +270,18 @@ async fn each_subscriber_gets_the_framing_that_its_process_wants() {
         .unwrap();
     assert_eq!(frame[0], 0x82);
 }
+
+#[tokio::test]
+async fn files_go_on_demand_while_handles_are_held() {
+    let bus = bus(Framing::Bare);
+    let held = bus.bus.clone();
+    assert_eq!(std::fs::read_dir(bus.dir.path()).unwrap().count(), 2);
+    bus.bus.remove_files();
+    assert_eq!(std::fs::read_dir(bus.dir.path()).unwrap().count(), 0);
+    // What others put there since is theirs.
+    let other = EventBus::bind(&bus.publish, &bus.pull, BusOptions::master(Framing::Bare)).unwrap();
+    held.remove_files();
+    drop((held, bus.bus));
+    assert_eq!(std::fs::read_dir(bus.dir.path()).unwrap().count(), 2);
+    drop(other);
+}

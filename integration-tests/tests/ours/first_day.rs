@@ -28,6 +28,9 @@ fn a_minion_that_meets_no_master_ends_without_a_word() -> Result<()> {
         assert_eq!(minion.stop()?, 0);
         let said = minion.daemon().said();
         ensure!(!said.contains("panicked"), "the end was: {said}");
+        // Also where that job still waits.
+        let left = fs::read_dir(minion.dir().join("run"))?.count();
+        ensure!(left == 0, "{left} sockets are left");
     }
     Ok(())
 }

@@ -95,8 +95,11 @@ impl Daemon for Minion {
         let courier = Courier::open(started.minion.clone(), &dir, limits)?;
         let rejected_retry = config.rejected_retry;
         drop(config);
+        let bus = started.minion.bus.clone();
         ready();
         let ended = halite_minion::daemon::run(started, courier, rejected_retry, stop).await;
+        // A job may still wait for a master that does not accept the key.
+        bus.remove_files();
         Ok(match ended {
             Ended::Stopped => 0,
             Ended::Rejected => EXIT_REJECTED,

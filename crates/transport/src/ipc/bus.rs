@@ -72,7 +72,7 @@ pub struct EventBus(Arc<Shared>);
 struct Shared {
     hub: Arc<Hub>,
     endpoints: Vec<Endpoint>,
-    _files: Vec<SocketFile>,
+    files: Mutex<Vec<SocketFile>>,
     /// Its tasks end when this is dropped.
     shutdown: Option<watch::Sender<()>>,
     /// Receives nothing, and ends when the last connection has.
@@ -108,7 +108,7 @@ impl EventBus {
         Ok(Self(Arc::new(Shared {
             hub,
             endpoints,
-            _files: files,
+            files: Mutex::new(files),
             shutdown: Some(shutdown),
             finished: Some(finished),
         })))
@@ -119,7 +119,7 @@ impl EventBus {
         Self(Arc::new(Shared {
             hub: Arc::new(Hub::new(options)),
             endpoints: Vec::new(),
-            _files: Vec::new(),
+            files: Mutex::default(),
             shutdown: None,
             finished: None,
         }))
@@ -151,6 +151,13 @@ impl EventBus {
     /// ones, ones lost to subscribers, subscribers given up.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.0.hub.counters)
+    }
+
+    /// Removes the socket files now: a process that ends may have threads that
+    /// never let go of their handles.
+    pub fn remove_files(&self) {
+        let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.clear();
     }
 
     /// Closes the bus if this is the last handle, and waits until connected

@@ -12,6 +12,7 @@ use halite_config::{ConfigError, HostNames, LevelName, LoadOptions, Loaded};
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
 use halite_process::hand_over::hand_over;
 use halite_process::logging::{self, Level, LogOptions};
+use halite_process::memory::Settling;
 use halite_process::pidfile::PidFile;
 use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
@@ -20,6 +21,9 @@ use halite_proto::Value;
 /// When a start is over: first sign-ins are done, and what only they have needed
 /// can go.
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
+/// How soon after a burst of work its memory is given back.
+const SETTLING_EVERY: Duration = Duration::from_secs(15);
 
 /// How long work that was left behind may hold up the end.
 const RUNTIME_SHUTDOWN: Duration = Duration::from_millis(500);
@@ -262,8 +266,13 @@ fn start<D: Daemon>(
                     readiness.ready();
                 }
                 tokio::spawn(async {
+                    let mut settling = Settling::default();
                     tokio::time::sleep(SETTLED_AFTER).await;
-                    halite_process::memory::settle();
+                    settling.look(true);
+                    loop {
+                        tokio::time::sleep(SETTLING_EVERY).await;
+                        settling.look(false);
+                    }
                 });
             };
             D::serve(loaded.config, ready, stop).await

@@ -30,6 +30,37 @@ pub fn settle() {
     }
 }
 
+/// Memory that is given back whenever it has grown by a quarter: a daemon that
+/// idles after a burst of work is as small as before it.
+#[derive(Debug, Default)]
+pub struct Settling {
+    /// What was in memory when the code that runs on had been mapped again.
+    usual: Option<u64>,
+}
+
+impl Settling {
+    /// Looks whether there is something to give back, and does so. To be called
+    /// now and then; with `is_first`, when the start is over, it always does.
+    pub fn look(&mut self, is_first: bool) {
+        let Some(resident) = resident_pages() else {
+            return;
+        };
+        let has_grown = |usual: u64| resident > usual.saturating_add(usual / 4);
+        match self.usual {
+            _ if is_first => settle(),
+            Some(usual) if has_grown(usual) => settle(),
+            Some(_) => {}
+            None => self.usual = Some(resident),
+        }
+    }
+}
+
+/// Pages of this process that are in memory.
+fn resident_pages() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    statm.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The addresses of a line of `/proc/self/maps` that is code of `program`, read
 /// from its file and never written.
 fn code_of(line: &str, program: &Path) -> Option<(usize, usize)> {
@@ -67,7 +98,11 @@ mod tests {
 
     #[test]
     fn code_that_was_let_go_still_runs() {
-        settle();
+        let mut settling = Settling::default();
+        settling.look(true);
+        assert_eq!(settling.usual, None);
+        settling.look(false);
+        assert!(settling.usual > Some(0));
         assert_eq!(code_of("", Path::new("/")), None);
     }
 }

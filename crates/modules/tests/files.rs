@@ -252,7 +252,7 @@ fn the_cache_is_told_apart_from_other_places() {
         evil.ret,
         "ERROR: not a path below a file root: ../../etc/passwd".into()
     );
-    let remote = minion.run("cp.cache_file", &["https://example.com/x".into()]);
+    let remote = minion.run("cp.cache_file", &["s3://bucket/x".into()]);
     assert!(
         remote
             .ret

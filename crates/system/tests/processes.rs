@@ -5,6 +5,7 @@
 mod common;
 
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use common::Machine;
 use halite_modules::{Module, Registry};
@@ -69,6 +70,9 @@ fn processes_are_found_by_name_or_line() {
     assert_eq!(empty, "EXC SaltInvocationError: ps.pkill needs a pattern");
 }
 
+/// How long a child may take to begin.
+const DEADLINE: Duration = Duration::from_secs(30);
+
 /// Ends the child whatever becomes of the test.
 struct Guard(Child);
 
@@ -90,6 +94,13 @@ fn a_process_of_the_test_gets_the_signal() {
     // A line that no other process has.
     let mark = format!("86{}.{:09}", std::process::id(), std::process::id());
     let mut child = Guard(Command::new("sleep").arg(&mark).spawn().unwrap());
+    // A child that has just begun has no command line for a moment.
+    let line = format!("/proc/{}/cmdline", child.0.id());
+    let begun = Instant::now();
+    while !std::fs::read_to_string(&line).is_ok_and(|line| line.contains(&mark)) {
+        assert!(begun.elapsed() < DEADLINE, "the child did not begin");
+        std::thread::yield_now();
+    }
     let asked =
         json!({"state": "process.absent", "args": {"name": format!("sleep {mark}"), "signal": 9}});
     let ret = machine.play(&asked)["ret"].clone();

@@ -1,6 +1,8 @@
 //! Every scenario gives what real Salt gave (`common`).
 #![allow(clippy::unwrap_used)]
 
+// One player of scenarios serves both families.
+#[path = "../../system/tests/common/mod.rs"]
 mod common;
 
 use halite_modules::{Module, Registry};

@@ -12,7 +12,7 @@ use halite_config::{ConfigError, HostNames, LevelName, LoadOptions, Loaded};
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
 use halite_process::hand_over::hand_over;
 use halite_process::logging::{self, Level, LogOptions};
-use halite_process::memory::Settling;
+use halite_process::memory::{self, Settling};
 use halite_process::pidfile::PidFile;
 use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
@@ -231,6 +231,20 @@ fn wanted_user(process: &Process) -> Result<Option<User>> {
     process.user.as_ref().map(lookup).transpose()
 }
 
+/// After the start and after each burst of work, for ever.
+async fn give_back_memory() {
+    let settle = || tokio::task::spawn_blocking(memory::settle);
+    tokio::time::sleep(SETTLED_AFTER).await;
+    let _ = settle().await;
+    let mut settling = Settling::default();
+    loop {
+        tokio::time::sleep(SETTLING_EVERY).await;
+        if settling.is_due() {
+            let _ = settle().await;
+        }
+    }
+}
+
 /// Everything that happens in the process that stays.
 fn start<D: Daemon>(
     options: &DaemonOptions,
@@ -265,15 +279,7 @@ fn start<D: Daemon>(
                 if let Some(readiness) = readiness.take() {
                     readiness.ready();
                 }
-                tokio::spawn(async {
-                    let mut settling = Settling::default();
-                    tokio::time::sleep(SETTLED_AFTER).await;
-                    settling.look(true);
-                    loop {
-                        tokio::time::sleep(SETTLING_EVERY).await;
-                        settling.look(false);
-                    }
-                });
+                tokio::spawn(give_back_memory());
             };
             D::serve(loaded.config, ready, stop).await
         });

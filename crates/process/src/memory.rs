@@ -30,8 +30,8 @@ pub fn settle() {
     }
 }
 
-/// Memory that is given back whenever it has grown by a quarter: a daemon that
-/// idles after a burst of work is as small as before it.
+/// Notices when memory has grown by a quarter, so that a daemon that idles after
+/// a burst of work can be as small as before it.
 #[derive(Debug, Default)]
 pub struct Settling {
     /// What was in memory when the code that runs on had been mapped again.
@@ -39,19 +39,14 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Looks whether there is something to give back, and does so. To be called
-    /// now and then; with `is_first`, when the start is over, it always does.
-    pub fn look(&mut self, is_first: bool) {
+    /// Whether it is time for [`settle`], which blocks; to be asked now and then
+    /// once a first one is done.
+    pub fn is_due(&mut self) -> bool {
         let Some(resident) = resident_pages() else {
-            return;
+            return false;
         };
-        let has_grown = |usual: u64| resident > usual.saturating_add(usual / 4);
-        match self.usual {
-            _ if is_first => settle(),
-            Some(usual) if has_grown(usual) => settle(),
-            Some(_) => {}
-            None => self.usual = Some(resident),
-        }
+        let usual = *self.usual.get_or_insert(resident);
+        resident > usual.saturating_add(usual / 4)
     }
 }
 
@@ -98,11 +93,11 @@ mod tests {
 
     #[test]
     fn code_that_was_let_go_still_runs() {
+        settle();
         let mut settling = Settling::default();
-        settling.look(true);
-        assert_eq!(settling.usual, None);
-        settling.look(false);
-        assert!(settling.usual > Some(0));
+        assert!(!settling.is_due(), "the first look says what is usual");
+        settling.usual = Some(1);
+        assert!(settling.is_due());
         assert_eq!(code_of("", Path::new("/")), None);
     }
 }

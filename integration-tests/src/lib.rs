@@ -21,6 +21,7 @@
 //! the fleet is dropped, also when the test panics; and nothing else is ever
 //! signalled.
 
+pub mod commands;
 mod event_log;
 mod fleet;
 mod kind;

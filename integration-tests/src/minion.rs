@@ -179,6 +179,13 @@ impl Minion {
         )
     }
 
+    /// How to run a program of its own kind with its configuration.
+    pub fn recipe(&self, program: Program) -> Result<Recipe> {
+        let path = self.programs.path(self.kind, program)?;
+        let conf = self.dir.display().to_string();
+        Ok(Recipe::new(program.name(), path, &self.home).args(&["-c", &conf]))
+    }
+
     /// Runs `salt-minion --check` of our own minion.
     pub fn checked(&self) -> Result<Output> {
         let path = self.programs.path(self.kind, Program::Minion)?;

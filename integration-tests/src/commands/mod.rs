@@ -1,0 +1,22 @@
+//! Tables of command lines that real Salt and Halite must answer alike.
+//!
+//! A chapter is a file of commands as one types them, each with notes on how
+//! its answer is compared. Each chapter is played on a fleet of its own, whose
+//! files are the same whatever plays it ([`Stage`]). What real Salt answered
+//! is kept beside the chapter ([`Recorded`]), so that comparing costs no real
+//! Salt; playing the chapter on real Salt again shows whether that still
+//! holds.
+//!
+//! Invariant: a command whose answers differ has a reason in the table, and
+//! our own answer is recorded too; a reason without a difference is an error.
+
+mod answer;
+mod recorded;
+mod stage;
+mod table;
+mod words;
+
+pub use answer::{Answer, Said};
+pub use recorded::Recorded;
+pub use stage::Stage;
+pub use table::{Chapter, Compare, Row};

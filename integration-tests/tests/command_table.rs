@@ -1,0 +1,146 @@
+//! Some hundred command lines, answered by ours as real Salt answers them.
+//!
+//! The chapters are in `commands/`. What real Salt 3008.5 answers is recorded
+//! beside them; the long form plays them on real Salt again. With
+//! `HALITE_UPDATE_COMMANDS` set, the long form records instead, and the short
+//! one records our answers where the chapter says that they differ.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use halite_integration_tests::Kind;
+use halite_integration_tests::commands::{Answer, Chapter, Recorded, Row, Stage};
+
+/// Fewer would not be the table that it claims to be.
+const COMMANDS_MIN: usize = 300;
+
+macro_rules! chapters {
+    ($($name:ident)*) => {
+        const CHAPTERS: &[&str] = &[$(stringify!($name)),*];
+
+        $(#[test]
+        fn $name() -> Result<()> {
+            compare(stringify!($name))
+        })*
+
+        mod salt_answers_as_recorded {
+            $(#[test]
+            #[ignore = "the long form: cargo xtask test --long"]
+            fn $name() -> anyhow::Result<()> {
+                super::play_salt(stringify!($name))
+            })*
+        }
+    };
+}
+
+chapters! {
+    arguments
+    batches
+    call
+    core
+    data
+    errors
+    files
+    jobs
+    keys
+    outputters
+    runners
+    states
+    system
+    targets
+}
+
+fn dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands")
+}
+
+fn updates() -> bool {
+    std::env::var_os("HALITE_UPDATE_COMMANDS").is_some()
+}
+
+fn play(kind: Kind, chapter: &Chapter, found: &mut impl FnMut(&Row, Answer)) -> Result<()> {
+    let stage = Stage::start(kind, chapter, &dir().join("tree"))?;
+    for row in &chapter.rows {
+        found(row, stage.play(row)?);
+    }
+    Ok(())
+}
+
+/// Our answers beside those that are recorded of real Salt.
+fn compare(name: &str) -> Result<()> {
+    let chapter = Chapter::read(&dir().join(format!("{name}.txt")))?;
+    let path = dir().join(format!("{name}.json"));
+    let mut recorded = Recorded::read(&path)?;
+    let mut wrong = Vec::new();
+    let mut ours = std::collections::BTreeMap::new();
+    play(Kind::Ours, &chapter, &mut |row, answer| {
+        let Some(salt) = recorded.salt.get(&row.line) else {
+            return wrong.push(format!("never recorded: {}", row.line));
+        };
+        let verdict = match (&row.differs, answer == *salt) {
+            (None, true) => None,
+            (None, false) => Some("not as Salt answers"),
+            (Some(_), true) => Some("as Salt answers, although the table says otherwise"),
+            (Some(_), false) => {
+                let known = recorded.ours.get(&row.line);
+                let is_known = known == Some(&answer) || updates();
+                ours.insert(row.line.clone(), answer.clone());
+                (!is_known).then_some("differs in another way than it did")
+            }
+        };
+        if let Some(verdict) = verdict {
+            let places = salt.differences(&answer).join("\n   ");
+            wrong.push(format!("{verdict}: {}\n   {places}", row.line));
+        }
+    })?;
+    if updates() {
+        recorded.ours = ours;
+        recorded.write(&path)?;
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("{} commands:\n{}", wrong.len(), wrong.join("\n"))
+}
+
+/// Real Salt's answers beside those that are recorded of it.
+fn play_salt(name: &str) -> Result<()> {
+    let chapter = Chapter::read(&dir().join(format!("{name}.txt")))?;
+    let path = dir().join(format!("{name}.json"));
+    let mut recorded = Recorded::read(&path)?;
+    let before = std::mem::take(&mut recorded.salt);
+    let mut wrong = Vec::new();
+    play(Kind::Salt3008, &chapter, &mut |row, answer| {
+        match before.get(&row.line) {
+            Some(known) if *known == answer => {}
+            Some(known) => {
+                let places = known.differences(&answer).join("\n   ");
+                wrong.push(format!("{}\n   {places}", row.line));
+            }
+            None => wrong.push(format!("never recorded: {}", row.line)),
+        }
+        recorded.salt.insert(row.line.clone(), answer);
+    })?;
+    if updates() {
+        return recorded.write(&path);
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("{} commands:\n{}", wrong.len(), wrong.join("\n"))
+}
+
+#[test]
+fn the_table_is_as_large_as_it_claims() -> Result<()> {
+    let mut count = 0;
+    for entry in std::fs::read_dir(dir())? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if path.extension().is_some_and(|kind| kind == "txt") {
+            assert!(CHAPTERS.contains(&&*name), "{name} is played by no test");
+            count += Chapter::read(&path)?.rows.len();
+        }
+    }
+    assert!(count >= COMMANDS_MIN, "{count} commands");
+    Ok(())
+}

@@ -1,0 +1,3 @@
+shared: one
+only1: yes
+secret: "s3"

@@ -1,0 +1,5 @@
+base:
+  '*':
+    - common
+  web1:
+    - one

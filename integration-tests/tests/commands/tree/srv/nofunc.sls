@@ -1,0 +1,2 @@
+a:
+  nosuch.thing: []

@@ -1,0 +1,4 @@
+states:
+  salt.state:
+    - tgt: web1
+    - sls: bad

@@ -1,0 +1,3 @@
+shout:
+  cmd.run:
+    - name: echo {{ pillar['word'] }} | tr a-z A-Z

@@ -1,0 +1,6 @@
+base:
+  '*':
+    - ok
+  'role:db':
+    - match: grain
+    - shout

@@ -1,4 +1,4 @@
-//! Processes by their names: the execution module `ps`.
+//! Processes by their names, and signals to them.
 //!
 //! Invariant: no signal is sent where the machine is made up, nor to the
 //! process that asks.
@@ -7,32 +7,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_modules::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 use halite_target::pcre::Pcre;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User};
 
-pub(crate) const MODULE: Module = Module {
-    name: "ps",
-    functions: &[
-        Function::new(
-            "ps.pgrep",
-            "(pattern, user=None, full=False, pattern_is_regex=False)",
-            pgrep,
-            "The processes whose name, or with full whose command line, holds a text.",
-        ),
-        Function::new(
-            "ps.pkill",
-            "(pattern, user=None, signal=15, full=False)",
-            pkill,
-            "Sends a signal to the processes whose name, or with full whose command\nline, holds a text.",
-        ),
-    ],
-};
-
 /// The name of a process, whole where the kernel cuts it, or its command line.
-fn words(place: &Path, full: bool) -> Option<String> {
+pub(super) fn words(place: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(place.join("cmdline")).ok()?;
     let line = String::from_utf8_lossy(&bytes);
     let line: Vec<&str> = line.trim_end_matches('\0').split('\0').collect();
@@ -80,7 +62,7 @@ fn listed(pids: &[i32]) -> Value {
         .into()
 }
 
-fn pgrep(call: &Call<'_>) -> CallResult {
+pub(super) fn pgrep(call: &Call<'_>) -> CallResult {
     let pattern = call.text("pattern");
     let found = if call.flag("pattern_is_regex") {
         let pattern = Pcre::searching(&pattern)
@@ -96,16 +78,13 @@ fn pgrep(call: &Call<'_>) -> CallResult {
     })
 }
 
-fn pkill(call: &Call<'_>) -> CallResult {
+pub(super) fn pkill(call: &Call<'_>) -> CallResult {
     let pattern = call.text("pattern");
     if pattern.is_empty() {
         // It is in every name.
         return Err(CallError::invocation("ps.pkill needs a pattern"));
     }
-    let signal = i32::try_from(call.int("signal")?)
-        .ok()
-        .and_then(|number| Signal::try_from(number).ok())
-        .ok_or_else(|| CallError::invocation(format!("no signal: {}", call.text("signal"))))?;
+    let signal = signal(call)?;
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let is_real = call.host().is_real();
     let mut killed = Vec::new();
@@ -131,4 +110,74 @@ fn pkill(call: &Call<'_>) -> CallResult {
         return Ok(Value::Nil);
     }
     Ok(Map::from([("killed", listed(&killed))]).into())
+}
+
+fn signal(call: &Call<'_>) -> Result<Signal, CallError> {
+    i32::try_from(call.int("signal")?)
+        .ok()
+        .and_then(|number| Signal::try_from(number).ok())
+        .ok_or_else(|| CallError::invocation(format!("no signal: {}", call.text("signal"))))
+}
+
+pub(super) fn kill_pid(call: &Call<'_>) -> CallResult {
+    let pid = call.int("pid")?;
+    let signal = signal(call)?;
+    // 0 and numbers below mean groups of processes.
+    let pid = i32::try_from(pid).unwrap_or_default();
+    if pid < 1 {
+        return Err(CallError::exception(
+            "ValueError",
+            format!("pid must be a positive integer (got {pid})"),
+        ));
+    }
+    let place = call.host().path(format!("/proc/{pid}"));
+    if !place.exists() {
+        return Ok(false.into());
+    }
+    if !call.host().is_real() {
+        return Ok(true.into());
+    }
+    match kill(Pid::from_raw(pid), signal) {
+        Ok(()) => Ok(true.into()),
+        Err(nix::errno::Errno::ESRCH) => Ok(false.into()),
+        Err(error) => Err(CallError::exception(
+            "AccessDenied",
+            format!("(pid={pid}): {error}"),
+        )),
+    }
+}
+
+/// All processes, lowest number first.
+pub(super) fn pids(call: &Call<'_>) -> Vec<i32> {
+    let mut found: Vec<i32> = fs::read_dir(call.host().path("/proc"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+pub(super) fn get_pid_list(call: &Call<'_>) -> CallResult {
+    Ok(listed(&pids(call)))
+}
+
+pub(super) fn status(call: &Call<'_>) -> CallResult {
+    let wanted = call.text("status");
+    if !call.flag("status") {
+        return Err(CallError::invocation("Filter is required for ps.status"));
+    }
+    let mut found = Vec::new();
+    for pid in pids(call) {
+        let Some(process) = super::process::Process::of(call, pid) else {
+            continue;
+        };
+        if process.status() == wanted {
+            let name = process.name();
+            let entry = Map::from([("pid", Value::from(pid)), ("name", name.into())]);
+            found.push(entry.into());
+        }
+    }
+    Ok(Value::List(found))
 }

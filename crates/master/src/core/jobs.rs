@@ -45,6 +45,14 @@ pub fn functions(request: &PublishRequest) -> Vec<acl::Asked<'_>> {
         .collect()
 }
 
+/// The field by which a program asks to be told how far state runs are.
+pub const PROGRESS: &str = "progress";
+
+/// Whether the caller shows how far the job is.
+pub fn asks_for_progress(request: &PublishRequest) -> bool {
+    request.kwargs.get(PROGRESS).is_some_and(Value::is_true)
+}
+
 /// The load that minions get.
 pub fn publish_load(request: &PublishRequest, jid: Jid, master_id: Option<&str>) -> PublishLoad {
     let option = |name: &str| request.kwargs.get(name).filter(|value| !value.is_nil());

@@ -131,6 +131,11 @@ pub(crate) fn send(
     if restricted {
         jobs::restrict(&mut load, &resolved.minions);
     }
+    // Only Halite minions speak of their connections: no other is told of this.
+    let is_ours = |id| master.attendance.seat(id).is_some();
+    if jobs::asks_for_progress(request) && resolved.minions.iter().all(is_ours) {
+        load.extra.insert(jobs::PROGRESS, true);
+    }
     let job = jid.as_str();
     master
         .bus

@@ -6,7 +6,7 @@
 use halite_proto::{Map, Value};
 
 use super::bind::{self, Arguments};
-use super::effect::{Effect, Moment, Renew, StateCall};
+use super::effect::{Effect, Moment, Place, Renew, StateCall};
 use super::machine::Machine;
 use super::options::Parameters;
 use super::retry::{Retry, attempt_comment};
@@ -198,6 +198,10 @@ impl Machine {
                 .get("retry")
                 .filter(|_| !self.options.test)
                 .map(Retry::read),
+            place: Place {
+                number: self.number + 1,
+                of: self.length,
+            },
         }))
     }
 

@@ -144,6 +144,17 @@ pub struct StateCall {
     pub watched: Map,
     /// How often a started call is repeated, and until when.
     pub retry: Option<super::retry::Retry>,
+    /// Where in the run it stands.
+    pub place: Place,
+}
+
+/// Where a state stands among all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, from 1.
+    pub number: u64,
+    /// How many there are.
+    pub of: usize,
 }
 
 /// The answer to an effect.

@@ -37,7 +37,9 @@ use crate::low::Low;
 
 pub use beside::{Attempts, BESIDE_MAX};
 pub use bind::verify;
-pub use effect::{Effect, Fault, Gate, Moment, Patience, Renew, Reply, Returned, StateCall, Step};
+pub use effect::{
+    Effect, Fault, Gate, Moment, Patience, Place, Renew, Reply, Returned, StateCall, Step,
+};
 pub use options::{Functions, Parameters, RunOptions};
 pub use record::milliseconds;
 pub use result::is_success;

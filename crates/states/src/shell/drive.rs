@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use super::beside::Beside;
 use super::events::Events;
 use super::gate::Pauses;
+use super::narrator::Narrator;
 use super::trace;
 use crate::context::StateContext;
 
@@ -54,6 +55,11 @@ impl<'s> Stage<'s> {
 
     pub(super) fn cancel(&self) -> &Cancel {
         &self.job.cancel
+    }
+
+    /// The publication of the job.
+    pub(super) fn load(&self) -> &Map {
+        &self.job.load
     }
 
     /// The job as the state of this call sees it.
@@ -121,12 +127,16 @@ pub(crate) fn drive(stage: &Stage<'_>, mut run: Run) -> Result<Map, CallError> {
     let results = scope(|threads| {
         let mut beside = Beside::new();
         let mut events = Events::default();
+        let narrator = Narrator::start(threads, stage);
         loop {
             if let Some(signal) = stage.cancel().ended_by() {
                 return Err(CallError::Ended(signal));
             }
             match run.next(moment()) {
                 Step::Do(effect) => {
+                    if let Effect::Call(call) | Effect::Start(call) = &effect {
+                        narrator.begins(call);
+                    }
                     let reply = match effect {
                         Effect::Fire { tag, data } => {
                             events.fire(threads, stage, tag, data);

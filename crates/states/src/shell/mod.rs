@@ -5,6 +5,7 @@ mod drive;
 mod events;
 mod gate;
 mod known;
+mod narrator;
 
 pub(crate) use drive::{Stage, drive};
 pub(crate) use gate::{ALL, Pauses, pause_dir};

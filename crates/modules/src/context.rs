@@ -288,6 +288,17 @@ pub trait MinionContext: Send + Sync {
         })
     }
 
+    /// Asks the beacons of the minion that runs here. The request is what
+    /// Salt's event `manage_beacons` carries (`func`, `name`, ...), the answer
+    /// what the event of its completion does.
+    ///
+    /// # Errors
+    /// When no minion runs here, or it does not answer.
+    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
+        let _ = request;
+        Err(ContextError::Unsupported { what: "beacons" })
+    }
+
     /// Whether files and pillar come from this machine (`file_client: local`).
     fn is_local(&self) -> bool {
         self.opts().get("file_client").and_then(Value::as_str) == Some("local")

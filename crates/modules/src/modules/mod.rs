@@ -2,6 +2,7 @@
 
 use crate::registry::Module;
 
+mod beacons;
 mod cmd;
 mod config;
 mod cp;
@@ -22,6 +23,7 @@ mod network;
 mod pillar;
 mod random;
 mod saltutil;
+pub use saltutil::sync_extensions;
 mod schedule;
 mod slsutil;
 mod status;
@@ -31,6 +33,7 @@ mod versions;
 
 /// All modules, sorted by name.
 pub(crate) static MODULES: &[Module] = &[
+    beacons::MODULE,
     cmd::MODULE,
     config::MODULE,
     cp::MODULE,

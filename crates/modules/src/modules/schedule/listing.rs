@@ -163,7 +163,7 @@ pub(super) fn saved_file(call: &Call<'_>) -> PathBuf {
 }
 
 /// A file in the directory of included configuration.
-pub(super) fn in_includes(call: &Call<'_>, name: &str) -> PathBuf {
+pub(in crate::modules) fn in_includes(call: &Call<'_>, name: &str) -> PathBuf {
     let include = call.opt_text("default_include");
     let include = PathBuf::from(include.unwrap_or_else(|| "minion.d/*.conf".to_owned()));
     let folder = include.parent().map(PathBuf::from).unwrap_or_default();

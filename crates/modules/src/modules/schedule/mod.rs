@@ -9,6 +9,8 @@ mod item;
 mod listing;
 mod moments;
 
+pub(super) use listing::in_includes;
+
 use halite_proto::{Map, Value};
 
 use crate::call::Call;

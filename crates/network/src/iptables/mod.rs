@@ -1,0 +1,11 @@
+//! Filters of packets through `iptables`.
+//!
+//! Invariant: rules reach the kernel through the programs of iptables only.
+
+mod functions;
+mod options;
+mod parse;
+mod rule;
+pub(crate) mod tables;
+
+pub(crate) use functions::MODULE;

@@ -1,0 +1,43 @@
+//! The functions and states of a machine's network: filters of packets, interfaces, routes.
+//!
+//! Invariant: whatever changes the network goes through a program that
+//! `halite_modules::host` runs, or a file below its root.
+
+mod iptables;
+mod nftables;
+mod program;
+mod states;
+
+use halite_modules::Module;
+
+/// The execution modules.
+pub const MODULES: &[Module] = &[iptables::MODULE, nftables::MODULE];
+
+/// The state modules.
+pub const STATES: &[Module] = &[states::iptables::MODULE, states::nftables::MODULE];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_sound() {
+        for tables in [MODULES, STATES] {
+            let mut last_module = "";
+            for module in tables {
+                assert!(last_module < module.name, "sorted: {}", module.name);
+                last_module = module.name;
+                let mut last = "";
+                for function in module.functions {
+                    assert!(last < function.name, "sorted: {}", function.name);
+                    last = function.name;
+                    assert_eq!(function.module(), module.name);
+                    if let Err(error) = function.parse_signature() {
+                        panic!("{function:?}: {error}");
+                    }
+                    assert!(function.doc.len() > 10, "{} has no doc", function.name);
+                }
+            }
+        }
+    }
+}

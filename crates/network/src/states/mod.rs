@@ -1,0 +1,4 @@
+//! The states of this family.
+
+pub(crate) mod iptables;
+pub(crate) mod nftables;

@@ -1,0 +1,393 @@
+//! States of the rules of nftables.
+
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use super::iptables::missing;
+use crate::nftables::tables::Tables;
+
+pub(crate) const MODULE: Module = Module {
+    name: "nftables",
+    functions: &[
+        Function::new(
+            "nftables.append",
+            "(name, family='ipv4', **kwargs)",
+            |call| rule(call, Change::Append),
+            "A chain has a rule, at its end if it must be added.",
+        ),
+        Function::new(
+            "nftables.chain_absent",
+            "(name, table='filter', family='ipv4')",
+            chain_absent,
+            "A table does not have a chain.",
+        ),
+        Function::new(
+            "nftables.chain_present",
+            "(name, table='filter', table_type=None, hook=None, priority=None, family='ipv4')",
+            chain_present,
+            "A table has a chain.",
+        ),
+        Function::new(
+            "nftables.delete",
+            "(name, family='ipv4', **kwargs)",
+            |call| rule(call, Change::Delete),
+            "A chain does not have a rule.",
+        ),
+        Function::new(
+            "nftables.flush",
+            "(name, family='ipv4', ignore_absence=False, **kwargs)",
+            flush,
+            "Removes the rules of a chain, or of all chains of a table.",
+        ),
+        Function::new(
+            "nftables.insert",
+            "(name, family='ipv4', **kwargs)",
+            |call| rule(call, Change::Insert),
+            "A chain has a rule, at a position if it must be added.",
+        ),
+        Function::new(
+            "nftables.set_policy",
+            "(name, table='filter', family='ipv4', **kwargs)",
+            set_policy,
+            "A chain has a policy.",
+        ),
+        Function::new(
+            "nftables.table_absent",
+            "(name, family='ipv4', **kwargs)",
+            table_absent,
+            "There is no such table.",
+        ),
+        Function::new(
+            "nftables.table_present",
+            "(name, family='ipv4', **kwargs)",
+            table_present,
+            "There is a table.",
+        ),
+    ],
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Append,
+    Insert,
+    Delete,
+}
+
+/// The arguments that are the state's own.
+fn own(call: &Call<'_>) -> Map {
+    let mut kwargs = call.kwargs().clone();
+    kwargs.retain(|key, _| {
+        !key.as_str()
+            .is_some_and(halite_state::keywords::is_internal)
+    });
+    kwargs
+}
+
+fn text(kwargs: &Map, name: &str) -> Result<String, CallError> {
+    kwargs
+        .get(name)
+        .map(python::str)
+        .ok_or_else(|| missing(name))
+}
+
+fn rule(call: &Call<'_>, change: Change) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::of(call)?);
+    let family = tables.family.clone();
+    let mut of_rule = kwargs.clone();
+    let position = of_rule.remove("position");
+    let words = tables.rule(of_rule)?;
+    let (table, chain) = (text(&kwargs, "table")?, text(&kwargs, "chain")?);
+    let there = tables.has(&table, &chain, &words)?.ok;
+    let both = match change {
+        Change::Append => format!("({words}) for {family}"),
+        Change::Insert | Change::Delete => format!("for {family} ({words})"),
+    };
+    let is = match (change, there) {
+        (Change::Append | Change::Insert, true) => Some("set"),
+        (Change::Delete, false) => Some("absent"),
+        _ => None,
+    };
+    if let Some(is) = is {
+        return Ok(state
+            .ok(format!("nftables rule for {name} already {is} {both}"))
+            .into());
+    }
+    if call.is_test() {
+        let what = if change == Change::Delete {
+            "deleted"
+        } else {
+            "set"
+        };
+        return Ok(state
+            .pending(format!(
+                "nftables rule for {name} needs to be {what} {both}"
+            ))
+            .into());
+    }
+    let place = position
+        .as_ref()
+        .filter(|place| place.is_true())
+        .map(python::str);
+    let done = match change {
+        Change::Append => tables.add(&table, &chain, &words, None)?,
+        Change::Insert => {
+            if position.is_none() {
+                return Err(missing("position"));
+            }
+            let place = place.unwrap_or_default();
+            tables.add(&table, &chain, &words, Some(&place))?
+        }
+        Change::Delete => match place {
+            Some(place) => tables.delete(&table, &chain, Some(&place), None)?,
+            None => tables.delete(&table, &chain, None, Some(&words))?,
+        },
+    };
+    if !done.ok {
+        let verb = if change == Change::Delete {
+            "delete"
+        } else {
+            "set"
+        };
+        let mut comment =
+            format!("Failed to {verb} nftables rule for {name}.\nAttempted rule was {words}");
+        if change == Change::Append {
+            comment += &format!(" for {family}.\n{}", done.comment);
+        }
+        return Ok(state.failed(comment).into());
+    }
+    let saved = kwargs.get("save").is_some_and(Value::is_true);
+    if saved {
+        tables.save(None)?;
+    }
+    let comment = match (change, saved) {
+        (Change::Delete, true) => {
+            format!("Deleted and Saved nftables rule for {name} for {words}{family}")
+        }
+        (Change::Delete, false) => format!("Delete nftables rule for {name} {words}"),
+        (_, true) => format!("Set and Saved nftables rule for {name} to: {words} for {family}"),
+        (_, false) => format!("Set nftables rule for {name} to: {words} for {family}"),
+    };
+    Ok(state.ok(comment).change("locale", name).into())
+}
+
+fn chain_present(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, table, tables) = (call.text("name"), call.text("table"), Tables::of(call)?);
+    let family = &tables.family;
+    if tables.has_chain(&table, &name)?.ok {
+        return Ok(state
+            .ok(format!(
+                "nftables {name} chain is already exist in {table} table for {family}"
+            ))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state
+            .pending(format!(
+                "nftables chain {name} would be created in table {table} for family {family}"
+            ))
+            .into());
+    }
+    let base = ["table_type", "hook", "priority"].map(|name| call.arg(name));
+    let made = tables.new_chain(&table, &name, base)?;
+    Ok(if made.ok {
+        state
+            .ok(format!(
+                "nftables {name} chain in {table} table create success for {family}"
+            ))
+            .change("locale", name)
+    } else {
+        state.failed(format!(
+            "Failed to create {name} chain in {table} table: {} for {family}",
+            made.comment.trim()
+        ))
+    }
+    .into())
+}
+
+fn chain_absent(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, table, tables) = (call.text("name"), call.text("table"), Tables::of(call)?);
+    let family = &tables.family;
+    if !tables.has_chain(&table, &name)?.ok {
+        return Ok(state
+            .ok(format!(
+                "nftables {name} chain is already absent in {table} table for {family}"
+            ))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state
+            .pending(format!(
+                "nftables chain {name} would be deleted from table {table} for family {family}"
+            ))
+            .into());
+    }
+    let mut verb = "flush";
+    let mut done = tables.flush(&table, &name)?;
+    if done.ok {
+        verb = "delete";
+        done = tables.delete_chain(&table, &name)?;
+    }
+    Ok(if done.ok {
+        state
+            .ok(format!(
+                "nftables {name} chain in {table} table delete success for {family}"
+            ))
+            .change("locale", name)
+    } else {
+        state.failed(format!(
+            "Failed to {verb} {name} chain in {table} table: {} for {family}",
+            done.comment.trim()
+        ))
+    }
+    .into())
+}
+
+fn flush(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    if call.is_test() {
+        return Ok(state
+            .pending("nftables flush not performed in test mode.")
+            .into());
+    }
+    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::of(call)?);
+    let may_be_absent = call.flag("ignore_absence");
+    let family = &tables.family;
+    let table = kwargs
+        .get("table")
+        .map_or_else(|| "filter".to_owned(), python::str);
+    let has_table = tables.has_table(&table)?.ok;
+    if !may_be_absent && !has_table {
+        return Ok(state
+            .failed(format!(
+                "Failed to flush table {table} in family {family}, table does not exist."
+            ))
+            .into());
+    }
+    let mut there = has_table;
+    let chain = match kwargs.get("chain") {
+        None => String::new(),
+        Some(chain) => {
+            let chain = python::str(chain);
+            let has_chain = tables.has_chain(&table, &chain)?.ok;
+            there &= has_chain;
+            if !may_be_absent && !has_chain {
+                return Ok(state
+                    .failed(format!(
+                        "Failed to flush chain {chain} in table {table} in family {family}, chain does not exist."
+                    ))
+                    .into());
+            }
+            chain
+        }
+    };
+    let done = tables.flush(&table, &chain)?.ok || (may_be_absent && !there);
+    Ok(if done {
+        state
+            .ok(format!(
+                "Flush nftables rules in {table} table {chain} chain {family} family"
+            ))
+            .change("locale", name)
+    } else {
+        state.failed("Failed to flush nftables rules")
+    }
+    .into())
+}
+
+fn set_policy(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, table, kwargs) = (call.text("name"), call.text("table"), own(call));
+    let tables = Tables::of(call)?;
+    let family = &tables.family;
+    let (chain, policy) = (text(&kwargs, "chain")?, text(&kwargs, "policy")?);
+    let current = tables.policy(&table, &chain)?.unwrap_or_default();
+    let about = format!("nftables default policy for chain {chain} on table {table} for {family}");
+    if current.to_lowercase() == policy.to_lowercase() {
+        return Ok(state.ok(format!("{about} already set to {policy}")).into());
+    }
+    if call.is_test() {
+        return Ok(state
+            .pending(format!("{about} needs to be set to {policy}"))
+            .into());
+    }
+    if !tables.set_policy(&table, &chain, &policy.to_lowercase())? {
+        return Ok(state.failed("Failed to set nftables default policy").into());
+    }
+    let verb = if kwargs.get("save").is_some_and(Value::is_true) {
+        let file = kwargs.get("save_filename").filter(|file| file.is_true());
+        tables.save(file.map(python::str).as_deref())?;
+        "Set and saved"
+    } else {
+        "Set"
+    };
+    Ok(state
+        .ok(format!(
+            "{verb} default policy for {chain} to {policy} family {family}"
+        ))
+        .change("locale", name)
+        .into())
+}
+
+fn table_present(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, tables) = (call.text("name"), Tables::of(call)?);
+    let family = &tables.family;
+    if tables.has_table(&name)?.ok {
+        return Ok(state
+            .ok(format!(
+                "nftables table {name} already exists in family {family}"
+            ))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state
+            .pending(format!(
+                "nftables table {name} would be created in family {family}"
+            ))
+            .into());
+    }
+    Ok(if tables.new_table(&name)?.ok {
+        state
+            .ok(format!(
+                "nftables table {name} successfully created in family {family}"
+            ))
+            .change("locale", name)
+    } else {
+        state.failed(format!("Failed to create table {name} for family {family}"))
+    }
+    .into())
+}
+
+fn table_absent(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, tables) = (call.text("name"), Tables::of(call)?);
+    let family = &tables.family;
+    if !tables.has_table(&name)?.ok {
+        return Ok(state
+            .ok(format!(
+                "nftables table {name} is already absent from family {family}"
+            ))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state
+            .pending(format!(
+                "nftables table {name} would be deleted from family {family}"
+            ))
+            .into());
+    }
+    Ok(if tables.delete_table(&name)?.ok {
+        state
+            .ok(format!(
+                "nftables table {name} successfully deleted from family {family}"
+            ))
+            .change("locale", name)
+    } else {
+        state.failed(format!(
+            "Failed to delete table {name} from family {family}"
+        ))
+    }
+    .into())
+}

@@ -1,0 +1,38 @@
+//! Every scenario gives what real Salt gave (`common`).
+#![allow(clippy::unwrap_used)]
+
+// One player of scenarios serves both families.
+#[path = "../../system/tests/common/mod.rs"]
+mod common;
+
+use halite_modules::{Module, Registry};
+
+static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_network::MODULES];
+static STATES: &[&[Module]] = &[halite_network::STATES];
+static REGISTRY: Registry = Registry::new(EXEC, STATES);
+
+/// Calls whose outcome is not Salt's, each with its reason.
+const DIFFERENCES: &[(&str, usize)] = &[
+    // A file that does not hold rules yet is written.
+    ("iptables_states", 48),
+    // The listing is read once.
+    ("nftables", 46),
+    ("nftables", 47),
+    ("nftables", 65),
+    // The policy is found.
+    ("nftables", 62),
+    ("nftables", 63),
+    // A rule is deleted by its handle, not by a map with it.
+    ("nftables", 64),
+    ("nftables_states", 26),
+    // Rules with a set of several elements are found.
+    ("nftables_states", 15),
+    ("nftables_states", 19),
+    // A chain can be removed.
+    ("nftables_states", 39),
+];
+
+#[test]
+fn scenarios_come_out_as_with_salt() {
+    common::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY, DIFFERENCES);
+}

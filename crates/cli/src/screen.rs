@@ -29,7 +29,12 @@ pub struct Screen<'a> {
     err: Box<dyn Write + 'a>,
     is_terminal: bool,
     has_status_line: bool,
+    /// Lines at the end that are in place of those to come.
+    status_lines: usize,
 }
+
+/// Columns and rows of a terminal that does not tell.
+const SIZE_DEFAULT: (usize, usize) = (80, 24);
 
 impl Screen<'static> {
     /// The process's own standard output and error.
@@ -41,6 +46,7 @@ impl Screen<'static> {
             err: Box::new(io::stderr()),
             is_terminal,
             has_status_line: io::stderr().is_terminal(),
+            status_lines: 0,
         }
     }
 }
@@ -53,6 +59,7 @@ impl<'a> Screen<'a> {
             err: Box::new(err),
             is_terminal: false,
             has_status_line: false,
+            status_lines: 0,
         }
     }
 
@@ -66,9 +73,30 @@ impl<'a> Screen<'a> {
         self.has_status_line
     }
 
-    /// Shows a line in place of the one before; an empty one takes it away.
-    pub fn status(&mut self, text: &str) {
-        self.error_text(&format!("\r\x1b[K{text}"));
+    /// Columns and rows of the terminal of the status lines.
+    pub fn size(&self) -> (usize, usize) {
+        let known = terminal_size::terminal_size_of(io::stderr());
+        known.map_or(SIZE_DEFAULT, |(width, height)| {
+            (usize::from(width.0), usize::from(height.0))
+        })
+    }
+
+    /// Shows lines in place of those before; none take them away. What does
+    /// not fit into the terminal is cut off.
+    pub fn status(&mut self, lines: &[String]) {
+        let (width, _) = self.size();
+        let cut = |line: &String| {
+            line.chars()
+                .take(width.saturating_sub(1))
+                .collect::<String>()
+        };
+        let shown: Vec<String> = lines.iter().map(cut).collect();
+        let up = match self.status_lines {
+            0 | 1 => String::new(),
+            lines => format!("\x1b[{}A", lines - 1),
+        };
+        self.status_lines = lines.len();
+        self.error_text(&format!("\r{up}\x1b[J{}", shown.join("\n")));
     }
 
     /// Writes a line.

@@ -306,9 +306,11 @@ mod tests {
             ..Compare::default()
         };
         let places = [("/tmp/x".to_owned(), "<fleet>".to_owned())];
-        let output = output("{\"web1\": [\"b\", \"/tmp/x/a\"]}\n{\"web2\": {\"b\": 1, \"pid\": 7}}");
+        let output =
+            output("{\"web1\": [\"b\", \"/tmp/x/a\"]}\n{\"web2\": {\"b\": 1, \"pid\": 7}}");
         let answer = Answer::of(&output, &compare, &places);
-        let data = json!({"web1": ["<fleet>/a", "b"], "web2": {"b": "<number>", "pid": "<number>"}});
+        let data =
+            json!({"web1": ["<fleet>/a", "b"], "web2": {"b": "<number>", "pid": "<number>"}});
         assert_eq!(answer.said, Said::Data(data));
         assert_eq!(Answer::from_json(&answer.to_json()), Some(answer));
     }
@@ -321,7 +323,10 @@ mod tests {
             ..Compare::default()
         };
         let answer = Answer::of(&output("took 1.25 ms, 3 of 4"), &compare, &[]);
-        assert_eq!(answer.said, Said::Text("took <duration> ms, 3 of 4".to_owned()));
+        assert_eq!(
+            answer.said,
+            Said::Text("took <duration> ms, 3 of 4".to_owned())
+        );
         assert_eq!(answer.stderr.as_deref(), Some("<jid> at <time>"));
         assert_eq!(Answer::from_json(&answer.to_json()), Some(answer));
     }

@@ -44,7 +44,9 @@ impl Recorded {
         let part = |answers: &BTreeMap<String, Answer>| {
             let lines: Vec<String> = answers
                 .iter()
-                .map(|(line, answer)| format!("    {}: {}", Value::from(line.as_str()), answer.to_json()))
+                .map(|(line, answer)| {
+                    format!("    {}: {}", Value::from(line.as_str()), answer.to_json())
+                })
                 .collect();
             match lines.as_slice() {
                 [] => "{}".to_owned(),

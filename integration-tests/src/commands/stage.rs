@@ -126,7 +126,10 @@ fn with_settings<'fleet>(plan: MinionPlan<'fleet>, role: &str, rack: i32) -> Min
         "place": { "city": { "street": format!("road {rack}") } },
     });
     plan.set("grains", grains)
-        .set("mine_functions", json!({ "test.echo": ["mined"], "alias": [{ "mine_function": "grains.get" }, "role"] }))
+        .set(
+            "mine_functions",
+            json!({ "test.echo": ["mined"], "alias": [{ "mine_function": "grains.get" }, "role"] }),
+        )
         .set("mine_interval", 60)
 }
 

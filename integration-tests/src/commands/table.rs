@@ -187,7 +187,13 @@ mod tests {
 
     #[test]
     fn mistakes_are_refused() {
-        for text in ["    text\n", "rm -rf x\n", "@nothing x\n", "salt a\nsalt a\n", "salt a\n  x\n"] {
+        for text in [
+            "    text\n",
+            "rm -rf x\n",
+            "@nothing x\n",
+            "salt a\nsalt a\n",
+            "salt a\n  x\n",
+        ] {
             assert!(Chapter::parse(text).is_err(), "{text}");
         }
     }

@@ -10,6 +10,7 @@ pub use halite_gather as collect;
 mod connected;
 mod error;
 mod nodegroup;
+mod places;
 mod runner;
 mod session;
 mod settings;
@@ -28,6 +29,7 @@ use halite_transport::zeromq::{Requester, RequesterOptions};
 pub use caller::Caller;
 pub use error::ClientError;
 pub use nodegroup::{NodegroupError, Nodegroups};
+pub use places::{Place, Places, WISH};
 pub use runner::{RunnerJob, RunnerNews, RunnerSession};
 pub use session::{Report, Session};
 pub use settings::{ClientSettings, SettingsError};
@@ -70,6 +72,7 @@ pub struct LocalClient {
     /// How the user has logged in, where that is shown instead of the key.
     login: Option<Credentials>,
     requester: Requester,
+    places: Places,
 }
 
 impl LocalClient {
@@ -83,7 +86,13 @@ impl LocalClient {
             key: Mutex::new(key),
             login: None,
             requester,
+            places: Places::default(),
         }
+    }
+
+    /// How far the state runs of its jobs are, where minions tell.
+    pub fn places(&self) -> Places {
+        self.places.clone()
     }
 
     /// Shows these proofs from now on, or the key.

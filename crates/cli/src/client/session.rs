@@ -11,11 +11,15 @@ use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
 use super::silence::Silence;
-use super::{ClientError, LocalClient, Published, connected};
+use super::{ClientError, LocalClient, Places, Published, connected};
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
 
 /// Pause before the bus is tried again after it was lost.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a master that went away has to come back, as a service that is
+/// restarted does.
+const BACK_WITHIN: Duration = Duration::from_secs(3);
 
 /// What is known of one minion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub struct Session<'a> {
     bus: Option<EventSubscriber>,
     /// The bus was away: what it carried meanwhile is in the job cache only.
     was_lost: bool,
+    /// When a bus that is away means that the master is gone.
+    gone_at: Option<Instant>,
     question: Option<Pin<Box<dyn Future<Output = Option<Jid>> + 'a>>>,
     connected: Option<connected::Connected>,
     silence: Look<'a>,
@@ -137,10 +143,16 @@ impl<'a> Session<'a> {
             collector,
             bus,
             was_lost: false,
+            gone_at: None,
             question: None,
             connected: None,
             silence: Look::new(polled),
         }
+    }
+
+    /// How far the state runs of the job are, where minions tell.
+    pub fn places(&self) -> Places {
+        self.client.places()
     }
 
     /// The job, and who should return.
@@ -152,9 +164,17 @@ impl<'a> Session<'a> {
     /// minion was reported.
     ///
     /// # Errors
-    /// When the master refused after all.
+    /// When the master refused after all, or went away and stayed away.
     pub async fn next(&mut self) -> Result<Option<Report>, ClientError> {
         loop {
+            if self.gone_at.is_some_and(|at| at <= Instant::now()) {
+                // What has come until then is shown.
+                if let Some(Output::Return(value)) = self.collector.poll(Instant::now()) {
+                    return Ok(Some(Report::Returned(self.untrimmed(value).await)));
+                }
+                let jid = self.published.jid.clone();
+                return Err(ClientError::Gone { jid });
+            }
             match self.collector.poll(Instant::now()) {
                 Some(Output::Return(value)) => {
                     return Ok(Some(Report::Returned(self.untrimmed(value).await)));
@@ -227,6 +247,10 @@ impl<'a> Session<'a> {
     async fn wait(&mut self) {
         let now = Instant::now();
         let timeout = self.collector.next_timeout(now);
+        let timeout = match (timeout, self.gone_at) {
+            (Some(timeout), Some(gone)) => Some(timeout.min(gone)),
+            (timeout, gone) => timeout.or(gone),
+        };
         let timer = async {
             match timeout {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -243,7 +267,8 @@ impl<'a> Session<'a> {
             let client = self.client;
             let ids = self.collector.pending().map(str::to_owned).collect();
             let jids = self.silence.polled.clone();
-            self.silence.asking = Some(Box::pin(client.ask_silence(ids, jids)));
+            let about = self.published.jid.clone();
+            self.silence.asking = Some(Box::pin(client.ask_silence(ids, jids, about)));
         }
         let next_look = self.silence.next.filter(|_| self.silence.asking.is_none());
         let look = async {
@@ -264,8 +289,14 @@ impl<'a> Session<'a> {
             {
                 match event {
                     BusNews::Event(event) => self.event(&event),
-                    BusNews::Lost => self.was_lost = true,
-                    BusNews::Back => self.catch_up(),
+                    BusNews::Lost => {
+                        self.was_lost = true;
+                        self.gone_at = Some(Instant::now() + BACK_WITHIN);
+                    }
+                    BusNews::Back => {
+                        self.gone_at = None;
+                        self.catch_up();
+                    }
                 }
             }
             answer = question => {
@@ -297,7 +328,8 @@ impl<'a> Session<'a> {
         self.silence.is_final = true;
         if self.silence.next.is_some() || self.silence.asking.is_some() {
             let ids = self.collector.missing().map(str::to_owned).collect();
-            let answer = self.client.ask_silence(ids, Vec::new()).await;
+            let about = self.published.jid.clone();
+            let answer = self.client.ask_silence(ids, Vec::new(), about).await;
             self.silence.taken(answer);
         }
     }
@@ -332,6 +364,10 @@ impl<'a> Session<'a> {
         match event.unpack() {
             Ok(unpacked) => {
                 let now = Instant::now();
+                let job = Collector::tag_prefix(&self.published.jid);
+                if let Some(rest) = unpacked.tag.as_str().strip_prefix(&job) {
+                    self.client.places.take(rest, &unpacked.data, now);
+                }
                 self.collector
                     .event(now, unpacked.tag.as_str(), &unpacked.data);
             }
@@ -411,10 +447,10 @@ pub(super) async fn next_event(bus: &mut Option<EventSubscriber>, endpoint: &End
     };
     match connected.next().await {
         Ok(Some(event)) => return BusNews::Event(event),
-        Ok(None) => tracing::warn!("the master closed the event bus; trying again"),
+        Ok(None) => tracing::warn!("the master went away; trying to reach it again"),
         Err(error) => {
             tracing::warn!(
-                "the event bus is lost; trying again: {}",
+                "the master went away; trying to reach it again: {}",
                 crate::chain(&error)
             );
         }

@@ -15,7 +15,9 @@ use halite_proto::{Jid, Map, Value};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
+use super::closing::Closing;
 use super::progress::Progress;
+use super::returns::REDRAW;
 use super::returns::{Shown, interrupted};
 use super::{NO_RETURN, Program};
 use crate::client::{ClientError, Job, LocalClient, Report};
@@ -134,6 +136,9 @@ impl Run {
         program: &mut Program<'_>,
         screen: &mut Screen<'_>,
     ) -> Result<Exit, ClientError> {
+        let watches = program.watches();
+        let closes = program.watches_states() && !program.display.has_wish();
+        let mut closing = Closing::default();
         let Program {
             options,
             client,
@@ -144,7 +149,8 @@ impl Run {
         let (reports, mut reported) = mpsc::channel(REPORTS_MAX);
         let mut parts = FuturesUnordered::new();
         let mut ready: Option<Shown> = None;
-        let mut progress = Progress::new(options.progress, self.batch.left());
+        let mut progress = Progress::new(watches, self.batch.left(), client.places());
+        let mut redraw = tokio::time::interval(REDRAW);
         let client: &LocalClient = client;
         loop {
             let next = self.batch.dispatch(Instant::now());
@@ -178,10 +184,12 @@ impl Run {
                     continue;
                 }
                 () = until(timer) => continue,
+                _ = redraw.tick(), if progress.is_on() => continue,
                 Ok(()) = tokio::signal::ctrl_c() => return Ok(interrupted(&self.jid, &[], screen)),
             };
             let shown = Shown::from(report);
             progress.ended(&shown);
+            closing.add(&shown);
             let failed = shown.is_missing || shown.retcode > 0;
             self.batch.ended(&shown.id, failed, Instant::now());
             self.worst = self.worst.max(shown.retcode);
@@ -190,6 +198,9 @@ impl Run {
         if options.is_static {
             let out = program.command.outputter();
             program.display.show(screen, &self.merged.into(), out, 0);
+        }
+        if let Some(line) = closing.line().filter(|_| closes) {
+            screen.error_line(&format!("\n{line}"));
         }
         if self.batch.is_halted() {
             tracing::error!("Batch run stopped due to failhard");

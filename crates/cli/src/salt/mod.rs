@@ -1,6 +1,7 @@
 //! `salt`: sends a command to minions and shows what they return, as it comes.
 
 mod batch;
+mod closing;
 mod docs;
 mod preview;
 mod progress;
@@ -14,7 +15,7 @@ use batch::BatchPlan;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 
-use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient};
+use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient, WISH};
 use crate::command::Command;
 use crate::display::Display;
 use crate::environment::Environment;
@@ -117,6 +118,7 @@ fn prepared<'a>(
         display,
         timeout: timeout.unwrap_or(settings.timeout),
         with_summary: options.summary || summary,
+        on_terminal: screen.is_terminal() && screen.has_status_line(),
         client: LocalClient::new(settings, Caller::current(environment.sudo_user.as_deref())),
     })))
 }
@@ -134,6 +136,8 @@ struct Program<'a> {
     display: Display,
     timeout: Duration,
     with_summary: bool,
+    /// Somebody looks at both streams.
+    on_terminal: bool,
     client: LocalClient,
 }
 
@@ -171,6 +175,16 @@ impl Program<'_> {
         }
     }
 
+    /// Whether a state run is watched by somebody.
+    fn watches_states(&self) -> bool {
+        self.on_terminal && closing::runs_states(&self.command.function)
+    }
+
+    /// Whether it is shown how far the job is.
+    fn watches(&self) -> bool {
+        self.options.progress || self.watches_states()
+    }
+
     fn job(&self) -> Job {
         let options = self.options;
         let mut along = Map::from([
@@ -194,6 +208,8 @@ impl Program<'_> {
         add("executor_opts", parsed(&options.executors.executor_opts));
         add("metadata", parsed(&options.metadata));
         add("start_event", options.start_event.then_some(true.into()));
+        let tells = self.watches() && closing::runs_states(&self.command.function);
+        add(WISH, tells.then_some(true.into()));
         let names = |items: &[Value]| items.iter().map(halite_output::python::str).collect();
         Job {
             target: self.command.target.clone(),
@@ -229,6 +245,7 @@ impl Program<'_> {
         job: &Job,
         screen: &mut Screen<'_>,
     ) -> Result<Exit, ClientError> {
+        let watches_states = self.watches_states();
         let Some(mut session) = self.client.start(job, self.timeout).await? else {
             screen.line(NO_MATCH);
             self.display.show(screen, &Map::new().into(), None, 0);
@@ -239,6 +256,8 @@ impl Program<'_> {
             command: &self.command,
             options: self.options,
             with_summary: self.with_summary,
+            watches: self.options.progress || watches_states,
+            closes: watches_states && !self.display.has_wish(),
             display: &mut self.display,
         };
         show.run(&mut session, screen).await

@@ -1,13 +1,25 @@
-//! `--progress`: a line on the terminal that says how far a job is. In a pipe
-//! there is none.
+//! Lines at the end of the terminal that say how far a job is: one for all
+//! minions, and in state runs one for each minion that tells where it is. In
+//! a pipe there are none.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use super::returns::Shown;
 use crate::Screen;
+use crate::client::{Place, Places};
 
 /// Names of minions that are still awaited are shown up to so many.
 const NAMES_MAX: usize = 3;
+
+/// Minions with a line of their own.
+const LINES_MAX: usize = 10;
+
+/// Rows of the terminal that are left to results.
+const ROWS_LEFT: usize = 4;
+
+/// Seconds are shown from here on.
+const SECONDS_SHOWN: Duration = Duration::from_secs(2);
 
 /// How far a job is.
 pub(super) struct Progress {
@@ -17,13 +29,15 @@ pub(super) struct Progress {
     failed: usize,
     silent: usize,
     awaited: BTreeSet<String>,
+    places: Places,
+    begun: Instant,
     is_shown: bool,
 }
 
 impl Progress {
     /// Nobody of `total` minions has answered; nothing is ever shown unless it
     /// is `on`.
-    pub(super) fn new(on: bool, total: usize) -> Self {
+    pub(super) fn new(on: bool, total: usize, places: Places) -> Self {
         Self {
             on,
             total,
@@ -31,8 +45,15 @@ impl Progress {
             failed: 0,
             silent: 0,
             awaited: BTreeSet::new(),
+            places,
+            begun: Instant::now(),
             is_shown: false,
         }
+    }
+
+    /// Whether it is shown at all.
+    pub(super) fn is_on(&self) -> bool {
+        self.on
     }
 
     /// Who is awaited, by name.
@@ -43,6 +64,7 @@ impl Progress {
     /// A minion has answered, or will not.
     pub(super) fn ended(&mut self, shown: &Shown) {
         self.awaited.remove(&shown.id);
+        self.places.ended(&shown.id);
         if shown.is_missing {
             self.silent += 1;
         } else {
@@ -51,22 +73,36 @@ impl Progress {
         }
     }
 
-    /// Shows the line.
+    /// Shows the lines.
     pub(super) fn show(&mut self, screen: &mut Screen<'_>) {
         if self.on && screen.has_status_line() {
-            screen.status(&self.line());
+            let (_, rows) = screen.size();
+            let most = LINES_MAX.min(rows.saturating_sub(ROWS_LEFT));
+            screen.status(&self.lines(Instant::now(), most));
             self.is_shown = true;
         }
     }
 
-    /// Takes the line away, before anything else is shown.
+    /// Takes the lines away, before anything else is shown.
     pub(super) fn clear(&mut self, screen: &mut Screen<'_>) {
         if std::mem::take(&mut self.is_shown) {
-            screen.status("");
+            screen.status(&[]);
         }
     }
 
-    fn line(&self) -> String {
+    fn lines(&self, now: Instant, most: usize) -> Vec<String> {
+        let places = self.places.all();
+        let width = places.keys().map(|id| id.chars().count()).max();
+        let mut lines: Vec<String> = places
+            .iter()
+            .take(most)
+            .map(|(id, place)| place_line(id, width.unwrap_or(0), place, now))
+            .collect();
+        lines.push(self.line(now, places.is_empty()));
+        lines
+    }
+
+    fn line(&self, now: Instant, with_names: bool) -> String {
         let ended = self.answered + self.silent;
         let mut line = format!(
             "{} of {} answered, {} running",
@@ -80,7 +116,8 @@ impl Progress {
         if self.failed > 0 {
             line.push_str(&format!(", {} failed", self.failed));
         }
-        if (1..=NAMES_MAX).contains(&self.awaited.len()) {
+        line.push_str(&elapsed(now.saturating_duration_since(self.begun)));
+        if with_names && (1..=NAMES_MAX).contains(&self.awaited.len()) {
             let names: Vec<&str> = self.awaited.iter().map(String::as_str).collect();
             line.push_str(&format!(" ({})", names.join(", ")));
         }
@@ -88,9 +125,37 @@ impl Progress {
     }
 }
 
+fn place_line(id: &str, width: usize, place: &Place, now: Instant) -> String {
+    let Place {
+        number,
+        of,
+        state,
+        function,
+        since,
+    } = place;
+    // What minions say is shown, never obeyed by the terminal.
+    let state: String = state
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect();
+    let elapsed = elapsed(now.saturating_duration_since(*since));
+    format!("{id:width$}  {number} of {of}  {state} ({function}){elapsed}")
+}
+
+/// `, 12 s`, where it is worth saying.
+fn elapsed(time: Duration) -> String {
+    if time < SECONDS_SHOWN {
+        return String::new();
+    }
+    match (time.as_secs() / 60, time.as_secs() % 60) {
+        (0, seconds) => format!(", {seconds} s"),
+        (minutes, seconds) => format!(", {minutes} min {seconds} s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use halite_proto::Value;
+    use halite_proto::{Map, Value};
 
     use super::*;
 
@@ -108,23 +173,51 @@ mod tests {
     #[test]
     fn the_line_counts_and_names_the_last_ones() {
         let ids: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
-        let mut progress = Progress::new(true, 5);
+        let mut progress = Progress::new(true, 5, Places::default());
         progress.awaiting(&ids);
-        assert_eq!(progress.line(), "0 of 5 answered, 5 running");
+        let begun = progress.begun;
+        assert_eq!(progress.line(begun, true), "0 of 5 answered, 5 running");
         progress.ended(&shown("a", 0, false));
         progress.ended(&shown("b", 2, false));
         progress.ended(&shown("c", 1, true));
         assert_eq!(
-            progress.line(),
-            "2 of 5 answered, 2 running, 1 silent, 1 failed (d, e)"
+            progress.line(begun + Duration::from_secs(3), true),
+            "2 of 5 answered, 2 running, 1 silent, 1 failed, 3 s (d, e)"
         );
+    }
+
+    #[test]
+    fn minions_in_state_runs_have_lines_of_their_own() {
+        let places = Places::default();
+        let mut progress = Progress::new(true, 2, places.clone());
+        let begun = progress.begun;
+        for (id, number) in [("web1", 3), ("longer-id", 12)] {
+            let data = Map::from([
+                ("n", Value::from(number)),
+                ("len", 40.into()),
+                ("id", "a\x1b[2Jstate".into()),
+                ("fun", "pkg.installed".into()),
+            ]);
+            places.take(&format!("/at/{id}"), &data, begun);
+        }
+        assert_eq!(
+            progress.lines(begun + Duration::from_secs(75), 10),
+            [
+                "longer-id  12 of 40  a [2Jstate (pkg.installed), 1 min 15 s",
+                "web1       3 of 40  a [2Jstate (pkg.installed), 1 min 15 s",
+                "0 of 2 answered, 2 running, 1 min 15 s",
+            ]
+        );
+        assert_eq!(progress.lines(begun, 1).len(), 2);
+        progress.ended(&shown("web1", 0, false));
+        assert_eq!(progress.lines(begun, 10).len(), 2);
     }
 
     #[test]
     fn in_a_pipe_nothing_is_shown() {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut screen = Screen::to_writers(&mut out, &mut err);
-        let mut progress = Progress::new(true, 5);
+        let mut progress = Progress::new(true, 5, Places::default());
         progress.show(&mut screen);
         progress.clear(&mut screen);
         drop(screen);

@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
+use std::time::Duration;
 
 use halite_proto::{Jid, Map, Value};
 
+use super::closing::Closing;
 use super::progress::Progress;
 use super::summary::Summary;
 use super::{NO_RETURN, docs};
@@ -27,6 +29,10 @@ pub(super) struct Show<'a> {
     pub(super) command: &'a Command,
     pub(super) options: &'a SaltOptions,
     pub(super) with_summary: bool,
+    /// How far the job is is shown.
+    pub(super) watches: bool,
+    /// A line sums up what came of a state run.
+    pub(super) closes: bool,
     pub(super) display: &'a mut Display,
 }
 
@@ -47,13 +53,15 @@ impl Show<'_> {
         }
         let mut summary = Summary::default();
         let mut all_good = true;
-        let mut progress = Progress::new(self.options.progress, session.pending().len());
+        let places = session.places();
+        let mut progress = Progress::new(self.watches, session.pending().len(), places);
+        let mut closing = Closing::default();
         loop {
             progress.awaiting(&session.pending());
-            progress.show(screen);
-            match next(session, interrupt.as_mut()).await? {
+            match watched(session, interrupt.as_mut(), &mut progress, screen).await? {
                 Next::Report(report) => {
                     let shown = Shown::from(report);
+                    closing.add(&shown);
                     all_good &= shown.retcode == 0;
                     summary.add(&shown);
                     progress.ended(&shown);
@@ -72,6 +80,9 @@ impl Show<'_> {
         progress.clear(screen);
         if self.with_summary && !self.display.has_wish() {
             screen.text(&summary.text(self.options.verbose));
+        }
+        if let Some(line) = closing.line().filter(|_| self.closes) {
+            screen.error_line(&format!("\n{line}"));
         }
         if all_good {
             Ok(Exit::Ok)
@@ -199,6 +210,27 @@ async fn next(session: &mut Session<'_>, interrupt: Interrupt<'_>) -> Result<Nex
     tokio::select! {
         report = session.next() => Ok(report?.map_or(Next::Done, Next::Report)),
         Ok(()) = interrupt => Ok(Next::Interrupted),
+    }
+}
+
+/// How often what is shown of the progress is made new.
+pub(super) const REDRAW: Duration = Duration::from_millis(250);
+
+/// As [`next`], with the progress at the end of the terminal.
+async fn watched(
+    session: &mut Session<'_>,
+    interrupt: Interrupt<'_>,
+    progress: &mut Progress,
+    screen: &mut Screen<'_>,
+) -> Result<Next, ClientError> {
+    let mut next = pin!(next(session, interrupt));
+    let mut tick = tokio::time::interval(REDRAW);
+    loop {
+        tokio::select! {
+            biased;
+            came = &mut next => return came,
+            _ = tick.tick(), if progress.is_on() => progress.show(screen),
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (Some("auth"), None, ..) | (Some("presence" | "stats"), ..) => false,
         (Some("minion" | "beacon" | "syndic"), Some(owner), ..) => id_is(id, owner),
-        (Some("job"), Some(_), Some("ret" | "prog" | "start" | "sub"), owner) => {
+        (Some("job"), Some(_), Some("ret" | "prog" | "at" | "start" | "sub"), owner) => {
             owner.is_some_and(|owner| id_is(id, owner))
         }
         (Some("state_result"), Some(_), Some(owner), _) => id_is(id, owner),

@@ -48,8 +48,14 @@ impl Narrator {
         };
         let id = call.low.get("__id__").cloned().unwrap_or_default();
         let place = Map::from([
-            ("n", Value::from(i64::try_from(call.place.number).unwrap_or(i64::MAX))),
-            ("len", i64::try_from(call.place.of).unwrap_or(i64::MAX).into()),
+            (
+                "n",
+                Value::from(i64::try_from(call.place.number).unwrap_or(i64::MAX)),
+            ),
+            (
+                "len",
+                i64::try_from(call.place.of).unwrap_or(i64::MAX).into(),
+            ),
             ("id", id),
             ("fun", call.fun.as_str().into()),
         ]);
@@ -96,7 +102,9 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || newest(&places, |place| told.send(place).unwrap()));
             for number in 0..50 {
-                sender.send(Map::from([("n", Value::from(number))])).unwrap();
+                sender
+                    .send(Map::from([("n", Value::from(number))]))
+                    .unwrap();
             }
             let last = Map::from([("n", Value::from(49))]);
             let mut count = 1;

@@ -12,6 +12,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::environment::Environment;
+use crate::limits::{NOTE_CHARS_MAX, NOTES_MAX};
 
 /// What is known about the call beside the function and its arguments.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,28 @@ pub struct Job {
     pub state: Option<Arc<StateScope>>,
     /// The environment that functions of the job see and commands start with.
     pub env: Environment,
+    /// What people should know beside the return.
+    pub notes: Notes,
+}
+
+/// What the log says and whoever asked for the job should read, too: where
+/// mistakes are. Clones share it. The first [`NOTES_MAX`] count.
+#[derive(Clone, Debug, Default)]
+pub struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    /// Adds a note; one that is there already is not added again.
+    pub fn add(&self, note: &str) {
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() < NOTES_MAX && !notes.iter().any(|known| known == note) {
+            notes.push(note.chars().take(NOTE_CHARS_MAX).collect());
+        }
+    }
+
+    /// The notes, which are no longer here.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// What a function knows of the state run it is part of.

@@ -26,3 +26,9 @@ pub(crate) const CACHED_FILES_MAX: usize = 1_000_000;
 /// Names of classes of exceptions of users' Python code that are kept; more
 /// are shown as `Exception`.
 pub(crate) const PYTHON_CLASSES_MAX: usize = 1000;
+
+/// Notes that go with the return of a job; more are only in the log.
+pub(crate) const NOTES_MAX: usize = 32;
+
+/// Characters of a note; a longer one is cut.
+pub(crate) const NOTE_CHARS_MAX: usize = 4000;

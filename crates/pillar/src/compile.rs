@@ -4,6 +4,7 @@
 //! Invariant: compiling does not fail; what goes wrong stands in `_errors`,
 //! where a state run looks.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use halite_proto::{Map, Value};
@@ -156,6 +157,17 @@ impl Subject for Minion<'_> {
     }
 }
 
+/// What was in the pillar before keeps its place, as in Salt.
+fn in_order_of(held: &Map, pillar: Map) -> Map {
+    if held.is_empty() {
+        return pillar;
+    }
+    let places: HashMap<&Value, usize> = held.keys().zip(0..).collect();
+    let mut entries: Vec<(Value, Value)> = pillar.into_iter().collect();
+    entries.sort_by_key(|(key, _)| places.get(key).copied().unwrap_or(usize::MAX));
+    entries.into_iter().collect()
+}
+
 impl<'a> Compilation<'a> {
     fn new(compiler: &'a Compiler, request: &'a Request, world: &'a dyn World) -> Self {
         let (_, pillarenv) = compiler.envs_of(request);
@@ -192,6 +204,7 @@ impl<'a> Compilation<'a> {
         if !overrides.is_empty() {
             pillar = settings.merging.merge(pillar, overrides);
         }
+        pillar = in_order_of(&self.request.held, pillar);
         let errors = decrypt::decrypt(&settings.decrypt, &mut pillar, self.world);
         if !errors.is_empty() {
             let all = pillar.get_or_insert_with("_errors", || Value::List(Vec::new()));

@@ -5,6 +5,8 @@ use std::fmt;
 
 use halite_yaml::{Place, YamlError};
 
+use crate::limits::TRAIL_ENDS;
+
 /// What kind of failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -34,6 +36,8 @@ struct Inner {
     /// Salt raises no `SaltRenderError` here, but what Python raised: the
     /// name of that.
     foreign: Option<&'static str>,
+    /// The message in one line, where its first line is not that.
+    brief: Option<String>,
     place: Option<Place>,
     trail: Vec<String>,
 }
@@ -44,6 +48,7 @@ impl RenderError {
             kind,
             message: message.into(),
             foreign: None,
+            brief: None,
             place: None,
             trail: Vec::new(),
         }))
@@ -88,7 +93,12 @@ impl RenderError {
             Yaml::Limit => ErrorKind::Limit,
             _ => ErrorKind::Data,
         };
-        let new = Self::new(kind, message).at(Some(error.place.clone()));
+        let mut new = Self::new(kind, message).at(Some(error.place.clone()));
+        new.0.brief = match (&error.context, new.0.message.lines().next()) {
+            (_, Some(first)) if first.starts_with("Invalid YAML") => None,
+            (Some((context, _)), _) => Some(format!("{} ({context})", error.problem)),
+            (None, _) => Some(error.problem.clone()),
+        };
         match class {
             Some(class) => new.foreign(class),
             None => new,
@@ -137,6 +147,7 @@ impl RenderError {
     /// screens.
     pub fn report(&self) -> String {
         let first = self.0.message.lines().next().unwrap_or_default();
+        let first = self.0.brief.as_deref().unwrap_or(first);
         let mut out = match &self.0.place {
             Some(place) => {
                 let mut out = format!("{place}: {first}");
@@ -149,12 +160,22 @@ impl RenderError {
             }
             None => self.0.message.clone(),
         };
-        for step in &self.0.trail {
+        for step in shortened(self.0.trail.clone()) {
             out.push('\n');
-            out.push_str(step);
+            out.push_str(&step);
         }
         out
     }
+}
+
+/// The steps to an error; of a long way, as a recursion takes, both ends.
+pub(crate) fn shortened(mut steps: Vec<String>) -> Vec<String> {
+    let left_out = steps.len().saturating_sub(2 * TRAIL_ENDS);
+    if left_out > 1 {
+        let more = format!("  ... {left_out} more ...");
+        steps.splice(TRAIL_ENDS..TRAIL_ENDS + left_out, [more]);
+    }
+    steps
 }
 
 /// A character that YAML does not allow is told by its byte.

@@ -39,3 +39,6 @@ pub(crate) const GPG_SECONDS_MAX: u64 = 30;
 
 /// Bytes that one message may hold; more are left out.
 pub(crate) const GPG_OUTPUT_BYTES_MAX: u64 = 16 << 20;
+
+/// Steps of a long way to an error that are shown of each of its ends.
+pub(crate) const TRAIL_ENDS: usize = 3;

@@ -311,7 +311,7 @@ fn led_back(error: RenderError, text: &str, origin: Option<&Origin>) -> RenderEr
         Some((origin.place(offset_of(text, place.span))?, line))
     });
     match place {
-        Some((place, line)) if line.is_empty() => error.moved(place),
+        Some((place, line)) if line.is_empty() || line == place.line.trim() => error.moved(place),
         Some((place, line)) => error
             .moved(place)
             .through(vec![format!("rendered: {line}")]),

@@ -6,6 +6,8 @@
 use halite_output::python;
 use halite_proto::{Map, Value};
 
+use crate::mistake::About;
+
 /// What separates the parts of a [`Chunk::tag`].
 pub const TAG_SEPARATOR: &str = "_|-";
 
@@ -61,6 +63,12 @@ impl Chunk {
             "" => "base",
             env => env,
         }
+    }
+
+    /// A part of the declaration: what stands in its arguments.
+    pub fn about(&self, part: impl IntoIterator<Item = Value>) -> About {
+        let declaration = [self.id().into(), self.state().into()];
+        About::declared(&self.0, declaration.into_iter().chain(part))
     }
 
     /// The order, a number after compiling.

@@ -9,6 +9,7 @@ use indexmap::IndexSet;
 
 use crate::chunk::Chunk;
 use crate::graph::{Graph, Reach, Turn};
+use crate::mistake::Mistake;
 
 /// What ordering needs to know.
 pub struct LowOptions<'a> {
@@ -45,7 +46,7 @@ impl Low {
     ///
     /// # Errors
     /// Requisites that mean nothing, and cycles; in Salt's words.
-    pub fn compile(high: &Map, options: &LowOptions<'_>) -> Result<Self, Vec<String>> {
+    pub fn compile(high: &Map, options: &LowOptions<'_>) -> Result<Self, Vec<Mistake>> {
         let mut reader = Reader {
             options,
             chunks: Vec::new(),
@@ -66,7 +67,7 @@ impl Low {
     ///
     /// # Errors
     /// As [`Self::compile`].
-    pub fn order(mut chunks: Vec<Chunk>, options: &LowOptions<'_>) -> Result<Self, Vec<String>> {
+    pub fn order(mut chunks: Vec<Chunk>, options: &LowOptions<'_>) -> Result<Self, Vec<Mistake>> {
         let mut cap = 1;
         for chunk in &mut chunks {
             watch_to_require(chunk, options);
@@ -91,10 +92,7 @@ impl Low {
             mut errors,
         } = sorted;
         if order.is_none() {
-            errors.push(format!(
-                "Recursive requisites were found: {}",
-                graph.cycle_text(&chunks)
-            ));
+            errors.push(graph.cycle(&chunks));
         }
         match order {
             Some(order) if errors.is_empty() => Ok(Self {
@@ -126,7 +124,7 @@ struct Sorted {
     graph: Graph,
     order: Option<Vec<Turn>>,
     warnings: Vec<String>,
-    errors: Vec<String>,
+    errors: Vec<Mistake>,
 }
 
 impl Sorted {

@@ -84,6 +84,8 @@ pub struct RenderFault {
     pub words: String,
     /// The whole error of an SLS, its name included.
     pub of_sls: String,
+    /// What is wrong and where, for people.
+    pub report: String,
     /// Whether this is an error of a renderer, or of something else that Salt
     /// does not expect and shows as an exception.
     pub expected: bool,

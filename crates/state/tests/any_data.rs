@@ -169,7 +169,7 @@ fn many_states_compile_without_a_square_of_work() {
     match tree.low(&["s"]) {
         Ok(low) => assert_eq!(low.order.len(), 20_001),
         Err(errors) => assert!(
-            errors[0].starts_with("Recursive requisites"),
+            errors[0].text().starts_with("Recursive requisites"),
             "{}",
             errors[0]
         ),

@@ -10,6 +10,7 @@
 mod house;
 
 use halite_proto::Value;
+use halite_state::Mistake;
 use house::Tree;
 
 fn ids(tree: &Tree, sls: &[&str]) -> Vec<String> {
@@ -21,7 +22,8 @@ fn ids(tree: &Tree, sls: &[&str]) -> Vec<String> {
 }
 
 fn errors(tree: &Tree, sls: &[&str]) -> Vec<String> {
-    tree.render(sls).1
+    let mistakes = tree.render(sls).1;
+    mistakes.into_iter().map(Mistake::into_text).collect()
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod house;
 
+use halite_state::Mistake;
 use halite_state::{Requisite, Settings, Turn};
 use house::Tree;
 
@@ -21,7 +22,8 @@ fn order(text: &str) -> Vec<String> {
 }
 
 fn errors(text: &str) -> Vec<String> {
-    tree(text).low(&["s"]).unwrap_err()
+    let mistakes = tree(text).low(&["s"]).unwrap_err();
+    mistakes.into_iter().map(Mistake::into_text).collect()
 }
 
 #[test]

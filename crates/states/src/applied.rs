@@ -11,7 +11,7 @@ use halite_state::{Chunk, Graph, Low, Turn, high};
 use crate::context::StateContext;
 use crate::prepare::EX_COMPILER_ERROR;
 use crate::shell::{KnownFunctions, Stage, drive};
-use crate::source::with_source;
+use crate::source::{Source, with_source};
 
 /// The exit code of a run with a failed state.
 const EX_STATE_FAILURE: i64 = 2;
@@ -67,12 +67,13 @@ pub(crate) fn test_mode(call: &Call<'_>) -> bool {
 pub(crate) fn compiled(
     call: &Call<'_>,
     ctx: &StateContext<'_>,
+    source: &Source<'_>,
     compiler: &Compiler<'_>,
     high: Map,
 ) -> Result<Applied, CallError> {
     let mut low = match compiler.low(high.clone()) {
         Ok(low) => low,
-        Err(errors) => return Ok(Applied::Errors(errors)),
+        Err(errors) => return Ok(Applied::Errors(source.told(errors))),
     };
     orchestrated(call, &mut low);
     let results = run(call, ctx, low, |low, options, known| {
@@ -86,6 +87,7 @@ pub(crate) fn compiled(
 pub(crate) fn only(
     call: &Call<'_>,
     ctx: &StateContext<'_>,
+    source: &Source<'_>,
     compiler: &Compiler<'_>,
     mut all: Map,
     id: &str,
@@ -101,7 +103,7 @@ pub(crate) fn only(
     });
     let low = match low {
         Ok(low) => low,
-        Err(errors) => return Ok(Applied::Errors(errors)),
+        Err(errors) => return Ok(Applied::Errors(source.told(errors))),
     };
     let results = run(call, ctx, low, |low, options, known| {
         Run::of_id(low, id, options, known)
@@ -117,7 +119,7 @@ pub(crate) fn high(
 ) -> Result<Applied, CallError> {
     halite_modules::within_call(ctx, call.job, |inner| {
         with_source(inner, |source| {
-            compiled(call, ctx, &Compiler::new(source), high)
+            compiled(call, ctx, source, &Compiler::new(source), high)
         })
     })
 }

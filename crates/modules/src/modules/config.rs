@@ -107,42 +107,37 @@ fn places(call: &Call<'_>) -> Vec<Map> {
 
 fn get(call: &Call<'_>) -> CallResult {
     let (key, delimiter) = (call.text("key"), call.text("delimiter"));
-    let places = places(call);
-    let found: Vec<&Value> = places
-        .iter()
-        .filter_map(|place| python::traverse_map(place, &key, &delimiter))
-        .collect();
-    let strategy = call.text_opt("merge");
-    match strategy.as_deref() {
-        None => {
-            if let Some(first) = found.first() {
-                return Ok((*first).clone());
-            }
-        }
+    let found = match call.text_opt("merge") {
         Some(strategy) => {
-            // The first place has the last word, so it is laid on top.
-            let default = call.arg("default");
-            let mut layers: Vec<&Value> = found.iter().rev().copied().collect();
-            layers.insert(0, default);
-            let maps: Vec<&Map> = layers.iter().filter_map(|value| value.as_map()).collect();
-            match found.first() {
-                Some(first) if first.as_map().is_none() => return Ok((*first).clone()),
-                None if maps.is_empty() => {}
-                _ => {
-                    let mut merged = Map::new();
-                    for map in maps {
-                        if strategy == "overwrite" {
-                            merged = map.clone();
-                        } else {
-                            dicts::update(&mut merged, map, true);
-                        }
-                    }
-                    return Ok(merged.into());
-                }
-            }
+            let all = merged(call, &strategy);
+            python::traverse_map(&all, &key, &delimiter).cloned()
+        }
+        None => places(call)
+            .iter()
+            .find_map(|place| python::traverse_map(place, &key, &delimiter).cloned())
+            .or_else(|| default_of(&key)),
+    };
+    Ok(found.unwrap_or_else(|| call.arg("default").clone()))
+}
+
+/// All settings in one map; the minion's own options have the last word. As in
+/// Salt nothing is left out here, whatever the call says.
+fn merged(call: &Call<'_>, strategy: &str) -> Map {
+    let (pillar, grains) = (call.ctx.pillar(), call.ctx.grains());
+    let mut all: Map = DEFAULTS
+        .iter()
+        .map(|(name, value)| (Value::from(*name), Value::from(*value)))
+        .collect();
+    let master = pillar.get("master").and_then(Value::as_map);
+    let places = [master, Some(&*pillar), Some(&*grains), Some(call.ctx.opts())];
+    for place in places.into_iter().flatten() {
+        if strategy == "overwrite" {
+            all.extend(place.clone());
+        } else {
+            dicts::update(&mut all, place, false);
         }
     }
-    Ok(default_of(&key).unwrap_or_else(|| call.arg("default").clone()))
+    all
 }
 
 fn items(call: &Call<'_>) -> CallResult {

@@ -3,7 +3,7 @@
 use halite_jinja::{Error, ErrorKind as Jinja, Location};
 use halite_yaml::{Place, Span};
 
-use crate::error::{ErrorKind, RenderError};
+use crate::error::{ErrorKind, RenderError, shortened};
 use crate::limits::CONTEXT_LINES;
 
 const MARKER: &str = "    <======================";
@@ -77,12 +77,12 @@ fn place(location: &Location) -> Place {
 fn trace(error: &Error) -> String {
     let mut out = String::from("Traceback (most recent call last):\n");
     let steps = error.trail().iter().rev().map(|step| &step.location);
-    for at in steps.chain(error.location()) {
-        out.push_str(&format!(
-            "  File \"{}\", line {}, in template\n",
-            at.name(),
-            at.line()
-        ));
+    let lines = steps
+        .chain(error.location())
+        .map(|at| format!("  File \"{}\", line {}, in template", at.name(), at.line()));
+    for line in shortened(lines.collect()) {
+        out.push_str(&line);
+        out.push('\n');
     }
     out.push_str(&format!(
         "{}: {}\n",

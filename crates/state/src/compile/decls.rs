@@ -9,13 +9,14 @@ use super::Compiler;
 use super::render::is_global;
 use super::sharing::{Groups, entry};
 use crate::high::{first, ordered_str};
+use crate::mistake::{About, Mistake};
 
 /// An SLS that is being read.
 pub(super) struct Sls<'a> {
     pub(super) state: &'a mut Map,
     pub(super) sls: &'a str,
     pub(super) env: &'a str,
-    pub(super) errors: &'a mut Vec<String>,
+    pub(super) errors: &'a mut Vec<Mistake>,
 }
 
 impl Sls<'_> {
@@ -26,17 +27,17 @@ impl Sls<'_> {
         };
         let sls = self.sls;
         let Value::Map(mut extend) = extend else {
-            self.errors.push(format!(
-                "Extension value in SLS '{sls}' is not a dictionary"
-            ));
+            let text = format!("Extension value in SLS '{sls}' is not a dictionary");
+            self.mistake(text, ["extend".into()]);
             return;
         };
         for (id, body) in &mut extend {
             let Value::Map(body) = body else {
-                self.errors.push(format!(
+                let text = format!(
                     "Extension name '{}' in SLS '{sls}' is not a dictionary",
                     ordered_str(id)
-                ));
+                );
+                self.mistake(text, ["extend".into(), id.clone()]);
                 continue;
             };
             body.get_or_insert_with("__sls__", || sls.into());
@@ -58,10 +59,11 @@ impl Sls<'_> {
             None => {}
             Some(Value::List(exclude)) => push(self.state, "__exclude__", exclude),
             Some(_) => {
-                self.errors.push(format!(
+                let text = format!(
                     "Exclude Declaration in SLS {} is not formed as a list",
                     self.sls
-                ));
+                );
+                self.mistake(text, ["exclude".into()]);
                 push(self.state, "__exclude__", []);
             }
         }
@@ -89,13 +91,21 @@ impl Sls<'_> {
                     ])
                     .into();
                 }
-                _ => self.errors.push(format!(
-                    "ID {} in SLS {} is not a dictionary",
-                    ordered_str(&id),
-                    self.sls
-                )),
+                _ => {
+                    let text = format!(
+                        "ID {} in SLS {} is not a dictionary",
+                        ordered_str(&id),
+                        self.sls
+                    );
+                    self.mistake(text, [id]);
+                }
             }
         }
+    }
+
+    fn mistake(&mut self, text: String, path: impl IntoIterator<Item = Value>) {
+        let about = About::sls(self.env, self.sls, path);
+        self.errors.push(Mistake::new(text).about(about));
     }
 
     fn declaration(&mut self, id: &Value, groups: &mut Groups) {
@@ -118,11 +128,13 @@ impl Sls<'_> {
             }
             let (module, function) = split(text);
             if !modules.insert(module.to_owned()) {
-                self.errors.push(format!(
+                let text = format!(
                     "ID '{}' in SLS '{}' contains multiple state declarations of the same type",
                     ordered_str(id),
                     self.sls
-                ));
+                );
+                let about = About::sls(self.env, self.sls, [id.clone(), key]);
+                self.errors.push(Mistake::new(text).about(about));
                 continue;
             }
             if let Some(Value::List(mut args)) = body.remove(text) {

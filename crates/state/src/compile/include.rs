@@ -6,6 +6,7 @@ use halite_proto::{Map, Value};
 use super::Compiler;
 use super::render::{INCLUDE_DEPTH_MAX, Pass, merge};
 use crate::high::{is_private, ordered_str};
+use crate::mistake::{About, Mistake};
 
 /// The environment that stands for "whichever of those that are wanted".
 const ANY_ENV: &str = "_xenv";
@@ -25,7 +26,7 @@ impl Compiler<'_> {
         including: &Including<'_>,
         entry: Value,
         state: &mut Map,
-        errors: &mut Vec<String>,
+        errors: &mut Vec<Mistake>,
     ) {
         let (env, sls) = match entry {
             Value::Map(entry) => match entry.into_iter().next_back() {
@@ -34,19 +35,21 @@ impl Compiler<'_> {
             },
             sls => (including.env.to_owned(), ordered_str(&sls)),
         };
+        let about = including.entry(&sls);
         // `_xenv` is no environment; Salt takes it for one here and refuses
         // it unless one of that name is served.
         if !self.avail.has(&env) && !self.avail.has("__env__") && env != ANY_ENV {
-            errors.push(format!(
+            let text = format!(
                 "Nonexistent saltenv '{env}' found in include of '{sls}' within SLS '{}:{}'",
                 including.env, including.sls
-            ));
+            );
+            errors.push(Mistake::new(text).about(about));
             return;
         }
         let sls = match including.absolute(&sls) {
             Ok(sls) => sls,
-            Err(error) => {
-                errors.push(error);
+            Err(text) => {
+                errors.push(Mistake::new(text).about(about));
                 return;
             }
         };
@@ -55,7 +58,8 @@ impl Compiler<'_> {
             [one] => one.as_str(),
             several if several.iter().any(|env| env == including.env) => including.env,
             several => {
-                errors.push(unresolved(pass, &env, &sls, several));
+                let text = unresolved(pass, &env, &sls, several);
+                errors.push(Mistake::new(text).about(about));
                 return;
             }
         };
@@ -65,7 +69,13 @@ impl Compiler<'_> {
         }
         for name in names {
             if !pass.done.contains(&format!("{chosen}:{name}")) {
-                self.include_one(pass, including, &name, chosen, state, errors);
+                let mut own = Vec::new();
+                self.include_one(pass, including, &name, chosen, state, &mut own);
+                // What cannot be found is told where it is asked for.
+                errors.extend(own.into_iter().map(|error| match error.parts() {
+                    [] => error.about(about.clone()),
+                    _ => error,
+                }));
             }
         }
     }
@@ -77,13 +87,14 @@ impl Compiler<'_> {
         name: &str,
         env: &str,
         state: &mut Map,
-        errors: &mut Vec<String>,
+        errors: &mut Vec<Mistake>,
     ) {
         if pass.depth >= INCLUDE_DEPTH_MAX {
-            errors.push(format!(
+            let text = format!(
                 "SLS '{env}:{name}' is included by SLS '{}:{}' through {INCLUDE_DEPTH_MAX} others, which is too deep",
                 including.env, including.sls
-            ));
+            );
+            errors.push(text.into());
             return;
         }
         pass.depth += 1;
@@ -119,6 +130,11 @@ impl Compiler<'_> {
 }
 
 impl Including<'_> {
+    /// An entry of its `include`.
+    fn entry(&self, sls: &str) -> About {
+        About::sls(self.env, self.sls, ["include".into(), sls.into()])
+    }
+
     /// The name of an SLS that may start with dots: one dot is the directory
     /// of the including file, each further one the directory above.
     fn absolute(&self, sls: &str) -> Result<String, String> {

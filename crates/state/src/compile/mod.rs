@@ -14,12 +14,13 @@ mod sharing;
 mod tops;
 mod usage;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use halite_proto::Map;
 
 use crate::high;
 use crate::low::{Low, LowOptions};
+use crate::mistake::Mistake;
 use crate::source::SlsSource;
 
 use avail::Avail;
@@ -35,6 +36,7 @@ pub struct Compiler<'s> {
     source: &'s dyn SlsSource,
     avail: Avail<'s>,
     next_order: Cell<i128>,
+    top_fault: RefCell<Option<String>>,
 }
 
 impl<'s> Compiler<'s> {
@@ -44,6 +46,7 @@ impl<'s> Compiler<'s> {
             source,
             avail: Avail::new(source),
             next_order: Cell::new(FIRST_ORDER),
+            top_fault: RefCell::new(None),
         }
     }
 
@@ -52,7 +55,7 @@ impl<'s> Compiler<'s> {
     /// # Errors
     /// When the top file makes no sense at all. Errors of what it names are
     /// the inner list.
-    pub fn highstate(&self) -> Result<Result<Map, Vec<String>>, TopError> {
+    pub fn highstate(&self) -> Result<Result<Map, Vec<Mistake>>, TopError> {
         let top = self.top()?;
         let mut errors = verify_tops(&top);
         let (high, more) = self.render(&self.matches(&top));
@@ -68,7 +71,7 @@ impl<'s> Compiler<'s> {
     ///
     /// # Errors
     /// As [`Self::highstate`].
-    pub fn lowstate(&self) -> Result<Result<Low, Vec<String>>, TopError> {
+    pub fn lowstate(&self) -> Result<Result<Low, Vec<Mistake>>, TopError> {
         let top = self.top()?;
         let (high, errors) = self.render(&self.matches(&top));
         Ok(self.with_low_options(|options| high::compile_all(high, errors, options)))
@@ -78,7 +81,7 @@ impl<'s> Compiler<'s> {
     ///
     /// # Errors
     /// Everything that is wrong, in Salt's words.
-    pub fn low(&self, high: Map) -> Result<Low, Vec<String>> {
+    pub fn low(&self, high: Map) -> Result<Low, Vec<Mistake>> {
         self.with_low_options(|options| high::compile(high, options))
     }
 

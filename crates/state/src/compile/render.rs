@@ -10,6 +10,7 @@ use super::include::Including;
 use super::sharing::Groups;
 use super::{Compiler, Matches};
 use crate::high::{self, ordered_str};
+use crate::mistake::{About, Mistake};
 use crate::source::Rendered;
 
 /// SLS that include each other go no deeper than this.
@@ -27,7 +28,7 @@ pub(super) struct Pass<'m> {
 impl Compiler<'_> {
     /// The high data of all SLS in `matches`, each rendered once, and all that
     /// is wrong.
-    pub fn render(&self, matches: &Matches) -> (Map, Vec<String>) {
+    pub fn render(&self, matches: &Matches) -> (Map, Vec<Mistake>) {
         let mut high = Map::new();
         let mut errors = Vec::new();
         let mut pass = Pass {
@@ -52,7 +53,7 @@ impl Compiler<'_> {
         env: &str,
         wanted: &str,
         high: &mut Map,
-        all_errors: &mut Vec<String>,
+        all_errors: &mut Vec<Mistake>,
     ) {
         let mut names = Vec::new();
         if self.avail.has(env) {
@@ -60,9 +61,8 @@ impl Compiler<'_> {
         } else if self.avail.has("__env__") {
             names = self.avail.matching("__env__", wanted);
         } else {
-            all_errors.push(format!(
-                "No matching salt environment for environment '{env}' found"
-            ));
+            let text = format!("No matching salt environment for environment '{env}' found");
+            all_errors.push(Mistake::new(text).about(About::top([env.into()])));
         }
         // What is not listed may still be served.
         if names.is_empty() {
@@ -77,12 +77,18 @@ impl Compiler<'_> {
                 merge(high, state, &mut errors);
             }
             let unavailable = format!("SLS {wanted} in saltenv");
-            for error in &mut errors {
-                if error.contains("is not available") && error.contains(&unavailable) {
-                    *error = format!("No matching sls found for '{wanted}' in env '{env}'");
+            all_errors.extend(errors.into_iter().map(|error| {
+                let text = error.text();
+                if !text.contains("is not available") || !text.contains(&unavailable) {
+                    return error;
                 }
-            }
-            all_errors.append(&mut errors);
+                let text = format!("No matching sls found for '{wanted}' in env '{env}'");
+                let error = error.reworded(text);
+                match error.parts() {
+                    [] => error.about(About::top([env.into(), wanted.into()])),
+                    _ => error,
+                }
+            }));
         }
     }
 
@@ -93,19 +99,20 @@ impl Compiler<'_> {
         pass: &mut Pass<'_>,
         sls: &str,
         env: &str,
-    ) -> (Option<Value>, Vec<String>) {
+    ) -> (Option<Value>, Vec<Mistake>) {
         let mut errors = Vec::new();
         let rendered = match self.source.sls(sls, env) {
             Ok(Some(rendered)) => rendered,
             Ok(None) => {
-                errors.push(format!(
+                let text = format!(
                     "Specified SLS {sls} in saltenv {env} is not available on the salt master or through a configured fileserver"
-                ));
+                );
+                errors.push(text.into());
                 return (None, errors);
             }
             Err(fault) => {
                 tracing::error!("{}", fault.of_sls);
-                errors.push(fault.of_sls);
+                errors.push(Mistake::of_render(fault.of_sls, fault.report));
                 pass.done.insert(format!("{env}:{sls}"));
                 return (None, errors);
             }
@@ -120,10 +127,11 @@ impl Compiler<'_> {
             return (None, errors);
         }
         let Value::Map(mut state) = data else {
-            errors.push(format!("SLS {sls} does not render to a dictionary"));
+            let text = format!("SLS {sls} does not render to a dictionary");
+            errors.push(Mistake::new(text).about(About::sls(env, sls, [])));
             return (Some(data), errors);
         };
-        let include = take_include(&mut state, sls, &mut errors);
+        let include = take_include(&mut state, env, sls, &mut errors);
         let mut own = Sls {
             state: &mut state,
             sls,
@@ -143,7 +151,7 @@ impl Compiler<'_> {
     }
 }
 
-fn take_include(state: &mut Map, sls: &str, errors: &mut Vec<String>) -> Vec<Value> {
+fn take_include(state: &mut Map, env: &str, sls: &str, errors: &mut Vec<Mistake>) -> Vec<Value> {
     match state.get_mut("include") {
         None => Vec::new(),
         Some(Value::List(include)) => {
@@ -152,9 +160,9 @@ fn take_include(state: &mut Map, sls: &str, errors: &mut Vec<String>) -> Vec<Val
             include
         }
         Some(_) => {
-            errors.push(format!(
-                "Include Declaration in SLS {sls} is not formed as a list"
-            ));
+            let text = format!("Include Declaration in SLS {sls} is not formed as a list");
+            let about = About::sls(env, sls, ["include".into()]);
+            errors.push(Mistake::new(text).about(about));
             Vec::new()
         }
     }
@@ -162,12 +170,13 @@ fn take_include(state: &mut Map, sls: &str, errors: &mut Vec<String>) -> Vec<Val
 
 /// Adds what one SLS says to `high`. An id may only be there already if it
 /// says the same.
-pub(super) fn merge(high: &mut Map, state: Value, errors: &mut Vec<String>) {
+pub(super) fn merge(high: &mut Map, state: Value, errors: &mut Vec<Mistake>) {
     let Value::Map(mut state) = state else {
-        errors.push(format!(
+        let text = format!(
             "Error when rendering state with contents: {}",
             ordered_str(&state)
-        ));
+        );
+        errors.push(text.into());
         return;
     };
     for key in ["__extend__", "__exclude__"] {
@@ -185,12 +194,17 @@ pub(super) fn merge(high: &mut Map, state: Value, errors: &mut Vec<String>) {
                 let part = |key| body.get(key).map(ordered_str).unwrap_or_default();
                 format!("'{}:{}'", part("__env__"), part("__sls__"))
             };
-            errors.push(format!(
+            let text = format!(
                 "Detected conflicting IDs, SLS IDs need to be globally unique.\n    The conflicting ID is '{}' and is found in SLS {} and SLS {}",
                 ordered_str(&id),
                 place(known),
                 place(&body)
-            ));
+            );
+            let bodies = [known as &Value, &body]
+                .into_iter()
+                .filter_map(Value::as_map);
+            let about = bodies.map(|body| About::declared(body, [id.clone()]));
+            errors.push(about.fold(Mistake::new(text), Mistake::about));
         }
         high.insert(id, body);
     }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::Compiler;
 use crate::high::ordered_str;
+use crate::mistake::{About, Mistake};
 use crate::source::RenderFault;
 
 /// Why there is no top data at all.
@@ -38,12 +39,19 @@ impl Compiler<'_> {
     pub fn top(&self) -> Result<Map, TopError> {
         match self.tops() {
             Ok(tops) => self.merge(tops),
-            Err(TopFault::Expected(words)) => {
+            Err(TopFault::Expected { words, report }) => {
                 tracing::error!("Unable to render top file: {words}");
+                *self.top_fault.borrow_mut() = report;
                 Ok(Map::new())
             }
             Err(TopFault::Other(words)) => Err(TopError::Other(words)),
         }
+    }
+
+    /// Why the top file that was asked for last does not render, with the
+    /// place; nothing if it does.
+    pub fn top_fault(&self) -> Option<String> {
+        self.top_fault.borrow().clone()
     }
 
     fn tops(&self) -> Result<Tops, TopFault> {
@@ -52,7 +60,10 @@ impl Compiler<'_> {
             && settings.saltenv.is_none()
             && settings.default_top.is_empty()
         {
-            return Err(TopFault::Expected(TopError::NoDefaultTop.to_string()));
+            return Err(TopFault::Expected {
+                words: TopError::NoDefaultTop.to_string(),
+                report: None,
+            });
         }
         let envs = match (&settings.saltenv, &settings.state_top_saltenv) {
             (Some(env), _) | (None, Some(env)) => std::slice::from_ref(env),
@@ -118,14 +129,20 @@ impl Compiler<'_> {
 }
 
 enum TopFault {
-    Expected(String),
+    Expected {
+        words: String,
+        report: Option<String>,
+    },
     Other(String),
 }
 
 impl From<RenderFault> for TopFault {
     fn from(fault: RenderFault) -> Self {
         if fault.expected {
-            Self::Expected(fault.words)
+            Self::Expected {
+                words: fault.words,
+                report: Some(fault.report),
+            }
         } else {
             Self::Other(fault.words)
         }
@@ -248,7 +265,7 @@ fn section<'t>(top: &'t mut Map, env: &Value) -> &'t mut Value {
 }
 
 /// What is wrong with the merged top data, in Salt's words.
-pub fn verify_tops(top: &Map) -> Vec<String> {
+pub fn verify_tops(top: &Map) -> Vec<Mistake> {
     let mut errors = Vec::new();
     for (env, matches) in top {
         let env_text = ordered_str(env);
@@ -256,17 +273,17 @@ pub fn verify_tops(top: &Map) -> Vec<String> {
             continue;
         }
         if env.as_str().is_none() {
-            errors.push(format!(
-                "Environment {env_text} in top file is not formed as a string"
-            ));
+            let text = format!("Environment {env_text} in top file is not formed as a string");
+            errors.push(of_top(text, &[env]));
         }
         if env_text.is_empty() {
-            errors.push("Empty saltenv statement in top file".to_owned());
+            let text = "Empty saltenv statement in top file".to_owned();
+            errors.push(of_top(text, &[env]));
         }
         let Some(matches) = matches.as_map() else {
-            errors.push(format!(
-                "The top file matches for saltenv {env_text} are not formatted as a dict"
-            ));
+            let text =
+                format!("The top file matches for saltenv {env_text} are not formatted as a dict");
+            errors.push(of_top(text, &[env]));
             continue;
         };
         for (target, sls) in matches {
@@ -276,34 +293,43 @@ pub fn verify_tops(top: &Map) -> Vec<String> {
     errors
 }
 
-fn verify_target(env: &Value, target: &Value, sls: &Value, errors: &mut Vec<String>) {
+fn verify_target(env: &Value, target: &Value, sls: &Value, errors: &mut Vec<Mistake>) {
     let Some(items) = sls.as_list() else {
-        errors.push(format!(
+        let text = format!(
             "Malformed topfile: state declarations for matcher {} in saltenv {} are not formed as a list (got {})",
             python::repr(target),
             python::repr(env),
             python_type(sls)
-        ));
+        );
+        errors.push(of_top(text, &[env, target]));
         return;
     };
     for item in items {
         match item {
             Value::Map(options) => {
-                for value in options.values().filter(|value| !value.is_true()) {
-                    errors.push(format!(
+                for (key, value) in options.iter().filter(|(_, value)| !value.is_true()) {
+                    let text = format!(
                         "Improperly formatted top file matcher in saltenv {}: {} file",
                         ordered_str(item),
                         ordered_str(value)
-                    ));
+                    );
+                    errors.push(of_top(text, &[env, target, key]));
                 }
             }
-            Value::Str(sls) if sls.is_empty() => errors.push(format!(
-                "Environment {} contains an empty sls index",
-                ordered_str(item)
-            )),
+            Value::Str(sls) if sls.is_empty() => {
+                let text = format!(
+                    "Environment {} contains an empty sls index",
+                    ordered_str(item)
+                );
+                errors.push(of_top(text, &[env, target, item]));
+            }
             _ => {}
         }
     }
+}
+
+fn of_top(text: String, path: &[&Value]) -> Mistake {
+    Mistake::new(text).about(About::top(path.iter().map(|key| (*key).clone())))
 }
 
 fn python_type(value: &Value) -> &'static str {

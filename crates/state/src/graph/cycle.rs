@@ -5,7 +5,11 @@ use halite_proto::{Map, Value};
 
 use super::Graph;
 use crate::chunk::Chunk;
+use crate::mistake::Mistake;
 use crate::requisite::Requisite;
+
+/// So many parts of a cycle are shown where they are written.
+const CYCLE_PLACES_MAX: usize = 16;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mark {
@@ -15,29 +19,33 @@ enum Mark {
 }
 
 impl Graph {
-    /// The edges of the first cycle, in Salt's notation: what depends, how,
-    /// and on what.
-    pub(crate) fn cycle_text(&self, chunks: &[Chunk]) -> String {
-        let edges = self
-            .find_cycle()
-            .into_iter()
-            .filter_map(|(from, to, kind)| {
-                let on = chunks.get(self.turn_of(from)?.chunk)?;
-                let dependent = chunks.get(self.turn_of(to)?.chunk)?;
-                // The edges that a prereq adds are told as what was written.
-                let kind = if kind == Requisite::Require && !dependent.has(kind.name()) {
-                    Requisite::Prereq
-                } else {
-                    kind
-                };
-                Some(format!(
-                    "({}, '{}', {})",
-                    chunk_text(dependent),
-                    kind.name(),
-                    chunk_text(on)
-                ))
-            });
-        edges.collect::<Vec<_>>().join(", ")
+    /// The first cycle: its edges in Salt's notation - what depends, how, and
+    /// on what - and where each is written.
+    pub(crate) fn cycle(&self, chunks: &[Chunk]) -> Mistake {
+        let mut edges = Vec::new();
+        let mut parts = Vec::new();
+        for (from, to, kind) in self.find_cycle() {
+            let chunk = |node| chunks.get(self.turn_of(node)?.chunk);
+            let (Some(on), Some(dependent)) = (chunk(from), chunk(to)) else {
+                continue;
+            };
+            // The edges that a prereq adds are told as what was written.
+            let kind = if kind == Requisite::Require && !dependent.has(kind.name()) {
+                Requisite::Prereq
+            } else {
+                kind
+            };
+            edges.push(format!(
+                "({}, '{}', {})",
+                chunk_text(dependent),
+                kind.name(),
+                chunk_text(on)
+            ));
+            parts.push(dependent.about([kind.name().into(), on.state().into()]));
+        }
+        let text = format!("Recursive requisites were found: {}", edges.join(", "));
+        let parts = parts.into_iter().take(CYCLE_PLACES_MAX);
+        parts.fold(Mistake::new(text), Mistake::about)
     }
 
     /// Depth first, without recursion: a chain of requisites may be as long as

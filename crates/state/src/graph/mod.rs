@@ -20,6 +20,7 @@ use halite_output::python;
 use halite_proto::Value;
 
 use crate::chunk::Chunk;
+use crate::mistake::Mistake;
 use crate::requisite::Requisite;
 
 use edges::Edges;
@@ -173,7 +174,7 @@ impl Graph {
 }
 
 /// Why a requisite of a chunk makes no sense.
-pub(crate) type Fault = String;
+pub(crate) type Fault = Mistake;
 
 impl Graph {
     /// Adds the requisites of chunk number `index`. Chunks are marked where
@@ -221,15 +222,22 @@ impl Graph {
         };
         let sls = sls.unwrap_or_else(|| "None".to_owned());
         let kind_name = kind.name();
+        let mistake = |text| {
+            let part = [kind_name.into(), key.into(), value.clone()];
+            let about = chunks.get(index).map(|chunk| chunk.about(part));
+            about.into_iter().fold(Mistake::new(text), Mistake::about)
+        };
         let Some(text) = value.as_str() else {
-            return Err(format!(
+            let text = format!(
                 "Requisite [{kind_name}: {key}] in state [{name}] in SLS [{sls}] must have a string as the value"
-            ));
+            );
+            return Err(mistake(text));
         };
         let Some(mut found) = self.lookup.find(key, text, self.reach) else {
-            return Err(format!(
+            let text = format!(
                 "Referenced state does not exist for requisite [{kind_name}: ({key}: {text})] in state [{name}] in SLS [{sls}]"
-            ));
+            );
+            return Err(mistake(text));
         };
         let Some(&own) = self.own.get(index) else {
             return Ok(());

@@ -7,10 +7,11 @@ use super::find::{Values, find_name};
 use super::text::ordered_str;
 use super::{first, is_private};
 use crate::keywords::is_requisite;
+use crate::mistake::{About, Mistake};
 
 /// Lays `__extend__` over the declarations it names. With `strict` an id is
 /// only meant if it has the state module.
-pub fn reconcile_extend(high: &mut Map, strict: bool) -> Vec<String> {
+pub fn reconcile_extend(high: &mut Map, strict: bool) -> Vec<Mistake> {
     let mut errors = Vec::new();
     let Some(extensions) = high.remove("__extend__") else {
         return errors;
@@ -56,7 +57,7 @@ fn extend(
     strict: bool,
     name: Value,
     body: Map,
-) -> Result<(), String> {
+) -> Result<(), Mistake> {
     let Some(state) = body.keys().find(|key| !is_private(key)) else {
         return Ok(());
     };
@@ -163,15 +164,16 @@ fn is_excluded(high: &Map, body: &Map) -> bool {
     })
 }
 
-fn no_target(name: &Value, body: &Map) -> String {
+fn no_target(id: &Value, body: &Map) -> Mistake {
     let part = |key| body.get(key).map_or_else(|| "base".to_owned(), ordered_str);
-    let (name, env, sls) = (ordered_str(name), part("__env__"), part("__sls__"));
-    format!(
+    let (name, env, sls) = (ordered_str(id), part("__env__"), part("__sls__"));
+    let text = format!(
         "Cannot extend ID '{name}' in '{env}:{sls}'. It is not part of the high state.\n\
          This is likely due to a missing include statement or an incorrectly typed ID.\n\
          Ensure that a state with an ID of '{name}' is available\n\
          in environment '{env}' and to SLS '{sls}'"
-    )
+    );
+    Mistake::new(text).about(About::declared(body, ["extend".into(), id.clone()]))
 }
 
 /// The value under a key of any kind, to change.

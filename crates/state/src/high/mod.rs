@@ -23,13 +23,14 @@ pub(crate) use text::ordered_str;
 use halite_proto::{Map, Value};
 
 use crate::low::{Low, LowOptions};
+use crate::mistake::Mistake;
 
 /// The whole way from high data to ordered chunks, as a run takes it:
 /// `extend`, checks, `_in` requisites, `exclude`, chunks.
 ///
 /// # Errors
 /// Everything that is wrong, in Salt's words.
-pub fn compile(mut high: Map, options: &LowOptions<'_>) -> Result<Low, Vec<String>> {
+pub fn compile(mut high: Map, options: &LowOptions<'_>) -> Result<Low, Vec<Mistake>> {
     let mut errors = reconcile_extend(&mut high, false);
     errors.extend(verify(&high));
     if !errors.is_empty() {
@@ -50,9 +51,9 @@ pub fn compile(mut high: Map, options: &LowOptions<'_>) -> Result<Low, Vec<Strin
 /// Everything that is wrong, in Salt's words.
 pub fn compile_all(
     mut high: Map,
-    mut errors: Vec<String>,
+    mut errors: Vec<Mistake>,
     options: &LowOptions<'_>,
-) -> Result<Low, Vec<String>> {
+) -> Result<Low, Vec<Mistake>> {
     errors.extend(reconcile_extend(&mut high, false));
     errors.extend(verify(&high));
     errors.extend(requisite_in(&mut high, options.disabled_requisites));

@@ -10,6 +10,7 @@ use super::find::{Place, Values, by_name, by_sls};
 use super::text::ordered_str;
 use super::use_args::use_args;
 use super::{first, is_private};
+use crate::mistake::{About, Mistake};
 
 /// The arguments that are resolved here.
 pub(super) const KINDS: [&str; 7] = [
@@ -23,7 +24,7 @@ pub(super) const KINDS: [&str; 7] = [
 ];
 
 /// Resolves `require_in` and its like, `use` and `use_in`.
-pub fn requisite_in(high: &mut Map, disabled: &[String]) -> Vec<String> {
+pub fn requisite_in(high: &mut Map, disabled: &[String]) -> Vec<Mistake> {
     let mut resolver = Resolver {
         high,
         disabled,
@@ -65,7 +66,7 @@ pub(super) struct Resolver<'h> {
     sls: Option<HashMap<&'h Value, Vec<Place>>>,
     /// What will be laid over each id.
     pub(super) extensions: IndexMap<Value, Map>,
-    errors: Vec<String>,
+    errors: Vec<Mistake>,
 }
 
 impl<'h> Resolver<'h> {
@@ -100,21 +101,29 @@ impl<'h> Resolver<'h> {
         }
         let kind = key.split('_').next().unwrap_or(key);
         match targets {
-            Value::Map(targets) => self.map_of_targets(declaring, kind, targets),
+            Value::Map(targets) => self.map_of_targets(declaring, key, kind, targets),
             Value::List(targets) => self.list_of_targets(declaring, key, kind, targets),
             _ => {}
         }
     }
 
-    fn map_of_targets(&mut self, declaring: &Declaring<'h>, kind: &str, targets: &'h Map) {
+    fn map_of_targets(
+        &mut self,
+        declaring: &Declaring<'h>,
+        key: &str,
+        kind: &str,
+        targets: &'h Map,
+    ) {
         for (state, name) in targets {
             let mut state = ordered_str(state);
             if let Some((module, _)) = state.split_once('.') {
-                self.errors.push(format!(
+                let text = format!(
                     "Invalid requisite in {kind}: {state} for {} in SLS '{}'. Requisites must not contain dots, did you mean '{module}'?",
                     ordered_str(name),
                     declaring.sls()
-                ));
+                );
+                let about = declaring.part(key, &state, name);
+                self.errors.push(Mistake::new(text).about(about));
                 state = module.to_owned();
             }
             self.add(declaring, kind, name, &state);
@@ -141,11 +150,13 @@ impl<'h> Resolver<'h> {
                 places.push((name.clone(), state.clone()));
             }
             if let Some((module, _)) = state.split_once('.') {
-                self.errors.push(format!(
+                let text = format!(
                     "Invalid requisite in {kind}: {state} for {}, in SLS '{}'. Requisites must not contain dots, did you mean '{module}'?",
                     ordered_str(&name),
                     declaring.sls()
-                ));
+                );
+                let about = declaring.part(key, &state, &name);
+                self.errors.push(Mistake::new(text).about(about));
             }
             for (name, state) in &places {
                 match key {
@@ -213,6 +224,13 @@ impl<'h> Resolver<'h> {
 }
 
 impl Declaring<'_> {
+    /// One of its references.
+    fn part(&self, kind: &str, state: &str, name: &Value) -> About {
+        let words = [self.state, kind, state].map(Value::from);
+        let path = std::iter::once(self.id.clone()).chain(words);
+        About::declared(self.body, path.chain([name.clone()]))
+    }
+
     fn sls(&self) -> String {
         self.body
             .get("__sls__")

@@ -4,22 +4,23 @@
 use halite_proto::{Map, Value};
 
 use super::text::ordered_str;
+use crate::mistake::Mistake;
 
 /// Brings the declarations of one template into the shape of high data.
 ///
 /// # Errors
 /// What is wrong with them, in Salt's words.
-pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<String>> {
+pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<Mistake>> {
     let Value::Map(mut high) = high else {
-        return Err(vec![format!(
-            "Template {template} does not render to a dictionary"
-        )]);
+        let text = format!("Template {template} does not render to a dictionary");
+        return Err(vec![text.into()]);
     };
     for item in ["include", "exclude", "extends"] {
         if high.contains_key(item) {
-            return Err(vec![format!(
+            let text = format!(
                 "The '{item}' declaration found on '{template}' is invalid when rendering single templates"
-            )]);
+            );
+            return Err(vec![text.into()]);
         }
     }
     let mut errors = Vec::new();
@@ -33,9 +34,10 @@ pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<String>> {
                 let args = vec![Value::from(function)];
                 *body = Map::from([(Value::from(module), Value::List(args))]).into();
             }
-            _ => errors.push(format!(
-                "ID {id} in template {template} is not a dictionary"
-            )),
+            _ => {
+                let text = format!("ID {id} in template {template} is not a dictionary");
+                errors.push(text.into());
+            }
         }
     }
     if errors.is_empty() {
@@ -46,7 +48,7 @@ pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<String>> {
 }
 
 /// `file.managed: [...]` becomes `file: [..., managed]`.
-fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<String>) -> Map {
+fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<Mistake>) -> Map {
     let mut padded = Map::with_capacity(states.len());
     let mut modules = std::collections::HashSet::new();
     for (key, args) in states {
@@ -56,9 +58,10 @@ fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<String>) -> Map {
             continue;
         }
         if args.is_nil() {
-            errors.push(format!(
+            let text = format!(
                 "ID '{id}' in template {template} contains a short declaration ({name}) with a trailing colon. When not passing any arguments to a state, the colon must be omitted."
-            ));
+            );
+            errors.push(text.into());
             continue;
         }
         let mut parts = name.split('.');
@@ -66,9 +69,10 @@ fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<String>) -> Map {
         match (args, parts.next()) {
             (Value::List(mut args), Some(function)) => {
                 if !modules.insert(module.clone()) {
-                    errors.push(format!(
+                    let text = format!(
                         "ID '{id}' in template '{template}' contains multiple state declarations of the same type"
-                    ));
+                    );
+                    errors.push(text.into());
                     continue;
                 }
                 args.push(function.into());

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use halite_proto::{Map, Value};
-use halite_state::{Compiler, Low, RenderFault, Rendered, Settings, SlsSource};
+use halite_state::{Compiler, Low, Mistake, RenderFault, Rendered, Settings, SlsSource};
 use halite_target::glob;
 
 /// Files of environments: `base:a/b.sls`.
@@ -50,14 +50,14 @@ impl Tree {
     }
 
     /// The high data of named SLS of `base`, and what is wrong.
-    pub fn render(&self, sls: &[&str]) -> (Map, Vec<String>) {
+    pub fn render(&self, sls: &[&str]) -> (Map, Vec<Mistake>) {
         let sls: Vec<Value> = sls.iter().map(|sls| Value::from(*sls)).collect();
         let matches = Map::from([("base", Value::List(sls))]);
         Compiler::new(self).render(&matches)
     }
 
     /// The low data of named SLS, as a run would have it.
-    pub fn low(&self, sls: &[&str]) -> Result<Low, Vec<String>> {
+    pub fn low(&self, sls: &[&str]) -> Result<Low, Vec<Mistake>> {
         let (high, errors) = self.render(sls);
         if errors.is_empty() {
             Compiler::new(self).low(high)
@@ -85,6 +85,7 @@ impl Tree {
         let loaded = halite_yaml::load(text, path).map_err(|error| RenderFault {
             words: error.problem.clone(),
             of_sls: format!("Rendering SLS '{env}:{path}' failed: {}", error.problem),
+            report: error.render(),
             expected: true,
         });
         Some(loaded.map(halite_yaml::Node::into_value))

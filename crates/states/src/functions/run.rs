@@ -4,6 +4,7 @@
 
 use halite_modules::{Call, CallError, CallResult, Function, within_call};
 use halite_proto::{Map, Value};
+use halite_state::Mistake;
 use halite_state::compile::{Compiler, Matches, TopError, verify_tops, whitelisted};
 
 use super::switches;
@@ -11,7 +12,7 @@ use crate::applied::{self, Applied};
 use crate::cache;
 use crate::context::StateContext;
 use crate::prepare::{EX_COMPILER_ERROR, EX_PILLAR_FAILURE, pillar_errors, prepare};
-use crate::source::with_source;
+use crate::source::{Source, with_source};
 use crate::turns::{self, Queue};
 
 pub(super) const APPLY: Function = shown_as_states(Function::new(
@@ -149,10 +150,10 @@ fn sls(call: &Call<'_>, mods: &Value, test: Option<bool>) -> CallResult {
                 let matches = named(inner, &mods);
                 let (mut high, errors) = compiler.render(&matches);
                 if !errors.is_empty() {
-                    return Ok(Applied::Errors(errors));
+                    return Ok(Applied::Errors(source.told(errors)));
                 }
                 exclude(&mut high, call.get("exclude"));
-                applied::compiled(call, ctx, &compiler, high)
+                applied::compiled(call, ctx, source, &compiler, high)
             })
         })?;
         cache::keep(call, &applied, true);
@@ -203,9 +204,7 @@ fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallErro
             let mut errors = verify_tops(&top);
             let matches = compiler.matches(&top);
             if matches.is_empty() {
-                return Ok(nothing(
-                    "No Top file or master_tops data matches found. Please see master log for details.",
-                ));
+                return Ok(nothing(&no_top(source, &compiler, errors)));
             }
             sync_modules(inner, &matches);
             let whitelist = call.get("whitelist").map(names).unwrap_or_default();
@@ -213,16 +212,31 @@ fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallErro
             exclude(&mut high, call.get("exclude"));
             errors.extend(more);
             if !errors.is_empty() {
-                return Ok(Applied::Errors(errors));
+                return Ok(Applied::Errors(source.told(errors)));
             }
             if high.is_empty() {
                 return Ok(nothing("No states found for this minion"));
             }
-            applied::compiled(call, ctx, &compiler, high)
+            applied::compiled(call, ctx, source, &compiler, high)
         })
     })?;
     cache::keep(call, &applied, false);
     Ok(applied)
+}
+
+/// Why there is nothing to do: nobody has named this minion, or the top file
+/// is wrong, and then how.
+fn no_top(source: &Source<'_>, compiler: &Compiler<'_>, mistakes: Vec<Mistake>) -> String {
+    let mut text = "No Top file or master_tops data matches found. Please see master log for \
+                    details."
+        .to_owned();
+    let fault = compiler.top_fault();
+    let fault = fault.map(|report| format!("The top file does not render: {report}"));
+    for reason in fault.into_iter().chain(source.told(mistakes)) {
+        text.push('\n');
+        text.push_str(&reason);
+    }
+    text
 }
 
 fn nothing(comment: &str) -> Applied {
@@ -248,9 +262,9 @@ fn sls_id(call: &Call<'_>) -> CallResult {
                 let compiler = Compiler::new(source);
                 let (high, errors) = compiler.render(&named(inner, &mods));
                 if !errors.is_empty() {
-                    return Ok(Applied::Errors(errors));
+                    return Ok(Applied::Errors(source.told(errors)));
                 }
-                applied::only(call, ctx, &compiler, high, &id)
+                applied::only(call, ctx, source, &compiler, high, &id)
             })
         })?;
         match &applied {

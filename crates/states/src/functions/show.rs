@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use halite_modules::{Call, CallError, CallResult, Function, within_call};
 use halite_proto::{Map, Value};
 use halite_state::compile::{Compiler, TopError, verify_tops};
-use halite_state::{Low, high};
+use halite_state::{Low, Mistake, high};
 
 use crate::prepare::{EX_COMPILER_ERROR, prepare, prepare_plain, refuse_pillar_errors};
-use crate::source::with_source;
+use crate::source::{Source, with_source};
 use crate::turns::{self, Queue};
 
 /// The exit code of a result that is no success.
@@ -112,16 +112,26 @@ enum Reading {
 fn compile<T>(
     call: &Call<'_>,
     reading: Reading,
-    run: impl FnOnce(&Call<'_>, &Compiler<'_>) -> Result<T, CallError>,
-) -> Result<T, CallError> {
+    run: impl FnOnce(&Call<'_>, &Compiler<'_>) -> Result<Result<T, Vec<Mistake>>, CallError>,
+) -> Result<Result<T, Vec<String>>, CallError> {
     let ctx = match reading {
         Reading::TopPlain => prepare_plain(call)?,
         Reading::Top | Reading::Named => prepare(call, reading == Reading::Named)?,
     };
     refuse_pillar_errors(call, &ctx)?;
     within_call(&ctx, call.job, |inner| {
-        with_source(inner, |source| run(inner, &Compiler::new(source)))
+        with_source(inner, |source| {
+            told(source, run(inner, &Compiler::new(source)))
+        })
     })
+}
+
+/// Mistakes in Salt's words, their places told beside.
+fn told<T>(
+    source: &Source<'_>,
+    compiled: Result<Result<T, Vec<Mistake>>, CallError>,
+) -> Result<Result<T, Vec<String>>, CallError> {
+    compiled.map(|compiled| compiled.map_err(|mistakes| source.told(mistakes)))
 }
 
 fn show_highstate(call: &Call<'_>) -> CallResult {
@@ -181,11 +191,12 @@ fn show_state_usage(call: &Call<'_>) -> CallResult {
             let compiler = Compiler::new(source);
             let top = compiler.top().map_err(top_error)?;
             let errors = verify_tops(&top);
-            Ok::<_, CallError>(if errors.is_empty() {
+            let usage = if errors.is_empty() {
                 Ok(compiler.usage(&compiler.matches(&top)))
             } else {
                 Err(errors)
-            })
+            };
+            told(source, Ok(usage))
         })
     })?;
     Ok(match usage {
@@ -256,7 +267,7 @@ fn named_high(
     call: &Call<'_>,
     inner: &Call<'_>,
     compiler: &Compiler<'_>,
-) -> Result<Map, Vec<String>> {
+) -> Result<Map, Vec<Mistake>> {
     let env = inner.opt("saltenv").clone();
     let mods = call.texts("mods").into_iter().map(Value::Str);
     let mut matches = Map::new();

@@ -7,6 +7,7 @@ use halite_crypto::files;
 use halite_modules::{Call, CallError, CallResult, CallWorld, Function, within_call};
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
+use halite_state::Mistake;
 use halite_state::high::pad_template;
 
 use super::run::{shown_as_states, with_turn};
@@ -91,7 +92,9 @@ fn rendered(
             }
             applied::high(call, ctx, high)
         }
-        Err(errors) => Ok(Applied::Errors(errors)),
+        Err(errors) => Ok(Applied::Errors(
+            errors.into_iter().map(Mistake::into_text).collect(),
+        )),
     }
 }
 

@@ -4,6 +4,7 @@
 //! Invariant: every file is asked for once per source, so that one compile
 //! sees one state of the tree.
 
+mod places;
 mod settings;
 mod shared;
 
@@ -16,7 +17,7 @@ use halite_modules::extensions::{self, Kind};
 use halite_modules::{Call, CallWorld, FileClient, python};
 use halite_proto::{Map, Value};
 use halite_render::{RenderError, Renderer, SlsRequest, World, WorldFile};
-use halite_state::{RenderFault, Rendered, Settings, SlsSource};
+use halite_state::{Mistake, RenderFault, Rendered, Settings, SlsSource};
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
 /// The paths of the SLS files of an environment.
@@ -29,6 +30,7 @@ pub(crate) struct Source<'c> {
     world: &'c CallWorld<'c>,
     renderer: Renderer<'c>,
     paths: RefCell<HashMap<String, Paths>>,
+    places: places::Places,
 }
 
 /// Does something with the source of `call`.
@@ -40,11 +42,28 @@ pub(crate) fn with_source<'c, T>(call: &'c Call<'c>, run: impl FnOnce(&Source<'_
         world: &world,
         renderer: Renderer::new(&world),
         paths: RefCell::default(),
+        places: places::Places::default(),
     };
     run(&source)
 }
 
 impl Source<'_> {
+    /// Tells where mistakes are: the log, and whoever reads the return beside
+    /// its value. What the value says is Salt's words, which are given back.
+    pub(crate) fn told(&self, mistakes: Vec<Mistake>) -> Vec<String> {
+        for mistake in &mistakes {
+            let Some(report) = self.places.report(mistake) else {
+                continue;
+            };
+            // The failure to render has been logged when it was met.
+            if mistake.report().is_none() {
+                tracing::error!("{report}");
+            }
+            self.call.job.notes.add(&report);
+        }
+        mistakes.into_iter().map(Mistake::into_text).collect()
+    }
+
     fn paths(&self, saltenv: &str) -> Paths {
         if let Some(paths) = self.paths.borrow().get(saltenv) {
             return Rc::clone(paths);
@@ -86,6 +105,7 @@ impl Source<'_> {
         self.world.file(path, env).map_err(|error| RenderFault {
             words: error.to_string(),
             of_sls: format!("Rendering SLS {sls} failed, render error: {error}"),
+            report: error.to_string(),
             expected: false,
         })
     }
@@ -128,9 +148,14 @@ impl SlsSource for Source<'_> {
             return Ok(None);
         };
         let request = SlsRequest::file(&file.bytes, "", saltenv, &file.path);
-        let data = self.renderer.sls(&request);
-        data.map(Some)
-            .map_err(|error| fault(&error, saltenv, "top"))
+        match self.renderer.sls_with_places(&request) {
+            Ok(mut rendered) => {
+                let data = std::mem::take(&mut rendered.value);
+                self.places.keep_top(&file.path, rendered);
+                Ok(Some(data))
+            }
+            Err(error) => Err(fault(&error, saltenv, "top")),
+        }
     }
 
     fn sls(&self, sls: &str, saltenv: &str) -> Result<Option<Rendered>, RenderFault> {
@@ -139,15 +164,17 @@ impl SlsSource for Source<'_> {
         };
         let request = SlsRequest::file(&file.bytes, sls, saltenv, &file.path);
         match self.renderer.sls_with_places(&request) {
-            Ok(rendered) => Ok(Some(Rendered {
-                shared: rendered
-                    .node
-                    .as_ref()
-                    .map(shared::shared)
-                    .unwrap_or_default(),
-                data: rendered.value,
-                is_init,
-            })),
+            Ok(mut rendered) => {
+                let node = rendered.node.as_ref();
+                let shared = node.map(shared::shared).unwrap_or_default();
+                let data = std::mem::take(&mut rendered.value);
+                self.places.keep_sls(saltenv, sls, &file.path, rendered);
+                Ok(Some(Rendered {
+                    data,
+                    is_init,
+                    shared,
+                }))
+            }
             Err(error) => Err(fault(&error, saltenv, sls)),
         }
     }
@@ -205,6 +232,7 @@ fn fault(error: &RenderError, saltenv: &str, sls: &str) -> RenderFault {
     RenderFault {
         words: error.to_string(),
         of_sls: error.sls_text(saltenv, sls),
+        report: error.report(),
         expected: error.foreign_class().is_none(),
     }
 }

@@ -207,6 +207,12 @@ options! {
         schedule: Map = Map::new(),
         /// Run them before a master has been reached.
         scheduler_before_connect: bool = false,
+        /// What the minion watches by itself, each beacon with what it is told.
+        beacons: Map = Map::new(),
+        /// Look at them before a master has been reached.
+        beacons_before_connect: bool = false,
+        /// Seconds between two looks.
+        loop_interval: Seconds = Seconds(1.0),
         /// Fire the old start event too.
         enable_legacy_startup_events: bool = true,
         /// Grains that go along with the start event.

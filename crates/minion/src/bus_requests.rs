@@ -13,13 +13,14 @@ use tracing::{debug, warn};
 use crate::context::{JobContext, Route};
 use crate::state::Minion;
 
+const BEACONS_REFRESH: &str = "beacons_refresh";
 const FIRE_MASTER: &str = "fire_master";
 const GRAINS_REFRESH: &str = "grains_refresh";
 const PILLAR_REFRESH: &str = "pillar_refresh";
 
 /// Does what is asked for as long as the minion runs.
 pub async fn heed(minion: Arc<Minion>) {
-    let tags = [FIRE_MASTER, GRAINS_REFRESH, PILLAR_REFRESH].map(str::to_owned);
+    let tags = [BEACONS_REFRESH, FIRE_MASTER, GRAINS_REFRESH, PILLAR_REFRESH].map(str::to_owned);
     let mut requests = minion.bus.subscribe_to(tags.to_vec());
     while let Some(request) = requests.recv().await {
         let Ok(event) = request.unpack() else {
@@ -41,6 +42,7 @@ pub async fn heed(minion: Arc<Minion>) {
 fn carry_out(context: &dyn MinionContext, tag: &str, data: &Map) {
     let clean_cache = data.get("clean_cache").is_none_or(Value::is_true);
     let done = match tag {
+        BEACONS_REFRESH => context.refresh(Refresh::Beacons, None).map(drop),
         GRAINS_REFRESH => context.refresh(Refresh::Grains, None).map(drop),
         PILLAR_REFRESH => {
             let what = Refresh::Pillar { clean_cache };

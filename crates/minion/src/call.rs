@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halite_modules::{Job, MinionContext, Outcome, run_function};
-use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use thiserror::Error;
 use tokio::time::timeout;
@@ -117,7 +117,8 @@ async fn run(
     let load = Map::from([
         ("jid", Value::from(&request.jid)),
         ("fun", fun.as_str().into()),
-        ("arg", args.clone().into()),
+        ("pid", i64::from(std::process::id()).into()),
+        ("tgt", "salt-call".into()),
     ]);
     let jid = request.jid.clone();
     let ran = tokio::task::spawn_blocking(move || {
@@ -243,6 +244,10 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
     let Some(master) = minion.masters.get(master) else {
         return;
     };
+    if master.channel.capabilities().own_jobs {
+        // Asked again for want of an answer, it is the same one.
+        result.extra.insert(OWN_JOB, &request.jid);
+    }
     let load = courier::request(&minion.id, &result);
     match master.channel.request(load, minion.patience).await {
         Ok(_) => debug!("return stored by the master"),

@@ -138,6 +138,16 @@ impl JobContext {
         self.minion.wait(asked).ok_or_else(stopping)?
     }
 
+    /// Tells the minion that runs here, if one does.
+    fn ask_daemon_to(&self, tag: &'static str) {
+        if let Some(bus) = self.minion.daemon_bus.clone() {
+            let told = async move { daemon_bus::tell(&bus, tag).await };
+            if let Some(Err(error)) = self.minion.wait(told) {
+                debug!(tag, %error, "the minion was not told");
+            }
+        }
+    }
+
     /// The master whose pillar this job sees: its own, else the first that is
     /// ready.
     fn pillar_master(&self) -> Option<usize> {
@@ -317,8 +327,15 @@ impl MinionContext for JobContext {
                 let clean_cache = what == Refresh::Pillar { clean_cache: true };
                 pillar::refresh_all(&self.minion, wait.map(Duration::from_secs), clean_cache)
             }
+            Refresh::Beacons => {
+                match self.minion.beacons.get().and_then(Weak::upgrade) {
+                    Some(beacons) => beacons.forget(),
+                    None => self.ask_daemon_to("beacons_refresh"),
+                }
+                Ok(true)
+            }
             // Built in: there is nothing to load again.
-            Refresh::Modules | Refresh::Beacons | Refresh::Matchers => Ok(true),
+            Refresh::Modules | Refresh::Matchers => Ok(true),
         }
     }
 
@@ -335,7 +352,22 @@ impl MinionContext for JobContext {
                 what: "the scheduler",
             });
         };
-        let asked = async move { daemon_bus::manage_schedule(&bus, request).await };
+        let asked = async move { daemon_bus::ask(&bus, &daemon_bus::SCHEDULE, request).await };
+        self.minion.wait(asked).ok_or_else(stopping)?
+    }
+
+    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
+        let own = self.minion.beacons.get().and_then(Weak::upgrade);
+        if let Some(beacons) = own {
+            let answered = beacons.manage(&request);
+            return answered
+                .map(|(_, answer)| answer)
+                .map_err(ContextError::Other);
+        }
+        let Some(bus) = self.minion.daemon_bus.clone() else {
+            return Err(ContextError::Unsupported { what: "beacons" });
+        };
+        let asked = async move { daemon_bus::ask(&bus, &daemon_bus::BEACONS, request).await };
         self.minion.wait(asked).ok_or_else(stopping)?
     }
 

@@ -6,6 +6,7 @@
 //! master has acknowledged it, or when a limit of the spool drops it.
 
 mod desk;
+mod forwarding;
 mod lane;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ use tokio::time::sleep;
 use tracing::{debug, error, warn};
 
 use self::desk::Desk;
+use self::forwarding::Forwarding;
 use self::lane::{Delivery, Lane};
 use crate::core::backoff::Chance;
 use crate::core::sign_in::chain;
@@ -51,6 +53,8 @@ pub struct Courier {
     wake: Notify,
     /// One of these per master: one that hangs takes no other's places.
     lanes: Vec<Lane>,
+    /// And one of these: what each is told of its results at other masters.
+    forwarding: Vec<Forwarding>,
     /// How long a return waits for its own master alone.
     own_master_only: Duration,
     retry_max: Duration,
@@ -77,10 +81,13 @@ impl Courier {
         }
         let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
         let retry_max = minion.opt_seconds("return_retry_timer_max", 10.0);
-        let lanes = minion.masters.iter().map(|_| Lane::new()).collect();
+        let masters = || minion.masters.iter();
+        let lanes = masters().map(|_| Lane::new()).collect();
+        let forwarding = masters().map(|_| Forwarding::default()).collect();
         Ok(Arc::new(Self {
-            minion,
             lanes,
+            forwarding,
+            minion,
             desk: Arc::new(desk),
             wake: Notify::new(),
             own_master_only,
@@ -190,11 +197,39 @@ impl Courier {
     }
 
     /// A link has become ready: there may be something to deliver.
-    pub fn link_is_ready(&self, master: usize) {
+    pub fn link_is_ready(self: &Arc<Self>, master: usize) {
         if let Some(lane) = self.lanes.get(master) {
             lane.doubt(None);
         }
         self.wake.notify_one();
+        self.tell_whereabouts(master);
+    }
+
+    /// Tells a master which of its results others have. It is not waited for.
+    fn tell_whereabouts(self: &Arc<Self>, master: usize) {
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let forwarding = this.forwarding.get(master);
+            if let (Some(forwarding), Some(master)) = (forwarding, this.minion.masters.get(master))
+            {
+                forwarding.tell(&this.minion, master).await;
+            }
+        });
+    }
+
+    /// Another master has a result that the one that asked has not.
+    fn note_whereabouts(self: &Arc<Self>, own: &str, load: &Map, at: &str) {
+        let jid = load.get("jid").and_then(Value::as_str);
+        let jid = jid.and_then(|jid| Jid::parse(jid).ok());
+        let (Some(own), Some(jid)) = (self.named(own), jid) else {
+            return;
+        };
+        if let Some(forwarding) = self.forwarding.get(own) {
+            forwarding.note(jid, at);
+        }
+        if self.is_promising(own) {
+            self.tell_whereabouts(own);
+        }
     }
 
     /// How many returns wait for a master.
@@ -244,7 +279,7 @@ impl Courier {
         }
     }
 
-    async fn carry_letter(&self, letter: Pending, now: SystemTime) -> bool {
+    async fn carry_letter(self: &Arc<Self>, letter: Pending, now: SystemTime) -> bool {
         let Ok(Value::Map(mut map)) = msgpack::unpack_modern(&letter.payload) else {
             error!(
                 sequence = letter.sequence,
@@ -290,6 +325,7 @@ impl Courier {
                 Delivery::Done => {
                     let master = self.name(master);
                     warn!(asked = own, master, "return given to another master");
+                    self.note_whereabouts(&own, &load, master);
                     return true;
                 }
                 Delivery::NotStored => is_stored_by_none = true,

@@ -13,6 +13,7 @@ use halite_target::{DEFAULT_DELIMITER, Subject, Target};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tracing::{debug, error, info, warn};
 
+use crate::beacons::Beacons;
 use crate::bus_requests;
 use crate::context::event_request;
 use crate::core::backoff::Chance;
@@ -65,6 +66,9 @@ pub async fn run(
     let scheduler = Scheduler::new(Arc::clone(&minion), Arc::clone(&executor));
     let _ = minion.scheduler.set(Arc::downgrade(&scheduler));
     let scheduling = tokio::spawn(scheduler.run());
+    let beacons = Beacons::new(Arc::clone(&minion));
+    let _ = minion.beacons.set(Arc::downgrade(&beacons));
+    let looking = tokio::spawn(beacons.run());
     let mut start_states = own_jobs::startup_states(&minion.opts);
     let heeding = tokio::spawn(bus_requests::heed(Arc::clone(&minion)));
     let answering = tokio::spawn(status_report::answer_again_and_again(
@@ -132,6 +136,7 @@ pub async fn run(
     };
     own_work.abort();
     scheduling.abort();
+    looking.abort();
     answering.abort();
     heeding.abort();
     drain(&minion).await;

@@ -9,7 +9,27 @@ use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventPusher, EventSubscriber};
 use tokio::time::{Instant, timeout};
 
-use crate::scheduler::REQUEST_TAG;
+use crate::{beacons, scheduler};
+
+/// A part of the minion that answers requests over its bus.
+pub(crate) struct Part {
+    /// The tag of requests.
+    request: &'static str,
+    /// How the tags of answers begin.
+    answer: &'static str,
+}
+
+/// The schedule.
+pub(crate) const SCHEDULE: Part = Part {
+    request: scheduler::REQUEST_TAG,
+    answer: "/salt/minion/minion_schedule_",
+};
+
+/// The beacons.
+pub(crate) const BEACONS: Part = Part {
+    request: beacons::REQUEST_TAG,
+    answer: "/salt/minion/minion_beacon",
+};
 
 /// How long the minion may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,21 +40,29 @@ const HEARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is tried out whether it has.
 const TRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Sends a request to the scheduler and waits for its answer.
-pub(crate) async fn manage_schedule(
+/// Puts an event without data on the minion's bus.
+pub(crate) async fn tell(bus: &(Endpoint, Endpoint), tag: &str) -> Result<(), ContextError> {
+    let none = |_| ContextError::NoMaster;
+    let mut requests = EventPusher::connect(&bus.1).await.map_err(none)?;
+    push(&mut requests, tag, Map::new()).await
+}
+
+/// Sends a request to a part of the minion and waits for its answer.
+pub(crate) async fn ask(
     bus: &(Endpoint, Endpoint),
+    part: &Part,
     request: Map,
 ) -> Result<Map, ContextError> {
     let none = |_| ContextError::NoMaster;
     let mut answers = EventSubscriber::connect(&bus.0).await.map_err(none)?;
     let mut requests = EventPusher::connect(&bus.1).await.map_err(none)?;
     until_heard(&mut answers, &mut requests).await?;
-    push(&mut requests, REQUEST_TAG, request).await?;
+    push(&mut requests, part.request, request).await?;
     let deadline = Instant::now() + ANSWER_TIMEOUT;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let event = next(&mut answers, left).await?;
-        let is_answer = event.tag().starts_with("/salt/minion/minion_schedule_");
+        let is_answer = event.tag().starts_with(part.answer);
         if is_answer && let Ok(event) = event.unpack() {
             return Ok(event.data);
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
-use halite_proto::returns::{JobReturn, ReturnJid, Several};
+use halite_proto::returns::{JobReturn, NOTES, ReturnJid, Several};
 use halite_proto::{Jid, Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
@@ -240,6 +240,11 @@ fn run_load(
         .metadata
         .clone()
         .filter(|metadata| metadata.as_map().is_some());
+    let notes = job.notes.take();
+    if !notes.is_empty() {
+        let notes = notes.into_iter().map(Value::from).collect();
+        result.extra.insert(NOTES, Value::List(notes));
+    }
     debug!(elapsed = ?started.elapsed(), retcode = result.retcode, "done");
     result
 }

@@ -4,6 +4,7 @@
 //! another, and a job reaches the executor only as a
 //! [`core::publication::Verified`].
 
+pub mod beacons;
 pub mod bus_requests;
 pub mod call;
 pub mod channel;

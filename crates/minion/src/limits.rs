@@ -87,3 +87,30 @@ pub const SPOOL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// How long a return may wait for a master (`return_spool_age`).
 pub const SPOOL_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often a master is told over the subscription that this minion is there:
+/// three may be lost before it counts as gone (`PULSE_MISSED` of the master).
+pub const PULSE_INTERVAL: Duration = Duration::from_millis(450);
+
+/// Results that other masters have, as a master is told of them when it is
+/// back; the oldest are forgotten.
+pub const WHEREABOUTS_MAX: usize = 1000;
+
+/// How often beacons are looked at at most (`loop_interval`).
+pub const BEACON_INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+/// Batches of events of beacons that wait for one master. More are dropped,
+/// which is logged.
+pub const BEACON_EVENTS_WAITING_MAX: usize = 256;
+
+/// Bytes of a log that the beacon `log` reads at one look; the rest waits for
+/// the next.
+pub const BEACON_LOG_BYTES_MAX: u64 = 4 << 20;
+
+/// Changes of files that the beacon `inotify` takes in at one look; the rest
+/// waits in the kernel.
+pub const BEACON_CHANGES_MAX: usize = 10_000;
+
+/// Directories below one path that the beacon `inotify` watches. More are left
+/// out, which is logged.
+pub const BEACON_WATCHES_MAX: usize = 100_000;

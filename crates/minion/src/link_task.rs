@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_proto::capabilities::presence_topic;
+use halite_proto::capabilities::{presence_topic, pulse_message};
 use halite_proto::{Capabilities, Map, MasterUri};
 use halite_transport::Endpoint;
 use halite_transport::zeromq::{
-    Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+    Pulse, Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
 };
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
@@ -19,7 +19,7 @@ use crate::channel::Session;
 use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
 use crate::core::publication::{Opener, PublicationError, Verified};
 use crate::core::sign_in::{Credentials, Identity, chain};
-use crate::limits::PUBLICATIONS_HELD_MAX;
+use crate::limits::{PUBLICATIONS_HELD_MAX, PULSE_INTERVAL};
 use crate::link_status::Reporter;
 use crate::signing_in::{Failed, ping, sign_in};
 use crate::trust_store::TrustStore;
@@ -179,6 +179,12 @@ impl LinkTask {
                         options.topics.push(Vec::new());
                     }
                     options.topics.push(presence_topic(&self.identity.id));
+                }
+                if self.capabilities().pulse {
+                    options.pulse = Some(Pulse {
+                        message: pulse_message(&self.identity.id),
+                        interval: PULSE_INTERVAL,
+                    });
                 }
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }

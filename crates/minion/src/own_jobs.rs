@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use halite_modules::{Cancel, Job, run_function};
-use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use tracing::{debug, error, info};
 
@@ -191,6 +191,10 @@ fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {
     result.out = outcome.out.map(str::to_owned);
     result.schedule.clone_from(&own.schedule);
     result.metadata.clone_from(&own.metadata);
+    if result.jid == ReturnJid::Req {
+        // A master that sees this return twice knows it by that.
+        result.extra.insert(OWN_JOB, &own.jid);
+    }
     result
 }
 

@@ -229,6 +229,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         startup_delay: setup.startup_delay,
         bus,
         scheduler: OnceLock::new(),
+        beacons: OnceLock::new(),
         daemon_bus: setup.daemon_bus,
         runtime: Handle::current(),
     };

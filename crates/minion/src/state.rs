@@ -14,6 +14,7 @@ use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
 
+use crate::beacons::Beacons;
 use crate::channel::{Channel, Patience};
 use crate::claims::Claims;
 use crate::core::jobs::Jobs;
@@ -93,6 +94,8 @@ pub struct Minion {
     pub bus: EventBus,
     /// The schedule, once it runs; `salt-call` has none.
     pub scheduler: OnceLock<Weak<Scheduler>>,
+    /// The beacons, once they are looked at; `salt-call` has none.
+    pub beacons: OnceLock<Weak<Beacons>>,
     /// Where the bus of the minion that runs here is, for `salt-call`.
     pub daemon_bus: Option<(Endpoint, Endpoint)>,
     /// The async thread, for job threads that make requests.

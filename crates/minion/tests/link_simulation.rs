@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use halite_minion::core::backoff::Chance;
-use halite_minion::core::link::{Input, Link, LinkTiming, Output, SignInFailure};
+use halite_minion::core::link::{Input, Link, LinkTiming, Notice, Output, SignInFailure};
 
 const HISTORIES: u64 = 3000;
 const FAULTS_LAST: Duration = Duration::from_secs(180);
@@ -362,4 +362,110 @@ fn every_history_ends_with_every_link_ready() {
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// #32201 #30595: a key that waits for a week is offered at the pace that is
+/// configured, is told of once, and leaves nothing behind.
+#[test]
+fn a_key_that_waits_for_a_week_keeps_its_pace() {
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+    for (wait, wait_max, pace) in [(10, 0, 10), (10, 60, 60), (1, 3, 3)] {
+        let timing = LinkTiming {
+            acceptance_wait_time: Duration::from_secs(wait),
+            acceptance_wait_time_max: Duration::from_secs(wait_max),
+            ..LinkTiming::default()
+        };
+        let start = Instant::now();
+        let mut now = start;
+        let mut link = Link::new(timing, 1);
+        link.handle(now, Input::Start);
+        let (mut offers, mut notices) = (0, 0);
+        while now < start + WEEK {
+            let mut waits = 0;
+            while let Some(output) = link.poll() {
+                waits += 1;
+                match output {
+                    Output::Resolve => link.handle(now, Input::Resolved(ADDRESS)),
+                    Output::SignIn { .. } => {
+                        offers += 1;
+                        let pending = Input::SignInFailed(SignInFailure::Pending);
+                        link.handle(now, pending);
+                    }
+                    Output::Say(notice) => {
+                        assert_eq!(notice, Notice::Pending);
+                        notices += 1;
+                    }
+                    other => panic!("unexpected {other:?}"),
+                }
+            }
+            assert!(waits <= 3, "{waits} things to do at once");
+            now = link.next_timeout().expect("a timer");
+            link.handle_timeout(now);
+        }
+        let expected = WEEK.as_secs() / pace;
+        let near = expected - 60..=expected + 60;
+        assert!(near.contains(&offers), "{offers} offers, not {expected}");
+        assert_eq!(notices, 1);
+        // Accepted at last: it is ready with the next offer.
+        while let Some(output) = link.poll() {
+            match output {
+                Output::Resolve => link.handle(now, Input::Resolved(ADDRESS)),
+                Output::SignIn { .. } => link.handle(now, Input::SignedIn { publish_port: PORT }),
+                Output::Subscribe { .. } => link.handle(now, Input::Connected),
+                _ => {}
+            }
+        }
+        assert!(link.is_ready());
+    }
+}
+
+/// #34055: a fleet of a thousand whose master starts again comes back spread
+/// over a moment, and is back within a bound.
+#[test]
+fn a_herd_comes_back_spread_and_in_time() {
+    const HERD: u64 = 1000;
+    /// The master is away for so long.
+    const AWAY: Duration = Duration::from_secs(20);
+    let timing = LinkTiming {
+        retry_max: Duration::from_secs(4),
+        ..LinkTiming::default()
+    };
+    let start = Instant::now();
+    let mut back: Vec<Duration> = Vec::new();
+    for seed in 0..HERD {
+        let mut now = start;
+        let mut link = Link::new(timing.clone(), seed);
+        link.handle(now, Input::Start);
+        while !link.is_ready() {
+            while let Some(output) = link.poll() {
+                let is_away = now < start + AWAY;
+                match output {
+                    Output::Resolve => link.handle(now, Input::Resolved(ADDRESS)),
+                    Output::SignIn { .. } if is_away => {
+                        link.handle(now, Input::SignInFailed(SignInFailure::NoAnswer));
+                    }
+                    Output::SignIn { .. } => {
+                        link.handle(now, Input::SignedIn { publish_port: PORT });
+                    }
+                    Output::Subscribe { .. } => link.handle(now, Input::Connected),
+                    _ => {}
+                }
+            }
+            if let Some(at) = link.next_timeout().filter(|_| !link.is_ready()) {
+                now = at;
+                link.handle_timeout(now);
+            }
+        }
+        back.push(now - start - AWAY);
+    }
+    back.sort();
+    let last = back.last().copied().unwrap_or_default();
+    assert!(last <= Duration::from_secs(6), "the last is back after {last:?}");
+    let busiest = (0..60).map(|tenth: u64| {
+        let tick = Duration::from_millis(tenth * 100);
+        let within = |at: &&Duration| (tick..tick + Duration::from_millis(100)).contains(*at);
+        back.iter().filter(within).count()
+    });
+    let busiest = busiest.max().unwrap_or_default();
+    assert!(busiest <= 100, "{busiest} of {HERD} within a tenth of a second");
 }

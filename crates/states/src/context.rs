@@ -134,6 +134,10 @@ impl MinionContext for StateContext<'_> {
         self.minion.manage_schedule(request)
     }
 
+    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
+        self.minion.manage_beacons(request)
+    }
+
     fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
         self.minion.runner(fun, args, kwargs)
     }

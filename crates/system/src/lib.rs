@@ -45,6 +45,7 @@ pub const MODULES: &[Module] = &[
 /// The state modules.
 pub const STATES: &[Module] = &[
     states::alternatives::MODULE,
+    states::beacon::MODULE,
     states::cron::MODULE,
     states::environ::MODULE,
     states::grains::MODULE,

@@ -3,6 +3,7 @@
 //! out as values, so a fleet of masters can be simulated in microseconds.
 
 pub mod backoff;
+pub mod beacons;
 pub mod conductor;
 pub mod jobs;
 pub mod link;

@@ -58,6 +58,19 @@ impl Iterator for Turn {
 mod tests {
     use super::*;
 
+    /// How often each master was asked first, in any number of requests in a
+    /// row: the numbers differ by one at most.
+    fn check_fair(firsts: &[usize], masters: &[usize]) {
+        for length in 1..=masters.len() * 3 + 1 {
+            for window in firsts.windows(length) {
+                let times = |master: &usize| window.iter().filter(|&first| first == master).count();
+                let counts: Vec<usize> = masters.iter().map(times).collect();
+                let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+                assert!(most - least <= 1, "{counts:?} of {masters:?} in {length}");
+            }
+        }
+    }
+
     #[test]
     fn first_choices_are_fair_within_one_over_any_window() {
         for masters in [1, 2, 3, 20] {
@@ -65,11 +78,25 @@ mod tests {
             let firsts: Vec<usize> = (0..200)
                 .filter_map(|_| rotation.turn(masters, |_| true).next())
                 .collect();
-            for window in firsts.windows(masters * 3) {
-                for master in 0..masters {
-                    let times = window.iter().filter(|&&first| first == master).count();
-                    assert_eq!(times, 3, "{masters} masters, master {master}");
+            let all: Vec<usize> = (0..masters).collect();
+            check_fair(&firsts, &all);
+        }
+    }
+
+    #[test]
+    fn the_living_are_asked_fairly_whoever_is_dead() {
+        for masters in [2, 3, 20] {
+            for dead in 0..masters {
+                let mut rotation = Rotation::new();
+                // Somewhere in the middle of its round one of them dies.
+                for _ in 0..masters + dead / 2 {
+                    rotation.turn(masters, |_| true);
                 }
+                let firsts: Vec<usize> = (0..100)
+                    .filter_map(|_| rotation.turn(masters, |master| master != dead).next())
+                    .collect();
+                let living: Vec<usize> = (0..masters).filter(|master| *master != dead).collect();
+                check_fair(&firsts, &living);
             }
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use halite_proto::returns::{NOTES, OWN_JOB};
 use halite_proto::{Map, Value};
 use tokio::sync::Semaphore;
 use tracing::warn;
@@ -51,7 +52,12 @@ impl Lane {
             timeout: DELIVERY_TIMEOUT,
             tries: 1,
         };
-        match master.channel.request(load.clone(), patience).await {
+        let mut load = load.clone();
+        if !master.channel.capabilities().own_jobs {
+            load.remove(OWN_JOB);
+            load.remove(NOTES);
+        }
+        match master.channel.request(load, patience).await {
             Ok(Value::Bool(false)) => {
                 warn!(master = master.name, "the master refused a return");
                 Delivery::Done

@@ -1,6 +1,7 @@
 //! State modules.
 
 pub(crate) mod alternatives;
+pub(crate) mod beacon;
 pub(crate) mod cron;
 pub(crate) mod environ;
 pub(crate) mod grains;

@@ -3,6 +3,8 @@
 //! real Salt 3008.5 did with the same stand-ins (`golden/`).
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod transcript;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -211,6 +213,21 @@ impl Machine {
         }
     }
 
+    /// Runs the shell line of a call.
+    pub fn shell(&self, asked: &Json) {
+        let tmp = self.dir.path().to_str().unwrap();
+        if let Some(line) = asked["sh"].as_str() {
+            let shell = std::process::Command::new("/bin/sh")
+                .args(["-ec", line])
+                .env("TMP", tmp)
+                .env("ROOT", format!("{tmp}/root"))
+                .env("HOME", tmp)
+                .output()
+                .unwrap();
+            assert!(shell.status.success(), "{line}: {shell:?}");
+        }
+    }
+
     /// Carries out a call and says what came of it.
     pub fn play(&self, call: &Json) -> Json {
         let tmp = self.dir.path().to_str().unwrap().to_owned();
@@ -220,16 +237,7 @@ impl Machine {
             fs::write(self.dir.path().join(name), text.as_str().unwrap()).unwrap();
         }
         let asked = replaced(call, "@TMP@", &tmp);
-        if let Some(line) = asked["sh"].as_str() {
-            let shell = std::process::Command::new("/bin/sh")
-                .args(["-ec", line])
-                .env("TMP", &tmp)
-                .env("ROOT", format!("{tmp}/root"))
-                .env("HOME", &tmp)
-                .output()
-                .unwrap();
-            assert!(shell.status.success(), "{line}: {shell:?}");
-        }
+        self.shell(&asked);
         let ret = match (asked["state"].as_str(), asked["fun"].as_str()) {
             (Some(fun), _) => {
                 let job = Job {

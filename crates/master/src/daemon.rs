@@ -33,7 +33,7 @@ use crate::missed::MissedJobs;
 use crate::pillars::{Pillars, PillarsError};
 use crate::publisher::{Publisher, PublisherSettings};
 use crate::pushed::publish_pushed;
-use crate::reactor::react;
+use crate::reactor::{Reactor, react};
 use crate::runner::Runners;
 use crate::server::Server;
 use crate::sessions::Sessions;
@@ -143,6 +143,7 @@ impl Daemon {
             .settings
             .presence_events
             .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
+        let pulses = tokio::spawn(Arc::clone(&master.attendance).follow_pulses());
         let reactor = tokio::spawn(react(Arc::clone(&master)));
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
@@ -156,6 +157,7 @@ impl Daemon {
         if let Some(presence) = presence {
             stop(presence).await;
         }
+        stop(pulses).await;
         stop(reactor).await;
         master.runners.close();
         drain(server).await;
@@ -294,6 +296,7 @@ fn assemble(
         missed,
         attendance,
         tokens: Tokens::new(&settings.cachedir, settings.hash_type),
+        reactor: Reactor::new(settings.reactor_rules.clone()),
         runners: Runners::new(),
         data: DataCache::new(&settings.cachedir),
         inbox: Inbox::new(settings.inbox.clone()),
@@ -302,6 +305,7 @@ fn assemble(
         filing: Mutex::default(),
         undecided: AtomicUsize::default(),
         complaints: Mutex::default(),
+        elsewhere: Mutex::default(),
         settings,
         opts,
         keys,

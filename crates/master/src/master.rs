@@ -18,6 +18,7 @@ use crate::core::acl::Users;
 use crate::core::auth::Room;
 use crate::core::complaints::{Complaints, Telling};
 use crate::core::counters::Counters;
+use crate::core::elsewhere::Elsewhere;
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, Minions, resolve};
 use crate::error::chain;
@@ -27,6 +28,7 @@ use crate::local_keys::LocalKeys;
 use crate::missed::MissedJobs;
 use crate::pillars::Pillars;
 use crate::publisher::Publisher;
+use crate::reactor::Reactor;
 use crate::runner::Runners;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
@@ -58,6 +60,8 @@ pub(crate) struct Master {
     pub(crate) missed: MissedJobs,
     /// Who is connected.
     pub(crate) attendance: Arc<Attendance>,
+    /// What events call for.
+    pub(crate) reactor: Reactor,
     /// The runners that run.
     pub(crate) runners: Runners,
     /// Grains, pillar and mine of minions.
@@ -82,6 +86,8 @@ pub(crate) struct Master {
     pub(crate) undecided: AtomicUsize,
     /// What was remarked about single peers.
     pub(crate) complaints: Mutex<Complaints>,
+    /// Results of this master's jobs that others have.
+    pub(crate) elsewhere: Mutex<Elsewhere>,
 }
 
 impl Master {

@@ -17,6 +17,30 @@ pub struct Capabilities {
     /// Presence: a minion subscribes to a topic of its own besides, by which
     /// the master knows at once when its connection comes and goes.
     pub presence: bool,
+    /// Pulse: a minion says over its subscription, several times a second,
+    /// that it is there, so that a cut cable is known within two seconds.
+    pub pulse: bool,
+    /// Own jobs: a minion gives the returns of its own jobs a mark, by which a
+    /// master knows one that it has already.
+    pub own_jobs: bool,
+    /// Whereabouts: a minion tells a master where the results of its jobs are
+    /// that it has not got.
+    pub whereabouts: bool,
+}
+
+/// What stands before the id in a minion's pulse. Its first byte is neither 0
+/// nor 1, which are subscriptions.
+const PULSE: &[u8] = b"halite/pulse/";
+
+/// What a minion says over its subscription while it is there.
+pub fn pulse_message(id: &MinionId) -> Vec<u8> {
+    [PULSE, id.as_str().as_bytes()].concat()
+}
+
+/// The minion that a pulse is from. As with topics, it proves nothing.
+pub fn minion_of_pulse(message: &[u8]) -> Option<MinionId> {
+    let id = std::str::from_utf8(message.strip_prefix(PULSE)?).ok()?;
+    MinionId::parse(id).ok()
 }
 
 /// What stands before the id in the topic of a minion's presence. Nothing is
@@ -40,6 +64,9 @@ impl Capabilities {
     pub const OURS: Self = Self {
         replay: true,
         presence: true,
+        pulse: true,
+        own_jobs: true,
+        whereabouts: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -51,12 +78,21 @@ impl Capabilities {
         Self {
             replay: says("replay"),
             presence: says("presence"),
+            pulse: says("pulse"),
+            own_jobs: says("own_jobs"),
+            whereabouts: says("whereabouts"),
         }
     }
 
     /// The fields to add to a sign-in.
     pub fn to_extra(self) -> Map {
-        let field = Map::from([("replay", self.replay), ("presence", self.presence)]);
+        let field = Map::from([
+            ("replay", self.replay),
+            ("presence", self.presence),
+            ("pulse", self.pulse),
+            ("own_jobs", self.own_jobs),
+            ("whereabouts", self.whereabouts),
+        ]);
         Map::from([(FIELD, field)])
     }
 }
@@ -76,6 +112,15 @@ mod tests {
             b"halite/minion/../x",
         ] {
             assert_eq!(minion_of_topic(topic), None);
+        }
+    }
+
+    #[test]
+    fn a_pulse_names_its_minion() {
+        let id = MinionId::parse("web1").unwrap();
+        assert_eq!(minion_of_pulse(&pulse_message(&id)), Some(id));
+        for message in [&b""[..], b"web1", b"halite/pulse/", b"halite/pulse/../x"] {
+            assert_eq!(minion_of_pulse(message), None);
         }
     }
 

@@ -12,6 +12,14 @@ use crate::{Jid, Map, Value};
 
 const RETURN: &str = "the job return";
 
+/// Between Halite peers, beside the job id `req`: the id that the minion has
+/// given a job of its own. A master that sees it again knows the return.
+pub const OWN_JOB: &str = "halite_own_job";
+
+/// Between Halite peers: what people should read beside the return, a list of
+/// texts - where the mistakes in an SLS are.
+pub const NOTES: &str = "halite_notes";
+
 /// The job that a return belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReturnJid {

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
 use halite_proto::returns::JobReturn;
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::{Jid, Map, MinionId, Value, time};
 
 use crate::atomic::{put, put_making_dir, read};
 use crate::error::StoreError;
-use crate::limits::JID_TRIES_MAX;
+use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
 use crate::recent::{Known, Recent};
 
 pub(crate) const JID: &str = "jid";
@@ -24,6 +24,9 @@ pub(crate) const MINIONS: &str = ".minions.p";
 pub(crate) const RETURN: &str = "return.p";
 pub(crate) const OUT: &str = "out.p";
 pub(crate) const ENDTIME: &str = "endtime";
+/// Whose own job it is, where the minion has given it its id. Salt's programs
+/// skip files that begin with a dot.
+pub(crate) const OWNER: &str = ".owner";
 
 /// What became of a return that was to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +97,44 @@ impl JobCache {
             path: self.dir.clone(),
             tries: JID_TRIES_MAX,
         })
+    }
+
+    /// Takes the id that a minion has given to a job of its own, or the next
+    /// one that nobody has. Who comes again with the same `mark` gets the same
+    /// id again, whatever has happened meanwhile.
+    ///
+    /// # Errors
+    /// When the cache cannot be written, or too many ids are taken.
+    pub fn allocate_own(&self, id: &MinionId, mark: &Jid) -> Result<Jid, StoreError> {
+        let owner = format!("{id} {mark}");
+        let first = time::jid_to_micros(mark);
+        for number in 0..OWN_JID_TRIES_MAX {
+            let later = first.and_then(|first| first.checked_add(number));
+            let jid = match (number, later) {
+                (0, _) => mark.clone(),
+                (_, Some(micros)) => time::jid_from_micros(micros),
+                (_, None) => break,
+            };
+            let dir = self.job_dir(&jid);
+            let path = dir.join(OWNER);
+            if make_dir(&dir)? {
+                put(&path, owner.as_bytes())?;
+                self.mark(&jid, &dir, false)?;
+                return Ok(jid);
+            }
+            if read(&path)?.is_some_and(|known| known == owner.as_bytes()) {
+                return Ok(jid);
+            }
+        }
+        Err(StoreError::JidsTaken {
+            path: self.dir.clone(),
+            tries: usize::try_from(OWN_JID_TRIES_MAX).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// Whether the load of a job is there.
+    pub fn has_load(&self, jid: &Jid) -> bool {
+        self.job_dir(jid).join(LOAD).exists()
     }
 
     /// Prepares the directory of a job whose id was given.

@@ -14,3 +14,7 @@ pub const JOBS_REMEMBERED_MAX: usize = 1024;
 /// How old a job directory without its `jid` file must be to be removed as a
 /// broken one: a younger one may just be in the making.
 pub const BROKEN_JOB_AGE_S: u64 = 60;
+
+/// How many ids after the one that a minion has given its own job are tried:
+/// schedules of a fleet start at the same moment.
+pub const OWN_JID_TRIES_MAX: u64 = 1000;

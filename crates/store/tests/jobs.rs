@@ -245,6 +245,39 @@ fn two_masters_on_one_cache_never_take_the_same_id() {
 }
 
 #[test]
+fn the_same_job_of_a_minions_own_gets_the_same_id_again() {
+    let (dir, cache) = cache();
+    let mark = jid("20261120141841939742");
+    let (web1, web2) = (id("web1"), id("web2"));
+    assert_eq!(cache.allocate_own(&web1, &mark).unwrap(), mark);
+    // Schedules of a fleet start at the same moment.
+    let second = cache.allocate_own(&web2, &mark).unwrap();
+    assert_eq!(second, jid("20261120141841939743"));
+    let next = jid("20261120141841939743");
+    let third = cache.allocate_own(&web2, &next).unwrap();
+    assert_eq!(
+        third,
+        jid("20261120141841939744"),
+        "not the one of its other job"
+    );
+    // A cache that is opened anew knows all of them.
+    let again = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+    for (owner, mark, expected) in [
+        (&web1, &mark, &mark),
+        (&web2, &mark, &second),
+        (&web2, &next, &third),
+    ] {
+        assert_eq!(again.allocate_own(owner, mark).unwrap(), *expected);
+    }
+    assert!(!again.has_load(&mark));
+    // Ids that are no moment have none after them.
+    let odd = jid("99999999999999999999");
+    assert_eq!(cache.allocate_own(&web1, &odd).unwrap(), odd);
+    let error = cache.allocate_own(&web2, &odd).unwrap_err();
+    assert!(matches!(error, StoreError::JidsTaken { .. }));
+}
+
+#[test]
 fn old_and_broken_jobs_are_removed() {
     let (_dir, cache) = cache();
     let now = SystemTime::now();

@@ -5,8 +5,9 @@
 use std::time::{Duration, Instant};
 
 use halite_transport::zeromq::{
-    Publisher, PublisherOptions, Puller, PullerOptions, RequestError, Requester, RequesterOptions,
-    Router, RouterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+    Heard, Publisher, PublisherOptions, Puller, PullerOptions, Pulse, RequestError, Requester,
+    RequesterOptions, Router, RouterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+    TopicWatch,
 };
 use halite_transport::{BindError, Endpoint};
 use tokio::time::timeout;
@@ -483,8 +484,12 @@ async fn subscribers_that_go_away_stop_nobody_else() {
 #[tokio::test]
 async fn the_first_subscriber_and_the_end_of_the_last_are_heard_of() {
     let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    let watch = halite_transport::zeromq::TopicWatch::new(move |topic, has_subscribers| {
-        let _ = told.send((topic.to_vec(), has_subscribers));
+    let watch = TopicWatch::new(move |heard| {
+        let _ = match heard {
+            Heard::Begun(topic) => told.send((topic.to_vec(), true)),
+            Heard::Ended(topic) => told.send((topic.to_vec(), false)),
+            Heard::Said(_) => Ok(()),
+        };
     });
     let options = PublisherOptions {
         watch: Some(watch),
@@ -511,4 +516,32 @@ async fn the_first_subscriber_and_the_end_of_the_last_are_heard_of() {
     let mut topics = vec![heard.recv().await.unwrap(), heard.recv().await.unwrap()];
     topics.sort();
     assert_eq!(topics, [topic(b"", false), topic(b"name", false)]);
+}
+
+#[tokio::test]
+async fn a_subscriber_says_again_and_again_that_it_lives() {
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let watch = TopicWatch::new(move |heard| {
+        if let Heard::Said(message) = heard {
+            let _ = told.send(message.to_vec());
+        }
+    });
+    let options = PublisherOptions {
+        watch: Some(watch),
+        ..PublisherOptions::default()
+    };
+    let publisher = Publisher::bind(&[loopback()], options).unwrap();
+    let options = SubscribeOptions {
+        pulse: Some(Pulse {
+            message: b"alive".to_vec(),
+            interval: Duration::from_millis(5),
+        }),
+        ..SubscribeOptions::default()
+    };
+    let mut subscriber = Subscriber::connect(publisher.endpoints()[0].clone(), options);
+    for _ in 0..3 {
+        assert_eq!(heard.recv().await.unwrap(), b"alive");
+    }
+    // Publications come over the same connection.
+    until_subscribed(&publisher, &mut subscriber, b"x").await;
 }

@@ -1,13 +1,16 @@
 //! Several masters at once, and masters and minions that come and go: what
 //! the project is for. Each test is named after what users of Salt met.
 
+mod cables;
 mod chaos;
 mod failing_over;
+mod highstates;
 mod ipc_ports;
 mod ledger;
 mod links;
 mod lost_commands;
 mod lost_results;
+mod names;
 mod once;
 mod options;
 mod proxy;
@@ -15,3 +18,4 @@ mod schedule;
 mod signed_keys;
 mod support;
 mod tools;
+mod waiting_keys;

@@ -1,7 +1,8 @@
 //! A cable between minions and one master that can be cut, or led to nowhere.
 //!
 //! Invariant: what was read while the cable led nowhere is passed on, in
-//! order, when it is whole again, as TCP does after a lost route.
+//! order, when it is whole again, as TCP does after a lost route. What was
+//! read when it is cut is gone.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,8 +20,17 @@ pub(crate) enum Cable {
     Cut,
     /// Connections stand and nothing passes.
     Nowhere,
+    /// Connections stand, and what the master says does not pass.
+    Mute,
     /// The proxy ends.
     Gone,
+}
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Master,
+    Minion,
 }
 
 struct Shared {
@@ -40,17 +50,22 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while nothing passes on a connection of `era`.
-    fn passes(&self, era: usize) -> bool {
+    /// Waits while nothing passes in this direction on a connection of `era`.
+    fn passes(&self, era: usize, to: To) -> bool {
         let mut state = self.lock();
         let stands = |state: &State| !matches!(state.cable, Cable::Cut | Cable::Gone);
-        while state.cable == Cable::Nowhere || (state.era > era && stands(&state)) {
+        let held = |state: &State| match state.cable {
+            Cable::Nowhere => true,
+            Cable::Mute => to == To::Minion,
+            _ => false,
+        };
+        while held(&state) || (state.era > era && stands(&state)) {
             state = self
                 .changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        state.cable == Cable::Whole
+        stands(&state)
     }
 }
 
@@ -133,7 +148,7 @@ fn accept(listener: &TcpListener, there: SocketAddr, shared: &Arc<Shared>) {
 /// Carries one connection in both directions.
 fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()> {
     let era = shared.lock().era;
-    if !shared.passes(era) {
+    if !shared.passes(era, To::Master) {
         return Ok(());
     }
     let master = TcpStream::connect(there)?;
@@ -150,16 +165,16 @@ fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()
     }
     let (from, to) = (master.try_clone()?, minion.try_clone()?);
     let back = Arc::clone(shared);
-    std::thread::spawn(move || carry(from, to, &back, era));
-    carry(minion, master, shared, era);
+    std::thread::spawn(move || carry(from, to, &back, era, To::Minion));
+    carry(minion, master, shared, era, To::Master);
     Ok(())
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared, era: usize) {
+fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared, era: usize, whom: To) {
     let mut chunk = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut chunk) {
         let bytes = chunk.get(..count).unwrap_or_default();
-        if !shared.passes(era) || to.write_all(bytes).is_err() {
+        if !shared.passes(era, whom) || to.write_all(bytes).is_err() {
             break;
         }
     }

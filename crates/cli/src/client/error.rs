@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_proto::{MessageError, PackError, UnpackError};
+use halite_proto::{Jid, MessageError, PackError, UnpackError};
 use halite_transport::ipc::ConnectError;
 use halite_transport::zeromq::RequestError;
 use thiserror::Error;
@@ -55,6 +55,16 @@ pub enum ClientError {
     /// The event bus was lost.
     #[error("the master went away before all minions had returned")]
     Lost,
+    /// The master went away while returns were waited for, and stayed away.
+    #[error(
+        "The salt master went away before every minion had returned. The minions keep their \
+         results until a master takes them; the following shows them then, on this master or \
+         another one of theirs:\n\nsalt-run jobs.lookup_jid {jid}"
+    )]
+    Gone {
+        /// The job.
+        jid: Jid,
+    },
 }
 
 fn unanswered(error: &RequestError) -> String {

@@ -30,12 +30,19 @@ pub(super) struct Silence {
 impl LocalClient {
     /// Asks the master about minions; `None` where it does not know the
     /// question, as Salt's masters.
-    pub(super) async fn ask_silence(&self, ids: Vec<String>, jids: Vec<Jid>) -> Option<Silence> {
+    /// `about` is the job that is waited for.
+    pub(super) async fn ask_silence(
+        &self,
+        ids: Vec<String>,
+        jids: Vec<Jid>,
+        about: Jid,
+    ) -> Option<Silence> {
         let request = StandingRequest {
             credentials: self.credentials(),
             user: Some(self.caller.name.clone()),
             minions: ids,
             jids,
+            about: Some(about),
         };
         let answer = self.ask_clear(request.to_map(), ANSWER_TIMEOUT).await;
         let reply = answer.map(StandingReply::from_value);
@@ -63,14 +70,17 @@ impl LocalClient {
 }
 
 impl Silence {
-    /// The minions that are gone for so long that nobody waits for them.
+    /// The minions that are not waited for: they are gone for so long, or their
+    /// result is somewhere else.
     pub(super) fn gone(&self) -> impl Iterator<Item = String> {
         let grace = u64::try_from(RECONNECT_GRACE.as_micros()).unwrap_or(u64::MAX);
         let before = self.asked_micros.saturating_sub(grace);
         self.standings
             .iter()
             .filter(move |(_, standing)| {
-                matches!(standing.connection, Connection::Away(since) if since <= before)
+                let is_away =
+                    matches!(standing.connection, Connection::Away(since) if since <= before);
+                is_away || standing.result_at.is_some()
             })
             .map(|(id, _)| id.clone())
     }
@@ -80,6 +90,13 @@ impl Silence {
     pub(super) fn text(&self, id: &str, jid: &Jid) -> Option<String> {
         let standing = self.standings.get(id)?;
         let begin = words::DID_NOT_RETURN;
+        if let Some(master) = &standing.result_at {
+            return Some(format!(
+                "{begin} [Result at another master]\nIt could not reach this master in time and \
+                 gave its result to {master}; there, the following shows it:\n\nsalt-run \
+                 jobs.lookup_jid {jid}"
+            ));
+        }
         let text = match standing.key.as_deref() {
             None => {
                 format!("{begin} [Never seen]\nThis master has no key of a minion with this id.")
@@ -147,6 +164,7 @@ mod tests {
         let standing = Standing {
             key: key.map(str::to_owned),
             connection,
+            result_at: None,
         };
         Silence {
             standings: BTreeMap::from([("web1".to_owned(), standing)]),
@@ -182,6 +200,23 @@ mod tests {
         assert_eq!(
             text(Some("accepted"), Connection::PerhapsAway),
             "Minion did not return. [Not connected]"
+        );
+    }
+
+    #[test]
+    fn a_result_that_another_master_has_is_not_waited_for() {
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let mut silence = silence(Some("accepted"), Connection::Here(1));
+        assert_eq!(silence.gone().count(), 0);
+        for standing in silence.standings.values_mut() {
+            standing.result_at = Some("m2:4506".to_owned());
+        }
+        assert_eq!(silence.gone().count(), 1);
+        assert_eq!(
+            silence.text("web1", &jid).unwrap(),
+            "Minion did not return. [Result at another master]\nIt could not reach this master \
+             in time and gave its result to m2:4506; there, the following shows it:\n\nsalt-run \
+             jobs.lookup_jid 20261120141841939742"
         );
     }
 

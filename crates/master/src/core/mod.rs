@@ -5,6 +5,7 @@ pub mod auth;
 pub mod complaints;
 pub mod counters;
 pub mod eauth;
+pub mod elsewhere;
 pub mod gate;
 pub mod jobs;
 pub mod lane;

@@ -19,6 +19,7 @@ mod returns;
 mod revoke;
 pub(crate) mod sign_in;
 pub(crate) mod standing;
+mod whereabouts;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -98,6 +99,7 @@ fn missed(master: &Master, caller: &Caller) -> Handled {
 fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest) -> Handled {
     match command {
         MinionRequest::Replay => missed(master, caller),
+        MinionRequest::Whereabouts(results) => whereabouts::note(master, caller, results),
         MinionRequest::Pillar(request) => pillar::pillar(master, caller, *request),
         MinionRequest::Mine(store) => mine::store(master, caller, store),
         MinionRequest::MineGet(get) => mine::get(master, caller, &get),

@@ -1,12 +1,13 @@
 //! Results of jobs.
 
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
-use halite_proto::returns::{JobReturn, ReturnJid};
-use halite_proto::{Jid, MinionId, Value};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
+use halite_proto::{Jid, MinionId, Value, time};
 use halite_store::jobs::load_of_return;
 use halite_store::{Saved, StoreError};
 
 use super::{Caller, Handled};
+use crate::clock::now_micros;
 use crate::core::returns::failed_states;
 use crate::error::chain;
 use crate::master::Master;
@@ -20,8 +21,10 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
     let MinionRequest::Return(job) = &mut request.command else {
         return Handled::failed();
     };
+    let mark = job.extra.remove(OWN_JOB);
     if job.jid == ReturnJid::Req {
-        match own_job(master, id, job) {
+        let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
+        match own_job(master, id, job, mark) {
             Ok(jid) => job.jid = ReturnJid::Jid(jid),
             Err(error) => {
                 tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
@@ -42,15 +45,33 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
     }
 }
 
-/// Makes a job for a return that nobody asked for: `salt-call`, a schedule.
-fn own_job(master: &Master, id: &MinionId, job: &JobReturn) -> Result<Jid, StoreError> {
-    let jid = master.allocate_jid(false)?;
-    if master.settings.stores_returns {
+/// Makes a job for a return that nobody asked for: `salt-call`, a schedule. A
+/// Halite minion has marked it: the same one that comes again, since we were
+/// not heard, is the same job.
+fn own_job(
+    master: &Master,
+    id: &MinionId,
+    job: &JobReturn,
+    mark: Option<Jid>,
+) -> Result<Jid, StoreError> {
+    let jid = match mark.filter(is_past) {
+        Some(mark) => master.jobs.allocate_own(id, &mark)?,
+        None => master.allocate_jid(false)?,
+    };
+    if master.settings.stores_returns && !master.jobs.has_load(&jid) {
         let load = load_of_return(&jid, id, job);
         master.jobs.save_load(&jid, &load, None)?;
     }
     Ok(jid)
 }
+
+/// Ids of the time to come are this master's to give.
+fn is_past(mark: &Jid) -> bool {
+    time::jid_to_micros(mark).is_some_and(|micros| micros <= now_micros() + CLOCKS_DIFFER_MICROS)
+}
+
+/// By how much a minion's clock may be ahead.
+const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 
 /// Whether the return is new.
 fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<bool, StoreError> {

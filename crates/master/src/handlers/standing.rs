@@ -1,5 +1,7 @@
 //! What this master knows of single minions, for programs that wait for them.
 
+use std::sync::PoisonError;
+
 use halite_key::KeyState;
 use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -35,7 +37,16 @@ pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
                 }
             };
             let key = key_state(master, &id);
-            (id, Standing { key, connection })
+            let result_at = request
+                .about
+                .as_ref()
+                .and_then(|jid| result_at(master, jid, &id));
+            let standing = Standing {
+                key,
+                connection,
+                result_at,
+            };
+            (id, standing)
         })
         .collect();
     StandingReply {
@@ -68,6 +79,12 @@ fn returns(master: &Master, caller: &LocalUser, name: Option<&str>, jid: &Jid) -
             .map(|(id, stored)| (Value::from(&id), Value::from(stored.into_map())))
             .collect(),
     )
+}
+
+fn result_at(master: &Master, jid: &Jid, id: &MinionId) -> Option<String> {
+    let elsewhere = &master.elsewhere;
+    let elsewhere = elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+    elsewhere.of(jid, id).map(str::to_owned)
 }
 
 fn estimated(master: &Master, id: &MinionId, addresses: &Addresses) -> Connection {

@@ -3,15 +3,16 @@
 use std::fs;
 
 use halite_crypto::{Crypticle, EncAlgo, Opened, SigAlgo, SymmetricKey};
+use halite_proto::clear::{Credentials, StandingReply, StandingRequest};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::publish::FunSpec;
 use halite_proto::request::{
     FileList, FilePath, FiredEvent, MasterOpts, MineGet, MineStore, MinionEvent, MinionRequest,
-    PillarRequest, ServeFile,
+    PillarRequest, ServeFile, Whereabouts,
 };
-use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Refusal, SaltEnv, Tag, Value};
 
 use crate::support::{Master, Minion, master_key, now, wait_event};
@@ -376,4 +377,75 @@ async fn what_is_not_a_request_is_refused_and_costs_nothing() {
     ));
     assert_eq!(unpack_wire(&packed(Value::Nil)), Ok(Value::Nil));
     master.stop().await;
+}
+
+/// A return of a job of the minion's own, whose acknowledgement was lost, comes
+/// again: it is the same job, and nobody is told twice.
+#[tokio::test]
+async fn a_marked_return_that_comes_again_is_the_same_one() {
+    let master = Master::start("");
+    let mut events = master.events().await;
+    let minion = Minion::signed_in(&master, "web1").await;
+    let marked = |mark: &str| {
+        let MinionRequest::Return(mut job) = job_return("req") else {
+            panic!("not a return");
+        };
+        job.extra.insert(OWN_JOB, mark);
+        MinionRequest::Return(job)
+    };
+    let first = "20261120141841939742";
+    minion.ask(marked(first)).await;
+    minion.ask(marked(first)).await;
+    minion.ask(marked("20261120141841939743")).await;
+    let told = wait_event(&mut events, &format!("salt/job/{first}/ret/web1")).await;
+    assert!(!told.contains_key(OWN_JOB), "{told:?}");
+    // The next return that is told of is that of the next job.
+    let next = loop {
+        let event = events.next().await.unwrap().unwrap();
+        if event.tag().contains("/ret/") {
+            break event.tag().to_owned();
+        }
+    };
+    assert_eq!(next, "salt/job/20261120141841939743/ret/web1");
+    // An id of the time to come is the master's to give.
+    minion.ask(marked("20991120141841939742")).await;
+    let event = loop {
+        let event = events.next().await.unwrap().unwrap();
+        if event.tag().contains("/ret/") {
+            break event.tag().to_owned();
+        }
+    };
+    assert!(!event.contains("2099"), "{event}");
+}
+
+/// A minion says that another master has a result: it is no missed job any
+/// more, and who asks is told where it is.
+#[tokio::test]
+async fn where_a_result_is_can_be_asked() {
+    let master = Master::start("");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let jid = Jid::parse("20261120141841939742").unwrap();
+    let results = vec![Whereabouts {
+        jid: jid.clone(),
+        master: "m2:4506".to_owned(),
+    }];
+    minion.ask(MinionRequest::Whereabouts(results)).await;
+    let request = StandingRequest {
+        credentials: Credentials {
+            key: Some(master.root_key()),
+            ..Credentials::default()
+        },
+        user: Some("root".to_owned()),
+        minions: vec!["web1".to_owned(), "web2".to_owned()],
+        jids: Vec::new(),
+        about: Some(jid),
+    };
+    let reply = master.ask_clear(request.to_map()).await;
+    let reply = StandingReply::from_value(reply).unwrap().unwrap();
+    let at: Vec<Option<String>> = reply
+        .minions
+        .into_iter()
+        .map(|(_, standing)| standing.result_at)
+        .collect();
+    assert_eq!(at, [Some("m2:4506".to_owned()), None]);
 }

@@ -26,6 +26,8 @@ pub struct StandingRequest {
     /// Jobs of the caller whose returns are asked for: by who may not listen
     /// to the event bus.
     pub jids: Vec<Jid>,
+    /// The job whose results are waited for.
+    pub about: Option<Jid>,
 }
 
 impl StandingRequest {
@@ -38,7 +40,9 @@ impl StandingRequest {
         fields.take("cmd");
         let minions = fields.list("minions")?.unwrap_or_default();
         let jids = fields.list("jids")?.unwrap_or_default();
+        let about = fields.text("about")?;
         Ok(Self {
+            about: about.and_then(|jid| Jid::parse(jid).ok()),
             jids: jids
                 .iter()
                 .filter_map(|jid| Jid::parse(jid.as_str()?).ok())
@@ -63,6 +67,9 @@ impl StandingRequest {
         if !self.jids.is_empty() {
             let jids = self.jids.iter().map(Value::from);
             map.put("jids", Value::List(jids.collect()));
+        }
+        if let Some(about) = &self.about {
+            map.put("about", about);
         }
         map
     }
@@ -92,6 +99,9 @@ pub struct Standing {
     pub key: Option<String>,
     /// Its connection.
     pub connection: Connection,
+    /// The master that has its result of the job that is asked about, if the
+    /// minion has said that this is another one.
+    pub result_at: Option<String>,
 }
 
 /// The answer.
@@ -123,8 +133,9 @@ impl Standing {
             Connection::PerhapsAway => ("perhaps away", 0),
             Connection::Unknown => ("unknown", 0),
         };
-        let mut map = Map::with_capacity(3);
+        let mut map = Map::with_capacity(4);
         map.put_some("key", self.key.as_deref());
+        map.put_some("result_at", self.result_at.as_deref());
         map.put("connection", state);
         map.put("since", since);
         map
@@ -137,6 +148,7 @@ impl Standing {
         let known = STATES.iter().find(|(name, _)| *name == state);
         Ok(Self {
             key: fields.text("key")?,
+            result_at: fields.text("result_at")?,
             connection: known.map_or(Connection::Unknown, |(_, make)| make(since)),
         })
     }
@@ -201,10 +213,12 @@ mod tests {
             user: Some("root".to_owned()),
             minions: vec!["web1".to_owned(), "../x".to_owned()],
             jids: vec![Jid::parse("20261120141841939742").unwrap()],
+            about: Some(Jid::parse("20261120141841939743").unwrap()),
         };
         assert_eq!(StandingRequest::from_map(request.to_map()), Ok(request));
         let standing = |key: Option<&str>, connection| Standing {
             key: key.map(str::to_owned),
+            result_at: key.map(|_| "m2".to_owned()),
             connection,
         };
         let id = |text: &str| MinionId::parse(text).unwrap();

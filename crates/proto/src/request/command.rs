@@ -1,10 +1,11 @@
 //! The closed set of commands that a minion may send.
 
 use crate::fields::{Fields, MessageError, Put};
+use crate::request::whereabouts;
 use crate::request::{
     FileList, FilePath, FileRecv, MasterOpts, MasterTops, MineDelete, MineGet, MineStore,
     MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, RevokeAuth,
-    ServeFile, SyndicReturn,
+    ServeFile, SyndicReturn, Whereabouts,
 };
 use crate::returns::JobReturn;
 use crate::{Map, MinionId, Value};
@@ -69,6 +70,9 @@ pub enum MinionRequest {
     /// `_halite_replay`: the jobs of the last while that this minion has not
     /// returned. Only between Halite peers.
     Replay,
+    /// `_halite_whereabouts`: the results of this master's jobs that another
+    /// master has. Only between Halite peers.
+    Whereabouts(Vec<Whereabouts>),
     /// `verify_minion`, which never succeeds in Salt.
     VerifyMinion(Map),
     /// Anything else, also nothing.
@@ -82,6 +86,9 @@ pub enum MinionRequest {
 
 /// The command of [`MinionRequest::Replay`].
 const REPLAY: &str = "_halite_replay";
+
+/// The command of [`MinionRequest::Whereabouts`].
+const WHEREABOUTS: &str = "_halite_whereabouts";
 
 impl MinionRequest {
     /// The command in a load whose common fields are gone.
@@ -135,6 +142,11 @@ impl MinionRequest {
                 map.put("cmd", REPLAY);
                 map.put("id", id);
             }
+            Self::Whereabouts(results) => {
+                map.put("cmd", WHEREABOUTS);
+                map.put("id", id);
+                map.put("results", whereabouts::to_value(results));
+            }
             Self::VerifyMinion(fields) => {
                 map.put("cmd", "verify_minion");
                 map.extend(fields.clone());
@@ -178,6 +190,7 @@ impl MinionRequest {
             Self::MinionRunner(_) => "minion_runner",
             Self::RevokeAuth(_) => "revoke_auth",
             Self::Replay => REPLAY,
+            Self::Whereabouts(_) => WHEREABOUTS,
             Self::VerifyMinion(_) => "verify_minion",
             Self::Unknown { cmd, .. } => cmd.as_deref().unwrap_or_default(),
         }
@@ -244,6 +257,7 @@ impl MinionRequest {
             "minion_runner" => Self::MinionRunner(MinionRunner::take(fields)?),
             "revoke_auth" => Self::RevokeAuth(RevokeAuth::take(fields)),
             REPLAY => Self::Replay,
+            WHEREABOUTS => Self::Whereabouts(whereabouts::take(fields)?),
             _ => return Ok(None),
         }))
     }

@@ -14,6 +14,7 @@ mod mine;
 mod others;
 mod peer;
 mod syndic;
+mod whereabouts;
 
 pub use answers::{FileChunk, FileFound, FileHash, PeerPublished};
 pub use command::MinionRequest;
@@ -24,6 +25,7 @@ pub use mine::{MineDelete, MineGet, MineStore};
 pub use others::{MasterOpts, MasterTops, PillarRequest, RegisterResources, RevokeAuth};
 pub use peer::{MinionRunner, PeerPublish, PubRet};
 pub use syndic::{SyndicJob, SyndicReturn};
+pub use whereabouts::Whereabouts;
 
 use thiserror::Error;
 

@@ -21,8 +21,8 @@ mod subscriber;
 
 pub use context::terminate;
 pub use options::KeepAlive;
-pub use publisher::{PublishError, Publisher, PublisherOptions, TopicWatch};
+pub use publisher::{Heard, PublishError, Publisher, PublisherOptions, TopicWatch};
 pub use puller::{Puller, PullerOptions};
 pub use requester::{RequestError, Requester, RequesterOptions};
 pub use router::{Incoming, Peer, Replies, ReplyError, Router, RouterOptions};
-pub use subscriber::{SubscribeOptions, Subscriber, SubscriberEvent};
+pub use subscriber::{Pulse, SubscribeOptions, Subscriber, SubscriberEvent};

@@ -60,22 +60,39 @@ impl<S: AsZmqSocket> Monitored<S> {
         builder: SocketBuilder<T>,
         connect: impl FnOnce(SocketBuilder<T>) -> tmq::Result<S>,
     ) -> Result<Self, SocketError> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("inproc://monitor-{number}");
+        let name = new_name();
         let builder = builder.monitor(&name, Link::EVENTS);
-        let reports = pair(&context())
-            .set_linger(0)
-            .set_rcvhwm(0)
-            .connect(&name)?;
+        let reports = Reports::of(&name)?;
         // On an error the socket has had no connection to report about.
         let socket = connect(builder)?;
         Ok(Self {
             socket,
-            reports: Reports(reports),
+            reports,
             name,
         })
     }
+
+    /// The same for a socket of a kind that the guest's builders do not know.
+    pub(super) fn connect_raw(
+        socket: zmq::Socket,
+        connect: impl FnOnce(zmq::Socket) -> Result<S, SocketError>,
+    ) -> Result<Self, SocketError> {
+        let name = new_name();
+        socket.monitor(&name, Link::EVENTS)?;
+        let reports = Reports::of(&name)?;
+        let socket = connect(socket)?;
+        Ok(Self {
+            socket,
+            reports,
+            name,
+        })
+    }
+}
+
+fn new_name() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("inproc://monitor-{number}")
 }
 
 impl<S: AsZmqSocket> Drop for Monitored<S> {
@@ -88,6 +105,11 @@ impl<S: AsZmqSocket> Drop for Monitored<S> {
 }
 
 impl Reports {
+    fn of(name: &str) -> Result<Self, SocketError> {
+        let reports = pair(&context()).set_linger(0).set_rcvhwm(0).connect(name)?;
+        Ok(Self(reports))
+    }
+
     /// The next change. Nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Result<Link, SocketError> {
         loop {

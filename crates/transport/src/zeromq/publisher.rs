@@ -3,7 +3,8 @@
 //! what, and learns at once when the last subscriber of a topic is gone.
 //!
 //! ZeroMQ heartbeats stay off here: with them, a slow subscriber can abort the
-//! whole process (libzmq 4767).
+//! whole process (libzmq 4767). Subscribers that can say so themselves that
+//! they live (`Pulse`); the program hears it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,21 +40,32 @@ pub struct PublisherOptions {
     pub linger: Duration,
     /// Mode of the socket files of `ipc` endpoints.
     pub ipc_mode: u32,
-    /// Is told when a topic gets its first subscriber and loses its last.
+    /// Is told when a topic gets its first subscriber and loses its last, and
+    /// what subscribers say.
     pub watch: Option<TopicWatch>,
 }
 
 /// What hears of topics. It is called on the socket's own task and must not
 /// block.
 #[derive(Clone)]
-pub struct TopicWatch(Arc<Heard>);
+pub struct TopicWatch(Arc<Hears>);
 
-type Heard = dyn Fn(&[u8], bool) + Send + Sync;
+type Hears = dyn Fn(Heard<'_>) + Send + Sync;
+
+/// What subscribers tell. Anybody can say anything: it proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// A topic has its first subscriber.
+    Begun(&'a [u8]),
+    /// A topic has lost its last one.
+    Ended(&'a [u8]),
+    /// A message of a subscriber's own.
+    Said(&'a [u8]),
+}
 
 impl TopicWatch {
-    /// Calls `heard` with a topic and whether it has subscribers now. Topics
-    /// are what peers say: they prove nothing.
-    pub fn new(heard: impl Fn(&[u8], bool) + Send + Sync + 'static) -> Self {
+    /// Calls `heard` with everything that subscribers tell.
+    pub fn new(heard: impl Fn(Heard<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(heard))
     }
 }
@@ -261,12 +273,12 @@ impl Owner {
         let (Some(watch), [frame]) = (&self.watch, frames.as_slice()) else {
             return;
         };
-        match frame.split_first() {
-            Some((1, topic)) => (watch.0)(topic, true),
-            Some((0, topic)) => (watch.0)(topic, false),
-            // A message of the peer's own making.
-            _ => {}
-        }
+        let heard = match frame.split_first() {
+            Some((1, topic)) => Heard::Begun(topic),
+            Some((0, topic)) => Heard::Ended(topic),
+            _ => Heard::Said(frame),
+        };
+        (watch.0)(heard);
     }
 
     fn send(&mut self, frames: Vec<Vec<u8>>) -> Result<(), SocketError> {

@@ -1,14 +1,19 @@
-//! A minion's subscription to one master: a SUB that says when its connection
-//! comes and goes.
+//! A minion's subscription to one master, which says when its connection comes
+//! and goes.
+//!
+//! The socket is an XSUB: to publishers it is what a SUB is, and it can say
+//! something to them besides, over the connection that publications come by.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tmq::subscribe::{Subscribe, subscribe};
+use tmq::FromZmqSocket as _;
+use tmq::Message;
+use tmq::dealer::Dealer;
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{debug, error, warn};
 
 use super::context::context;
@@ -40,6 +45,18 @@ pub struct SubscribeOptions {
     pub keep_alive: KeepAlive,
     /// Address and port to connect from.
     pub source: Option<SocketAddr>,
+    /// What is said to the publisher again and again while the connection is
+    /// there. Only for publishers that expect it: others drop it.
+    pub pulse: Option<Pulse>,
+}
+
+/// A sign of life to a publisher.
+#[derive(Clone, Debug)]
+pub struct Pulse {
+    /// The message; its first byte is neither 0 nor 1, which are subscriptions.
+    pub message: Vec<u8>,
+    /// How often it is sent.
+    pub interval: Duration,
 }
 
 impl Default for SubscribeOptions {
@@ -54,6 +71,7 @@ impl Default for SubscribeOptions {
             ipv6: false,
             keep_alive: KeepAlive::PEER,
             source: None,
+            pulse: None,
         }
     }
 }
@@ -88,6 +106,7 @@ impl Subscriber {
             events: sender,
             counters: Arc::clone(&counters),
             links: VecDeque::new(),
+            pulse_at: None,
         };
         tokio::spawn(owner.run());
         Self {
@@ -121,6 +140,8 @@ struct Owner {
     counters: Arc<Counters>,
     /// Changes of the connection the program has not been told yet.
     links: VecDeque<SubscriberEvent>,
+    /// When the publisher is told again that this end is there.
+    pulse_at: Option<Instant>,
 }
 
 impl Owner {
@@ -163,12 +184,24 @@ impl Owner {
                 frames = next(&self.events, socket), if self.links.is_empty() => {
                     self.take_batch(frames?, socket)?;
                 }
+                () = until(self.pulse_at) => self.say_alive(socket)?,
                 _ = safety.tick() => {}
             }
         }
     }
 
-    fn take_batch(&mut self, first: Frames, socket: &Subscribe) -> Result<(), SocketError> {
+    fn say_alive(&mut self, socket: &Dealer) -> Result<(), SocketError> {
+        let Some(pulse) = &self.options.pulse else {
+            self.pulse_at = None;
+            return Ok(());
+        };
+        // One that does not fit is not missed: the connection is at its end.
+        pump::send(socket, vec![Message::from(pulse.message.as_slice())])?;
+        self.pulse_at = Some(Instant::now() + pulse.interval);
+        Ok(())
+    }
+
+    fn take_batch(&mut self, first: Frames, socket: &Dealer) -> Result<(), SocketError> {
         let mut frames = Some(first);
         let mut left = limits::BATCH_MESSAGES_MAX;
         while let Some(taken) = frames {
@@ -203,8 +236,12 @@ impl Owner {
     fn link_changed(&mut self, link: Link) {
         debug!(endpoint = %self.endpoint, ?link, "subscription");
         let event = match link {
-            Link::Up => SubscriberEvent::Connected,
+            Link::Up => {
+                self.pulse_at = self.options.pulse.as_ref().map(|_| Instant::now());
+                SubscriberEvent::Connected
+            }
             Link::Down => {
+                self.pulse_at = None;
                 self.counters.add(Count::closed);
                 SubscriberEvent::Disconnected
             }
@@ -220,34 +257,39 @@ impl Owner {
         self.links.push_back(event);
     }
 
-    fn open(&self, resolved: &Endpoint) -> Result<Monitored<Subscribe>, SocketError> {
+    fn open(&self, resolved: &Endpoint) -> Result<Monitored<Dealer>, SocketError> {
         let options = &self.options;
-        let mut builder = Common {
+        let socket = context().socket(zmq::XSUB)?;
+        Common {
             ipv6: resolved.is_ipv6(),
             keep_alive: options.keep_alive,
             linger: Duration::ZERO,
             message_bytes_max: options.message_bytes_max,
         }
-        .set(subscribe(&context()))
-        .set_reconnect_ivl(millis(options.reconnect))
-        .set_reconnect_ivl_max(millis(options.reconnect_max));
+        .apply(&socket)?;
+        socket.set_reconnect_ivl(millis(options.reconnect))?;
+        socket.set_reconnect_ivl_max(millis(options.reconnect_max))?;
         if !options.identity.is_empty() {
-            builder = builder.set_identity(&options.identity);
+            socket.set_identity(&options.identity)?;
         }
         let address = connect_address(resolved, options.source);
-        Monitored::connect(builder, |builder| {
-            let (first, rest) = match options.topics.split_first() {
-                Some((first, rest)) => (first.as_slice(), rest),
-                None => (&[][..], &[][..]),
+        Monitored::connect_raw(socket, |socket| {
+            socket.connect(&address)?;
+            let all = [Vec::new()];
+            let topics = match options.topics.as_slice() {
+                [] => all.as_slice(),
+                topics => topics,
             };
-            let mut socket = builder.connect(&address)?.subscribe(first)?;
-            for topic in rest {
-                socket.subscribe(topic)?;
+            for topic in topics {
+                socket.send([&[SUBSCRIBE], topic.as_slice()].concat(), zmq::DONTWAIT)?;
             }
-            Ok(socket)
+            Ok(Dealer::from_zmq_socket(socket)?)
         })
     }
 }
+
+/// What stands before the topic in a subscription.
+const SUBSCRIBE: u8 = 1;
 
 /// Changes of the connection that are kept for a program that does not read.
 const LINKS_MAX: usize = 8;
@@ -262,8 +304,16 @@ async fn room(events: &mpsc::Sender<SubscriberEvent>) {
 /// The next message, once the program has room for it.
 async fn next(
     events: &mpsc::Sender<SubscriberEvent>,
-    socket: &mut Subscribe,
+    socket: &mut Dealer,
 ) -> Result<Frames, SocketError> {
     room(events).await;
     pump::receive(socket).await
+}
+
+/// Waits for a moment, for ever if there is none.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }

@@ -12,6 +12,7 @@ pub mod words;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use halite_proto::returns::NOTES;
 use halite_proto::{Jid, Map, Value};
 
 /// Most returns that are kept while it is not known yet which job asks who is
@@ -46,6 +47,8 @@ pub struct Return {
     pub out: Option<String>,
     /// The return code: a number, or a map from function to number.
     pub retcode: Value,
+    /// What people should read beside it.
+    pub notes: Vec<String>,
 }
 
 /// What is to be done.
@@ -259,6 +262,7 @@ impl Collector {
             value: value.clone(),
             out: data.get("out").and_then(Value::as_str).map(str::to_owned),
             retcode: data.get("retcode").cloned().unwrap_or(Value::Int(0)),
+            notes: texts(data.get(NOTES)),
         }));
     }
 

@@ -225,6 +225,7 @@ impl Run {
             }
             return;
         }
+        let notes = shown.notes_text();
         let of_states = shown.out.as_deref() == Some("highstate");
         let mut data = Map::new();
         if !shown.is_missing && !of_states {
@@ -233,6 +234,7 @@ impl Run {
         }
         data.insert(shown.id, shown.value);
         display.show(screen, &data.into(), shown.out.as_deref(), shown.retcode);
+        screen.error_text(&notes);
     }
 }
 

@@ -66,9 +66,11 @@ impl Show<'_> {
                     summary.add(&shown);
                     progress.ended(&shown);
                     progress.clear(screen);
+                    let notes = shown.notes_text();
                     let data = Map::from([(shown.id, shown.value)]).into();
                     self.display
                         .show(screen, &data, shown.out.as_deref(), shown.retcode);
+                    screen.error_text(&notes);
                 }
                 Next::Done => break,
                 Next::Interrupted => {
@@ -158,7 +160,21 @@ pub(super) struct Shown {
     pub(super) retcode: i64,
     /// The return code as it came.
     pub(super) raw_retcode: Value,
+    /// What the return itself does not say, since it says what Salt's does.
+    pub(super) notes: Vec<String>,
     pub(super) is_missing: bool,
+}
+
+impl Shown {
+    /// The notes for the terminal, each with the minion's name before it.
+    pub(super) fn notes_text(&self) -> String {
+        let is_shown = |c: &char| !c.is_control() || *c == '\n';
+        let notes = self.notes.iter().map(|note| {
+            let note: String = note.chars().filter(is_shown).collect();
+            format!("{}: {note}\n", self.id)
+        });
+        notes.collect()
+    }
 }
 
 impl From<Report> for Shown {
@@ -169,12 +185,14 @@ impl From<Report> for Shown {
                 value,
                 out,
                 retcode,
+                notes,
             }) => Self {
                 id,
                 value,
                 out,
                 retcode: single_retcode(&retcode),
                 raw_retcode: retcode,
+                notes,
                 is_missing: false,
             },
             Report::Missing { id, text } => Self {
@@ -183,6 +201,7 @@ impl From<Report> for Shown {
                 out: Some(NO_RETURN_OUT.to_owned()),
                 retcode: NO_RETURN_RETCODE,
                 raw_retcode: NO_RETURN_RETCODE.into(),
+                notes: Vec::new(),
                 is_missing: true,
             },
         }

@@ -73,6 +73,7 @@ mod tests {
             out: None,
             retcode,
             raw_retcode: retcode.into(),
+            notes: Vec::new(),
             is_missing,
         }
     }

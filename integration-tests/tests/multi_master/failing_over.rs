@@ -94,6 +94,37 @@ fn over_and_back_and_over_again_without_a_lost_command() -> Result<()> {
     Ok(())
 }
 
+/// #30181 #35041: more than two masters: each in its turn, round the end of the
+/// list, and always back to the first that is there.
+#[test]
+fn failover_goes_round_three_masters_and_back() -> Result<()> {
+    let mut several = Several::without_minions(3, plain_master)?;
+    several.add_minions(1, failover)?;
+    several.masters[0].wait_minion("web1")?;
+    for other in [1, 2] {
+        let key = |master: &Master| master.dir().join("pki/minions/web1");
+        fs::copy(key(&several.masters[0]), key(&several.masters[other]))?;
+    }
+    let serves = |several: &Several, which: usize| wait_ping(&several.masters[which], "web1");
+    for round in 0..2 {
+        several.masters[0].kill9()?;
+        serves(&several, 1)?;
+        several.masters[1].kill9()?;
+        serves(&several, 2)?;
+        // The second is there again, and nobody has to change for it.
+        several.masters[1].start()?;
+        serves(&several, 2)?;
+        several.masters[2].kill9()?;
+        let took = serves(&several, 1)?;
+        ensure!(took < FAILBACK, "round {round}: the second after {took:?}");
+        several.masters[2].start()?;
+        several.masters[0].start()?;
+        let took = serves(&several, 0)?;
+        ensure!(took < FAILBACK, "round {round}: the first after {took:?}");
+    }
+    several.minions[0].daemon().check_runs()
+}
+
 /// #39439 #60008: the connection of the serving master stands, but nobody is
 /// there any more; only questions find that out.
 #[test]

@@ -1,9 +1,11 @@
 //! Several masters at once, and masters and minions that come and go: what
 //! the project is for. Each test is named after what users of Salt met.
 
+mod beacons;
 mod cables;
 mod chaos;
 mod failing_over;
+mod herd;
 mod highstates;
 mod ipc_ports;
 mod ledger;

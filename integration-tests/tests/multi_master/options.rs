@@ -8,8 +8,7 @@ use halite_integration_tests::{Fleet, Kind, MinionPlan, SHORT, Signal, until};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Several, plain, plain_master, publish, set_masters, starts, stored, wait_log, wait_ping,
-    wait_stored,
+    Several, plain_master, publish, set_masters, starts, stored, wait_log, wait_ping, wait_stored,
 };
 
 /// `salt-minion status` tells how it is with each master, and its exit code
@@ -221,43 +220,6 @@ fn a_full_master_does_not_hold_the_other_up() -> Result<()> {
     web1.stop()?;
     wait_ping(&first, "web3")?;
     drop(web2);
-    Ok(())
-}
-
-/// #34055 #19932: a herd comes back when both masters start again at once.
-#[test]
-fn a_herd_is_back_on_both_masters_after_both_restart() -> Result<()> {
-    const HERD: usize = 20;
-    let mut several = Several::without_minions(2, plain_master)?;
-    several.add_minions(HERD, plain)?;
-    let ids: Vec<String> = several
-        .minions
-        .iter()
-        .map(|minion| minion.id().to_owned())
-        .collect();
-    for master in &several.masters {
-        for id in &ids {
-            master.wait_minion(id)?;
-        }
-    }
-    for master in &mut several.masters {
-        master.kill9()?;
-    }
-    for master in &mut several.masters {
-        master.start()?;
-    }
-    let begun = Instant::now();
-    for master in &several.masters {
-        for id in &ids {
-            master.wait_minion(id)?;
-        }
-    }
-    let took = begun.elapsed();
-    ensure!(took < Duration::from_secs(10), "back after {took:?}");
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    for master in &several.masters {
-        master.check_ping(&ids)?;
-    }
     Ok(())
 }
 

@@ -1,0 +1,169 @@
+//! The beacons exist once per minion, whatever the number of masters.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Master, SHORT, until};
+use serde_json::{Value, json};
+
+use crate::support::{Several, plain_master};
+
+/// The events of a beacon that a master has told of.
+fn seen(master: &Master, beacon: &str) -> Result<Vec<(String, Value)>> {
+    let prefix = format!("salt/beacon/web1/{beacon}/");
+    let events = master.events()?.events().into_iter();
+    let of_beacon = events.filter(|event| event.tag.starts_with(&prefix));
+    Ok(of_beacon.map(|event| (event.tag, event.data)).collect())
+}
+
+fn append(path: &Path, text: &str) -> Result<()> {
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    Ok(file.write_all(text.as_bytes())?)
+}
+
+/// What a beacon told, once that is among it: tags, a field, and all of them.
+fn until_last(
+    master: &Master,
+    beacon: &str,
+    field: &str,
+    last: &str,
+) -> Result<Vec<(String, String, Value)>> {
+    until(&format!("{last} of {beacon}"), SHORT, || {
+        let told: Vec<(String, String, Value)> = seen(master, beacon)?
+            .into_iter()
+            .map(|(tag, data)| {
+                (
+                    tag,
+                    data[field].as_str().unwrap_or_default().to_owned(),
+                    data,
+                )
+            })
+            .collect();
+        Ok(told.iter().any(|(_, what, _)| what == last).then_some(told))
+    })
+}
+
+/// What is seen once is told once to each master.
+#[test]
+fn an_event_of_a_beacon_reaches_each_master_once() -> Result<()> {
+    let mut several = Several::without_minions(3, plain_master)?;
+    let watched = several.fleet.path().join("watched");
+    fs::create_dir(&watched)?;
+    let log = several.fleet.path().join("log");
+    fs::write(&log, "good bye: not new\n")?;
+    several.add_minions(1, |plan| {
+        plan.set("loop_interval", json!(0.1)).set(
+            "beacons",
+            json!({
+                "inotify": [{ "files": { watched.display().to_string(): { "mask": ["create"] } } }],
+                "log": [{ "file": log.display().to_string() },
+                    { "tags": { "a/b": { "regex": ".*bye" } } }],
+                "swapusage": [{ "percent": 0 }, { "run_once": true }],
+                "nope": [{ "a": 1 }],
+            }),
+        )
+    })?;
+    for master in &several.masters {
+        master.wait_minion("web1")?;
+    }
+    // Whether the first look has been taken is seen by what is told.
+    let mut number = 0;
+    until("the first events", SHORT, || {
+        number += 1;
+        fs::write(watched.join(number.to_string()), "")?;
+        append(&log, &format!("bye {number}\nother\n"))?;
+        let has_all = |master| {
+            let told = |beacon| seen(master, beacon).is_ok_and(|told| !told.is_empty());
+            told("inotify") && told("log")
+        };
+        Ok(several.masters.iter().all(has_all).then_some(()))
+    })?;
+    fs::write(watched.join("last"), "")?;
+    append(&log, "bye last\n")?;
+    let directory = format!("salt/beacon/web1/inotify/{}", watched.display());
+    let file = watched.join("last").display().to_string();
+    for master in &several.masters {
+        let files = until_last(master, "inotify", "path", &file)?;
+        let lines = until_last(master, "log", "raw", "bye last")?;
+        for told in [&files, &lines] {
+            let once: BTreeSet<&String> = told.iter().map(|(_, what, _)| what).collect();
+            ensure!(once.len() == told.len(), "told twice: {told:?}");
+        }
+        ensure!(
+            files.iter().all(|(tag, ..)| *tag == directory),
+            "got {files:?}"
+        );
+        ensure!(
+            files
+                .iter()
+                .all(|(.., data)| data["change"] == "IN_CREATE" && data["id"] == "web1"),
+            "got {files:?}"
+        );
+        ensure!(
+            lines
+                .iter()
+                .all(|(tag, ..)| tag == "salt/beacon/web1/log/a/b"),
+            "got {lines:?}"
+        );
+        ensure!(seen(master, "swapusage")?.len() <= 1, "it was to run once");
+    }
+    Ok(())
+}
+
+/// Beacons come and go over any master and by `salt-call`, and those that are
+/// saved are there after a restart.
+#[test]
+fn beacons_are_changed_from_anywhere_and_survive_a_restart() -> Result<()> {
+    let mut several = Several::with(2, 1, plain_master, |plan| {
+        plan.set("loop_interval", json!(0.1))
+    })?;
+    let (first, second, minion) = several.two()?;
+    let data = "[{'percent': 0}]";
+    let added = first.returns(&["web1", "beacons.add", "swapusage", data])?;
+    let expected = json!({ "comment": "Added beacon: swapusage.", "result": true });
+    ensure!(added["web1"] == expected, "got {added:?}");
+    for master in [&first, &second] {
+        until("an event", SHORT, || {
+            Ok((!seen(master, "swapusage")?.is_empty()).then_some(()))
+        })?;
+    }
+    let twice = second.returns(&["web1", "beacons.add", "swapusage", data])?;
+    ensure!(twice["web1"]["comment"] == "Beacon swapusage is already configured.");
+    let bad = [
+        ("nope", "[]", "Beacon \"nope\" is not available."),
+        (
+            "ps",
+            "[]",
+            "Beacon ps configuration invalid, not adding.\nConfiguration for ps beacon requires processes.",
+        ),
+    ];
+    for (name, data, why) in bad {
+        let refused = minion.call(&["beacons.add", name, data, "--out=json"])?;
+        let refused = refused.exit(1)?.of("local")?;
+        ensure!(refused["comment"] == why, "got {refused}");
+    }
+    let off = minion.called(&["beacons.disable_beacon", "swapusage"])?;
+    ensure!(
+        off["comment"] == "Disabled beacon swapusage on minion.",
+        "got {off}"
+    );
+    let modified = minion.called(&["beacons.modify", "swapusage", "[{'percent': 101}]"])?;
+    ensure!(
+        modified["comment"] == "Modified beacon: swapusage.",
+        "got {modified}"
+    );
+    let diff = "--- \n+++ \n@@ -1,2 +1 @@\n-percent:0\n-enabled:False\n+percent:101\n";
+    ensure!(modified["changes"]["diff"] == diff, "got {modified}");
+    let saved = second.returns(&["web1", "beacons.save"])?;
+    ensure!(saved["web1"]["result"] == json!(true), "got {saved:?}");
+    minion.stop()?;
+    minion.start()?;
+    second.wait_minion("web1")?;
+    let listed = second.returns(&["web1", "beacons.list", "return_yaml=False"])?;
+    let expected = json!({ "swapusage": [{ "percent": 101 }] });
+    ensure!(listed["web1"] == expected, "got {listed:?}");
+    Ok(())
+}

@@ -313,6 +313,8 @@ options! {
         permissive_acl: bool = false,
         /// Keep the jobs of runners.
         runner_returns: bool = true,
+        /// Seconds that a runner may take; 0 for ever. Not an option of Salt's.
+        runner_timeout: Count = 86_400,
         /// Files that events call for, by their tags.
         reactor: AnyValue = AnyValue::default(),
         /// Threads that react to events.

@@ -19,3 +19,16 @@ pub static MODULES: &[Module] = &[archive::MODULE, exec::MODULE];
 
 /// The state modules of this crate, sorted by name.
 pub static STATES: &[Module] = &[archive::STATE, state::MODULE];
+
+/// The differences of two texts as Python's `difflib.unified_diff` writes them;
+/// a last line without its end gets one.
+pub fn unified_diff(old: &str, new: &str, from: &str, to: &str) -> String {
+    let with_end = |text: &str| match text.is_empty() || text.ends_with('\n') {
+        true => text.to_owned(),
+        false => format!("{text}\n"),
+    };
+    let (old, new) = (with_end(old), with_end(new));
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    core::diff::unified(&old, &new, from, to)
+}

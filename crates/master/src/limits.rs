@@ -97,3 +97,14 @@ pub const SLOW_ANSWER_SPREAD: Duration = Duration::from_millis(500);
 
 /// Runners that run at once. Further ones are refused.
 pub const RUNNERS_MAX: usize = 64;
+
+/// Runners that look at others and end them, beside `RUNNERS_MAX`.
+pub const RUNNERS_RESERVED_MAX: usize = 4;
+
+/// How long a runner that is told to stop may take to do so, before it is
+/// forced to, and again before it is left to itself.
+pub const RUNNER_STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// Runners that were left to themselves and have not ended. Beyond it one keeps
+/// its place until it ends.
+pub const RUNNERS_ABANDONED_MAX: usize = 64;

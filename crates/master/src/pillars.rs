@@ -254,6 +254,7 @@ fn run_runner(
         kwargs,
         user: "pillar".to_owned(),
         jid: None,
+        timeout: None,
     };
     runner::run_to_end(&master, asked).map_err(|error| ContextError::Other(chain(&error)))
 }

@@ -3,21 +3,26 @@
 //! Invariant: reacting never holds up the bus. Events wait in a bounded queue;
 //! one that does not fit calls for nothing, and that is logged.
 
+mod files;
+
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use halite_modules::{CallWorld, Job, within_call};
+use halite_modules::{CallWorld, Cancel, Failure, Job, run_function, within_call};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
 use halite_proto::publish::FunSpec;
-use halite_proto::{Map, SaltEnv, Value};
+use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
 
 use crate::core::jobs;
-use crate::core::reactions::{Kind, Reaction, Rules, USER, reactions};
+use tokio::sync::Notify;
+
+use crate::core::reactions::{Kind, Reaction, Rules, USER, line_of, reactions};
 use crate::error::chain;
 use crate::handlers::publish::{resolved, send};
 use crate::master::Master;
@@ -46,11 +51,78 @@ const WAIT_MAX: Duration = Duration::from_secs(600);
 /// Threads that react at most.
 const THREADS_MAX: usize = 64;
 
+/// How long one file may take: to be rendered, and for what `caller` runs.
+/// Then its Python code and its commands are ended.
+const REACTION_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// What events call for, as the configuration and `reactor.*` say.
+pub(crate) struct Reactor {
+    rules: RwLock<Rules>,
+    is_leader: AtomicBool,
+    changed: Notify,
+}
+
+impl Reactor {
+    /// With the rules of the configuration.
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self {
+            rules: RwLock::new(rules),
+            is_leader: AtomicBool::new(true),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The rules.
+    pub(crate) fn rules(&self) -> RwLockReadGuard<'_, Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a rule; false if there is one for that tag.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(crate) fn add(&self, glob: &str, files: Vec<String>) -> Result<bool, String> {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let is_added = rules.add(glob, files)?;
+        drop(rules);
+        self.changed.notify_one();
+        Ok(is_added)
+    }
+
+    /// Removes the rules for a tag; false if there are none.
+    pub(crate) fn delete(&self, glob: &str) -> bool {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        rules.delete(glob)
+    }
+
+    /// Whether this master reacts.
+    pub(crate) fn is_leader(&self) -> bool {
+        self.is_leader.load(Ordering::Relaxed)
+    }
+
+    /// Has this master react, or not.
+    pub(crate) fn set_leader(&self, value: bool) {
+        self.is_leader.store(value, Ordering::Relaxed);
+    }
+
+    fn files_for(&self, tag: &str) -> Vec<String> {
+        if !self.is_leader() {
+            return Vec::new();
+        }
+        let rules = self.rules();
+        rules
+            .files_for(tag)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
 /// Reacts to the events of the bus until it is dropped.
 pub(crate) async fn react(master: Arc<Master>) {
-    let rules = Rules::of(master.opts.get("reactor"));
-    if rules.is_empty() {
-        return;
+    // Nobody reads the bus, and no threads wait, before there is a rule.
+    while master.reactor.rules().is_empty() {
+        master.reactor.changed.notified().await;
     }
     let workers = match start(&master) {
         Ok(workers) => workers,
@@ -59,11 +131,10 @@ pub(crate) async fn react(master: Arc<Master>) {
     // An empty beginning: all tags.
     let mut events = master.bus.subscribe(String::new());
     while let Some(event) = events.recv().await {
-        let files = rules.files_for(event.tag());
+        let files = master.reactor.files_for(event.tag());
         if files.is_empty() {
             continue;
         }
-        let files = files.into_iter().map(str::to_owned).collect();
         let bytes = event.bytes().len();
         let event = match event.unpack() {
             Ok(event) => event,
@@ -75,6 +146,7 @@ pub(crate) async fn react(master: Arc<Master>) {
         if event.data.get("user").and_then(Value::as_str) == Some(USER) {
             continue;
         }
+        let tag = event.tag.clone();
         let called = Called {
             event,
             files,
@@ -82,6 +154,7 @@ pub(crate) async fn react(master: Arc<Master>) {
         };
         if workers.submit(called).is_err() {
             tracing::error!(
+                %tag,
                 "reactor queue is full, an event calls for nothing (reactor_worker_hwm)"
             );
         }
@@ -117,57 +190,111 @@ fn start(master: &Arc<Master>) -> io::Result<Workers<Called>> {
     )
 }
 
-fn react_with(master: &Arc<Master>, file: &str, event: &Event) {
-    let high = match render(master, file, event) {
-        Ok(high) => high,
-        Err(why) => {
-            return tracing::error!(tag = %event.tag, "Failed to render reaction \"{file}\": {why}");
-        }
+fn react_with(master: &Arc<Master>, name: &str, event: &Event) {
+    let tag = &event.tag;
+    let found = match files::found(&master.files, name) {
+        Ok(found) => found,
+        Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
+    };
+    for (path, saltenv) in found {
+        // What lies on disk is named by its path, also where a glob found it.
+        let file = match name.starts_with("salt://") {
+            true => name.to_owned(),
+            false => path.display().to_string(),
+        };
+        react_with_file(master, &file, &path, &saltenv, event);
+    }
+}
+
+fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str, event: &Event) {
+    let tag = &event.tag;
+    let cancel = Cancel::default();
+    let _limit = Limit::start(master, cancel.clone());
+    let job = Job {
+        cancel,
+        ..Job::default()
+    };
+    let rendered = fs::read(path)
+        .map_err(|error| error.to_string())
+        .and_then(|bytes| {
+            let high = render(master, file, path, saltenv, &bytes, event, &job)?;
+            Ok((high, bytes))
+        });
+    let (high, bytes) = match rendered {
+        Ok(rendered) => rendered,
+        Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{file}\": {why}"),
     };
     if !high.is_true() {
         return;
     }
+    let text = String::from_utf8_lossy(&bytes);
+    let place = |id: &str| match line_of(&text, id) {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    };
     for reaction in reactions(&high) {
         match reaction {
-            Ok(reaction) => perform(master, reaction, &event.tag),
-            Err(why) => tracing::error!(tag = %event.tag, "reaction \"{file}\": {why}"),
+            Ok(reaction) => {
+                let place = place(&reaction.id);
+                perform(master, reaction, event, &place, &job);
+            }
+            Err(broken) => {
+                let place = place(&broken.id);
+                tracing::error!(%tag, "reaction \"{place}\": {}: {}", broken.id, broken.why);
+            }
         }
     }
 }
 
-/// Where a file of the option lies: an absolute path, or one of the file
-/// server.
-fn found(master: &Master, file: &str) -> Option<(PathBuf, String)> {
-    if let Some(rest) = file.strip_prefix("salt://") {
-        let (path, saltenv) = match rest.split_once("?saltenv=") {
-            Some((path, saltenv)) => (path, saltenv),
-            None => (rest, "base"),
-        };
-        let env = SaltEnv::parse(saltenv).ok()?;
-        let found = master.files.find(path, &env)?;
-        return Some((found.path, saltenv.to_owned()));
+/// Ends what takes too long, until it is dropped.
+struct Limit(Option<tokio::task::JoinHandle<()>>);
+
+impl Limit {
+    fn start(master: &Master, cancel: Cancel) -> Self {
+        const KILL: i32 = 9;
+        let runtime = master.runners.runtime().ok();
+        Self(runtime.map(|runtime| {
+            runtime.spawn(async move {
+                tokio::time::sleep(REACTION_TIME_MAX).await;
+                tracing::error!("a reaction takes longer than {REACTION_TIME_MAX:?}, it is ended");
+                cancel.signal(KILL);
+            })
+        }))
     }
-    let path = Path::new(file);
-    (path.is_absolute() && path.is_file()).then(|| (path.to_owned(), "base".to_owned()))
 }
 
-fn render(master: &Master, file: &str, event: &Event) -> Result<Value, String> {
-    let (path, saltenv) = found(master, file).ok_or("there is no such file")?;
-    let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+impl Drop for Limit {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+fn render(
+    master: &Master,
+    file: &str,
+    path: &Path,
+    saltenv: &str,
+    bytes: &[u8],
+    event: &Event,
+    job: &Job,
+) -> Result<Value, String> {
     let context = Map::from([
         ("tag", Value::from(event.tag.as_str())),
         ("data", event.data.clone().into()),
     ]);
-    within_call(master.pillars.house(), &Job::default(), |call| {
+    within_call(master.pillars.house(), job, |call| {
         let world = CallWorld::new(call);
-        let request = SlsRequest::file(&bytes, file, &saltenv, &path).with_context(&context);
+        let request = SlsRequest::file(bytes, file, saltenv, path).with_context(&context);
         Renderer::new(&world)
             .sls(&request)
             .map_err(|error| error.to_string())
     })
 }
 
-fn perform(master: &Arc<Master>, reaction: Reaction, tag: &halite_proto::Tag) {
+fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str, job: &Job) {
+    let tag = &event.tag;
     let Reaction {
         id,
         kind,
@@ -176,15 +303,12 @@ fn perform(master: &Arc<Master>, reaction: Reaction, tag: &halite_proto::Tag) {
         kwargs,
     } = reaction;
     tracing::info!(%tag, id, "reacting with {fun}");
-    let failed = |why: String| tracing::error!(%tag, id, "the reaction {fun} failed: {why}");
+    let failed = |why: String| {
+        tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
+    };
     match kind {
         Kind::Local { tgt, tgt_type, ret } => {
-            let mut arg = args;
-            if !kwargs.is_empty() {
-                let mut marked = Map::from([("__kwarg__", true)]);
-                marked.extend(kwargs);
-                arg.push(marked.into());
-            }
+            let arg = with_marked(args, kwargs);
             let request = PublishRequest {
                 tgt,
                 tgt_type,
@@ -213,9 +337,19 @@ fn perform(master: &Arc<Master>, reaction: Reaction, tag: &halite_proto::Tag) {
                 kwargs,
                 user: USER.to_owned(),
                 jid: None,
+                timeout: None,
             };
             if let Err(error) = runner::start(master, asked) {
                 failed(chain(&error));
+            }
+        }
+        Kind::Caller => {
+            let house = master.pillars.house();
+            let outcome = run_function(house, &fun, &with_marked(args, kwargs), job);
+            match outcome.failure {
+                None => {}
+                Some(Failure::NotAvailable(_)) => failed(halite_output::python::str(&outcome.ret)),
+                Some(Failure::Call { error, .. }) => failed(error.to_string()),
             }
         }
         Kind::Wheel => {
@@ -227,4 +361,14 @@ fn perform(master: &Arc<Master>, reaction: Reaction, tag: &halite_proto::Tag) {
             }
         }
     }
+}
+
+/// Arguments as functions of minions take them: named ones last, marked.
+fn with_marked(mut args: Vec<Value>, kwargs: Map) -> Vec<Value> {
+    if !kwargs.is_empty() {
+        let mut marked = Map::from([("__kwarg__", true)]);
+        marked.extend(kwargs);
+        args.push(marked.into());
+    }
+    args
 }

@@ -15,6 +15,7 @@ use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
 use halite_transport::zeromq::KeepAlive;
 
+use crate::core::reactions::Rules;
 use crate::error::StartError;
 use halite_transport::ipc::framing_of;
 
@@ -106,6 +107,8 @@ pub(crate) struct Settings {
     pub(crate) external_auth: ExternalAuth,
     // What is kept.
     pub(crate) stores_runner_returns: bool,
+    pub(crate) runner_timeout_s: u64,
+    pub(crate) reactor_rules: Rules,
     pub(crate) presence_events: bool,
     pub(crate) timeout: Duration,
     pub(crate) gather_job_timeout: Duration,
@@ -196,6 +199,8 @@ impl Settings {
                 is_permissive: config.permissive_acl,
             },
             stores_runner_returns: config.runner_returns,
+            runner_timeout_s: config.runner_timeout,
+            reactor_rules: reactor_rules(opts)?,
             presence_events: config.presence_events,
             timeout: config.timeout.duration(),
             gather_job_timeout: config.gather_job_timeout.duration(),
@@ -347,6 +352,13 @@ fn roots(config: &MasterConfig) -> Result<RootsOptions, StartError> {
         ignore_symlinks: config.fileserver_ignoresymlinks,
         ignore_regex: config.file_ignore_regex.0.clone(),
         ignore_glob: config.file_ignore_glob.0.clone(),
+    })
+}
+
+fn reactor_rules(opts: &Map) -> Result<Rules, StartError> {
+    Rules::read(opts.get("reactor")).map_err(|why| StartError::Option {
+        option: "reactor",
+        why,
     })
 }
 

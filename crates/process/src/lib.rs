@@ -2,7 +2,8 @@
 //! the background, an identity with no more rights than it needs, logs that
 //! rotate, and an orderly end.
 //!
-//! Invariant: `sys.rs` is the only file of the project with unsafe code.
+//! Invariant: `sys.rs` and what is below it is the only unsafe code of the
+//! project.
 
 pub mod child;
 pub mod daemon;
@@ -11,6 +12,7 @@ pub mod limits;
 pub mod logging;
 pub mod memory;
 pub mod notify;
+pub mod password;
 pub mod pidfile;
 pub mod privileges;
 pub mod shutdown;

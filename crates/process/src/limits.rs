@@ -1,5 +1,7 @@
 //! Limits of the process, and the limits it sets itself.
 
+use std::time::Duration;
+
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Output that is kept of one stream of a child; what follows is read, so that
@@ -15,6 +17,13 @@ pub(crate) const HAND_OVER_DEPTH_MAX: usize = 64;
 
 /// How much a starting daemon may say to its parent about its failure.
 pub(crate) const START_REPORT_BYTES_MAX: u64 = 64 << 10;
+
+/// Passwords that are checked at once. Further ones are refused: whoever logs
+/// in tries again.
+pub const PASSWORD_CHECKS_MAX: usize = 8;
+
+/// How long the check of a password may take; then it failed.
+pub const PASSWORD_CHECK_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Raises the number of files that may be open to `wanted`, as far as the hard
 /// limit (or root) allows. Returns the limit that holds now.

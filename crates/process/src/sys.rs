@@ -1,7 +1,9 @@
 //! The calls that Rust cannot check: `fork`, what runs between `fork` and
-//! `exec`, changing the environment, and giving memory back. Nothing else of
-//! the project is unsafe.
+//! `exec`, changing the environment, giving memory back, and PAM. Nothing else
+//! of the project is unsafe.
 #![allow(unsafe_code)]
+
+mod pam;
 
 use std::ffi::OsStr;
 use std::io;
@@ -46,6 +48,14 @@ pub(crate) fn set_env_single_threaded(variables: &[(&str, &OsStr)]) -> io::Resul
         unsafe { std::env::set_var(name, value) };
     }
     Ok(())
+}
+
+/// Whether PAM takes a password.
+///
+/// # Errors
+/// When PAM cannot be used.
+pub(crate) fn check_password(service: &str, user: &str, password: &str) -> io::Result<bool> {
+    pam::check(service, user, password, None)
 }
 
 /// Ends the process without running what was set up to run at its end: that

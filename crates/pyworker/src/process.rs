@@ -29,7 +29,7 @@ pub(crate) struct Process {
 /// The names of the data that code sees.
 const DATA: [&str; 3] = ["opts", "grains", "pillar"];
 /// The kinds of files.
-const KINDS: [&str; 4] = ["modules", "states", "grains", "utils"];
+const KINDS: [&str; 5] = ["modules", "states", "grains", "utils", "runners"];
 
 impl Process {
     /// Starts a process and waits until it is ready.

@@ -9,6 +9,7 @@
 //! a power cut takes away, minions and users can ask for again.
 
 mod atomic;
+pub mod banks;
 pub mod clean;
 pub mod data;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod limits;
 mod lookup;
 mod recent;
 
+pub use banks::{BankError, Banks};
 pub use clean::Cleaned;
 pub use data::{Bank, DataCache};
 pub use error::StoreError;

@@ -105,6 +105,12 @@ impl Program<'_> {
         if fun == "state.event" {
             return events::show(&self.client, args, kwargs, screen).await;
         }
+        if !fun.contains('.') {
+            // A runner that there is none of, as far as scripts can see.
+            let text = format!("'{fun}' is not available.");
+            self.display.show(screen, &text.into(), None, 0);
+            return Ok(Exit::Ok);
+        }
         let job = self.job(fun, args, kwargs);
         let timeout = self.request_timeout();
         let mut session = self.client.start_runner(&job, timeout).await?;
@@ -215,8 +221,10 @@ async fn follow(
             Ok(()) = tokio::signal::ctrl_c() => {
                 screen.error_line(&format!(
                     "\nThis runner goes on; what it returns is told under the tag {}\nTo look it \
-                     up later, run the following command:\n\nsalt-run jobs.lookup_jid {}",
-                    session.tag, session.jid
+                     up later, run the following command:\n\nsalt-run jobs.lookup_jid {jid}\n\n\
+                     To end it:\n\nsalt-run jobs.kill {jid}",
+                    session.tag,
+                    jid = session.jid
                 ));
                 return Ok(Exit::Failure);
             }

@@ -10,6 +10,7 @@ use halite_cli::Environment;
 use halite_cli::options::{DaemonOptions, MasterOptions};
 use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, load_master};
 use halite_master::limits::BLOCKING_THREADS_MAX;
+use halite_process::password;
 
 struct Master;
 
@@ -82,5 +83,9 @@ impl Daemon for Master {
 }
 
 fn main() -> ExitCode {
+    // The master starts itself again to ask PAM about one password.
+    if std::env::args_os().nth(1).is_some_and(|arg| arg == password::FLAG) {
+        return ExitCode::from(password::helper());
+    }
     ExitCode::from(daemon::run::<Master>())
 }

@@ -10,29 +10,43 @@ use halite_target::glob::fnmatch;
 /// otherwise one could call for itself.
 pub const USER: &str = "Reactor";
 
-/// The option `reactor`: globs on tags, and the files they call for.
+/// Globs on tags, and the files they call for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(Vec<(String, Vec<String>)>);
 
+/// Rules at most; further ones are refused.
+const RULES_MAX: usize = 1000;
+
 impl Rules {
-    /// Reads the option; what is no rule is left out.
-    pub fn of(option: Option<&Value>) -> Self {
-        let list = option.and_then(Value::as_list).unwrap_or_default();
-        let texts = |files: &Value| match files {
-            Value::Str(file) => vec![file.clone()],
-            Value::List(files) => files
-                .iter()
-                .filter_map(|file| file.as_str().map(str::to_owned))
-                .collect(),
-            _ => Vec::new(),
+    /// Reads the option `reactor`: a list of maps from globs on tags to files.
+    ///
+    /// # Errors
+    /// With what is no rule, and its place in the list.
+    pub fn read(option: Option<&Value>) -> Result<Self, String> {
+        let mut rules = Self::default();
+        let list = match option {
+            None | Some(Value::Nil) => return Ok(rules),
+            Some(Value::List(list)) => list.as_slice(),
+            Some(Value::Map(map)) if map.is_empty() => return Ok(rules),
+            Some(_) => return Err("it must be a list of maps from tags to files".to_owned()),
         };
-        let rules = list.iter().filter_map(Value::as_map).flatten();
-        Self(
-            rules
-                .filter_map(|(tag, files)| Some((tag.as_str()?.to_owned(), texts(files))))
-                .filter(|(_, files)| !files.is_empty())
-                .collect(),
-        )
+        for (at, item) in list.iter().enumerate() {
+            let at = at + 1;
+            let map = item
+                .as_map()
+                .ok_or_else(|| format!("item {at} is no map from a tag to files"))?;
+            for (tag, files) in map {
+                let tag = tag
+                    .as_str()
+                    .ok_or_else(|| format!("item {at}: a tag must be text"))?;
+                let files = files_of(files)
+                    .ok_or_else(|| format!("item {at}: {tag:?} must call for a list of files"))?;
+                if !files.is_empty() {
+                    rules.0.push((tag.to_owned(), files));
+                }
+            }
+        }
+        Ok(rules)
     }
 
     /// Whether there are none.
@@ -54,6 +68,66 @@ impl Rules {
         }
         files
     }
+
+    /// Adds a rule; false if there is one for that glob.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn add(&mut self, glob: &str, files: Vec<String>) -> Result<bool, String> {
+        if self.0.iter().any(|(known, _)| known == glob) {
+            return Ok(false);
+        }
+        if self.0.len() >= RULES_MAX {
+            return Err(format!("there are {RULES_MAX} rules already"));
+        }
+        self.0.push((glob.to_owned(), files));
+        Ok(true)
+    }
+
+    /// Removes the rules for a glob; false if there are none.
+    pub fn delete(&mut self, glob: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(known, _)| known != glob);
+        self.0.len() < before
+    }
+
+    /// In the form of the option.
+    pub fn to_value(&self) -> Value {
+        let rules = self.0.iter().map(|(glob, files)| {
+            let files = files
+                .iter()
+                .map(|file| Value::from(file.as_str()))
+                .collect();
+            Map::from([(glob.as_str(), Value::List(files))]).into()
+        });
+        Value::List(rules.collect())
+    }
+}
+
+fn files_of(files: &Value) -> Option<Vec<String>> {
+    match files {
+        Value::Nil => Some(Vec::new()),
+        Value::Str(file) => Some(vec![file.clone()]),
+        Value::List(files) => files
+            .iter()
+            .map(|file| file.as_str().map(str::to_owned))
+            .collect(),
+        _ => None,
+    }
+}
+
+/// The line, from 1, on which a reaction of that name begins in a file.
+pub fn line_of(text: &str, id: &str) -> Option<usize> {
+    let names_it = |line: &str| {
+        let Some((name, rest)) = line.rsplit_once(':') else {
+            return false;
+        };
+        let rest = rest.trim();
+        name.trim().trim_matches(['"', '\'']) == id && (rest.is_empty() || rest.starts_with('#'))
+    };
+    text.lines()
+        .position(|line| !line.starts_with([' ', '\t']) && names_it(line))
+        .map(|at| at + 1)
 }
 
 /// Where a reaction runs.
@@ -72,6 +146,8 @@ pub enum Kind {
     Runner,
     /// On the master: a wheel function.
     Wheel,
+    /// On the master: a function that minions have.
+    Caller,
 }
 
 /// Something to do.
@@ -89,10 +165,22 @@ pub struct Reaction {
     pub kwargs: Map,
 }
 
+/// A reaction that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its name in the file; empty if it has none.
+    pub id: String,
+    /// What is wrong.
+    pub why: String,
+}
+
 /// What a rendered file asks for, in its order.
-pub fn reactions(high: &Value) -> Vec<Result<Reaction, String>> {
+pub fn reactions(high: &Value) -> Vec<Result<Reaction, Broken>> {
     let Some(high) = high.as_map() else {
-        return vec![Err("it is no map of reactions".to_owned())];
+        return vec![Err(Broken {
+            id: String::new(),
+            why: "it is no map of reactions".to_owned(),
+        })];
     };
     let mut found = Vec::new();
     for (id, body) in high {
@@ -101,14 +189,18 @@ pub fn reactions(high: &Value) -> Vec<Result<Reaction, String>> {
             continue;
         }
         let Some(body) = body.as_map() else {
-            found.push(Err(format!(
-                "{id}: it is no map from a function to its arguments"
-            )));
+            found.push(Err(Broken {
+                id: id.to_owned(),
+                why: "it is no map from a function to its arguments".to_owned(),
+            }));
             continue;
         };
         for (name, chunk) in body {
             if let Some(name) = name.as_str().filter(|name| !name.starts_with("__")) {
-                found.push(reaction(id, name, chunk).map_err(|why| format!("{id}: {why}")));
+                found.push(reaction(id, name, chunk).map_err(|why| Broken {
+                    id: id.to_owned(),
+                    why,
+                }));
             }
         }
     }
@@ -150,7 +242,7 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
         },
         "runner" => Kind::Runner,
         "wheel" => Kind::Wheel,
-        "caller" => return Err(format!("{name}: callers react on minions, not on a master")),
+        "caller" => Kind::Caller,
         other => return Err(format!("{name}: there is no kind of reaction {other:?}")),
     };
     Ok(Reaction {
@@ -211,23 +303,50 @@ mod tests {
         halite_yaml::load(text, "test").unwrap().into_value()
     }
 
-    fn read(text: &str) -> Vec<Result<Reaction, String>> {
+    fn read(text: &str) -> Vec<Result<Reaction, Broken>> {
         reactions(&yaml(text))
     }
 
     #[test]
     fn events_call_for_files_by_their_tags() {
-        let rules = Rules::of(Some(&yaml(
-            "- 'salt/minion/*/start': [/a.sls, /b.sls]\n- 'salt/*': /b.sls\n- my/tag: []\n",
-        )));
+        let option =
+            "- 'salt/minion/*/start': [/a.sls, /b.sls]\n- 'salt/*': /b.sls\n- my/tag: []\n";
+        let rules = Rules::read(Some(&yaml(option))).unwrap();
         assert_eq!(
             rules.files_for("salt/minion/web1/start"),
             ["/a.sls", "/b.sls"]
         );
         assert_eq!(rules.files_for("salt/auth"), ["/b.sls"]);
         assert!(rules.files_for("my/tag").is_empty());
-        assert!(Rules::of(None).is_empty());
-        assert!(Rules::of(Some(&5.into())).is_empty());
+        assert!(Rules::read(None).unwrap().is_empty());
+        for (option, why) in [
+            ("5", "it must be a list"),
+            ("- a: [/x]\n- b", "item 2 is no map"),
+            ("- a: [/x]\n- b: 5", "item 2: \"b\" must call for"),
+            ("- 5: [/x]", "item 1: a tag must be text"),
+        ] {
+            let error = Rules::read(Some(&yaml(option))).unwrap_err();
+            assert!(error.starts_with(why), "{option}: {error}");
+        }
+    }
+
+    #[test]
+    fn rules_come_and_go() {
+        let mut rules = Rules::default();
+        assert_eq!(rules.add("a/*", vec!["/x".to_owned()]), Ok(true));
+        assert_eq!(rules.add("a/*", vec!["/y".to_owned()]), Ok(false));
+        assert_eq!(rules.files_for("a/b"), ["/x"]);
+        assert_eq!(rules.to_value(), yaml("- 'a/*': [/x]"));
+        assert!(rules.delete("a/*") && !rules.delete("a/*"));
+        assert!(rules.is_empty());
+    }
+
+    #[test]
+    fn a_reaction_is_found_in_its_file() {
+        let text = "# greet:\ngreet:   # hello\n  local.test.ping: []\n'bye now':\n  x: y\n";
+        assert_eq!(line_of(text, "greet"), Some(2));
+        assert_eq!(line_of(text, "bye now"), Some(4));
+        assert_eq!(line_of(text, "x"), None);
     }
 
     #[test]
@@ -266,11 +385,17 @@ mod tests {
         }
         let wheel = read("x:\n  wheel.key.accept:\n    - args:\n      - match: web1\n");
         assert_eq!(wheel[0].clone().unwrap().kind, Kind::Wheel);
+        let caller = read("x:\n  caller.file.touch:\n    - args: [/tmp/x]\n");
+        let caller = caller[0].clone().unwrap();
+        assert_eq!(
+            (caller.kind, caller.args),
+            (Kind::Caller, vec!["/tmp/x".into()])
+        );
     }
 
     #[test]
     fn one_that_is_not_understood_stops_no_other() {
-        let found = read("a:\n  caller.x.y: []\nb:\n  local.x.y: []\nc: 5\nd:\n  wheel.x.y: []\n");
+        let found = read("a:\n  cloud.x.y: []\nb:\n  local.x.y: []\nc: 5\nd:\n  wheel.x.y: []\n");
         assert_eq!(found.len(), 4);
         assert!(found[..3].iter().all(Result::is_err));
         assert!(found[3].is_ok());

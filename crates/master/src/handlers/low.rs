@@ -5,6 +5,7 @@
 //! are, and may.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use halite_proto::clear::{LowRequest, TokenRequest};
 use halite_proto::{Jid, Map, Value};
@@ -33,6 +34,7 @@ pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
         kwargs: admitted.kwargs,
         user: admitted.user,
         jid: admitted.jid,
+        timeout: admitted.timeout,
     };
     match runner::start(master, asked) {
         Ok((jid, tag)) => {
@@ -71,6 +73,7 @@ struct Admitted {
     kwargs: Map,
     user: String,
     jid: Option<Jid>,
+    timeout: Option<Duration>,
 }
 
 fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitted, Answer> {
@@ -83,6 +86,10 @@ fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitte
     let mut fields = request.fields;
     let jid = fields.remove("jid");
     let jid = jid.and_then(|jid| Jid::parse(jid.as_str()?).ok());
+    let timeout = match office {
+        Office::Runner => fields.remove("timeout").and_then(|value| seconds(&value)),
+        Office::Wheel => None,
+    };
     let (args, kwargs) = match office {
         Office::Runner => runner_arguments(&fields),
         Office::Wheel => wheel_arguments(fields),
@@ -116,7 +123,16 @@ fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitte
         args,
         kwargs,
         jid,
+        timeout,
     })
+}
+
+/// A positive number of seconds.
+fn seconds(value: &Value) -> Option<Duration> {
+    let seconds = value.as_f64()?;
+    (seconds > 0.0)
+        .then(|| Duration::try_from_secs_f64(seconds).ok())
+        .flatten()
 }
 
 fn proof_of(caller: &LocalUser, token: &Option<String>) -> Unproven {

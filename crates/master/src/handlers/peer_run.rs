@@ -34,6 +34,7 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
         kwargs,
         user: caller.id.to_string(),
         jid: None,
+        timeout: None,
     };
     let master = Arc::clone(master);
     Handled::Later(Box::pin(async move {

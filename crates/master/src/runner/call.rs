@@ -2,16 +2,31 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use halite_modules::Job;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_signature::{Bound, Signature};
 use tokio::runtime::Handle;
 
-use super::table::Function;
-use super::{Run, RunnerError};
+use super::table::Found;
+use super::{Run, RunnerError, Stop};
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, resolve};
 use crate::master::Master;
+
+/// What is around a function of the master while it runs.
+#[derive(Clone)]
+pub(super) struct Around {
+    pub(super) master: Arc<Master>,
+    pub(super) runtime: Handle,
+    pub(super) jid: Jid,
+    pub(super) tag: String,
+    pub(super) user: String,
+    pub(super) stop: Stop,
+    /// How long commands wait for minions.
+    pub(super) timeout: Duration,
+}
 
 /// The call of a runner.
 pub(crate) struct Call<'a> {
@@ -24,6 +39,9 @@ pub(crate) struct Call<'a> {
     /// Who asks.
     pub(crate) user: &'a str,
     pub(super) runtime: &'a Handle,
+    pub(super) stop: &'a Stop,
+    /// How long commands wait for minions.
+    pub(super) timeout: Duration,
     tag: &'a str,
     /// The return code, where the function sets one.
     pub(super) retcode: Cell<i64>,
@@ -35,51 +53,86 @@ impl<'a> Call<'a> {
         master: &'a Arc<Master>,
         runtime: &'a Handle,
         run: &'a Run,
-        function: &Function,
+        found: &Found,
     ) -> Result<Self, RunnerError> {
-        let signature = Signature::parse(function.signature)
-            .map_err(|error| RunnerError::Failed(error.to_string()))?;
         let asked = &run.asked;
         let mut kwargs = asked.kwargs.clone();
         // What Salt's clients add for themselves.
         kwargs.retain(|name, _| !name.as_str().is_some_and(|name| name.starts_with("__pub_")));
-        let bound = signature
-            .bind(function.python_name(), asked.args.clone(), kwargs)
-            .map_err(RunnerError::BadArguments)?;
         Ok(Self {
             master,
-            bound,
+            bound: bound(found, asked.args.clone(), kwargs)?,
             jid: &run.jid,
             user: &asked.user,
             runtime,
+            stop: &run.stop,
+            timeout: asked.timeout.unwrap_or(master.settings.timeout),
             tag: &run.tag,
             retcode: Cell::new(0),
         })
     }
 
-    /// A call without arguments of its own, within a runner that has been
-    /// called: for functions that command minions while the runner runs.
-    pub(super) fn within(
-        master: &'a Arc<Master>,
-        runtime: &'a Handle,
-        jid: &'a Jid,
-        user: &'a str,
-        tag: &'a str,
-    ) -> Self {
+    /// A call without arguments of its own: for functions that command minions
+    /// while a runner runs.
+    pub(super) fn within(around: &'a Around) -> Self {
         Self {
-            master,
+            master: &around.master,
             bound: Bound::default(),
-            jid,
-            user,
-            runtime,
-            tag,
+            jid: &around.jid,
+            user: &around.user,
+            runtime: &around.runtime,
+            stop: &around.stop,
+            timeout: around.timeout,
+            tag: &around.tag,
             retcode: Cell::new(0),
         }
     }
 
-    /// The tag that the events of this runner begin with.
-    pub(super) fn tag(&self) -> &str {
-        self.tag
+    /// The call of another function from within this one.
+    pub(super) fn nested(
+        &self,
+        found: &Found,
+        args: Vec<Value>,
+        kwargs: Map,
+    ) -> Result<Call<'a>, RunnerError> {
+        Ok(Call {
+            bound: bound(found, args, kwargs)?,
+            retcode: Cell::new(0),
+            ..*self
+        })
+    }
+
+    /// What is around this call, for longer than it lasts.
+    pub(super) fn around(&self) -> Around {
+        Around {
+            master: Arc::clone(self.master),
+            runtime: self.runtime.clone(),
+            jid: self.jid.clone(),
+            tag: self.tag.to_owned(),
+            user: self.user.to_owned(),
+            stop: self.stop.clone(),
+            timeout: self.timeout,
+        }
+    }
+
+    /// The job of functions that minions have, when the master runs them: it
+    /// ends with the runner.
+    pub(super) fn job(&self) -> Job {
+        Job {
+            cancel: self.stop.cancel().clone(),
+            ..Job::default()
+        }
+    }
+
+    /// Waits.
+    ///
+    /// # Errors
+    /// When the runner is to end before.
+    pub(super) fn wait(&self, time: Duration) -> Result<(), RunnerError> {
+        match Instant::now().checked_add(time) {
+            Some(until) => self.stop.wait_until(self.runtime, until),
+            None => Err(RunnerError::Failed("that is too long".to_owned())),
+        }
     }
 
     /// An argument; nil if it was not given.
@@ -98,14 +151,14 @@ impl<'a> Call<'a> {
     }
 
     /// An argument that is a number of seconds, or `default`.
-    pub(super) fn seconds(&self, name: &str, default: std::time::Duration) -> std::time::Duration {
+    pub(super) fn seconds(&self, name: &str, default: Duration) -> Duration {
         let value = self.arg(name);
         let seconds = value
             .as_f64()
             .or_else(|| value.as_str()?.trim().parse().ok());
         seconds
             .filter(|seconds| *seconds > 0.0)
-            .and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok())
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .unwrap_or(default)
     }
 
@@ -151,4 +204,12 @@ impl<'a> Call<'a> {
         };
         self.targeted(tgt, self.text("tgt_type").unwrap_or("glob"))
     }
+}
+
+fn bound(found: &Found, args: Vec<Value>, kwargs: Map) -> Result<Bound, RunnerError> {
+    let signature = Signature::parse(found.signature())
+        .map_err(|error| RunnerError::Failed(error.to_string()))?;
+    signature
+        .bind(found.python_name(), args, kwargs)
+        .map_err(RunnerError::BadArguments)
 }

@@ -4,6 +4,8 @@ use halite_key::KeyStoreError;
 use halite_store::StoreError;
 use thiserror::Error;
 
+use super::stop::Why;
+
 /// Why a runner failed.
 #[derive(Debug, Error)]
 pub(crate) enum RunnerError {
@@ -19,6 +21,12 @@ pub(crate) enum RunnerError {
     /// The keys cannot be used.
     #[error("could not use the keys")]
     Keys(#[from] KeyStoreError),
+    /// It was told to end.
+    #[error("{0}")]
+    Stopped(Why),
+    /// Users' Python code failed; the text is its traceback.
+    #[error("{0}")]
+    Python(String),
     /// It ended in a way that nobody meant.
     #[error("it ended unexpectedly; the master's log says more")]
     Panic,

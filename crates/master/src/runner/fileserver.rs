@@ -135,6 +135,9 @@ fn envs(call: &Call<'_>) -> Ran {
     if !means_roots(call) {
         return Ok(Value::List(Vec::new()));
     }
+    if call.flag("sources") {
+        return Ok(Value::List(vec!["roots".into()]));
+    }
     let mut envs = call.master.files.envs();
     envs.sort_unstable();
     Ok(Value::List(envs.into_iter().map(Value::from).collect()))

@@ -65,7 +65,7 @@ impl<'a> Command<'a> {
             arg: Vec::new(),
             ret: "",
             jid: None,
-            timeout: settings.timeout,
+            timeout: call.timeout,
             gather_job_timeout: settings.gather_job_timeout,
             away_grace: AWAY_GRACE,
         }
@@ -76,11 +76,11 @@ impl Call<'_> {
     /// Publishes a command and waits for its returns, in the order in which
     /// they come; who does not return is among them.
     pub(super) fn command(&self, command: &Command<'_>) -> Result<Vec<Row>, RunnerError> {
-        self.job(command).map(|(_, rows)| rows)
+        self.publish(command).map(|(_, rows)| rows)
     }
 
     /// The same, with the job that it was; there is none if nobody is meant.
-    pub(super) fn job(
+    pub(super) fn publish(
         &self,
         command: &Command<'_>,
     ) -> Result<(Option<Jid>, Vec<Row>), RunnerError> {
@@ -164,21 +164,18 @@ impl Waiting<'_> {
             }
             let timeout = self.collector.next_timeout(Instant::now());
             let until = timeout.map_or(next_check, |timeout| timeout.min(next_check));
-            if !self.wait(until) {
-                return Err(RunnerError::Failed("the master stops".to_owned()));
-            }
+            self.wait(until)?;
         }
     }
 
-    /// Waits for an event, or until then; false if the master stops.
-    fn wait(&mut self, until: Instant) -> bool {
-        let mut closing = self.call.master.runners.closing.subscribe();
-        let events = &mut self.events;
+    /// Waits for an event, or until then.
+    fn wait(&mut self, until: Instant) -> Result<(), RunnerError> {
+        let (events, stop) = (&mut self.events, self.call.stop);
         let event = self.call.runtime.block_on(async {
             tokio::select! {
                 event = events.recv() => event,
                 () = sleep_until(until.into()) => None,
-                _ = closing.wait_for(|closing| *closing) => None,
+                () = stop.stopped() => None,
             }
         });
         let mut next = event;
@@ -190,7 +187,7 @@ impl Waiting<'_> {
             }
             next = self.events.try_recv();
         }
-        !*self.call.master.runners.closing.borrow()
+        stop.check()
     }
 
     fn look_who_is_away(&mut self) {

@@ -8,7 +8,9 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::gather::Command;
 use super::keep;
+use super::registry;
 use super::search::{Search, moment, span_end};
+use super::stop::Why;
 use super::table::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -23,6 +25,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "(jid, ext_source=None)",
         exit_success,
         "Whether each minion of a job returned something that is true.",
+    ),
+    Function::new(
+        "jobs.kill",
+        "(jid)",
+        kill,
+        "Ends a runner that runs, with the commands and the Python code that it has\nstarted. Jobs of minions are ended by `salt '*' saltutil.kill_job <jid>`.",
     ),
     Function::new(
         "jobs.last_run",
@@ -345,8 +353,21 @@ fn active(call: &Call<'_>) -> Ran {
     Ok(active.into())
 }
 
+fn kill(call: &Call<'_>) -> Ran {
+    let jid = wanted(call)?;
+    if jid == *call.jid {
+        return Err(RunnerError::Failed("that is this runner itself".to_owned()));
+    }
+    let runs = call.master.runners.runs(&jid);
+    for run in &runs {
+        tracing::info!(user = call.user, %jid, "stopping the runner {}", run.fun());
+        registry::stop(call.master, call.runtime, run, Why::Asked);
+    }
+    Ok((!runs.is_empty()).into())
+}
+
 fn master(call: &Call<'_>) -> Ran {
-    Ok(keep::running(call.master, call.jid).into())
+    Ok(keep::running(call.master).into())
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(crate) fn store(master: &Master, jid: &Jid, data: &Map) {
     let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
     let load = Map::from([
         ("fun", Value::from(fun)),
-        ("arg", args.unwrap_or_default().to_vec().into()),
+        ("arg", Value::List(Vec::new())),
         ("tgt", (&id).into()),
         ("tgt_type", "list".into()),
         ("jid", jid.into()),
@@ -80,17 +80,14 @@ pub(crate) fn store(master: &Master, jid: &Jid, data: &Map) {
     }
 }
 
-/// The runners that run now, but for the one that asks.
-pub(super) fn running(master: &Master, asking: &Jid) -> Vec<Value> {
+/// The runners that run now, the one that asks among them.
+pub(super) fn running(master: &Master) -> Vec<Value> {
     const FILE_BYTES_MAX: u64 = 1024 * 1024;
     let dir = master.settings.cachedir.join("proc");
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name
-            .to_str()
-            .is_none_or(|name| name == asking.as_str() || name.starts_with('.'))
-        {
+        if name.to_str().is_none_or(|name| name.starts_with('.')) {
             continue;
         }
         let bytes = files::read_limited(&entry.path(), FILE_BYTES_MAX);

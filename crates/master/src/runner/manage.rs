@@ -116,7 +116,7 @@ fn pinged(call: &Call<'_>) -> Result<(Vec<String>, Vec<String>), RunnerError> {
     let settings = &call.master.settings;
     let tgt = call.arg("tgt").clone();
     let command = Command {
-        timeout: call.seconds("timeout", settings.timeout),
+        timeout: call.seconds("timeout", call.timeout),
         gather_job_timeout: call.seconds("gather_job_timeout", settings.gather_job_timeout),
         away_grace: Duration::ZERO,
         ..Command::new(

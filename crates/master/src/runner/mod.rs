@@ -6,6 +6,7 @@
 //! event, however it ends.
 
 mod auth;
+mod banks;
 mod cache;
 mod call;
 mod config;
@@ -13,6 +14,7 @@ mod error;
 mod event;
 mod fileserver;
 mod gather;
+mod http;
 mod jobs;
 pub(crate) mod keep;
 mod manage;
@@ -22,29 +24,38 @@ mod mine;
 mod network;
 mod orchestra;
 mod pillar;
+mod python;
+mod reactor;
+mod registry;
 mod salt;
+mod saltutil;
+mod sdb;
 mod search;
 mod state;
+mod stop;
 mod survey;
 mod table;
 mod test;
+mod unavailable;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use halite_proto::{Jid, Map, Value};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 pub(crate) use call::Call;
 pub(crate) use error::RunnerError;
-pub(crate) use table::{Function, find};
+pub(crate) use registry::Runners;
+pub(crate) use stop::{Stop, Why};
 
 use crate::error::chain;
 use crate::limits::RUNNERS_MAX;
 use crate::master::Master;
+use registry::{Place, Seat, Timer};
+use table::Found;
 
 /// A runner that is asked for.
 #[derive(Clone, Debug)]
@@ -59,14 +70,23 @@ pub(crate) struct Asked {
     pub(crate) user: String,
     /// The job id to use instead of a new one.
     pub(crate) jid: Option<Jid>,
+    /// How long it waits for minions, instead of `timeout` of the
+    /// configuration.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// Why a runner was not started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotStarted {
     /// Too many run.
-    #[error("{RUNNERS_MAX} runners are running already")]
+    #[error(
+        "{RUNNERS_MAX} runners are running already; `salt-run jobs.master` lists them, \
+         `salt-run jobs.kill <jid>` ends one"
+    )]
     TooMany,
+    /// The master does not run yet, or not any more.
+    #[error("the master is starting or stopping")]
+    Closed,
     /// No job id can be had.
     #[error("could not allocate a job id")]
     Jid(#[source] halite_store::StoreError),
@@ -75,132 +95,159 @@ pub(crate) enum NotStarted {
     Thread(#[source] std::io::Error),
 }
 
-/// The runners that run.
-pub(crate) struct Runners {
-    running: AtomicUsize,
-    closing: watch::Sender<bool>,
-    runtime: std::sync::OnceLock<Handle>,
-}
-
-impl Runners {
-    /// None run.
-    pub(crate) fn new() -> Self {
-        Self {
-            running: AtomicUsize::new(0),
-            closing: watch::Sender::new(false),
-            runtime: std::sync::OnceLock::new(),
-        }
-    }
-
-    /// Gives runners the runtime whose timers they wait with.
-    pub(crate) fn open(&self, runtime: Handle) {
-        let _ = self.runtime.set(runtime);
-    }
-
-    /// Those that wait for minions stop waiting.
-    pub(crate) fn close(&self) {
-        self.closing.send_replace(true);
-    }
-}
+/// Runners that have places of their own: they help when all others are taken.
+const RESERVED: [&str; 2] = ["jobs.kill", "jobs.master"];
 
 /// One run of a runner.
 pub(crate) struct Run {
     pub(crate) jid: Jid,
     pub(crate) tag: String,
     asked: Asked,
+    stop: Stop,
+    seat: Mutex<Option<Seat>>,
 }
 
 impl Run {
-    fn begin(master: &Master, asked: Asked) -> Result<Self, NotStarted> {
+    fn begin(master: &Arc<Master>, asked: Asked, stop: Stop) -> Result<Arc<Self>, NotStarted> {
+        let place = Place::take(master, RESERVED.contains(&asked.fun.as_str()))?;
         let jid = match &asked.jid {
             Some(jid) => master.jobs.prepare(jid, false).map(|()| jid.clone()),
             None => master.allocate_jid(false),
         };
         let jid = jid.map_err(NotStarted::Jid)?;
-        Ok(Self {
+        Ok(Arc::new(Self {
             tag: format!("salt/run/{jid}"),
             jid,
             asked,
-        })
+            stop,
+            seat: Mutex::new(Some(Seat::of(place))),
+        }))
     }
 
-    /// Runs to the end and tells of it; what the `ret` event carries.
-    fn run(&self, master: &Arc<Master>, runtime: &Handle) -> Map {
+    /// The function.
+    pub(super) fn fun(&self) -> &str {
+        &self.asked.fun
+    }
+
+    fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What its events begin with.
+    fn data(&self) -> Map {
         let asked = &self.asked;
-        let Some(function) = find(&asked.fun) else {
-            return self.not_available(master);
-        };
         let mut fun_args = asked.args.clone();
         if !asked.kwargs.is_empty() {
             fun_args.push(asked.kwargs.clone().into());
         }
-        let mut data = Map::from([
+        Map::from([
             ("fun", Value::from(format!("runner.{}", asked.fun))),
             ("jid", (&self.jid).into()),
             ("user", asked.user.as_str().into()),
             ("fun_args", fun_args.into()),
-        ]);
+        ])
+    }
+
+    /// Runs to the end and tells of it; what the `ret` event carries.
+    fn run(self: &Arc<Self>, master: &Arc<Master>, runtime: &Handle) -> Map {
+        let _timer = Timer::start(master, runtime, self);
+        let data = self.ran(master, runtime);
+        *self.seat() = None;
+        data
+    }
+
+    fn ran(&self, master: &Arc<Master>, runtime: &Handle) -> Map {
+        let asked = &self.asked;
+        let found = match table::find(master, &asked.fun) {
+            Ok(found) => found,
+            Err(why) => return self.not_available(master, why),
+        };
+        let mut data = self.data();
         master.bus.fire(&format!("{}/new", self.tag), data.clone());
         let _running = keep::Running::note(master, &self.jid, &data);
-        let (value, success) = match self.called(master, runtime, function) {
-            Ok((value, 0)) => {
+        let (value, success) = match self.called(master, runtime, &found) {
+            Ok((value, 0)) if self.stop.why().is_none() => {
                 let success = is_success(&value);
                 (value, success)
             }
             Ok((value, retcode)) => {
-                data.insert("retcode", retcode);
+                data.insert("retcode", retcode.max(1));
                 (value, false)
             }
             Err(RunnerError::BadArguments(why)) => {
                 let text = format!(
                     "\nPassed invalid arguments: {why}\n\nUsage:\n{}",
-                    function.doc_text()
+                    found.doc_text()
                 );
                 (text.into(), true)
             }
             Err(error) => {
                 data.insert("retcode", 1);
-                let text = format!(
-                    "Exception occurred in runner {}: {}",
-                    asked.fun,
-                    chain(&error)
-                );
-                (text.into(), false)
+                (self.failed(&error), false)
             }
         };
         data.insert("return", value);
         data.insert("success", success);
-        keep::store(master, &self.jid, &data);
-        master.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        self.tell(master, &data);
         data
+    }
+
+    fn failed(&self, error: &RunnerError) -> Value {
+        let fun = self.fun();
+        match self.stop.why() {
+            Some(why) => format!("Exception occurred in runner {fun}: {why}").into(),
+            None => format!("Exception occurred in runner {fun}: {}", chain(error)).into(),
+        }
+    }
+
+    /// Tells of the end, unless somebody else has.
+    fn tell(&self, master: &Master, data: &Map) {
+        if !self.stop.claim() {
+            tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
+            return;
+        }
+        keep::store(master, &self.jid, data);
+        master.bus.fire(&format!("{}/ret", self.tag), data.clone());
+    }
+
+    /// Tells of the end of a run that does not heed the order to stop.
+    fn tell_stopped(&self, master: &Master, why: Why) {
+        let mut data = self.data();
+        data.insert("retcode", 1);
+        data.insert("return", self.failed(&RunnerError::Stopped(why)));
+        data.insert("success", false);
+        self.tell(master, &data);
     }
 
     fn called(
         &self,
         master: &Arc<Master>,
         runtime: &Handle,
-        function: &Function,
+        found: &Found,
     ) -> Result<(Value, i64), RunnerError> {
-        let call = Call::bind(master, runtime, self, function)?;
-        let ran = catch_unwind(AssertUnwindSafe(|| (function.run)(&call)));
+        let call = Call::bind(master, runtime, self, found)?;
+        let ran = catch_unwind(AssertUnwindSafe(|| found.run(&call)));
         let value = ran.unwrap_or(Err(RunnerError::Panic))?;
         Ok((value, call.retcode.get()))
     }
 
-    fn not_available(&self, master: &Master) -> Map {
+    fn not_available(&self, master: &Master, why: Option<&'static str>) -> Map {
         let asked = &self.asked;
+        let mut text = format!("'{}' is not available.", asked.fun);
+        if let Some(why) = why {
+            text = format!("{text} {why}");
+        }
         let data = Map::from([
             ("success", Value::from(false)),
-            (
-                "return",
-                format!("'{}' is not available.", asked.fun).into(),
-            ),
+            ("return", text.into()),
             ("retcode", NOT_AVAILABLE.into()),
             ("fun", asked.fun.as_str().into()),
             ("fun_args", asked.args.clone().into()),
             ("jid", (&self.jid).into()),
         ]);
-        master.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        if self.stop.claim() {
+            master.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        }
         data
     }
 }
@@ -224,18 +271,17 @@ fn is_success(value: &Value) -> bool {
 
 /// Starts a runner on a thread of its own; what it returns comes as an event.
 pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String), NotStarted> {
-    let Some(runtime) = master.runners.runtime.get().cloned() else {
-        return Err(NotStarted::TooMany);
-    };
-    let place = Place::take(master)?;
-    let run = Run::begin(master, asked)?;
+    let runtime = master.runners.runtime()?;
+    let run = Run::begin(master, asked, Stop::new())?;
+    let listed = Runners::list(master, &run)?;
     let begun = (run.jid.clone(), run.tag.clone());
     tracing::info!(user = run.asked.user, jid = %run.jid, "runner {}", run.asked.fun);
+    let master = Arc::clone(master);
     thread::Builder::new()
         .name("runner".to_owned())
         .spawn(move || {
-            run.run(&place.0, &runtime);
-            drop(place);
+            run.run(&master, &runtime);
+            drop(listed);
         })
         .map_err(NotStarted::Thread)?;
     Ok(begun)
@@ -243,38 +289,16 @@ pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String),
 
 /// Runs a runner for a minion; what it returns. Blocks until it ends.
 pub(crate) fn run_to_end(master: &Arc<Master>, asked: Asked) -> Result<Value, NotStarted> {
-    let mut told = run_and_tell(master, asked)?;
+    let mut told = run_and_tell(master, asked, Stop::new())?;
     Ok(told.remove("return").unwrap_or_default())
 }
 
 /// Runs a runner; what its `ret` event carries. Blocks until it ends.
-fn run_and_tell(master: &Arc<Master>, asked: Asked) -> Result<Map, NotStarted> {
-    let Some(runtime) = master.runners.runtime.get().cloned() else {
-        return Err(NotStarted::TooMany);
-    };
-    let place = Place::take(master)?;
-    let run = Run::begin(master, asked)?;
-    Ok(run.run(&place.0, &runtime))
-}
-
-/// One of the places for runners.
-struct Place(Arc<Master>);
-
-impl Place {
-    fn take(master: &Arc<Master>) -> Result<Self, NotStarted> {
-        let running = &master.runners.running;
-        if running.fetch_add(1, Ordering::Relaxed) >= RUNNERS_MAX {
-            running.fetch_sub(1, Ordering::Relaxed);
-            return Err(NotStarted::TooMany);
-        }
-        Ok(Self(Arc::clone(master)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.runners.running.fetch_sub(1, Ordering::Relaxed);
-    }
+fn run_and_tell(master: &Arc<Master>, asked: Asked, stop: Stop) -> Result<Map, NotStarted> {
+    let runtime = master.runners.runtime()?;
+    let run = Run::begin(master, asked, stop)?;
+    let _listed = Runners::list(master, &run)?;
+    Ok(run.run(master, &runtime))
 }
 
 #[cfg(test)]

@@ -16,13 +16,12 @@ use halite_modules::{
 use halite_pillar::Request;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, Value};
-use tokio::runtime::Handle;
 use tokio::time::sleep_until;
 
+use super::call::Around;
 use super::gather::{Command, Row};
 use super::{Asked, Call, run_and_tell};
 use crate::error::chain;
-use crate::master::Master;
 use crate::wheel;
 
 /// What an orchestration was told about pillar and environment.
@@ -35,11 +34,7 @@ pub(super) struct Plan {
 
 /// A master that runs states.
 pub(super) struct Orchestra {
-    master: Arc<Master>,
-    runtime: Handle,
-    jid: Jid,
-    tag: String,
-    user: String,
+    around: Around,
     opts: Map,
     plan: Plan,
     grains: OnceLock<Arc<Map>>,
@@ -53,11 +48,7 @@ impl Orchestra {
         opts.insert("__role", "master");
         opts.insert("file_client", "local");
         Self {
-            master: Arc::clone(call.master),
-            runtime: call.runtime.clone(),
-            jid: call.jid.clone(),
-            tag: call.tag().to_owned(),
-            user: call.user.to_owned(),
+            around: call.around(),
             opts,
             plan,
             grains: OnceLock::new(),
@@ -68,7 +59,7 @@ impl Orchestra {
     fn compiled(&self, request: &PillarRequest) -> Map {
         let or_plan =
             |asked: &Option<String>, plan: &Option<String>| asked.clone().or_else(|| plan.clone());
-        self.master.pillars.compile(&Request {
+        self.around.master.pillars.compile(&Request {
             id: self.id(),
             grains: self.grains(),
             saltenv: or_plan(&request.saltenv, &self.plan.saltenv),
@@ -86,13 +77,14 @@ impl Orchestra {
             fun: fun.to_owned(),
             args,
             kwargs,
-            user: self.user.clone(),
+            user: self.around.user.clone(),
             jid: None,
+            timeout: None,
         }
     }
 
     fn wheel(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> MasterAnswer {
-        let answer = wheel::run(&self.master, fun, args, kwargs, &self.user);
+        let answer = wheel::run(&self.around.master, fun, args, kwargs, &self.around.user);
         let data = answer.get("data").and_then(Value::as_map);
         let of = |name: &str| data.and_then(|data| data.get(name)).cloned();
         MasterAnswer {
@@ -123,7 +115,7 @@ impl Orchestra {
         if let Some(timeout) = command.timeout {
             job.timeout = timeout;
         }
-        call.job(&job)
+        call.publish(&job)
             .map_err(|error| ContextError::Other(chain(&error)))
     }
 
@@ -196,11 +188,11 @@ impl MinionContext for Orchestra {
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.master.pillars.house().request(load)
+        self.around.master.pillars.house().request(load)
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.master.bus.fire(tag, data);
+        self.around.master.bus.fire(tag, data);
         Ok(true)
     }
 
@@ -209,7 +201,7 @@ impl MinionContext for Orchestra {
             Value::Map(data) => data,
             other => Map::from([("data", other)]),
         };
-        self.master.bus.fire(tag, data);
+        self.around.master.bus.fire(tag, data);
         Ok(true)
     }
 
@@ -240,7 +232,8 @@ impl MinionContext for Orchestra {
         if kind == MasterFunction::Wheel {
             return Ok(self.wheel(fun, args, kwargs));
         }
-        let told = run_and_tell(&self.master, self.asked(fun, args, kwargs))
+        let asked = self.asked(fun, args, kwargs);
+        let told = run_and_tell(&self.around.master, asked, self.around.stop.within())
             .map_err(|error| ContextError::Other(chain(&error)))?;
         let retcode = told.get("retcode").and_then(Value::as_i64);
         Ok(MasterAnswer {
@@ -251,13 +244,7 @@ impl MinionContext for Orchestra {
     }
 
     fn command_minions(&self, command: &MinionsCommand) -> Result<MinionsAnswer, ContextError> {
-        let call = Call::within(
-            &self.master,
-            &self.runtime,
-            &self.jid,
-            &self.user,
-            &self.tag,
-        );
+        let call = Call::within(&self.around);
         if command.batch.is_none() && command.subset.is_none() {
             let (jid, rows) = self.job(&call, command, command.tgt.clone(), &command.tgt_type)?;
             return Ok(MinionsAnswer {
@@ -293,19 +280,18 @@ impl MinionContext for Orchestra {
         wait: Duration,
         seen: &mut dyn FnMut(&str, &Map) -> bool,
     ) -> Result<bool, ContextError> {
-        let mut events = self.master.bus.subscribe(String::new());
-        let mut closing = self.master.runners.closing.subscribe();
+        let mut events = self.around.master.bus.subscribe(String::new());
         let until = Instant::now() + wait;
         loop {
-            let event = self.runtime.block_on(async {
+            let event = self.around.runtime.block_on(async {
                 tokio::select! {
                     event = events.recv() => event,
                     () = sleep_until(until.into()) => None,
-                    _ = closing.wait_for(|closing| *closing) => None,
+                    () = self.around.stop.stopped() => None,
                 }
             });
-            if *self.master.runners.closing.borrow() {
-                return Err(ContextError::Other("the master stops".to_owned()));
+            if let Some(why) = self.around.stop.why() {
+                return Err(ContextError::Other(why.to_string()));
             }
             match event {
                 Some(event) => {

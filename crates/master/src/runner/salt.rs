@@ -1,7 +1,7 @@
 //! `salt.execute`: a command for minions. `salt.cmd`: a function of minions, on
 //! the master.
 
-use halite_modules::{Failure, Job, run_function};
+use halite_modules::{Failure, run_function};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 
@@ -35,7 +35,7 @@ fn cmd(call: &Call<'_>) -> Ran {
         marked.extend(kwargs);
         args.push(marked.into());
     }
-    let outcome = run_function(call.master.pillars.house(), &fun, &args, &Job::default());
+    let outcome = run_function(call.master.pillars.house(), &fun, &args, &call.job());
     match outcome.failure {
         None | Some(Failure::NotAvailable(_)) => Ok(outcome.ret),
         Some(Failure::Call { error, .. }) => Err(RunnerError::Failed(error.to_string())),
@@ -70,7 +70,7 @@ fn execute(call: &Call<'_>) -> Ran {
         arg,
         ret: call.text("ret").unwrap_or_default(),
         jid: call.jid_arg("jid"),
-        timeout: call.seconds("timeout", call.master.settings.timeout),
+        timeout: call.seconds("timeout", call.timeout),
         ..Command::new(
             call,
             call.arg("tgt").clone(),

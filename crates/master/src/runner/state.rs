@@ -12,7 +12,34 @@ use super::table::Function;
 const ORCHESTRATE: &str = "(mods, saltenv='base', test=None, exclude=None, pillar=None, pillarenv=None, pillar_enc=None, orchestration_jid=None)";
 const DOC: &str = "Applies SLS files on the master. Their states of the module `salt` command\nminions and run functions of the master, so that many machines are brought up in\norder.";
 
+const SHOW: &str =
+    "(mods, saltenv='base', test=None, queue=False, pillar=None, pillarenv=None, pillar_enc=None)";
+const SHOW_DOC: &str = "What SLS files of an orchestration say, before anything is done.";
+const PAUSE: &str = "(jid, state_id=None, duration=None)";
+const PAUSE_DOC: &str = "Has an orchestration wait before a state, or before its next one.";
+const RESUME: &str = "(jid, state_id=None)";
+const RESUME_DOC: &str = "Has an orchestration go on that was told to wait.";
+
 pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "state.event",
+        "(tagmatch='*', count=-1, quiet=False, sock_dir=None, pretty=False, node='master')",
+        event,
+        "Shows the events of the master's bus as they come. `salt-run` does that itself.",
+    ),
+    Function::new("state.orch_show_sls", SHOW, show_sls, SHOW_DOC),
+    Function::new("state.orchestrate_show_sls", SHOW, show_sls, SHOW_DOC),
+    Function::new("state.pause", PAUSE, pause, PAUSE_DOC),
+    Function::new("state.resume", RESUME, resume, RESUME_DOC),
+    Function::new("state.rm_pause", RESUME, resume, RESUME_DOC),
+    Function::new("state.set_pause", PAUSE, pause, PAUSE_DOC),
+    Function::new("state.sls", ORCHESTRATE, orchestrate, DOC),
+    Function::new(
+        "state.soft_kill",
+        RESUME,
+        soft_kill,
+        "Has an orchestration end before a state, or before its next one.",
+    ),
     Function::new("state.orch", ORCHESTRATE, orchestrate, DOC),
     Function::new("state.orchestrate", ORCHESTRATE, orchestrate, DOC),
     Function::new(
@@ -55,18 +82,88 @@ fn orchestrate(call: &Call<'_>) -> Ran {
 
 fn orchestrate_high(call: &Call<'_>) -> Ran {
     let kwargs = passed_on(call, &["test", "pillar"]);
-    perform(call, "state.high", vec![call.arg("data").clone()], kwargs)
+    at_once(call, "state.high", vec![call.arg("data").clone()], kwargs)
 }
 
 fn orchestrate_single(call: &Call<'_>) -> Ran {
     let mut kwargs = passed_on(call, &["test", "pillar"]);
     kwargs.extend(call.bound.kwargs.clone());
     let args = vec![call.arg("fun").clone(), call.arg("name").clone()];
-    perform(call, "state.single", args, kwargs)
+    at_once(call, "state.single", args, kwargs)
 }
 
-fn perform(call: &Call<'_>, fun: &str, mut args: Vec<Value>, kwargs: Map) -> Ran {
-    let pillar = match call.arg("pillar") {
+fn event(_: &Call<'_>) -> Ran {
+    Err(RunnerError::Failed(
+        "events are shown by `salt-run state.event` itself, not by the master".to_owned(),
+    ))
+}
+
+fn show_sls(call: &Call<'_>) -> Ran {
+    let kwargs = passed_on(
+        call,
+        &["test", "pillar", "pillarenv", "pillar_enc", "saltenv"],
+    );
+    let args = vec![call.arg("mods").clone()];
+    let (id, ret, _) = carry_out(call, "state.show_sls", args, kwargs)?;
+    Ok(Map::from([(id, ret)]).into())
+}
+
+/// Tells a run of states on this master, by its job id, what to do.
+fn told(call: &Call<'_>, fun: &str, names: &[&str]) -> Ran {
+    let args = names.iter().map(|name| call.arg(name).clone()).collect();
+    carry_out(call, fun, args, Map::new()).map(|_| Value::Nil)
+}
+
+fn pause(call: &Call<'_>) -> Ran {
+    told(call, "state.pause", &["jid", "state_id", "duration"])
+}
+
+fn resume(call: &Call<'_>) -> Ran {
+    told(call, "state.resume", &["jid", "state_id"])
+}
+
+fn soft_kill(call: &Call<'_>) -> Ran {
+    told(call, "state.soft_kill", &["jid", "state_id"])
+}
+
+/// Carries out states that are in no file: their results are told as progress,
+/// and returned without more.
+fn at_once(call: &Call<'_>, fun: &str, args: Vec<Value>, mut kwargs: Map) -> Ran {
+    kwargs.insert("concurrent", true);
+    let (id, ret, retcode) = carry_out(call, fun, args, kwargs)?;
+    call.retcode.set(i64::from(retcode != 0));
+    let results = Value::from(Map::from([(id, ret)]));
+    call.progress(Map::from([
+        ("data", results.clone()),
+        ("outputter", "highstate".into()),
+    ]));
+    Ok(results)
+}
+
+fn perform(call: &Call<'_>, fun: &str, args: Vec<Value>, mut kwargs: Map) -> Ran {
+    // Orchestrations command each other and go on side by side.
+    kwargs.insert("concurrent", true);
+    let (id, ret, retcode) = carry_out(call, fun, args, kwargs)?;
+    let results = Map::from([(id, ret)]);
+    let retcode = i64::from(retcode != 0);
+    call.retcode.set(retcode);
+    Ok(Map::from([
+        ("data", Value::from(results)),
+        ("outputter", "highstate".into()),
+        ("retcode", retcode.into()),
+    ])
+    .into())
+}
+
+/// Runs a function of `state.*` on the master: its name, what the function
+/// returns, and its return code.
+fn carry_out(
+    call: &Call<'_>,
+    fun: &str,
+    mut args: Vec<Value>,
+    kwargs: Map,
+) -> Result<(String, Value, i64), RunnerError> {
+    let pillar = match call.bound.get("pillar").unwrap_or(&Value::Nil) {
         Value::Nil => Map::new(),
         Value::Map(pillar) => pillar.clone(),
         _ => {
@@ -76,27 +173,27 @@ fn perform(call: &Call<'_>, fun: &str, mut args: Vec<Value>, kwargs: Map) -> Ran
             ));
         }
     };
+    let text = |name: &str| {
+        let value = call.bound.get(name).and_then(Value::as_str);
+        value.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
     let orchestra = Orchestra::new(
         call,
         Plan {
             pillar,
-            saltenv: call.text("saltenv").map(str::to_owned),
-            pillarenv: call.text("pillarenv").map(str::to_owned),
+            saltenv: text("saltenv"),
+            pillarenv: text("pillarenv"),
         },
     );
-    let mut marked = Map::from([("__kwarg__", true)]);
-    marked.extend(kwargs);
-    // Orchestrations command each other and go on side by side.
-    marked.insert("concurrent", true);
-    args.push(marked.into());
-    let outcome = run_function(&orchestra, fun, &args, &Job::default());
-    let results = Map::from([(orchestra.id(), outcome.ret)]);
-    let retcode = i64::from(outcome.retcode != 0);
-    call.retcode.set(retcode);
-    Ok(Map::from([
-        ("data", Value::from(results)),
-        ("outputter", "highstate".into()),
-        ("retcode", retcode.into()),
-    ])
-    .into())
+    if !kwargs.is_empty() {
+        let mut marked = Map::from([("__kwarg__", true)]);
+        marked.extend(kwargs);
+        args.push(marked.into());
+    }
+    let job = Job {
+        load: Map::from([("jid", call.jid)]),
+        ..call.job()
+    };
+    let outcome = run_function(&orchestra, fun, &args, &job);
+    Ok((orchestra.id(), outcome.ret, outcome.retcode))
 }

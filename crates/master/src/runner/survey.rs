@@ -8,13 +8,23 @@ use super::error::{Ran, RunnerError};
 use super::gather::Command;
 use super::table::Function;
 
-pub(super) const FUNCTIONS: &[Function] = &[Function::new(
-    "survey.hash",
-    "(*args, **kwargs)",
-    hash,
-    "Runs a function on minions and groups them by what they return.\n\n\
-     With `survey_sort=up` the smallest group comes first.",
-)];
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "survey.diff",
+        "(*args, **kwargs)",
+        diff,
+        "Runs a function on minions, groups them by what they return, and shows how the\n\
+         groups differ from the first one.\n\n\
+         With `survey_sort=up` the smallest group comes first.",
+    ),
+    Function::new(
+        "survey.hash",
+        "(*args, **kwargs)",
+        hash,
+        "Runs a function on minions and groups them by what they return.\n\n\
+         With `survey_sort=up` the smallest group comes first.",
+    ),
+];
 
 /// Minions that returned the same.
 struct Pool {
@@ -24,6 +34,50 @@ struct Pool {
 }
 
 fn hash(call: &Call<'_>) -> Ran {
+    Ok(shown(pools(call)?))
+}
+
+/// The differences are told as progress, before the return.
+fn diff(call: &Call<'_>) -> Ran {
+    let pools = pools(call)?;
+    if let Some((first, others)) = pools.split_first() {
+        let mut text = format!(
+            "{}pool result :\n------------\n    {}\n",
+            first.head(),
+            first.result
+        );
+        for other in others {
+            let title = format!("differences from \"{}\" results :", first.name());
+            let line = "-".repeat(title.len() - 2);
+            text.push_str(&format!("\n{}{title}\n{line}\n", other.head()));
+            text.push_str(&halite_files::unified_diff(
+                &first.result,
+                &other.result,
+                first.name(),
+                other.name(),
+            ));
+        }
+        call.progress(Map::from([("message", text)]));
+    }
+    Ok(shown(pools))
+}
+
+impl Pool {
+    fn name(&self) -> &str {
+        self.ids.first().map_or("", String::as_str)
+    }
+
+    fn head(&self) -> String {
+        let ids = self.ids.iter().map(|id| Value::from(id.as_str())).collect();
+        format!(
+            "minion pool :\n------------\n{}\npool size :\n----------\n    {}\n",
+            halite_output::python::repr(&Value::List(ids)),
+            self.ids.len()
+        )
+    }
+}
+
+fn pools(call: &Call<'_>) -> Result<Vec<Pool>, RunnerError> {
     let mut args = call.bound.varargs.iter();
     let (Some(tgt), Some(Value::Str(fun))) = (args.next(), args.next()) else {
         return Err(RunnerError::BadArguments(
@@ -64,9 +118,13 @@ fn hash(call: &Call<'_>) -> Ran {
         // Of equal size, the first one stays first.
         pools.sort_by_key(|pool| std::cmp::Reverse(pool.ids.len()));
     }
+    Ok(pools)
+}
+
+fn shown(pools: Vec<Pool>) -> Value {
     let shown = pools.into_iter().map(|pool| {
         let ids = pool.ids.into_iter().map(Value::from).collect();
         Map::from([("pool", Value::List(ids)), ("result", pool.result.into())]).into()
     });
-    Ok(Value::List(shown.collect()))
+    Value::List(shown.collect())
 }

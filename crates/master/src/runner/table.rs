@@ -1,12 +1,17 @@
 //! Which runners there are: a closed table.
 
+use std::sync::Arc;
+
 use halite_proto::{Map, Value};
 
 use super::error::Ran;
+use super::python::{self, UsersFunction};
 use super::{
-    Call, auth, cache, config, event, fileserver, jobs, manage, masters, matching, mine, network,
+    Call, auth, banks, cache, config, event, fileserver, http, jobs, manage, masters, matching,
+    mine, network,
 };
-use super::{pillar, salt, state, survey, test};
+use super::{pillar, reactor, salt, saltutil, sdb, state, survey, test, unavailable};
+use crate::master::Master;
 
 /// A runner.
 pub(crate) struct Function {
@@ -66,10 +71,12 @@ impl Function {
 
 const TABLES: &[&[Function]] = &[
     auth::FUNCTIONS,
+    banks::FUNCTIONS,
     cache::FUNCTIONS,
     config::FUNCTIONS,
     event::FUNCTIONS,
     fileserver::FUNCTIONS,
+    http::FUNCTIONS,
     jobs::FUNCTIONS,
     manage::FUNCTIONS,
     masters::FUNCTIONS,
@@ -77,15 +84,72 @@ const TABLES: &[&[Function]] = &[
     mine::FUNCTIONS,
     network::FUNCTIONS,
     pillar::FUNCTIONS,
+    reactor::FUNCTIONS,
     salt::FUNCTIONS,
+    saltutil::FUNCTIONS,
+    sdb::FUNCTIONS,
     state::FUNCTIONS,
     survey::FUNCTIONS,
     test::FUNCTIONS,
 ];
 
-/// The runner of that name.
-pub(crate) fn find(name: &str) -> Option<&'static Function> {
-    all().find(|function| function.name == name)
+/// A runner: ours, or one that users wrote.
+pub(crate) enum Found {
+    Ours(&'static Function),
+    Users(UsersFunction),
+}
+
+impl Found {
+    /// Its parameters in Python's notation.
+    pub(super) fn signature(&self) -> &str {
+        match self {
+            Self::Ours(function) => function.signature,
+            Self::Users(function) => &function.signature,
+        }
+    }
+
+    /// The name that messages about wrong arguments use.
+    pub(super) fn python_name(&self) -> &str {
+        match self {
+            Self::Ours(function) => function.python_name(),
+            Self::Users(function) => &function.python_name,
+        }
+    }
+
+    /// The documentation as it is shown.
+    pub(super) fn doc_text(&self) -> String {
+        match self {
+            Self::Ours(function) => function.doc_text(),
+            Self::Users(function) => function.doc.clone(),
+        }
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, call: &Call<'_>) -> Ran {
+        match self {
+            Self::Ours(function) => (function.run)(call),
+            Self::Users(function) => function.run(call),
+        }
+    }
+}
+
+/// The runner of that name: users' own hide ours, as with Salt.
+///
+/// # Errors
+/// With the reason, where one of Salt's is known to be missing.
+pub(crate) fn find(master: &Arc<Master>, name: &str) -> Result<Found, Option<&'static str>> {
+    if let Some(function) = python::find(master, name) {
+        return Ok(Found::Users(function));
+    }
+    match all().find(|function| function.name == name) {
+        Some(function) => Ok(Found::Ours(function)),
+        None => Err(unavailable::reason(name)),
+    }
+}
+
+/// Whether we have a runner of that name.
+pub(super) fn is_ours(name: &str) -> bool {
+    all().any(|function| function.name == name)
 }
 
 /// The documentation of every runner.
@@ -126,7 +190,8 @@ mod tests {
 
     #[test]
     fn documentation_shows_the_call() {
-        let text = find("jobs.lookup_jid").unwrap().doc_text();
+        let function = all().find(|function| function.name == "jobs.lookup_jid");
+        let text = function.unwrap().doc_text();
         assert!(
             text.ends_with("salt-run jobs.lookup_jid <jid>\n    "),
             "{text}"

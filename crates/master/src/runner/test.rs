@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use halite_proto::{Map, Value};
-use tokio::time::sleep;
 
 use super::Call;
 use super::error::{Ran, RunnerError};
@@ -87,22 +86,8 @@ fn metasyntactic(call: &Call<'_>) -> Ran {
     ))
 }
 
-fn wait(call: &Call<'_>, time: Duration) -> Result<(), RunnerError> {
-    let mut closing = call.master.runners.closing.subscribe();
-    let is_closing = call.runtime.block_on(async {
-        tokio::select! {
-            () = sleep(time) => false,
-            _ = closing.wait_for(|closing| *closing) => true,
-        }
-    });
-    match is_closing {
-        true => Err(RunnerError::Failed("the master stops".to_owned())),
-        false => Ok(()),
-    }
-}
-
 fn sleep_for(call: &Call<'_>) -> Ran {
-    wait(call, call.seconds("s_time", Duration::ZERO))?;
+    call.wait(call.seconds("s_time", Duration::ZERO))?;
     Ok(true.into())
 }
 
@@ -115,7 +100,7 @@ fn stream(call: &Call<'_>) -> Ran {
     for percent in 1..100 {
         let message = format!("Runner is {percent}% done");
         call.progress(Map::from([("message", message)]));
-        wait(call, STEP)?;
+        call.wait(STEP)?;
     }
     Ok(true.into())
 }

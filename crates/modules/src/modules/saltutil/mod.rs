@@ -5,6 +5,8 @@ mod refresh;
 mod runner;
 mod sync;
 
+pub use sync::sync_extensions;
+
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -3,6 +3,7 @@
 //!
 //! Mirrors `salt/utils/extmods.py`, 3008.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +11,14 @@ use std::path::{Path, PathBuf};
 use halite_crypto::files::{WriteOptions, write_atomic};
 use halite_proto::{Map, Value};
 use halite_pyworker::Workers;
+use halite_signature::Signature;
 
 use crate::call::Call;
-use crate::context::Refresh;
+use crate::context::{MinionContext, Refresh};
 use crate::error::CallError;
 use crate::extensions;
 use crate::file_client::{FileClient, below, private_dirs};
+use crate::job::Job;
 use crate::python;
 
 /// Fetches the modules of one kind: the names of those that are new or
@@ -51,6 +54,40 @@ pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value,
         after(call, form, &[String::new()])?;
     }
     Ok(found.into())
+}
+
+/// Fetches the modules of some kinds for a program that has functions of its
+/// own for that; `asked` has their arguments. The names of what is new or
+/// changed, by kind.
+///
+/// # Errors
+/// When an argument is none of them.
+pub fn sync_extensions(
+    ctx: &dyn MinionContext,
+    job: &Job,
+    kinds: &[&str],
+    asked: Map,
+) -> Result<Map, CallError> {
+    const SIGNATURE: &str = "(saltenv=None, extmod_whitelist=None, extmod_blacklist=None)";
+    let signature =
+        Signature::parse(SIGNATURE).map_err(|error| CallError::command(error.to_string()))?;
+    let bound = signature
+        .bind("sync", Vec::new(), asked)
+        .map_err(CallError::Arguments)?;
+    let retcode = Cell::new(0);
+    let call = Call::new(ctx, job, bound, &retcode, 1);
+    let envs = envs(&call);
+    let mut lists = Lists::new(&call, "_");
+    let (mut found, mut is_changed) = (Map::new(), false);
+    for kind in kinds {
+        let names = fetch(&call, &mut lists, kind, &envs);
+        is_changed |= !names.is_empty();
+        found.insert(*kind, list(names));
+    }
+    if is_changed {
+        Workers::global().end();
+    }
+    Ok(found)
 }
 
 /// What the file server has under a prefix, asked once for each environment.

@@ -1,0 +1,105 @@
+//! `cache.fetch`, `cache.list` and their kin: banks of anything.
+
+use halite_proto::{Map, Value};
+use halite_store::{BankError, Banks};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "cache.clear_git_lock",
+        "(role, remote=None, **kwargs)",
+        clear_git_lock,
+        "Removes the locks of an update from git: there are none.",
+    ),
+    Function::new(
+        "cache.cloud",
+        "(tgt, provider=None)",
+        cloud,
+        "What is kept of machines in clouds: nothing, there is no salt-cloud.",
+    ),
+    Function::new(
+        "cache.fetch",
+        "(bank, key, cachedir=None)",
+        fetch,
+        "What is kept under a key of a bank.",
+    ),
+    Function::new(
+        "cache.flush",
+        "(bank, key=None, cachedir=None)",
+        flush,
+        "Removes a key of a bank, or the whole bank.",
+    ),
+    Function::new(
+        "cache.list",
+        "(bank, cachedir=None)",
+        list,
+        "The keys of a bank, and the banks below it.",
+    ),
+    Function::new(
+        "cache.store",
+        "(bank, key, data, cachedir=None)",
+        store,
+        "Keeps a value under a key of a bank.",
+    ),
+];
+
+impl From<BankError> for RunnerError {
+    fn from(error: BankError) -> Self {
+        match error {
+            BankError::Store(error) => Self::Store(error),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+fn banks(call: &Call<'_>) -> Result<Banks, RunnerError> {
+    if call.text("cachedir").is_some() {
+        return Err(RunnerError::Failed(
+            "cachedir: only the master's own cache can be used".to_owned(),
+        ));
+    }
+    Ok(Banks::new(&call.master.settings.cachedir))
+}
+
+fn name(call: &Call<'_>, argument: &str) -> String {
+    halite_output::python::str(call.arg(argument))
+}
+
+fn fetch(call: &Call<'_>) -> Ran {
+    let found = banks(call)?.fetch(&name(call, "bank"), &name(call, "key"))?;
+    Ok(found.unwrap_or_else(|| Map::new().into()))
+}
+
+fn store(call: &Call<'_>) -> Ran {
+    banks(call)?.store(&name(call, "bank"), &name(call, "key"), call.arg("data"))?;
+    Ok(Value::Nil)
+}
+
+fn flush(call: &Call<'_>) -> Ran {
+    let key = (!call.arg("key").is_nil()).then(|| name(call, "key"));
+    Ok(banks(call)?
+        .flush(&name(call, "bank"), key.as_deref())?
+        .into())
+}
+
+fn list(call: &Call<'_>) -> Ran {
+    let names = banks(call)?.list(&name(call, "bank"))?;
+    Ok(Value::List(names.into_iter().map(Value::from).collect()))
+}
+
+fn cloud(_: &Call<'_>) -> Ran {
+    Ok(Map::new().into())
+}
+
+fn clear_git_lock(call: &Call<'_>) -> Ran {
+    match call.text("role") {
+        Some("gitfs" | "git_pillar" | "winrepo") => Ok("No locks were removed".into()),
+        _ => Err(RunnerError::BadArguments(format!(
+            "Invalid role '{}'",
+            name(call, "role")
+        ))),
+    }
+}

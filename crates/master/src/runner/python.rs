@@ -1,0 +1,209 @@
+//! Runners that users wrote in Python (`_runners`, fetched by
+//! `saltutil.sync_runners`). They run in the worker of [`halite_pyworker`], and
+//! their `__salt__` has the runners.
+//!
+//! Invariant: the worker is asked only for names that a file of the directory
+//! may have.
+
+use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use halite_crypto::files::read_limited;
+use halite_proto::{Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+use halite_signature::Signature;
+
+use super::error::{Ran, RunnerError};
+use super::{Call, table};
+use crate::error::chain;
+use crate::master::Master;
+
+/// The kind of these modules, and their directory.
+const KIND: &str = "runners";
+
+/// A file larger than this is not looked at for names.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// A function of a file.
+pub(super) struct UsersFunction {
+    name: String,
+    pub(super) python_name: String,
+    pub(super) signature: String,
+    pub(super) doc: String,
+}
+
+/// The function of that name, if there is one.
+pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
+    let directory = directory(master)?;
+    let (module, function) = name.split_once('.')?;
+    if !may_have(&directory, module) {
+        return None;
+    }
+    let request = Request::List { kind: KIND };
+    let listed = Workers::global().run(&Host { master, call: None }, request);
+    let listed = listed
+        .map_err(|error| tracing::error!("users' runners could not be read: {}", chain(&error)))
+        .ok()?;
+    let is_it = |found: &&Value| {
+        let is_named = found.get("name").and_then(Value::as_str) == Some(module);
+        is_named
+            && found
+                .get("functions")
+                .and_then(|all| all.get(function))
+                .is_some()
+    };
+    let found = listed.as_list()?.iter().find(is_it)?;
+    let about = found.get("functions")?.get(function)?;
+    let text = |key: &str| {
+        about
+            .get(key)
+            .map(halite_output::python::str)
+            .unwrap_or_default()
+    };
+    Some(UsersFunction {
+        name: name.to_owned(),
+        python_name: text("python"),
+        signature: text("signature"),
+        doc: text("doc"),
+    })
+}
+
+/// Whether a file is called so, or may call itself so.
+fn may_have(directory: &Path, module: &str) -> bool {
+    let says_so = |path: &Path| {
+        let text = read_limited(path, FILE_BYTES_MAX).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.contains(&format!("\"{module}\"")) || text.contains(&format!("'{module}'"))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| {
+        let is_called_so = path.file_stem().is_some_and(|stem| stem == module);
+        match path.is_dir() {
+            true => is_called_so && path.read_dir().is_ok(),
+            false => {
+                path.extension().is_some_and(|kind| kind == "py")
+                    && (is_called_so || says_so(&path))
+            }
+        }
+    })
+}
+
+fn directory(master: &Master) -> Option<PathBuf> {
+    let option = |name: &str| {
+        let text = master.opts.get(name).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty()).map(PathBuf::from)
+    };
+    let root =
+        option("extension_modules").unwrap_or_else(|| master.settings.cachedir.join("extmods"));
+    Some(root.join(KIND)).filter(|directory| directory.is_dir())
+}
+
+impl UsersFunction {
+    /// The arguments as they were given: what was not has the function's own
+    /// default, which may be more than its text says.
+    fn arguments(&self, call: &Call<'_>) -> Result<(Vec<Value>, Map), RunnerError> {
+        let signature = Signature::parse(&self.signature)
+            .map_err(|error| RunnerError::Failed(error.to_string()))?;
+        let bound = &call.bound;
+        let (mut args, mut kwargs) = (Vec::new(), bound.kwargs.clone());
+        let by_place = !bound.varargs.is_empty();
+        for param in &signature.params {
+            if by_place {
+                args.push(call.arg(&param.name).clone());
+            } else if bound.is_given(&param.name) {
+                kwargs.insert(param.name.as_str(), call.arg(&param.name).clone());
+            }
+        }
+        args.extend(bound.varargs.iter().cloned());
+        for param in &signature.keyword_only {
+            if bound.is_given(&param.name) {
+                kwargs.insert(param.name.as_str(), call.arg(&param.name).clone());
+            }
+        }
+        Ok((args, kwargs))
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, call: &Call<'_>) -> Ran {
+        let (args, kwargs) = self.arguments(call)?;
+        let host = Host {
+            master: call.master,
+            call: Some(call),
+        };
+        let request = Request::Call {
+            kind: KIND,
+            name: &self.name,
+            args: &args,
+            kwargs: &kwargs,
+            scope: &Map::new(),
+            salt: false,
+        };
+        Workers::global()
+            .run(&host, request)
+            .map_err(|error| match error {
+                PyError::Raised(raised) => RunnerError::Python(raised.trace),
+                error => RunnerError::Failed(chain(&error)),
+            })
+    }
+}
+
+/// What the code of a runner may ask.
+struct Host<'a> {
+    master: &'a Arc<Master>,
+    /// None while files are read.
+    call: Option<&'a Call<'a>>,
+}
+
+impl Host<'_> {
+    fn called(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Ran {
+        let call = self.call.ok_or_else(|| {
+            RunnerError::Failed(format!("'{fun}' cannot be called while modules are read"))
+        })?;
+        call.stop.check()?;
+        let found = table::find(self.master, fun)
+            .map_err(|_| RunnerError::Failed(format!("'{fun}' is not available.")))?;
+        found.run(&call.nested(&found, args, kwargs)?)
+    }
+}
+
+impl PyHost for Host<'_> {
+    fn data(&self, name: &str) -> Value {
+        match name {
+            "opts" => self.master.opts.clone().into(),
+            _ => Map::new().into(),
+        }
+    }
+
+    fn directory(&self, kind: &str) -> Option<String> {
+        let runners = directory(self.master)?;
+        let directory = match kind {
+            KIND => runners,
+            "utils" => runners.with_file_name("utils"),
+            _ => return None,
+        };
+        directory.to_str().map(str::to_owned)
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        table::is_ours(fun) || table::find(self.master, fun).is_ok()
+    }
+
+    fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
+        self.called(fun, args, kwargs).map_err(|error| {
+            let class = match &error {
+                RunnerError::BadArguments(_) => "TypeError",
+                _ => "CommandExecutionError",
+            };
+            Raised::new(class, chain(&error))
+        })
+    }
+
+    fn watch(&self, group: i32) -> Box<dyn Any> {
+        match self.call {
+            Some(call) => Box::new(call.stop.cancel().watch(group)),
+            None => Box::new(()),
+        }
+    }
+}

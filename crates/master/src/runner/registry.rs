@@ -1,0 +1,244 @@
+//! The runners that run: how many may, which ones do, and how one is ended.
+//!
+//! Invariant: a place is given back once, by the runner that ends or by who
+//! has given up waiting for its end.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use halite_proto::Jid;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::stop::Why;
+use super::{NotStarted, Run};
+use crate::limits::{RUNNER_STOP_GRACE, RUNNERS_ABANDONED_MAX, RUNNERS_MAX, RUNNERS_RESERVED_MAX};
+use crate::master::Master;
+
+/// The runners that run.
+pub(crate) struct Runners {
+    running: AtomicUsize,
+    reserved: AtomicUsize,
+    abandoned: AtomicUsize,
+    known: Mutex<Known>,
+    runtime: OnceLock<Handle>,
+}
+
+#[derive(Default)]
+struct Known {
+    next: u64,
+    runs: HashMap<u64, Arc<Run>>,
+    is_closed: bool,
+}
+
+impl Runners {
+    /// None run.
+    pub(crate) fn new() -> Self {
+        Self {
+            running: AtomicUsize::new(0),
+            reserved: AtomicUsize::new(0),
+            abandoned: AtomicUsize::new(0),
+            known: Mutex::default(),
+            runtime: OnceLock::new(),
+        }
+    }
+
+    /// Gives runners the runtime whose timers they wait with.
+    pub(crate) fn open(&self, runtime: Handle) {
+        let _ = self.runtime.set(runtime);
+    }
+
+    /// The runtime, once there is one.
+    pub(crate) fn runtime(&self) -> Result<Handle, NotStarted> {
+        self.runtime.get().cloned().ok_or(NotStarted::Closed)
+    }
+
+    /// Those that run are told to stop; no others begin.
+    pub(crate) fn close(&self) {
+        let runs: Vec<_> = {
+            let mut known = self.lock();
+            known.is_closed = true;
+            known.runs.values().map(Arc::clone).collect()
+        };
+        for run in runs {
+            run.stop.stop(Why::Closing);
+        }
+    }
+
+    /// Lists a run until what is given is dropped.
+    pub(super) fn list(master: &Arc<Master>, run: &Arc<Run>) -> Result<Listed, NotStarted> {
+        let mut known = master.runners.lock();
+        if known.is_closed {
+            return Err(NotStarted::Closed);
+        }
+        let number = known.next;
+        known.next += 1;
+        known.runs.insert(number, Arc::clone(run));
+        Ok(Listed {
+            master: Arc::clone(master),
+            number,
+        })
+    }
+
+    /// Whether such a job runs, among runners.
+    pub(super) fn runs(&self, jid: &Jid) -> Vec<Arc<Run>> {
+        let known = self.lock();
+        let runs = known.runs.values();
+        runs.filter(|run| run.jid == *jid).map(Arc::clone).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes a run off the list when it is dropped.
+pub(super) struct Listed {
+    master: Arc<Master>,
+    number: u64,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.master.runners.lock().runs.remove(&self.number);
+    }
+}
+
+/// One of the places for runners.
+pub(super) struct Place {
+    master: Arc<Master>,
+    is_reserved: bool,
+}
+
+impl Place {
+    /// A place; `is_reserved` for one of those that are kept for looking at
+    /// runners and ending them.
+    pub(super) fn take(master: &Arc<Master>, is_reserved: bool) -> Result<Self, NotStarted> {
+        let runners = &master.runners;
+        let (count, max) = match is_reserved {
+            true => (&runners.reserved, RUNNERS_RESERVED_MAX),
+            false => (&runners.running, RUNNERS_MAX),
+        };
+        if count.fetch_add(1, Ordering::Relaxed) >= max {
+            count.fetch_sub(1, Ordering::Relaxed);
+            return Err(NotStarted::TooMany);
+        }
+        Ok(Self {
+            master: Arc::clone(master),
+            is_reserved,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let runners = &self.master.runners;
+        let count = match self.is_reserved {
+            true => &runners.reserved,
+            false => &runners.running,
+        };
+        count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A thread that nobody waits for any more; counted until it ends.
+struct Abandoned(Arc<Master>);
+
+impl Abandoned {
+    fn count(master: &Arc<Master>) -> Option<Self> {
+        let abandoned = &master.runners.abandoned;
+        if abandoned.fetch_add(1, Ordering::Relaxed) >= RUNNERS_ABANDONED_MAX {
+            abandoned.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Self(Arc::clone(master)))
+    }
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.runners.abandoned.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a run holds while it runs: its place, or that it was abandoned.
+#[derive(Default)]
+pub(super) struct Seat {
+    _place: Option<Place>,
+    _abandoned: Option<Abandoned>,
+}
+
+impl Seat {
+    pub(super) fn of(place: Place) -> Self {
+        Self {
+            _place: Some(place),
+            _abandoned: None,
+        }
+    }
+}
+
+/// Tells a run to end; if it does not within a while it is forced to, and if
+/// that does not help it is told of as ended, and its place is free.
+pub(super) fn stop(master: &Arc<Master>, runtime: &Handle, run: &Arc<Run>, why: Why) {
+    run.stop.stop(why);
+    let (master, run) = (Arc::clone(master), Arc::clone(run));
+    runtime.spawn(async move {
+        for _ in 0..2 {
+            sleep(RUNNER_STOP_GRACE).await;
+            if run.stop.is_told() {
+                return;
+            }
+            run.stop.force(why);
+        }
+        sleep(RUNNER_STOP_GRACE).await;
+        abandon(&master, &run);
+        tracing::error!(jid = %run.jid, "the runner {} does not end; it is left to itself", run.fun());
+        // Disk and bus: not on an async thread.
+        let _ = tokio::task::spawn_blocking(move || run.tell_stopped(&master, why)).await;
+    });
+}
+
+/// Gives the place of a run back, while its thread goes on.
+fn abandon(master: &Arc<Master>, run: &Run) {
+    let mut seat = run.seat();
+    // Without a seat it has just ended.
+    if let Some(seat) = seat.as_mut()
+        && let Some(abandoned) = Abandoned::count(master)
+    {
+        *seat = Seat {
+            _place: None,
+            _abandoned: Some(abandoned),
+        };
+    }
+}
+
+/// Ends a run that takes longer than it may; ends itself when dropped.
+pub(super) struct Timer(Option<tokio::task::JoinHandle<()>>);
+
+impl Timer {
+    pub(super) fn start(master: &Arc<Master>, runtime: &Handle, run: &Arc<Run>) -> Self {
+        let seconds = master.settings.runner_timeout_s;
+        if seconds == 0 {
+            return Self(None);
+        }
+        let (weak, run) = (Arc::downgrade(master), Arc::downgrade(run));
+        let handle = runtime.clone();
+        Self(Some(runtime.spawn(async move {
+            sleep(Duration::from_secs(seconds)).await;
+            if let (Some(master), Some(run)) = (weak.upgrade(), run.upgrade()) {
+                tracing::error!(jid = %run.jid, "the runner {} takes longer than {seconds} s (runner_timeout)", run.fun());
+                stop(&master, &handle, &run, Why::Time);
+            }
+        })))
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Some(timer) = &self.0 {
+            timer.abort();
+        }
+    }
+}

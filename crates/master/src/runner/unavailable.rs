@@ -1,0 +1,99 @@
+//! Runners of Salt that this master does not have, and why: who asks for one
+//! is told so by name.
+
+/// What each needs, by runner or by function.
+const REASONS: &[(&str, &str)] = &[
+    ("asam", NO_SALT),
+    ("bgp", NAPALM),
+    ("cache.migrate", "The cache has one driver, localfs."),
+    ("cloud", "There is no salt-cloud here."),
+    (
+        "cluster",
+        "This master is no member of a cluster; several masters serve side by side.",
+    ),
+    ("ddns", NO_SALT),
+    ("digicertapi", NO_SALT),
+    ("git_pillar", "Pillars from git are not supported."),
+    (
+        "http.update_ca_bundle",
+        "HTTPS goes by the certificates of the system; update those.",
+    ),
+    ("launchd", NO_SALT),
+    ("lxc", NO_SALT),
+    (
+        "manage.bootstrap",
+        "Minions are not installed over SSH from here.",
+    ),
+    ("manage.bootstrap_psexec", "Windows is not supported."),
+    (
+        "manage.key_regen",
+        "It would lock out every minion that is away. Run saltutil.regen_keys on the minions \
+         and delete their keys with salt-key.",
+    ),
+    (
+        "manage.safe_accept",
+        "It asks minions for their fingerprints with salt-ssh, which is not there. Compare \
+         `salt-key -f <id>` with `salt-call key.finger` on the minion.",
+    ),
+    ("nacl", NO_SALT),
+    ("net", NAPALM),
+    ("pki", "Keys are files, one each, and are not migrated."),
+    (
+        "queue",
+        "There are no queues; Salt's need its sqlite driver.",
+    ),
+    ("resource", "There are no resources here."),
+    ("smartos_vmadm", NO_SALT),
+    ("spacewalk", NO_SALT),
+    ("ssh", "There is no salt-ssh here."),
+    ("state.graph", "Use state.show_low_sls of a minion."),
+    (
+        "state.graph_highstate",
+        "Use state.show_lowstate of a minion.",
+    ),
+    ("thin", "There is no salt-ssh here."),
+    ("vault", NO_SALT),
+    ("venafi", NO_SALT),
+    ("virt", NO_SALT),
+    ("winrepo", "Windows is not supported."),
+];
+
+const NAPALM: &str = "It needs napalm.";
+const NO_SALT: &str = "Only Salt's own master has it.";
+
+/// Why there is no such runner, if it is one of Salt's.
+pub(super) fn reason(fun: &str) -> Option<&'static str> {
+    let module = fun.split_once('.').map_or(fun, |(module, _)| module);
+    REASONS
+        .iter()
+        .find(|(name, _)| *name == fun || *name == module)
+        .map(|(_, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::table::is_ours;
+
+    #[test]
+    fn nothing_is_there_and_said_to_be_missing() {
+        for (name, why) in REASONS {
+            assert!(!is_ours(name), "{name}");
+            assert!(why.ends_with('.'), "{name}");
+        }
+        assert!(reason("queue.insert").is_some() && reason("cache.migrate").is_some());
+        assert_eq!((reason("cache.list"), reason("nope.nope")), (None, None));
+    }
+
+    /// The runners of Salt 3008.5, as `salt-run -d` names them.
+    const SALTS: &str = include_str!("../../tests/data/salt-runners.txt");
+
+    #[test]
+    fn every_runner_of_salt_is_there_or_said_to_be_missing() {
+        let missing: Vec<&str> = SALTS
+            .lines()
+            .filter(|name| !is_ours(name) && reason(name).is_none())
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}

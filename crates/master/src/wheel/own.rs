@@ -1,0 +1,132 @@
+//! `config.*`, `error.*` and `minions.*`: the master itself.
+
+use std::fs;
+use std::path::Path;
+
+use halite_crypto::files::{MODE_SECRET, WriteOptions, write_atomic};
+use halite_proto::{Map, Value};
+use halite_signature::Bound;
+use halite_yaml::{DumpOptions, dump};
+
+use super::{Done, Function, WheelError, function, text};
+use crate::error::chain;
+use crate::master::Master;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    function(
+        "config.apply",
+        "(key, value)",
+        apply,
+        "Sets one option in the configuration file; config.update_config does it in a file of its own.",
+    ),
+    function(
+        "config.update_config",
+        "(file_name, yaml_contents)",
+        update_config,
+        "Writes options to a file below the directory of default_include. They hold from the master's next start.",
+    ),
+    function("config.values", "()", values, "All options of the master."),
+    function(
+        "error.error",
+        "(name=None, message='')",
+        error,
+        "Fails with the error that is asked for, or does nothing.",
+    ),
+    function(
+        "minions.connected",
+        "()",
+        connected,
+        "The minions with a connection to the master.",
+    ),
+];
+
+/// Options that nobody is told.
+const SECRET: [&str; 3] = ["key_pass", "signing_key_pass", "sharedsecret"];
+
+fn values(master: &Master, _: &Bound) -> Done {
+    let mut opts = master.opts.clone();
+    for name in SECRET {
+        opts.remove(name);
+    }
+    Ok(opts.into())
+}
+
+fn apply(_: &Master, _: &Bound) -> Done {
+    Err(WheelError::Failed(
+        "it would rewrite the configuration file without its comments; \
+         config.update_config writes a file beside it"
+            .to_owned(),
+    ))
+}
+
+/// Whether a name becomes a file of its own directory, and no hidden one.
+fn is_file_name(name: &str) -> bool {
+    const CHARS_MAX: usize = 64;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty()
+        && name.len() <= CHARS_MAX
+        && !name.starts_with('.')
+        && name.chars().all(is_plain)
+}
+
+fn update_config(master: &Master, bound: &Bound) -> Done {
+    let name = text(bound, "file_name").unwrap_or_default();
+    if !is_file_name(name) {
+        return Ok("Invalid path".into());
+    }
+    let contents = match bound.get("yaml_contents") {
+        Some(Value::Map(contents)) => contents.clone(),
+        _ => {
+            return Err(WheelError::Failed(
+                "yaml_contents must be a map of options".to_owned(),
+            ));
+        }
+    };
+    let option = |name: &str| master.opts.get(name).and_then(Value::as_str);
+    let Some(config_dir) = option("config_dir") else {
+        return Err(WheelError::Failed("there is no config_dir".to_owned()));
+    };
+    let include = option("default_include").unwrap_or("master.d/*.conf");
+    let below = Path::new(include).parent().unwrap_or(Path::new("master.d"));
+    let dir = Path::new(config_dir).join(below);
+    let file = format!("{name}.conf");
+    let failed = |error: &dyn std::error::Error| WheelError::Failed(chain(error));
+    fs::create_dir_all(&dir).map_err(|error| failed(&error))?;
+    let yaml = dump(&contents.into(), DumpOptions::default());
+    write_atomic(
+        &dir.join(&file),
+        WriteOptions::new(MODE_SECRET),
+        yaml.as_bytes(),
+    )
+    .map_err(|error| failed(&error))?;
+    Ok(format!("Wrote {file}").into())
+}
+
+fn error(_: &Master, bound: &Bound) -> Done {
+    match text(bound, "name") {
+        None => Ok(Map::new().into()),
+        Some(name) => {
+            let message = text(bound, "message").unwrap_or_default();
+            Err(WheelError::Failed(format!("{name}: {message}")))
+        }
+    }
+}
+
+fn connected(master: &Master, _: &Bound) -> Done {
+    Ok(Value::List(
+        master.connected().iter().map(Value::from).collect(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_name_becomes_a_file() {
+        assert!(is_file_name("gui") && is_file_name("a-b_c.d"));
+        for name in ["", "../x", "a/b", ".x", "x y", "x\0", "ä"] {
+            assert!(!is_file_name(name), "{name:?}");
+        }
+    }
+}

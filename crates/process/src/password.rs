@@ -1,0 +1,189 @@
+//! Whether a password is right, as PAM says: asked by a process of its own.
+//!
+//! Modules of PAM block, fork and keep memory; a daemon must not. So the daemon
+//! starts its own program again with [`FLAG`], which asks once and ends.
+//! Invariant: name and password travel through a pipe, never through arguments
+//! or the environment, and the helper ends in time.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::limits::{PASSWORD_CHECK_TIME_MAX, PASSWORD_CHECKS_MAX};
+use crate::sys;
+
+/// The first argument of a program that is to check one password.
+pub const FLAG: &str = "--halite-check-password";
+
+/// Bytes of what the helper reads.
+const QUESTION_BYTES_MAX: u64 = 64 * 1024;
+
+/// Exit codes of the helper.
+const RIGHT: u8 = 0;
+const WRONG: u8 = 1;
+const UNUSABLE: u8 = 2;
+
+/// Why nobody can say whether a password is right.
+#[derive(Debug, Error)]
+pub enum PasswordError {
+    /// Too many are being checked.
+    #[error("{PASSWORD_CHECKS_MAX} passwords are being checked already")]
+    Busy,
+    /// The question cannot be asked.
+    #[error("a name or a password holds what PAM cannot take")]
+    Question,
+    /// The helper does not run.
+    #[error("could not run the helper for PAM")]
+    Helper(#[source] io::Error),
+    /// It did not answer in time.
+    #[error("PAM did not answer within {PASSWORD_CHECK_TIME_MAX:?}")]
+    Time,
+    /// PAM cannot be used.
+    #[error("PAM cannot be used: {0}")]
+    Pam(String),
+}
+
+/// Whether PAM takes the password of `user` for `service`. Blocks.
+///
+/// # Errors
+/// When PAM cannot be asked.
+pub fn is_right(service: &str, user: &str, password: &str) -> Result<bool, PasswordError> {
+    // The program that runs, also when its file was replaced meanwhile.
+    ask(Path::new("/proc/self/exe"), service, user, password)
+}
+
+fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool, PasswordError> {
+    let parts = [service, user, password];
+    if parts.iter().any(|part| part.contains('\0')) || user.is_empty() {
+        return Err(PasswordError::Question);
+    }
+    let _place = Place::take()?;
+    let mut child = Command::new(program)
+        .arg(FLAG)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(PasswordError::Helper)?;
+    let asked = match child.stdin.take() {
+        Some(mut input) => input.write_all(parts.join("\0").as_bytes()),
+        None => Ok(()),
+    };
+    let code = wait(&mut child)?;
+    asked.map_err(PasswordError::Helper)?;
+    match code.and_then(|code| u8::try_from(code).ok()) {
+        Some(RIGHT) => Ok(true),
+        Some(WRONG) => Ok(false),
+        _ => {
+            const WHY_BYTES_MAX: u64 = 4096;
+            let mut why = String::new();
+            if let Some(errors) = child.stderr.take() {
+                let _ = errors.take(WHY_BYTES_MAX).read_to_string(&mut why);
+            }
+            let why = why.trim();
+            let why = if why.is_empty() {
+                "the helper died"
+            } else {
+                why
+            };
+            Err(PasswordError::Pam(why.to_owned()))
+        }
+    }
+}
+
+/// Waits for the helper; one that takes too long is ended.
+fn wait(child: &mut Child) -> Result<Option<i32>, PasswordError> {
+    const STEP: Duration = Duration::from_millis(5);
+    let until = Instant::now() + PASSWORD_CHECK_TIME_MAX;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.code()),
+            Ok(None) if Instant::now() < until => thread::sleep(STEP),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(PasswordError::Time);
+            }
+            Err(error) => return Err(PasswordError::Helper(error)),
+        }
+    }
+}
+
+/// What the helper does: reads the question and asks PAM. Its exit code.
+pub fn helper() -> u8 {
+    let mut question = String::new();
+    let read = io::stdin()
+        .take(QUESTION_BYTES_MAX)
+        .read_to_string(&mut question);
+    let mut parts = question.splitn(3, '\0');
+    let (Ok(_), Some(service), Some(user), Some(password)) =
+        (read, parts.next(), parts.next(), parts.next())
+    else {
+        return UNUSABLE;
+    };
+    match sys::check_password(service, user, password) {
+        Ok(true) => RIGHT,
+        Ok(false) => WRONG,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            UNUSABLE
+        }
+    }
+}
+
+static CHECKS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the checks that may run at once.
+struct Place;
+
+impl Place {
+    fn take() -> Result<Self, PasswordError> {
+        if CHECKS.fetch_add(1, Ordering::Relaxed) >= PASSWORD_CHECKS_MAX {
+            CHECKS.fetch_sub(1, Ordering::Relaxed);
+            return Err(PasswordError::Busy);
+        }
+        Ok(Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        CHECKS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn asked(script: &str) -> Result<bool, PasswordError> {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("helper");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        ask(&program, "login", "ali", "open sesame")
+    }
+
+    #[test]
+    fn the_answer_is_the_exit_code_of_the_helper() {
+        let compare = "[ \"$1\" = --halite-check-password ] || exit 2\n\
+                       [ \"$(tr '\\0' ,)\" = 'login,ali,open sesame' ]";
+        assert!(matches!(asked(compare), Ok(true)));
+        assert!(matches!(asked("cat > /dev/null; exit 1"), Ok(false)));
+        let error = asked("cat > /dev/null; echo no libpam >&2; exit 2").unwrap_err();
+        assert_eq!(error.to_string(), "PAM cannot be used: no libpam");
+        let error = asked("cat > /dev/null; kill -9 $$").unwrap_err();
+        assert_eq!(error.to_string(), "PAM cannot be used: the helper died");
+        let nul = ask(Path::new("/bin/true"), "login", "a\0b", "x");
+        assert!(matches!(nul, Err(PasswordError::Question)));
+    }
+}

@@ -8,7 +8,8 @@ use super::table::Compare;
 use crate::output::Output;
 
 /// Keys whose values never are the same twice.
-const VOLATILE: [&str; 8] = [
+const VOLATILE: [&str; 9] = [
+    "__pub_pid",
     "_stamp",
     "duration",
     "pid",
@@ -64,7 +65,9 @@ impl Answer {
         Self {
             exit: output.code,
             said,
-            stderr: compare.stderr.then(|| normal.lines(&output.stderr)),
+            stderr: compare
+                .stderr
+                .then(|| normal.lines(&without_warnings(&output.stderr))),
         }
     }
 
@@ -112,6 +115,7 @@ impl Answer {
         }
         match (&self.said, &other.said) {
             (Said::Data(one), Said::Data(two)) => differences("", one, two, &mut found),
+            (Said::Text(one), Said::Text(two)) => text_differences(one, two, &mut found),
             (one, two) if one != two => found.push(format!("{self}\n   != {other}")),
             _ => {}
         }
@@ -139,6 +143,19 @@ fn differences(at: &str, one: &Value, two: &Value, found: &mut Vec<String>) {
         _ if one != two => found.push(format!("{at}: {one} != {two}")),
         _ => {}
     }
+}
+
+/// The lines between those that both texts begin and end with.
+fn text_differences(one: &str, two: &str, found: &mut Vec<String>) {
+    let (mut one, mut two): (Vec<&str>, Vec<&str>) = (one.lines().collect(), two.lines().collect());
+    while one.last().is_some_and(|line| two.last() == Some(line)) {
+        one.pop();
+        two.pop();
+    }
+    let same = one.iter().zip(&two).take_while(|(one, two)| one == two);
+    let same = same.count();
+    found.extend(one.iter().skip(same).map(|line| format!("- {line}")));
+    found.extend(two.iter().skip(same).map(|line| format!("+ {line}")));
 }
 
 impl fmt::Display for Answer {
@@ -205,7 +222,7 @@ impl Normal<'_> {
         for (place, name) in self.places {
             text = text.replace(place, name);
         }
-        without_numbers(&text)
+        without_pids(&without_numbers(&text))
     }
 
     fn value(&self, value: &mut Value) {
@@ -242,6 +259,21 @@ impl Normal<'_> {
     }
 }
 
+/// Without what Python says of Salt's own code, a line and the code below it.
+fn without_warnings(text: &str) -> String {
+    let mut lines = text.lines();
+    let mut kept = String::new();
+    while let Some(line) = lines.next() {
+        if line.contains("DeprecationWarning") {
+            lines.next();
+        } else {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
 /// What sort of value it is.
 fn kind(value: &Value) -> Value {
     let name = match value {
@@ -253,6 +285,20 @@ fn kind(value: &Value) -> Value {
         Value::Object(_) => "map",
     };
     format!("<{name}>").into()
+}
+
+/// Without the process ids that stand below their name.
+fn without_pids(text: &str) -> String {
+    let mut is_pid = false;
+    let lines = text.split('\n').map(|line| {
+        let is_number = is_pid && line.trim().bytes().all(|byte| byte.is_ascii_digit());
+        is_pid = line.trim() == "pid:";
+        match is_number {
+            true => format!("{}<pid>", " ".repeat(line.len() - line.trim_start().len())),
+            false => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Without job ids, times of the day and durations.
@@ -274,7 +320,9 @@ fn without_numbers(text: &str) -> String {
         } else if number.matches(':').count() == 2 && digits >= 6 {
             out.push_str("<time>");
         } else if after.starts_with(" ms") || after.starts_with(" s\n") {
-            out.push_str("<duration>");
+            // Columns are filled up to it.
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push_str(" <duration>");
         } else {
             out.push_str(number);
         }
@@ -322,10 +370,14 @@ mod tests {
             stderr: true,
             ..Compare::default()
         };
-        let answer = Answer::of(&output("took 1.25 ms, 3 of 4"), &compare, &[]);
+        let answer = Answer::of(
+            &output("took   1.25 ms, 3 of 4\n  pid:\n    812\n  7"),
+            &compare,
+            &[],
+        );
         assert_eq!(
             answer.said,
-            Said::Text("took <duration> ms, 3 of 4".to_owned())
+            Said::Text("took <duration> ms, 3 of 4\n  pid:\n    <pid>\n  7".to_owned())
         );
         assert_eq!(answer.stderr.as_deref(), Some("<jid> at <time>"));
         assert_eq!(Answer::from_json(&answer.to_json()), Some(answer));

@@ -81,7 +81,9 @@ impl Stage {
 
     /// Runs a command and gives what counts of its answer.
     pub fn play(&self, row: &Row) -> Result<Answer> {
-        let output = self.run(row)?;
+        let output = self
+            .run(row)
+            .with_context(|| format!("no answer to: {}", row.line))?;
         Ok(Answer::of(&output, &row.compare, &self.places()))
     }
 
@@ -103,7 +105,6 @@ impl Stage {
             }
         };
         run(&recipe.stdin(&row.stdin).env("COLUMNS", "80"), START)
-            .with_context(|| format!("at {}", row.line))
     }
 
     fn places(&self) -> Vec<(String, String)> {

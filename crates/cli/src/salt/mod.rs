@@ -69,7 +69,10 @@ fn prepared<'a>(
     };
     let no_color = environment.no_color.as_deref();
     let mut display =
-        Display::new(opts, &options.output, screen, no_color).map_err(|error| failed(&error))?;
+        Display::new(opts, &options.output, screen, no_color).map_err(|error| Stop {
+            exit: Exit::Failure,
+            ..failed(&error)
+        })?;
     if options.output_diff {
         display.only_changes();
     }

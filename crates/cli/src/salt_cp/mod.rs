@@ -18,6 +18,7 @@ use halite_gather::Return;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 
+use crate::args::KWARG_MARK;
 use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient, Report};
 use crate::display::Display;
 use crate::environment::Environment;
@@ -242,13 +243,17 @@ impl Program<'_> {
                 true => gzipped(&piece).map_err(failed)?,
                 false => piece,
             };
-            let arguments = vec![
-                remote.into(),
-                STANDARD.encode(packed).into(),
-                (!is_first).into(),
-                self.gzip.into(),
-                i64::from(mode).into(),
-            ];
+            // By name: minions take text that ends with `=`, as such text may,
+            // for the name of an argument.
+            let arguments = Map::from([
+                (KWARG_MARK, Value::from(true)),
+                ("dest", remote.into()),
+                ("chunk", STANDARD.encode(packed).into()),
+                ("append", (!is_first).into()),
+                ("compressed", self.gzip.into()),
+                ("mode", i64::from(mode).into()),
+            ]);
+            let arguments = vec![arguments.into()];
             let answers = self.command("cp.recv_chunked", arguments).await?;
             if answers.is_empty() {
                 return Err(Stop {

@@ -21,6 +21,7 @@ mod mine;
 mod mounts;
 mod network;
 mod pillar;
+mod publish;
 mod random;
 mod saltutil;
 pub use saltutil::sync_extensions;
@@ -50,6 +51,7 @@ pub(crate) static MODULES: &[Module] = &[
     mine::MODULE,
     network::MODULE,
     pillar::MODULE,
+    publish::MODULE,
     random::MODULE,
     saltutil::MODULE,
     schedule::MODULE,

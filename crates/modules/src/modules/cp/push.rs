@@ -116,7 +116,7 @@ pub(super) fn push_dir(call: &Call<'_>) -> CallResult {
     if !path.is_absolute() || parts(&path).is_none() {
         return Ok(false.into());
     }
-    if path.is_file() {
+    if !path.is_dir() {
         return Ok(send(call, &path, upload.as_deref())?.into());
     }
     let pattern = call.arg("glob");

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use halite_crypto::files::{FileError, MODE_SECRET, read_limited};
@@ -72,9 +72,7 @@ fn is_missing(error: &FileError) -> bool {
 
 fn try_put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (mut file, temp) = loop {
-        // Hidden from listings, and as short as any file name may be long.
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temp = path.with_file_name(format!(".tmp{:x}-{number:x}", std::process::id()));
+        let temp = temp_beside(path);
         match open_new(&temp) {
             Ok(file) => break (file, temp),
             // Left by a process of the same number that died in the middle.
@@ -90,6 +88,13 @@ fn try_put(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temp);
     }
     put
+}
+
+/// A new name beside `path`: hidden from listings, and as short as any file
+/// name may be long.
+pub(crate) fn temp_beside(path: &Path) -> PathBuf {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!(".tmp{:x}-{number:x}", std::process::id()))
 }
 
 fn open_new(path: &Path) -> io::Result<File> {

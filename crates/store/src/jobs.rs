@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
@@ -49,6 +50,8 @@ pub struct JobCache {
     dir: PathBuf,
     hash_type: HashType,
     recent: Recent,
+    /// Held while a list of minions is read and written.
+    lists: Mutex<()>,
 }
 
 impl JobCache {
@@ -59,6 +62,7 @@ impl JobCache {
             dir: dir.into(),
             hash_type,
             recent: Recent::default(),
+            lists: Mutex::default(),
         }
     }
 
@@ -158,13 +162,7 @@ impl JobCache {
         minions: Option<&[MinionId]>,
     ) -> Result<(), StoreError> {
         let path = self.job_dir(jid).join(LOAD);
-        let packed = pack_map(&without_secrets(load), Packing::Modern).map_err(|source| {
-            StoreError::Pack {
-                path: path.clone(),
-                source,
-            }
-        })?;
-        put_making_dir(&path, &packed)?;
+        put_making_dir(&path, &pack_load(&path, load)?)?;
         match minions {
             Some(minions) => self.save_minions(jid, minions, None),
             None => Ok(()),
@@ -186,6 +184,7 @@ impl JobCache {
             Some(syndic) => self.job_dir(jid).join(format!(".minions.{syndic}.p")),
         };
         let mut ids: Vec<String> = minions.iter().map(ToString::to_string).collect();
+        let _held = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         // A damaged list is replaced.
         if let Ok(Some(known)) = crate::atomic::load(&path) {
             let known = known.as_list().unwrap_or_default();
@@ -196,11 +195,7 @@ impl JobCache {
                     .map(ToOwned::to_owned),
             );
         }
-        ids.sort_unstable();
-        ids.dedup();
-        let list = Value::List(ids.into_iter().map(Value::from).collect());
-        let packed = pack(&path, &list)?;
-        put_making_dir(&path, &packed)
+        put_making_dir(&path, &pack_minions(&path, ids)?)
     }
 
     /// Stores a minion's return. A job that this cache does not know gets its
@@ -215,6 +210,13 @@ impl JobCache {
         ret: &JobReturn,
     ) -> Result<Saved, StoreError> {
         let dir = self.job_dir(jid);
+        if self.recent.get(jid).is_none() && !dir.exists() {
+            let is_stored = self.save_unknown(jid, &dir, id, ret)?;
+            self.recent.insert(jid, Known::FromReturns);
+            if is_stored {
+                return Ok(Saved::Stored);
+            }
+        }
         let known = self.known(jid, &dir, id, ret)?;
         if known == Known::NoCache {
             return Ok(Saved::NoCache);
@@ -231,7 +233,7 @@ impl JobCache {
         // The outputter first: who sees the return finds it complete.
         if let Some(out) = &ret.out {
             let path = minion_dir.join(OUT);
-            put(&path, &pack(&path, &Value::from(out.as_str()))?)?;
+            put(&path, &pack_out(&path, out)?)?;
         }
         put(&path, &packed)?;
         if known == Known::FromReturns {
@@ -323,7 +325,7 @@ pub fn load_of_return(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Map {
 const PARENT_TRIES_MAX: usize = 16;
 
 /// Makes a directory, and the one above it if need be; false if it exists.
-fn make_dir(dir: &Path) -> Result<bool, StoreError> {
+pub(crate) fn make_dir(dir: &Path) -> Result<bool, StoreError> {
     let attempt = || match fs::create_dir(dir) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -351,8 +353,27 @@ fn pack(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {
     })
 }
 
+pub(crate) fn pack_out(path: &Path, out: &str) -> Result<Vec<u8>, StoreError> {
+    pack(path, &Value::from(out))
+}
+
+pub(crate) fn pack_minions(path: &Path, mut ids: Vec<String>) -> Result<Vec<u8>, StoreError> {
+    ids.sort_unstable();
+    ids.dedup();
+    let list = Value::List(ids.into_iter().map(Value::from).collect());
+    pack(path, &list)
+}
+
+/// What was published, without its secrets.
+pub(crate) fn pack_load(path: &Path, load: &Map) -> Result<Vec<u8>, StoreError> {
+    pack_map(&without_secrets(load), Packing::Modern).map_err(|source| StoreError::Pack {
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// `return`, `retcode` and `success`, as they came.
-fn pack_return(path: &Path, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn pack_return(path: &Path, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
     const AROUND_BYTES: usize = 64;
     let write = || {
         let bytes = packed_len(&ret.ret, Packing::Modern) + AROUND_BYTES;

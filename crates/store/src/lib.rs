@@ -4,8 +4,8 @@
 //! a master of either make can go on where the other stopped. Everything is
 //! synchronous: the caller decides on which thread a disk may be waited for.
 //!
-//! Invariant: a reader sees a file whole or not at all. A file is put in place
-//! by a rename, as Salt does, and like Salt without waiting for the disk: what
+//! Invariant: a reader sees a file whole or not at all. A file, or a whole job
+//! that was not known before, is put in place by a rename, as Salt does, and like Salt without waiting for the disk: what
 //! a power cut takes away, minions and users can ask for again.
 
 mod atomic;
@@ -17,6 +17,7 @@ pub mod jobs;
 pub mod limits;
 mod lookup;
 mod recent;
+mod staged;
 
 pub use banks::{BankError, Banks};
 pub use clean::Cleaned;

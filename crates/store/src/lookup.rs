@@ -104,6 +104,8 @@ impl JobCache {
         let shards = entries(self.dir()).unwrap_or_default().into_iter();
         shards
             .flat_map(|shard| entries(&shard.path()).unwrap_or_default())
+            // A hidden one is just being made.
+            .filter(|job| !job.file_name().as_encoded_bytes().starts_with(b"."))
             .filter_map(|job| {
                 let dir = job.path();
                 let jid = read(&dir.join(JID)).ok().flatten()?;

@@ -212,6 +212,34 @@ fn a_return_of_a_job_from_elsewhere_makes_the_job_known() {
 }
 
 #[test]
+fn of_many_first_returns_at_once_none_is_lost() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    let ids: Vec<MinionId> = (0..8).map(|number| id(&format!("web{number}"))).collect();
+    std::thread::scope(|scope| {
+        for id in &ids {
+            let (cache, job) = (&cache, &job);
+            scope.spawn(move || cache.save_return(job, id, &ping(job, id.as_str())).unwrap());
+        }
+    });
+    let returns = cache.returns(&job).unwrap();
+    let returned: Vec<_> = returns.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(returned, ids);
+    let meant = cache.load(&job).unwrap().unwrap().remove("Minions");
+    assert_eq!(
+        meant,
+        Some(Value::List(ids.iter().map(Value::from).collect()))
+    );
+    let shard = cache.job_dir(&job);
+    let shard = shard.parent().unwrap();
+    assert_eq!(
+        fs::read_dir(shard).unwrap().count(),
+        1,
+        "only the job is left"
+    );
+}
+
+#[test]
 fn several_functions_keep_their_codes() {
     let (_dir, cache) = cache();
     let job = jid(JID);

@@ -1,0 +1,125 @@
+//! A job that only its first return makes known: its directory is filled
+//! beside its place and appears there whole.
+//!
+//! Invariant: of two who make the same job known at once, one wins and the
+//! other learns of it. What a crash leaves behind has a hidden name and is
+//! removed by the cleaner like any old job.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use halite_crypto::files::MODE_SECRET;
+
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, MinionId};
+
+use crate::atomic::temp_beside;
+use crate::error::StoreError;
+use crate::jobs::{
+    JID, JobCache, LOAD, MINIONS, OUT, RETURN, load_of_return, make_dir, pack_load, pack_minions,
+    pack_out, pack_return,
+};
+
+impl JobCache {
+    /// Stores the first return of a job that has no directory yet; false if it
+    /// has one by now, which stays as it is.
+    pub(crate) fn save_unknown(
+        &self,
+        jid: &Jid,
+        dir: &Path,
+        id: &MinionId,
+        ret: &JobReturn,
+    ) -> Result<bool, StoreError> {
+        let minion = Path::new(id.as_str());
+        let load = load_of_return(jid, id, ret);
+        let staged = Staged::beside(dir)?;
+        staged.add(LOAD, &pack_load(&dir.join(LOAD), &load)?)?;
+        // Nobody else says who was meant, and 3006 wants the list.
+        let ids = vec![id.to_string()];
+        staged.add(MINIONS, &pack_minions(&dir.join(MINIONS), ids)?)?;
+        staged.add_dir(minion)?;
+        if let Some(out) = &ret.out {
+            let path = minion.join(OUT);
+            staged.add(&path, &pack_out(&dir.join(&path), out)?)?;
+        }
+        let path = minion.join(RETURN);
+        staged.add(&path, &pack_return(&dir.join(&path), ret)?)?;
+        // Last, so that who looks at hidden names too takes it for no job.
+        staged.add(JID, jid.as_str().as_bytes())?;
+        staged.put(dir)
+    }
+}
+
+/// A directory that is not in its place yet.
+#[derive(Debug)]
+struct Staged {
+    dir: PathBuf,
+    is_placed: bool,
+}
+
+impl Staged {
+    /// An empty directory that shall be `target`.
+    fn beside(target: &Path) -> Result<Self, StoreError> {
+        loop {
+            let dir = temp_beside(target);
+            // One that is there was left by a process of the same number.
+            if make_dir(&dir)? {
+                return Ok(Self {
+                    dir,
+                    is_placed: false,
+                });
+            }
+        }
+    }
+
+    /// Adds a directory.
+    fn add_dir(&self, name: &Path) -> Result<(), StoreError> {
+        let dir = self.dir.join(name);
+        fs::create_dir(&dir).map_err(|source| StoreError::make_dir(&dir, source))
+    }
+
+    /// Adds a file that is readable by its owner only.
+    fn add(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.dir.join(name);
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(MODE_SECRET)
+            .open(&path)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(|source| StoreError::write(&path, source))
+    }
+
+    /// Puts the directory into its place; false if there is one already, which
+    /// stays as it is.
+    fn put(mut self, target: &Path) -> Result<bool, StoreError> {
+        match fs::rename(&self.dir, target) {
+            Ok(()) => {
+                self.is_placed = true;
+                Ok(true)
+            }
+            Err(error) if is_taken(&error) => Ok(false),
+            Err(source) => Err(StoreError::make_dir(target, source)),
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            // What cannot be removed now is removed as an old job.
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotADirectory
+    )
+}

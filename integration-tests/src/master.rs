@@ -253,6 +253,11 @@ impl Master {
             .with_context(|| format!("{} does not run", self.name))
     }
 
+    /// Listens to its event bus no longer.
+    pub fn stop_listening(&mut self) {
+        self.events = None;
+    }
+
     /// A connection to its request port.
     pub fn connect(&self) -> Result<Connection> {
         Connection::open(self.address.request(), "REQ", SHORT)

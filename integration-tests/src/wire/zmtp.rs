@@ -4,7 +4,7 @@
 //! Protocol: ZMTP 3.0, mechanism NULL. Invariant: reads and writes end at a
 //! deadline, so a silent peer is an error and not a hang.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,9 @@ const FRAME_MAX: u64 = 256 * 1024 * 1024;
 /// One connection to one peer.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    // A message costs one call to read and one to write, as with the real
+    // library, so that under load the peer is measured and not this client.
+    stream: BufReader<TcpStream>,
     deadline: Duration,
 }
 
@@ -38,6 +40,7 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(deadline))?;
         stream.set_write_timeout(Some(deadline))?;
+        let stream = BufReader::new(stream);
         let mut this = Self { stream, deadline };
         this.greet(socket_type)?;
         Ok(this)
@@ -49,7 +52,7 @@ impl Connection {
         greeting[9] = 0x7f;
         greeting[10] = 3;
         greeting[12..16].copy_from_slice(b"NULL");
-        self.stream.write_all(&greeting)?;
+        self.write_raw(&greeting)?;
         let mut theirs = [0_u8; 64];
         self.stream.read_exact(&mut theirs)?;
         if theirs[10] < 3 || &theirs[12..17] != b"NULL\0" {
@@ -83,11 +86,12 @@ impl Connection {
 
     /// Sends the frames of one message.
     pub fn send(&mut self, frames: &[&[u8]]) -> Result<()> {
+        let mut message = Vec::new();
         for (number, frame) in frames.iter().enumerate() {
             let flags = if number + 1 < frames.len() { MORE } else { 0 };
-            self.write_frame(flags, frame)?;
+            append_frame(&mut message, flags, frame);
         }
-        Ok(())
+        self.write_raw(&message)
     }
 
     /// Subscribes to everything that begins with `topic` (SUB).
@@ -119,7 +123,8 @@ impl Connection {
 
     /// Sends bytes as they are, whatever they mean.
     pub fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stream.write_all(bytes).context("could not send")
+        let mut stream = self.stream.get_ref();
+        stream.write_all(bytes).context("could not send")
     }
 
     /// A heartbeat wants its context back; everything else needs no answer.
@@ -133,15 +138,8 @@ impl Connection {
     }
 
     fn write_frame(&mut self, flags: u8, body: &[u8]) -> Result<()> {
-        let mut frame = Vec::with_capacity(body.len() + 9);
-        match u8::try_from(body.len()) {
-            Ok(len) => frame.extend([flags, len]),
-            Err(_) => {
-                frame.push(flags | LONG);
-                frame.extend((body.len() as u64).to_be_bytes());
-            }
-        }
-        frame.extend(body);
+        let mut frame = Vec::new();
+        append_frame(&mut frame, flags, body);
         self.write_raw(&frame)
     }
 
@@ -166,4 +164,16 @@ impl Connection {
         self.stream.read_exact(&mut body)?;
         Ok((flags[0], body))
     }
+}
+
+fn append_frame(message: &mut Vec<u8>, flags: u8, body: &[u8]) {
+    message.reserve(body.len() + 9);
+    match u8::try_from(body.len()) {
+        Ok(len) => message.extend([flags, len]),
+        Err(_) => {
+            message.push(flags | LONG);
+            message.extend((body.len() as u64).to_be_bytes());
+        }
+    }
+    message.extend(body);
 }

@@ -103,6 +103,37 @@ pub(crate) fn returns(master: &Master, time: Duration) -> Result<f64> {
     per_second(clients, time)
 }
 
+/// Pillars per second, each client that of a minion of its own. They are not
+/// opened: that would be the work of minions.
+pub(crate) fn pillars(master: &Master, time: Duration) -> Result<f64> {
+    let mut clients = Vec::new();
+    for number in 0..CLIENTS {
+        let id = format!("client{number}p");
+        let minion = StandIn::new(&id)?;
+        let mut connection = master.connect()?;
+        let session = minion.must_sign_in(&mut connection)?;
+        clients.push(move || -> Result<()> {
+            let load = [
+                ("cmd", Item::from("_pillar")),
+                ("grains", Item::map([("id", Item::from(id.as_str()))])),
+                ("saltenv", Item::Nil),
+                ("pillarenv", Item::Nil),
+                ("pillar_override", Item::map([])),
+                ("extra_minion_data", Item::map([])),
+                ("ver", Item::from("2")),
+            ];
+            let (request, _) = minion.request(&session, &load);
+            let reply = Item::unpack(&connection.ask(&request.pack())?)?;
+            ensure!(
+                reply.get("pillar").is_some(),
+                "a request for a pillar got {reply:?}"
+            );
+            Ok(())
+        });
+    }
+    per_second(clients, time)
+}
+
 /// How often all clients together do their work in a second.
 fn per_second<F: FnMut() -> Result<()> + Send>(clients: Vec<F>, time: Duration) -> Result<f64> {
     let done = AtomicU64::new(0);

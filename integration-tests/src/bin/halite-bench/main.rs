@@ -6,32 +6,56 @@
 
 #![allow(clippy::print_stdout, reason = "a tool for people")]
 
+mod calls;
+mod daemons;
 mod load;
 mod measure;
+mod runs;
+mod silence;
 mod table;
+mod trees;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use halite_integration_tests::Kind;
 
-use crate::measure::Effort;
+use crate::measure::{Effort, Part};
+
+const USAGE: &str = "usage: halite-bench [--quick] [--ours] [--only PART[,PART...]] [--write FILE]";
 
 fn main() -> Result<ExitCode> {
     let mut effort = Effort::FULL;
     let mut write: Option<PathBuf> = None;
+    let mut parts = Part::ALL.to_vec();
+    let mut kinds = vec![Kind::Ours, Kind::Salt3008];
     let mut args = std::env::args_os().skip(1);
     while let Some(arg) = args.next() {
         match arg.to_str() {
             Some("--quick") => effort = Effort::QUICK,
+            Some("--ours") => kinds.truncate(1),
+            Some("--only") => {
+                let names = args.next().unwrap_or_default();
+                parts = Part::parse(&names.to_string_lossy())?;
+            }
             Some("--write") => write = args.next().map(PathBuf::from),
-            _ => bail!("usage: halite-bench [--quick] [--write FILE]"),
+            _ => bail!("{USAGE}"),
         }
     }
-    let ours = measure::all(Kind::Ours, effort)?;
-    let theirs = measure::all(Kind::Salt3008, effort)?;
-    let table = table::render(&ours, &theirs);
+    let mut left = Vec::new();
+    let columns: Result<Vec<_>> = kinds
+        .into_iter()
+        .map(|kind| measure::all(kind, effort, &parts, &mut left))
+        .collect();
+    for dir in left {
+        fs::remove_dir_all(&dir).ok();
+    }
+    let columns = columns?;
+    let ours = columns.first().map_or(&[][..], Vec::as_slice);
+    let theirs = columns.get(1).map_or(&[][..], Vec::as_slice);
+    let table = table::render(ours, theirs);
     println!("\n{table}");
     if let Some(file) = write {
         table::write_into(&file, &table)?;

@@ -16,15 +16,17 @@ const END: &str = "<!-- end -->";
 pub(crate) fn render(ours: &[Number], theirs: &[Number]) -> String {
     let mut text =
         String::from("| | Halite | Salt 3008.5 | ratio | aim |\n|---|---:|---:|---:|---|\n");
-    for (our, their) in ours.iter().zip(theirs) {
+    for our in ours {
+        // Some numbers are of ours alone.
+        let their = theirs.iter().find(|their| their.name == our.name);
         // Writing to a String cannot fail.
         writeln!(
             text,
             "| {} | {} | {} | {} | {} |",
             our.name,
             shown(our),
-            shown(their),
-            compared(our, their),
+            their.map_or_else(String::new, shown),
+            their.map_or_else(String::new, |their| compared(our, their)),
             our.aim
         )
         .ok();
@@ -37,7 +39,9 @@ fn compared(our: &Number, their: &Number) -> String {
     let (ratio, better, worse) = match our.unit {
         Unit::PerSecond => (our.value / their.value, "more", "fewer"),
         Unit::Milliseconds => (their.value / our.value, "faster", "slower"),
-        Unit::Mebibytes | Unit::Processes => (their.value / our.value, "less", "more"),
+        Unit::Mebibytes | Unit::Processes | Unit::Times => {
+            (their.value / our.value, "less", "more")
+        }
     };
     if ratio >= 1.0 {
         format!("{ratio:.1}x {better}")
@@ -53,6 +57,7 @@ fn shown(number: &Number) -> String {
         Unit::Milliseconds => " ms",
         Unit::Mebibytes => " MiB",
         Unit::Processes => "",
+        Unit::Times => "x",
         Unit::PerSecond => "/s",
     };
     format!("{value:.digits$}{unit}")

@@ -32,3 +32,9 @@ pub(crate) const NOTES_MAX: usize = 32;
 
 /// Characters of a note; a longer one is cut.
 pub(crate) const NOTE_CHARS_MAX: usize = 4000;
+
+/// Bytes of the values that `data` keeps; a larger file counts as none.
+pub(crate) const DATASTORE_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of a file of the `yaml` driver of `sdb`; a larger one is left out.
+pub(crate) const SDB_FILE_BYTES_MAX: u64 = 16 << 20;

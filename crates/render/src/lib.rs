@@ -20,6 +20,7 @@
 //! # Ok::<(), halite_render::RenderError>(())
 //! ```
 
+pub mod chance;
 mod context;
 mod data;
 mod error;

@@ -42,3 +42,6 @@ pub(crate) const GPG_OUTPUT_BYTES_MAX: u64 = 16 << 20;
 
 /// Steps of a long way to an error that are shown of each of its ends.
 pub(crate) const TRAIL_ENDS: usize = 3;
+
+/// Words that one call of `lipsum` may give; more is an error.
+pub(crate) const LIPSUM_WORDS_MAX: usize = 100_000;

@@ -2,10 +2,12 @@
 
 use crate::registry::Module;
 
+mod baredoc;
 mod beacons;
 mod cmd;
 mod config;
 mod cp;
+mod data;
 mod defaults;
 mod disk;
 mod environ;
@@ -18,26 +20,34 @@ mod key;
 mod log;
 mod matching;
 mod mine;
+mod minion;
 mod mounts;
 mod network;
+mod out;
 mod pillar;
 mod publish;
 mod random;
+mod ret;
 mod saltutil;
-pub use saltutil::sync_extensions;
 mod schedule;
+mod sdb;
 mod slsutil;
 mod status;
 mod sys;
+mod temp;
 mod test;
 mod versions;
 
+pub use saltutil::sync_extensions;
+
 /// All modules, sorted by name.
 pub(crate) static MODULES: &[Module] = &[
+    baredoc::MODULE,
     beacons::MODULE,
     cmd::MODULE,
     config::MODULE,
     cp::MODULE,
+    data::MODULE,
     defaults::MODULE,
     disk::MODULE,
     environ::MODULE,
@@ -49,14 +59,19 @@ pub(crate) static MODULES: &[Module] = &[
     log::MODULE,
     matching::MODULE,
     mine::MODULE,
+    minion::MODULE,
     network::MODULE,
+    out::MODULE,
     pillar::MODULE,
     publish::MODULE,
     random::MODULE,
+    ret::MODULE,
     saltutil::MODULE,
     schedule::MODULE,
+    sdb::MODULE,
     slsutil::MODULE,
     status::MODULE,
     sys::MODULE,
+    temp::MODULE,
     test::MODULE,
 ];

@@ -12,7 +12,7 @@ use super::mersenne::Mersenne;
 use crate::limits::ITEMS_MAX;
 
 /// Where numbers come from: a seed, or the system.
-enum Source {
+pub(crate) enum Source {
     Seeded(Box<Mersenne>),
     System,
 }
@@ -20,7 +20,7 @@ enum Source {
 impl Source {
     /// Texts are seeds by their SHA-512, as in Salt; integers, with which Salt
     /// fails, are themselves, and everything else is its text.
-    fn of(seed: Option<&Value>) -> Self {
+    pub(crate) fn of(seed: Option<&Value>) -> Self {
         Self::Seeded(Box::new(match seed {
             None => return Self::System,
             Some(Value::Int(int)) => Mersenne::seeded(int.unsigned_abs()),
@@ -31,7 +31,7 @@ impl Source {
         }))
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         match self {
             Self::Seeded(mersenne) => {
                 let end = u32::try_from(end).unwrap_or(u32::MAX);
@@ -62,7 +62,7 @@ fn items(args: &Args<'_>) -> Result<Vec<Value>> {
 }
 
 /// `random.sample` of CPython 3.11.
-fn sample(mut items: Vec<Value>, size: usize, mut source: Source) -> Result<Vec<Value>> {
+pub(crate) fn sample(mut items: Vec<Value>, size: usize, mut source: Source) -> Result<Vec<Value>> {
     let count = items.len();
     if size > count {
         return Err(Error::foreign(

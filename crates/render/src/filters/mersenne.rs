@@ -6,20 +6,20 @@ const N: usize = 624;
 const M: usize = 397;
 
 /// The Mersenne Twister MT19937 as CPython seeds and reads it.
-pub(super) struct Mersenne {
+pub(crate) struct Mersenne {
     state: [u32; N],
     at: usize,
 }
 
 impl Mersenne {
     /// A generator for an integer seed (`random.Random(seed)`).
-    pub(super) fn seeded(seed: u128) -> Self {
+    pub(crate) fn seeded(seed: u128) -> Self {
         Self::of_bytes(&seed.to_be_bytes())
     }
 
     /// A generator for a text as seed: the integer of its bytes and their
     /// SHA-512.
-    pub(super) fn of_text(seed: &str) -> Self {
+    pub(crate) fn of_text(seed: &str) -> Self {
         let mut hasher = Hasher::new(HashType::Sha512);
         hasher.update(seed.as_bytes());
         let hex = hasher.finish_hex();
@@ -95,7 +95,7 @@ impl Mersenne {
     }
 
     /// A number below `end`, which is at least 1 and at most 2^32 - 1.
-    pub(super) fn below(&mut self, end: u32) -> u32 {
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
         let bits = 32 - end.leading_zeros();
         loop {
             let number = self.next() >> (32 - bits);

@@ -2,9 +2,10 @@
 //! that the template engine, which has none of them, leaves to its host.
 
 mod args;
-mod chance;
+pub(crate) mod chance;
+mod lipsum;
 mod machine;
-mod mersenne;
+pub(crate) mod mersenne;
 mod tables;
 mod time;
 mod xml;
@@ -38,6 +39,7 @@ pub(crate) fn apply(
         "is_text_file" => Ok(machine::is_text_file(&given)),
         "json_query" => jmespath::search(&given.text(1, "expr")?, &given.value())
             .map_err(|error| Error::foreign(error.to_string())),
+        "lipsum" => lipsum::lipsum(&given),
         "list_files" => machine::list_files(&given),
         "mysql_to_dict" => tables::mysql_to_dict(&given),
         "rand_str" | "random_hash" => chance::random_hash(&given),

@@ -5,6 +5,7 @@ mod bad_publications;
 mod batches;
 mod daemons;
 mod first_day;
+mod long_day;
 mod main_job;
 mod orchestration;
 mod reactions;

@@ -78,6 +78,7 @@ fn prepared<'a>(
     }
     display.filter_by_arguments(&command.arguments);
     let settings = ClientSettings::from_opts(opts).map_err(|error| failed(&error))?;
+    preview::check(&command, &settings, &options.target.delimiter)?;
     if options.preview_target {
         let ids = preview::matching(&command, &settings, &options.target.delimiter)?;
         let exit = if ids.is_empty() {

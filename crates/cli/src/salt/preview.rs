@@ -15,23 +15,40 @@ use crate::client::{ClientSettings, Nodegroups};
 use crate::command::Command;
 use crate::options::Stop;
 
-/// The accepted ids that a target means, sorted.
+/// A target that was understood.
+struct Understood {
+    /// Its text, with node groups written out.
+    target: Value,
+    kind: &'static str,
+    parsed: Target,
+}
+
+/// Refuses a target that cannot be understood, with the place of the mistake:
+/// the master would only say that nobody is meant.
 ///
 /// # Errors
-/// When the target cannot be understood, or the keys cannot be read.
-pub(super) fn matching(
+/// When the target cannot be understood.
+pub(super) fn check(
     command: &Command,
     settings: &ClientSettings,
     delimiter: &str,
-) -> Result<Vec<String>, Stop> {
-    let failed = |text: String| Stop {
+) -> Result<(), Stop> {
+    understand(command, settings, delimiter).map(drop)
+}
+
+fn refused(text: &str) -> Stop {
+    Stop {
         stdout: String::new(),
         stderr: format!("salt: error: {text}\n"),
-        exit: Exit::Failure,
-    };
-    let accepted = settings.accepted_dir();
-    let ids = accepted_ids(&accepted)
-        .map_err(|error| failed(format!("could not read {}: {error}", accepted.display())))?;
+        exit: Exit::NoReturn,
+    }
+}
+
+fn understand(
+    command: &Command,
+    settings: &ClientSettings,
+    delimiter: &str,
+) -> Result<Understood, Stop> {
     let groups = Nodegroups {
         groups: &settings.nodegroups,
         file: &settings.conf_file,
@@ -43,24 +60,50 @@ pub(super) fn matching(
     };
     let expanded = expanded
         .transpose()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| refused(&crate::chain(&error)))?;
     let (target, kind) = match expanded {
         Some(text) => (Value::from(text), "compound"),
         None => (command.target.clone(), command.target_kind),
     };
+    let reading = Reading {
+        delimiter,
+        nodegroups: None,
+    };
+    let text = target.as_str().unwrap_or_default();
+    let parsed = Target::parse_with(&target, kind, &reading)
+        .map_err(|error| refused(&error.render(text)))?;
+    Ok(Understood {
+        target,
+        kind,
+        parsed,
+    })
+}
+
+/// The accepted ids that a target means, sorted.
+///
+/// # Errors
+/// When the target cannot be understood, or the keys cannot be read.
+pub(super) fn matching(
+    command: &Command,
+    settings: &ClientSettings,
+    delimiter: &str,
+) -> Result<Vec<String>, Stop> {
+    let Understood {
+        target,
+        kind,
+        parsed,
+    } = understand(command, settings, delimiter)?;
+    let accepted = settings.accepted_dir();
+    let ids = accepted_ids(&accepted).map_err(|error| Stop {
+        exit: Exit::Failure,
+        ..refused(&format!("could not read {}: {error}", accepted.display()))
+    })?;
     // Commas separate several globs here, other than on minions.
     if let ("glob", Value::Str(globs)) = (kind, &target) {
         let globs: Vec<Glob> = globs.split(',').map(Glob::new).collect();
         let is_meant = |id: &MinionId| globs.iter().any(|glob| glob.matches(id.as_str()));
         return Ok(ids.into_iter().filter(is_meant).map(String::from).collect());
     }
-    let reading = Reading {
-        delimiter,
-        nodegroups: None,
-    };
-    let text = target.as_str().unwrap_or_default().to_owned();
-    let parsed =
-        Target::parse_with(&target, kind, &reading).map_err(|error| failed(error.render(&text)))?;
     if parsed.needs_data() && !settings.minion_data_cache {
         return Ok(ids.into_iter().map(String::from).collect());
     }
@@ -175,7 +218,7 @@ mod tests {
         let group = previewed("web".into(), "nodegroup").unwrap();
         assert_eq!(group, ["db1", "web1"]);
         let stop = previewed("(".into(), "pcre").unwrap_err();
-        assert_eq!(stop.exit, Exit::Failure);
+        assert_eq!(stop.exit, Exit::NoReturn);
         let stop = previewed("nosuch".into(), "nodegroup").unwrap_err();
         assert!(stop.stderr.contains("Node group nosuch"), "{}", stop.stderr);
     }

@@ -186,7 +186,7 @@ impl Program<'_> {
         let hash = self.settings.hash_type;
         let listing = store.list_all()?.matching(globs);
         let mut fingers = by_state(&listing, |state, id| {
-            store.finger(state, id, FingerForm::WholeText, hash)
+            store.finger(state, id, FingerForm::Body, hash)
         })?;
         let local = local_fingers(&store, globs, hash)?;
         if let (Some(fingers), false) = (fingers.as_map_mut(), local.is_empty()) {
@@ -204,7 +204,7 @@ fn local_fingers(store: &KeyStore, globs: &str, hash: HashType) -> Result<Map, K
         if halite_key::matches_any(globs, &name) {
             local.insert(
                 name,
-                KeyStore::finger_local(&path, FingerForm::WholeText, hash)?,
+                KeyStore::finger_local(&path, FingerForm::Body, hash)?,
             );
         }
     }

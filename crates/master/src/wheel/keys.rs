@@ -281,7 +281,7 @@ fn texts(
 fn finger(master: &Master, bound: &Bound) -> Done {
     let hash = hash_of(master, bound);
     texts(&matched(master, bound)?, |state, id| {
-        master.keys.finger(state, id, FingerForm::WholeText, hash)
+        master.keys.finger(state, id, FingerForm::Body, hash)
     })
 }
 
@@ -294,7 +294,7 @@ fn print(master: &Master, bound: &Bound) -> Done {
 fn finger_master(master: &Master, bound: &Bound) -> Done {
     let hash = hash_of(master, bound);
     let path = master.keys.dir().join("master.pub");
-    let finger = KeyStore::finger_local(&path, FingerForm::WholeText, hash)?;
+    let finger = KeyStore::finger_local(&path, FingerForm::Body, hash)?;
     Ok(Map::from([("local", Map::from([("master.pub", finger)]))]).into())
 }
 

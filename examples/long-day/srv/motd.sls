@@ -1,0 +1,4 @@
+/tmp/long-day/{{ grains['id'] }}/motd:
+  file.managed:
+    - source: salt://motd
+    - template: jinja

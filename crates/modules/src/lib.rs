@@ -34,7 +34,7 @@ pub use extensions::Extensions;
 pub use file_client::{FileClient, FileError, SaltUrl, WebFile};
 pub use halite_signature::{Bound, Param, Signature, SignatureError};
 pub use job::{Cancel, GroupGuard, Job, Notes, StateScope};
-pub use modules::sync_extensions;
+pub use modules::{RUNNERS, runners_listed, sync_extensions};
 pub use registry::{Function, Module, Registry};
 pub use run::{Failure, Outcome, run_function, run_state_function, within_call};
 pub use state_return::StateReturn;

@@ -39,6 +39,7 @@ mod test;
 mod versions;
 
 pub use saltutil::sync_extensions;
+pub use sys::catalog::{RUNNERS, runners_listed};
 
 /// All modules, sorted by name.
 pub(crate) static MODULES: &[Module] = &[

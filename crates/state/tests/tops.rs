@@ -98,6 +98,13 @@ fn a_top_file_may_include_others() {
         ("tops/y.sls", "base: {'n*': [c]}"),
     ]);
     check(&tree, "{base: [a, b]}");
+    // What is included may include, also the top file itself.
+    let tree = Tree::new(&[
+        ("top.sls", "include: ['t*']\nbase: {m1: [a]}"),
+        ("top2.sls", "include: [other]\nbase: {m1: [b]}"),
+        ("other.sls", "base: {'*': [c]}"),
+    ]);
+    check(&tree, "{base: [b, c]}");
 }
 
 #[test]

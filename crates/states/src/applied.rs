@@ -1,12 +1,13 @@
 //! From compiled states to results: the run itself, and its return code.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use halite_modules::{Call, CallError, MinionContext};
 use halite_proto::{Map, Value};
 use halite_state::compile::Compiler;
 use halite_state::run::{Run, RunOptions, is_success};
-use halite_state::{Chunk, Graph, Low, Turn, high};
+use halite_state::{Chunk, Graph, Low, Mistake, SlsSource as _, Turn, high};
 
 use crate::context::StateContext;
 use crate::prepare::EX_COMPILER_ERROR;
@@ -75,12 +76,37 @@ pub(crate) fn compiled(
         Ok(low) => low,
         Err(errors) => return Ok(Applied::Errors(source.told(errors))),
     };
+    tell_unknown(source, &low);
     orchestrated(call, &mut low);
     let results = run(call, ctx, low, |low, options, known| {
         Run::new(low, options, known)
     })?;
     let results = terse(call, results);
     Ok(Applied::Results { results, high })
+}
+
+/// Says where state functions are named that do not exist; each fails in its
+/// turn.
+fn tell_unknown(source: &Source<'_>, low: &Low) {
+    let mut seen = HashSet::new();
+    let chunks = low.chunks.iter().filter(|chunk| {
+        let name = chunk.full_name();
+        !seen.contains(&name) && {
+            let unknown = !source.has_state(&name);
+            seen.insert(name);
+            unknown
+        }
+    });
+    let mistakes = chunks.map(|chunk| {
+        let text = format!(
+            "State '{}' was not found in SLS '{}'",
+            chunk.full_name(),
+            chunk.sls()
+        );
+        Mistake::new(text).about(chunk.about([]))
+    });
+    let mistakes = mistakes.collect();
+    source.told(mistakes);
 }
 
 /// Runs the one id of high data, without `extend` and `exclude`.

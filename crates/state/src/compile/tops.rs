@@ -1,5 +1,7 @@
 //! Top files: reading and merging them.
 
+use std::collections::VecDeque;
+
 use halite_output::python;
 use halite_proto::{Map, Value};
 use indexmap::{IndexMap, IndexSet};
@@ -84,20 +86,20 @@ impl Compiler<'_> {
     /// The SLS that top files include are top files as well.
     fn include_tops(&self, tops: &mut Tops) -> Result<(), TopFault> {
         for (env, tops) in tops {
-            let mut patterns = Vec::new();
+            let mut patterns = VecDeque::new();
             for top in tops.iter_mut() {
-                let include = top.remove("include");
-                let include = include.as_ref().and_then(Value::as_list);
-                patterns.extend(include.into_iter().flatten().map(python::str));
+                patterns.extend(take_includes(top));
             }
             let mut done = IndexSet::new();
-            for pattern in patterns {
+            while let Some(pattern) = patterns.pop_front() {
                 for sls in self.avail.matching(env, &pattern) {
                     if !done.insert(sls.clone()) {
                         continue;
                     }
                     if let Some(rendered) = self.source.sls(&sls, env)? {
-                        tops.push(top_map(rendered.data)?);
+                        let mut top = top_map(rendered.data)?;
+                        patterns.extend(take_includes(&mut top));
+                        tops.push(top);
                     }
                 }
             }
@@ -147,6 +149,13 @@ impl From<RenderFault> for TopFault {
             Self::Other(fault.words)
         }
     }
+}
+
+/// The names and patterns of the SLS that a top file includes.
+fn take_includes(top: &mut Map) -> Vec<String> {
+    let include = top.remove("include");
+    let include = include.as_ref().and_then(Value::as_list);
+    include.into_iter().flatten().map(python::str).collect()
 }
 
 fn top_map(top: Value) -> Result<Map, TopFault> {

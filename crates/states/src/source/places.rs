@@ -107,24 +107,17 @@ impl Document {
     /// How many steps of the path are there, and where they end.
     fn search(&self, path: &[Value]) -> Option<(usize, Span)> {
         let root = self.rendered.node.as_ref()?;
-        let (depth, span) = descend(root, path);
-        match path.last() {
-            // What stands elsewhere than thought is found by its word.
-            Some(word) if depth == 0 => Some((0, word_in(root, word).unwrap_or(span))),
-            _ => Some((depth, span)),
+        let (mut node, mut span) = (root, root.span);
+        for (depth, step) in path.iter().enumerate() {
+            let Some((place, inner)) = enter(node, step) else {
+                // What stands elsewhere than thought is found by its word.
+                let word = path.last().and_then(|word| word_in(node, word));
+                return Some((depth, word.unwrap_or(span)));
+            };
+            (node, span) = (inner, place);
         }
+        Some((path.len(), span))
     }
-}
-
-fn descend(root: &Node, path: &[Value]) -> (usize, Span) {
-    let (mut node, mut span) = (root, root.span);
-    for (depth, step) in path.iter().enumerate() {
-        let Some((place, inner)) = enter(node, step) else {
-            return (depth, span);
-        };
-        (node, span) = (inner, place);
-    }
-    (path.len(), span)
 }
 
 /// The part of `node` that `step` names: a key, an entry of a list, or the

@@ -1,10 +1,12 @@
 //! `cmd.*`: commands of the system.
 
+mod chroot;
 mod env;
 mod exec;
 mod find;
 mod options;
 mod script;
+mod shells;
 
 use halite_process::child;
 use halite_proto::{Map, Value};
@@ -24,6 +26,7 @@ const RUN_STREAM: &str = "(cmd, cwd=None, stdin=None, runas=None, group=None, sh
 const RUN_BG: &str = "(cmd, cwd=None, runas=None, group=None, shell=SHELL, python_shell=None, env=None, clean_env=False, template=None, umask=None, timeout=None, output_encoding=None, output_loglevel='debug', log_callback=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, password=None, prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 const RETCODE: &str = "(cmd, cwd=None, stdin=None, runas=None, group=None, shell=SHELL, python_shell=None, env=None, clean_env=False, template=None, umask=None, output_encoding=None, output_loglevel='debug', log_callback=None, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 const SHELL: &str = "(cmd, cwd=None, stdin=None, runas=None, group=None, shell=SHELL, env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, bg=False, password=None, prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
+const CHROOT: &str = "(root, cmd, cwd=None, stdin=None, runas=None, group=None, shell=SHELL, python_shell=True, binds=None, env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel='quiet', log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, bg=False, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 const SCRIPT: &str = "(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=SHELL, python_shell=None, env=None, template=None, umask=None, output_encoding=None, output_loglevel='debug', log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, saltenv=None, use_vt=False, bg=False, password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 const SCRIPT_RETCODE: &str = "(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=SHELL, python_shell=None, env=None, template='jinja', umask=None, timeout=None, reset_system_locale=True, saltenv=None, output_encoding=None, output_loglevel='debug', log_callback=None, use_vt=False, password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
@@ -58,6 +61,18 @@ pub(super) const MODULE: Module = Module {
             "Whether there is such a program.",
         ),
         Function::new(
+            "cmd.powershell",
+            "(cmd, cwd=None, stdin=None, runas=None, shell='powershell', env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel='debug', hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, password=None, depth=None, encode_cmd=False, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)",
+            shells::powershell,
+            "Runs a command of PowerShell, as which pwsh is taken here, and returns what\nit has as JSON.",
+        ),
+        Function::new(
+            "cmd.powershell_all",
+            "(cmd, cwd=None, stdin=None, runas=None, shell='powershell', env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel='debug', quiet=False, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, password=None, depth=None, encode_cmd=False, force_list=False, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)",
+            shells::powershell_all,
+            "Runs a command of PowerShell and returns its return code, its errors and\nwhat it has as JSON.",
+        ),
+        Function::new(
             "cmd.retcode",
             RETCODE,
             retcode,
@@ -82,6 +97,12 @@ pub(super) const MODULE: Module = Module {
             RUN_BG,
             run_bg,
             with_options!("Starts a command without waiting for it and returns its process id."),
+        ),
+        Function::new(
+            "cmd.run_chroot",
+            CHROOT,
+            chroot::run_chroot,
+            "Runs a command with another root directory, in which /dev, /proc, /sys and\nbinds are mounted for as long. What it leaves running there is ended.",
         ),
         Function::new(
             "cmd.run_stderr",
@@ -112,6 +133,12 @@ pub(super) const MODULE: Module = Module {
             SHELL,
             shell,
             with_options!("Runs a command line through the shell, always."),
+        ),
+        Function::new(
+            "cmd.shell_info",
+            "(shell, list_modules=False)",
+            shells::shell_info,
+            "Path and version of a shell or interpreter: bash, zsh, tcsh, perl, python,\nruby, php or powershell.",
         ),
         Function::new(
             "cmd.shells",

@@ -1,6 +1,7 @@
 //! `saltutil.*`: the minion's own affairs: jobs, refreshes, caches, keys.
 
 mod jobs;
+mod master;
 mod refresh;
 mod runner;
 mod sync;
@@ -40,6 +41,18 @@ pub(super) const MODULE: Module = Module {
             "Removes cached returns that are older than this.",
         ),
         Function::new(
+            "saltutil.cmd",
+            "(tgt, fun, arg=(), timeout=None, tgt_type='glob', ret='', kwarg=None, ssh=False, **kwargs)",
+            master::cmd,
+            "Has minions run a function and waits for their returns. Only where the master\nruns states.",
+        ),
+        Function::new(
+            "saltutil.cmd_iter",
+            "(tgt, fun, arg=(), timeout=None, tgt_type='glob', ret='', kwarg=None, ssh=False, **kwargs)",
+            master::cmd_iter,
+            "The same as cmd, with the returns as a list, one map for each minion.",
+        ),
+        Function::new(
             "saltutil.find_cached_job",
             "(jid)",
             jobs::find_cached_job,
@@ -76,6 +89,12 @@ pub(super) const MODULE: Module = Module {
             "The modules of one's own that were fetched: none, this minion runs none.",
         ),
         Function::new(
+            "saltutil.mmodule",
+            "(saltenv, fun, *args, **kwargs)",
+            master::mmodule,
+            "Runs another function as part of this one.",
+        ),
+        Function::new(
             "saltutil.pillar_refresh",
             "(wait=False, timeout=30, clean_cache=True)",
             refresh::refresh_pillar,
@@ -110,6 +129,12 @@ pub(super) const MODULE: Module = Module {
             "(wait=False, timeout=30, clean_cache=True)",
             refresh::refresh_pillar,
             "Asks the master for the pillar anew; wait=True waits for it for up to\n`timeout` seconds.",
+        ),
+        Function::new(
+            "saltutil.refresh_resources",
+            "()",
+            refresh::refresh_resources,
+            "Asks for the resources of the minion to be looked for again.",
         ),
         Function::new(
             "saltutil.regen_keys",
@@ -290,6 +315,18 @@ pub(super) const MODULE: Module = Module {
             "(jid)",
             jobs::term_job,
             "Asks a job and the commands it started to end (SIGTERM).",
+        ),
+        Function::new(
+            "saltutil.update",
+            "(version=None)",
+            master::update,
+            "Updates a minion that is packed by Esky, which this one is not.",
+        ),
+        Function::new(
+            "saltutil.wheel",
+            "(name, *args, **kwargs)",
+            master::wheel,
+            "Runs a function that changes the master, such as key.list_all. Only where\nthe master runs states.",
         ),
     ],
 };

@@ -52,3 +52,10 @@ pub(super) fn refresh_beacons(call: &Call<'_>) -> CallResult {
 pub(super) fn refresh_matchers(call: &Call<'_>) -> CallResult {
     Ok(call.ctx.refresh(Refresh::Matchers, None)?.into())
 }
+
+pub(super) fn refresh_resources(call: &Call<'_>) -> CallResult {
+    let fired = call
+        .ctx
+        .fire_local("resource_refresh", halite_proto::Map::new());
+    Ok(fired.unwrap_or_default().into())
+}

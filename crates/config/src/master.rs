@@ -12,8 +12,8 @@ use crate::options::options;
 use crate::paths;
 use crate::raw::SIGNING;
 use crate::setting::{
-    AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, NoTops, OneOrMany,
-    Port, Seconds, Transport,
+    AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, LocalJobCache,
+    LoginWays, NoTops, NothingYet, OneOrMany, Port, Seconds, Transport,
 };
 
 options! {
@@ -166,7 +166,7 @@ options! {
         /// Keep jobs at all.
         job_cache: bool = true,
         /// Where jobs are kept.
-        master_job_cache: String = "local_cache".to_owned(),
+        master_job_cache: LocalJobCache = LocalJobCache,
         /// A returner that minions send to instead.
         ext_job_cache: String = String::new(),
         /// Note when a job's last return came.
@@ -302,7 +302,9 @@ options! {
         /// Strip the line end behind blocks.
         jinja_trim_blocks: bool = false,
         /// Who may do what after logging in, by the way to log in.
-        external_auth: Map = Map::new(),
+        external_auth: LoginWays = LoginWays::default(),
+        /// A module that says what users may do; there is none.
+        eauth_acl_module: NothingYet = NothingYet,
         /// Seconds that a token is good for.
         token_expire: Count = 43_200,
         /// Whether users may ask for another lifetime of their tokens.
@@ -321,6 +323,8 @@ options! {
         reactor_worker_threads: Count = 10,
         /// Events that may wait for them.
         reactor_worker_hwm: Count = 10_000,
+        /// Returners that get all events; there are none.
+        event_return: NothingYet = NothingYet,
         /// Tell who is connected.
         presence_events: bool = false,
         /// This master gives its jobs to syndics.

@@ -59,6 +59,18 @@ pub struct ExternalPillars(pub Vec<Value>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoTops;
 
+/// `external_auth`: ways to log in, with who may do what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoginWays(pub Map);
+
+/// An option of Salt's that must not be set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NothingYet;
+
+/// `master_job_cache`, of which there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalJobCache;
+
 /// `master`: one, or several that are all served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masters {
@@ -457,6 +469,71 @@ fn is_external_pillar(item: &Value) -> bool {
                 .keys()
                 .all(|name| name.as_str().is_some_and(|name| NAMES.contains(&name)))
     })
+}
+
+impl Setting for LoginWays {
+    const ALLOWED: &'static str = "a map from ways to log in (auto, file, pam, rest, sharedsecret) to users and what they may do";
+
+    fn read(node: &Node) -> Option<Self> {
+        if node.as_scalar().is_some_and(Value::is_nil) {
+            return Some(Self::default());
+        }
+        let Kind::Map(entries) = &node.value else {
+            return None;
+        };
+        let is_right = entries
+            .iter()
+            .all(|(way, of_way)| is_login_way(way, of_way));
+        match node.to_value() {
+            Value::Map(map) if is_right => Some(Self(map)),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        self.0.clone().into()
+    }
+
+    fn fault(node: &Node) -> &Node {
+        let Kind::Map(entries) = &node.value else {
+            return node;
+        };
+        let wrong = entries
+            .iter()
+            .find(|(way, of_way)| !is_login_way(way, of_way));
+        wrong.map_or(node, |(way, _)| way)
+    }
+}
+
+/// A way that masters here have, with a map of its users.
+fn is_login_way(way: &Node, of_way: &Node) -> bool {
+    const NAMES: &[&str] = &["auto", "file", "pam", "rest", "sharedsecret"];
+    let is_known = way.as_str().is_some_and(|name| NAMES.contains(&name));
+    is_known && matches!(of_way.value, Kind::Map(_))
+}
+
+impl Setting for NothingYet {
+    const ALLOWED: &'static str = "nothing: this is not supported yet";
+
+    fn read(node: &Node) -> Option<Self> {
+        (!node.to_value().is_true()).then_some(Self)
+    }
+
+    fn to_value(&self) -> Value {
+        "".into()
+    }
+}
+
+impl Setting for LocalJobCache {
+    const ALLOWED: &'static str = "`local_cache`: there is no other job cache yet";
+
+    fn read(node: &Node) -> Option<Self> {
+        (node.as_str() == Some("local_cache")).then_some(Self)
+    }
+
+    fn to_value(&self) -> Value {
+        "local_cache".into()
+    }
 }
 
 impl Setting for NoTops {

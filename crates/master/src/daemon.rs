@@ -22,6 +22,7 @@ use tokio::time::timeout;
 
 use crate::accepted::AcceptedKeys;
 use crate::attendance::{Attendance, tell_presence};
+use crate::batches::Batches;
 use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
 use crate::error::StartError;
@@ -160,6 +161,7 @@ impl Daemon {
         stop(pulses).await;
         stop(reactor).await;
         master.runners.close();
+        master.batches.close();
         drain(server).await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
@@ -296,6 +298,7 @@ fn assemble(
         missed,
         attendance,
         tokens: Tokens::new(&settings.cachedir, settings.hash_type),
+        batches: Batches::default(),
         reactor: Reactor::new(settings.reactor_rules.clone()),
         runners: Runners::new(),
         data: DataCache::new(&settings.cachedir),

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
 use crate::error::chain;
-use crate::handlers::{self, Caller, Handled, comparison, low, publish, sign_in, standing};
+use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish, sign_in, standing};
 use crate::limits::{SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
 use crate::master::Master;
 use crate::old_versions;
@@ -196,6 +196,10 @@ fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
         ClearCommand::Ping(load) => load.into(),
         ClearCommand::Publish(request) => {
             let published = publish::publish(master, &request);
+            unhurried((published.reply.to_value(), published.is_slow))
+        }
+        ClearCommand::Batch(request) => {
+            let published = batch::start(master, &request);
             unhurried((published.reply.to_value(), published.is_slow))
         }
         ClearCommand::Runner(request) => unhurried(low::runner(master, request)),

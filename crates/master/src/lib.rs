@@ -10,6 +10,7 @@
 
 mod accepted;
 mod attendance;
+mod batches;
 mod bus;
 mod clock;
 mod connected;
@@ -21,6 +22,7 @@ mod facts;
 mod handlers;
 pub mod limits;
 mod local_keys;
+mod logins;
 mod maintenance;
 mod master;
 mod missed;
@@ -34,6 +36,7 @@ mod server;
 mod sessions;
 mod settings;
 mod sockets;
+mod time_limit;
 mod tokens;
 mod wheel;
 mod workers;

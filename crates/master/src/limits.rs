@@ -95,6 +95,14 @@ pub const SLOW_ANSWER_MIN: Duration = Duration::from_millis(750);
 /// See `SLOW_ANSWER_MIN`.
 pub const SLOW_ANSWER_SPREAD: Duration = Duration::from_millis(500);
 
+/// Jobs in batches that run without anybody waiting for them. Further ones are
+/// refused.
+pub const BATCHES_MAX: usize = 32;
+
+/// Jobs in batches that are remembered after their end; the oldest are
+/// forgotten.
+pub const BATCHES_KEPT_MAX: usize = 256;
+
 /// Runners that run at once. Further ones are refused.
 pub const RUNNERS_MAX: usize = 64;
 

@@ -12,6 +12,7 @@ use halite_store::{Bank, DataCache, JobCache, StoreError};
 
 use crate::accepted::AcceptedKeys;
 use crate::attendance::Attendance;
+use crate::batches::Batches;
 use crate::bus::Bus;
 use crate::clock::{now_micros, now_s};
 use crate::core::acl::Users;
@@ -60,6 +61,8 @@ pub(crate) struct Master {
     pub(crate) missed: MissedJobs,
     /// Who is connected.
     pub(crate) attendance: Arc<Attendance>,
+    /// Jobs in batches that nobody waits for.
+    pub(crate) batches: Batches,
     /// What events call for.
     pub(crate) reactor: Reactor,
     /// The runners that run.

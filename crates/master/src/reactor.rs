@@ -26,6 +26,7 @@ use crate::core::reactions::{Kind, Reaction, Rules, USER, line_of, reactions};
 use crate::error::chain;
 use crate::handlers::publish::{resolved, send};
 use crate::master::Master;
+use crate::time_limit::TimeLimit;
 use crate::workers::{LaneLimits, Work, Workers};
 use crate::{runner, wheel};
 
@@ -209,7 +210,7 @@ fn react_with(master: &Arc<Master>, name: &str, event: &Event) {
 fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str, event: &Event) {
     let tag = &event.tag;
     let cancel = Cancel::default();
-    let _limit = Limit::start(master, cancel.clone());
+    let _limit = TimeLimit::start(master, cancel.clone(), REACTION_TIME_MAX, "a reaction");
     let job = Job {
         cancel,
         ..Job::default()
@@ -242,31 +243,6 @@ fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str,
                 let place = place(&broken.id);
                 tracing::error!(%tag, "reaction \"{place}\": {}: {}", broken.id, broken.why);
             }
-        }
-    }
-}
-
-/// Ends what takes too long, until it is dropped.
-struct Limit(Option<tokio::task::JoinHandle<()>>);
-
-impl Limit {
-    fn start(master: &Master, cancel: Cancel) -> Self {
-        const KILL: i32 = 9;
-        let runtime = master.runners.runtime().ok();
-        Self(runtime.map(|runtime| {
-            runtime.spawn(async move {
-                tokio::time::sleep(REACTION_TIME_MAX).await;
-                tracing::error!("a reaction takes longer than {REACTION_TIME_MAX:?}, it is ended");
-                cancel.signal(KILL);
-            })
-        }))
-    }
-}
-
-impl Drop for Limit {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
         }
     }
 }

@@ -17,6 +17,7 @@ use halite_transport::zeromq::KeepAlive;
 
 use crate::core::reactions::Rules;
 use crate::error::StartError;
+use crate::logins;
 use halite_transport::ipc::framing_of;
 
 /// How the master's public key is signed for minions.
@@ -192,7 +193,7 @@ impl Settings {
             client_acl_verify: config.client_acl_verify,
             sudo_acl: config.sudo_acl,
             external_auth: ExternalAuth {
-                rules: config.external_auth.clone(),
+                rules: external_auth(config)?,
                 token_expire_s: config.token_expire,
                 token_expire_override: config.token_expire_user_override.0.clone(),
                 keep_acl: config.keep_acl_in_token,
@@ -353,6 +354,15 @@ fn roots(config: &MasterConfig) -> Result<RootsOptions, StartError> {
         ignore_regex: config.file_ignore_regex.0.clone(),
         ignore_glob: config.file_ignore_glob.0.clone(),
     })
+}
+
+fn external_auth(config: &MasterConfig) -> Result<Map, StartError> {
+    let rules = config.external_auth.0.clone();
+    logins::check(&rules).map_err(|why| StartError::Option {
+        option: "external_auth",
+        why,
+    })?;
+    Ok(rules)
 }
 
 fn reactor_rules(opts: &Map) -> Result<Rules, StartError> {

@@ -30,6 +30,17 @@ pub(crate) enum TokenError {
     Store(#[from] FileError),
 }
 
+/// Who has logged in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who<'a> {
+    /// The name.
+    pub(crate) name: &'a str,
+    /// The way to log in.
+    pub(crate) eauth: &'a str,
+    /// Their groups, which the token keeps.
+    pub(crate) groups: &'a [String],
+}
+
 /// The tokens of one master.
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
@@ -46,15 +57,14 @@ impl Tokens {
         }
     }
 
-    /// Makes a token for `name`, who has logged in by `eauth`; gives all that
-    /// it stands for.
+    /// Makes a token for somebody who has logged in; gives all that it stands
+    /// for.
     ///
     /// # Errors
     /// When it cannot be stored.
     pub(crate) fn make(
         &self,
-        name: &str,
-        eauth: &str,
+        who: Who<'_>,
         lifetime_s: u64,
         auth_list: Option<Vec<Value>>,
         now_s: i64,
@@ -66,10 +76,14 @@ impl Tokens {
         let mut data = Map::from([
             ("start", float(now_s)),
             ("expire", float(expire)),
-            ("name", name.into()),
-            ("eauth", eauth.into()),
+            ("name", who.name.into()),
+            ("eauth", who.eauth.into()),
             ("token", token.as_str().into()),
         ]);
+        if !who.groups.is_empty() {
+            let groups = who.groups.iter().map(|group| group.as_str().into());
+            data.insert("groups", Value::List(groups.collect()));
+        }
         if let Some(auth_list) = auth_list {
             data.insert("auth_list", auth_list);
         }
@@ -154,7 +168,13 @@ mod tests {
     fn a_token_holds_until_it_expires() {
         let dir = tempfile::tempdir().unwrap();
         let tokens = Tokens::new(dir.path(), HashType::Sha256);
-        let made = tokens.make("alice", "pam", 100, None, 1000).unwrap();
+        let who = Who {
+            name: "alice",
+            eauth: "pam",
+            groups: &["ops".to_owned()],
+        };
+        let made = tokens.make(who, 100, None, 1000).unwrap();
+        assert_eq!(made.get("groups"), Some(&Value::List(vec!["ops".into()])));
         let token = made.get("token").and_then(Value::as_str).unwrap();
         assert_eq!(token.len(), 64);
         assert_eq!(tokens.get(token, 1050), Some(made.clone()));

@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_crypto::Secret;
-use halite_proto::clear::{Credentials, PublishReply, PublishRequest, TokenRequest};
+use halite_proto::clear::{BatchRequest, Credentials, PublishReply, PublishRequest, TokenRequest};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_transport::ipc::{ConnectError, EventSubscriber};
@@ -51,6 +51,17 @@ pub struct Job {
     pub options: Map,
     /// The job id to use.
     pub jid: Option<Jid>,
+}
+
+/// How a master cuts a command into batches by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackgroundBatch {
+    /// How many minions at a time: `10`, `25%`.
+    pub size: String,
+    /// How long a place is kept free behind a return.
+    pub wait: Duration,
+    /// A failure ends it.
+    pub failhard: bool,
 }
 
 /// A command that the master has sent.
@@ -166,6 +177,34 @@ impl LocalClient {
             }
         }
         published(reply)
+    }
+
+    /// Gives a command to the master that is to go to a few minions at a time.
+    ///
+    /// # Errors
+    /// When no master answers, it refuses, or it does not know how.
+    /// `Ok(None)`: no minion is meant.
+    pub async fn publish_batch(
+        &self,
+        job: &Job,
+        batch: &BackgroundBatch,
+        timeout: Duration,
+    ) -> Result<Option<Published>, ClientError> {
+        self.check_running()?;
+        let request = BatchRequest {
+            publish: self.request(job, timeout)?,
+            size: batch.size.clone(),
+            wait_s: batch.wait.as_secs_f64(),
+            failhard: batch.failhard,
+        };
+        let reply = self.ask_clear(request.to_map(), timeout).await?;
+        match PublishReply::from_value(reply).map_err(ClientError::ReplyFields)? {
+            // What a master of Salt says to what it does not know.
+            PublishReply::Nothing => Err(ClientError::Refused(
+                "this master cannot run batches by itself; run them without --async".to_owned(),
+            )),
+            reply => published(reply),
+        }
     }
 
     /// Sends a command and waits for the returns, `timeout` for each sign of

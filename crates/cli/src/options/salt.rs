@@ -305,11 +305,6 @@ impl SaltOptions {
                 options.join("/")
             )));
         }
-        if self.is_async && self.batch.is_some() {
-            return Err(Stop::usage::<Self>(
-                "--async does not go with --batch-size: the batches have to be waited for",
-            ));
-        }
         if self.subset.is_some_and(|count| count < 1) {
             return Err(Stop::usage::<Self>("option --subset: at least one minion"));
         }

@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::returns::REDRAW;
 use super::returns::{Shown, interrupted};
 use super::{NO_RETURN, Program};
-use crate::client::{ClientError, Job, LocalClient, Report};
+use crate::client::{BackgroundBatch, ClientError, Job, LocalClient, Report};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen};
 
@@ -28,9 +28,11 @@ use crate::{Exit, Screen};
 const REPORTS_MAX: usize = 64;
 
 /// How a job is cut into parts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct BatchPlan {
     size: BatchSize,
+    /// As it was typed.
+    text: String,
     wait: Duration,
     failhard: bool,
 }
@@ -42,6 +44,7 @@ impl BatchPlan {
         let wait = Duration::try_from_secs_f64(wait).map_err(|_| {
             Stop::usage::<SaltOptions>(&format!("option --batch-wait: no time: {wait}"))
         })?;
+        let text = size.to_owned();
         let size = BatchSize::parse(size).ok_or_else(|| {
             Stop::usage::<SaltOptions>(&format!(
                 "Invalid batch data sent: {size}\nData must be in the form of %10, 10% or 3"
@@ -49,9 +52,21 @@ impl BatchPlan {
         })?;
         Ok(Self {
             size,
+            text,
             wait,
             failhard: options.failhard,
         })
+    }
+}
+
+impl BatchPlan {
+    /// For a master that goes on alone.
+    pub(super) fn in_background(&self) -> BackgroundBatch {
+        BackgroundBatch {
+            size: self.text.clone(),
+            wait: self.wait,
+            failhard: self.failhard,
+        }
     }
 }
 

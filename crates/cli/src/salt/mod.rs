@@ -163,8 +163,11 @@ impl Program<'_> {
     }
 
     async fn run_as_asked(&mut self, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
-        if let Some(plan) = self.plan {
-            return self.run_batch(plan, screen).await;
+        if let Some(plan) = self.plan.clone() {
+            return match self.options.is_async {
+                true => self.start_batch(&plan, screen).await,
+                false => self.run_batch(plan, screen).await,
+            };
         }
         if let Some(count) = self.options.subset {
             let ids = self.subset(usize::try_from(count).unwrap_or(1)).await?;
@@ -242,6 +245,29 @@ impl Program<'_> {
         let jid = published.map_or_else(|| "0".to_owned(), |published| published.jid.to_string());
         screen.line(&format!("Executed command with job ID: {jid}"));
         Ok(exit)
+    }
+
+    /// Gives the batches to the master, which goes on alone.
+    async fn start_batch(
+        &mut self,
+        plan: &BatchPlan,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let timeout = self.timeout.max(self.client.settings().publish_timeout);
+        let batch = plan.in_background();
+        let Some(published) = self
+            .client
+            .publish_batch(&self.job(), &batch, timeout)
+            .await?
+        else {
+            screen.line(NO_MATCH);
+            return Ok(Exit::NoReturn);
+        };
+        screen.line(&format!(
+            "Executed batch command with job ID: {}",
+            published.jid
+        ));
+        Ok(Exit::Ok)
     }
 
     async fn start_and_wait(

@@ -5,6 +5,7 @@
 //! an id that it finds in the request.
 
 pub(crate) mod authenticate;
+pub(crate) mod batch;
 pub(crate) mod comparison;
 mod events;
 mod files;

@@ -33,8 +33,42 @@ impl From<PublishReply> for Published {
     }
 }
 
+/// A request that was judged: it may be sent.
+pub(crate) struct Judged {
+    /// The request, in the name that was proven.
+    pub(crate) request: PublishRequest,
+    /// Whom it means.
+    pub(crate) resolved: Resolved,
+    /// It may only go to those, whoever else its target means.
+    pub(crate) restricted: bool,
+}
+
 /// Publishes a job for a local program.
 pub(crate) fn publish(master: &Master, request: &PublishRequest) -> Published {
+    let Judged {
+        request,
+        resolved,
+        restricted,
+    } = match judge(master, request) {
+        Ok(judged) => *judged,
+        Err(refused) => return refused,
+    };
+    match send(master, &request, &resolved, restricted) {
+        Ok(jid) => PublishReply::Accepted {
+            jid,
+            minions: resolved.minions,
+            missing: resolved.missing,
+        },
+        Err(error) => PublishReply::Error(error),
+    }
+    .into()
+}
+
+/// Judges caller, functions and targets of a request.
+///
+/// # Errors
+/// With the answer, where it may not be sent.
+pub(crate) fn judge(master: &Master, request: &PublishRequest) -> Result<Box<Judged>, Published> {
     let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
     let user = request.user.as_deref();
     if is_blacklisted(&master.settings.publisher_acl_blacklist, user, &funs) {
@@ -43,69 +77,48 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> Published {
             "publisher_acl_blacklist forbids {}",
             request.fun.to_text()
         );
-        return PublishReply::Denied(ErrorReply::authorization()).into();
+        return Err(PublishReply::Denied(ErrorReply::authorization()).into());
     }
-    let caller = match prove(master, request) {
-        Ok(caller) => caller,
-        Err(unproven) => {
-            if master.may_remark(user.unwrap_or_default(), "publish") {
-                tracing::warn!(
-                    user,
-                    ?unproven,
-                    "refused to publish: the caller is not authenticated"
-                );
-            }
-            let reply = refuse(master, request, ErrorReply::authentication());
-            return Published {
-                reply,
-                is_slow: unproven.is_slow(),
-            };
+    let caller = prove(master, request).map_err(|unproven| {
+        if master.may_remark(user.unwrap_or_default(), "publish") {
+            tracing::warn!(
+                user,
+                ?unproven,
+                "refused to publish: the caller is not authenticated"
+            );
         }
-    };
-    let named;
-    let request = match caller.name {
-        // Who logged in goes by that name, whatever the program says.
-        Some(name) => {
-            named = PublishRequest {
-                user: Some(name),
-                ..request.clone()
-            };
-            &named
+        Published {
+            reply: refuse(master, request, ErrorReply::authentication()),
+            is_slow: unproven.is_slow(),
         }
-        None => request,
-    };
-    publish_for(master, request, &caller.rights).into()
-}
-
-fn publish_for(master: &Master, request: &PublishRequest, rights: &Rights) -> PublishReply {
-    let user = request.user.as_deref();
-    let resolved = resolved(master, jobs::asked(request));
-    let restricted = match allowed(master, request, rights, &resolved) {
+    })?;
+    let mut request = request.clone();
+    // Who logged in goes by that name, whatever the program says.
+    if caller.name.is_some() {
+        request.user = caller.name;
+    }
+    let resolved = resolved(master, jobs::asked(&request));
+    let restricted = match allowed(master, &request, &caller.rights, &resolved) {
         Some(Allowed::Anywhere) => false,
         Some(Allowed::OnlyResolved) => resolved.by_data,
         None => {
             tracing::warn!(
-                user,
+                user = request.user,
                 "refused to publish {}: not permitted",
                 request.fun.to_text()
             );
-            return refuse(master, request, ErrorReply::authorization());
+            return Err(refuse(master, &request, ErrorReply::authorization()).into());
         }
     };
     if resolved.minions.is_empty() && !master.settings.order_masters {
-        return PublishReply::NoMinions {
-            error: no_minions(request),
-        };
+        let error = no_minions(&request);
+        return Err(PublishReply::NoMinions { error }.into());
     }
-    let sent = send(master, request, &resolved, restricted);
-    match sent {
-        Ok(jid) => PublishReply::Accepted {
-            jid,
-            minions: resolved.minions,
-            missing: resolved.missing,
-        },
-        Err(error) => PublishReply::Error(error),
-    }
+    Ok(Box::new(Judged {
+        request,
+        resolved,
+        restricted,
+    }))
 }
 
 /// Stores, announces and sends a job that was judged.

@@ -16,6 +16,7 @@ use crate::core::roster::Seat;
 use crate::core::targets::Resolved;
 use crate::handlers::publish::{resolved, send};
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
+use crate::master::Master;
 
 /// A command for minions.
 #[derive(Clone, Debug)]
@@ -153,7 +154,8 @@ impl Waiting<'_> {
                     Output::Return(ret) => self.returned(ret),
                     Output::Missing(id) => self.missing(id),
                     Output::Ask(ids) => {
-                        let question = self.ask_working(&ids);
+                        let question =
+                            ask_working(self.call.master, self.call.user, &self.jid, &ids);
                         self.collector.asked(Instant::now(), question);
                     }
                     Output::Refused => {
@@ -223,32 +225,35 @@ impl Waiting<'_> {
             is_missing: true,
         });
     }
+}
 
-    /// Asks minions whether they work on the job; the job that asks.
-    fn ask_working(&self, ids: &[String]) -> Option<Jid> {
-        let master = self.call.master;
-        let ids = ids
-            .iter()
-            .filter_map(|id| MinionId::parse(id.as_str()).ok());
-        let accepted: Vec<MinionId> = ids.filter(|id| master.accepted.get(id).is_some()).collect();
-        if accepted.is_empty() {
-            return None;
-        }
-        let command = Command {
-            arg: vec![Value::from(&self.jid)],
-            ..Command::new(
-                self.call,
-                Value::List(accepted.iter().map(Value::from).collect()),
-                "list",
-                "saltutil.find_job",
-            )
-        };
-        let resolved = Resolved {
-            minions: accepted,
-            ..Resolved::default()
-        };
-        send(master, &self.call.request(&command), &resolved, false)
-            .map_err(|error| tracing::warn!("could not ask who works on a job: {error}"))
-            .ok()
+/// Asks minions whether they work on a job; the job that asks.
+pub(crate) fn ask_working(master: &Master, user: &str, jid: &Jid, ids: &[String]) -> Option<Jid> {
+    let ids = ids
+        .iter()
+        .filter_map(|id| MinionId::parse(id.as_str()).ok());
+    let accepted: Vec<MinionId> = ids.filter(|id| master.accepted.get(id).is_some()).collect();
+    if accepted.is_empty() {
+        return None;
     }
+    let request = PublishRequest {
+        tgt: Value::List(accepted.iter().map(Value::from).collect()),
+        tgt_type: "list".to_owned(),
+        fun: FunSpec::One("saltutil.find_job".to_owned()),
+        arg: vec![Value::from(jid)],
+        credentials: Credentials::default(),
+        ret: String::new(),
+        jid: None,
+        kwargs: Map::new(),
+        user: Some(user.to_owned()),
+        to: None,
+        extra: Map::new(),
+    };
+    let resolved = Resolved {
+        minions: accepted,
+        ..Resolved::default()
+    };
+    send(master, &request, &resolved, false)
+        .map_err(|error| tracing::warn!("could not ask who works on a job: {error}"))
+        .ok()
 }

@@ -7,6 +7,7 @@
 
 mod auth;
 mod banks;
+mod batch;
 mod cache;
 mod call;
 mod config;
@@ -48,6 +49,7 @@ use tokio::runtime::Handle;
 
 pub(crate) use call::Call;
 pub(crate) use error::RunnerError;
+pub(crate) use gather::ask_working;
 pub(crate) use registry::Runners;
 pub(crate) use stop::{Stop, Why};
 

@@ -7,8 +7,8 @@ use halite_proto::{Map, Value};
 use super::error::Ran;
 use super::python::{self, UsersFunction};
 use super::{
-    Call, auth, banks, cache, config, event, fileserver, http, jobs, manage, masters, matching,
-    mine, network,
+    Call, auth, banks, batch, cache, config, event, fileserver, http, jobs, manage, masters,
+    matching, mine, network,
 };
 use super::{pillar, reactor, salt, saltutil, sdb, state, survey, test, unavailable};
 use crate::master::Master;
@@ -72,6 +72,7 @@ impl Function {
 const TABLES: &[&[Function]] = &[
     auth::FUNCTIONS,
     banks::FUNCTIONS,
+    batch::FUNCTIONS,
     cache::FUNCTIONS,
     config::FUNCTIONS,
     event::FUNCTIONS,

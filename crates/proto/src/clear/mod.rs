@@ -7,12 +7,14 @@
 //! Invariant: the commands are a closed set, and keys and passwords never show
 //! in debug output.
 
+pub mod batch;
 pub mod comparison;
 mod credentials;
 mod low;
 mod publish;
 pub mod standing;
 
+pub use batch::BatchRequest;
 pub use comparison::{ComparisonReply, ComparisonRequest};
 pub use credentials::Credentials;
 pub use low::{LowRequest, TokenRequest};
@@ -36,6 +38,8 @@ pub enum ClearCommand {
     Ping(Map),
     /// `publish`: a command for minions.
     Publish(Box<PublishRequest>),
+    /// `halite.batch`: a command for a few minions at a time.
+    Batch(Box<BatchRequest>),
     /// `runner`: a runner.
     Runner(LowRequest),
     /// `wheel`: a wheel function.
@@ -80,6 +84,7 @@ impl ClearCommand {
             Some("_auth") => Self::auth(load)?,
             Some("ping") => Self::Ping(load),
             Some("publish") => Self::Publish(Box::new(PublishRequest::from_map(load)?)),
+            Some(batch::CMD) => Self::Batch(Box::new(BatchRequest::from_map(load)?)),
             Some("runner") => Self::Runner(LowRequest::from_map(load)?),
             Some("wheel") => Self::Wheel(LowRequest::from_map(load)?),
             Some("mk_token") => Self::MkToken(TokenRequest::from_map(load)?),
@@ -98,6 +103,7 @@ impl ClearCommand {
             Self::Auth(_) | Self::AuthBadId(_) => "_auth",
             Self::Ping(_) => "ping",
             Self::Publish(_) => "publish",
+            Self::Batch(_) => batch::CMD,
             Self::Runner(_) => "runner",
             Self::Wheel(_) => "wheel",
             Self::MkToken(_) => "mk_token",

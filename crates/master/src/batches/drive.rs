@@ -1,0 +1,335 @@
+//! The course of one job in batches: a ping finds out who is there, then each
+//! place that becomes free is given to the next minion.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use halite_gather::batch::Batch;
+use halite_gather::{CollectOptions, Collector, Output};
+use halite_proto::clear::{Credentials, PublishRequest};
+use halite_proto::event::Event;
+use halite_proto::publish::FunSpec;
+use halite_proto::{Jid, Map, MinionId, Value};
+use halite_transport::ipc::LocalEvents;
+use tokio::runtime::Handle;
+use tokio::time::sleep_until;
+
+use super::{Job, Plan, count, seconds_now};
+use crate::core::targets::Resolved;
+use crate::handlers::publish::send;
+use crate::limits::{AWAY_CHECK, AWAY_GRACE};
+use crate::master::Master;
+use crate::runner::{Stop, ask_working};
+
+/// What came of a job on one minion.
+struct Ended {
+    id: String,
+    is_missing: bool,
+    has_failed: bool,
+}
+
+/// Carries out a job and tells how it went.
+pub(super) fn drive(master: &Arc<Master>, runtime: &Handle, job: &Arc<Job>, plan: Plan) {
+    // Before anything leaves: no return may be missed.
+    let drive = Drive {
+        master,
+        runtime,
+        job,
+        events: master.bus.subscribe("salt/job/".to_owned()),
+        collectors: Vec::new(),
+        next_check: Instant::now(),
+    };
+    drive.run(plan);
+    job.course().is_over = true;
+}
+
+struct Drive<'a> {
+    master: &'a Arc<Master>,
+    runtime: &'a Handle,
+    job: &'a Arc<Job>,
+    events: LocalEvents,
+    /// One for each part that is not over.
+    collectors: Vec<Collector>,
+    next_check: Instant,
+}
+
+impl Drive<'_> {
+    fn run(mut self, plan: Plan) {
+        let began = Instant::now();
+        let alive = match self.ping(&plan.minions) {
+            Ok(alive) => alive,
+            Err(why) => return self.tell_halted(&why, began, Vec::new(), Vec::new()),
+        };
+        let mut left = alive.clone();
+        let mut active: Vec<String> = Vec::new();
+        {
+            let mut course = self.job.course();
+            course.total = alive.len();
+            course.pending = alive.len();
+            course.batch_size = plan.size.of(alive.len());
+        }
+        let mut batch = Batch::new(alive, plan.size, plan.wait, plan.failhard);
+        let mut is_new = true;
+        loop {
+            let next = batch.dispatch(Instant::now());
+            if !next.is_empty() {
+                if let Err(why) = self.send(&plan.request, &next) {
+                    return self.tell_halted(&why, began, active, left);
+                }
+                left.retain(|id| !next.contains(id));
+                active.extend(next);
+            }
+            self.note(active.len(), left.len());
+            if is_new {
+                is_new = false;
+                self.tell_new();
+            } else {
+                self.tell_progress();
+            }
+            if batch.is_halted() {
+                return self.tell_halted("failhard", began, active, left);
+            }
+            if batch.is_done() {
+                return self.tell_complete(began);
+            }
+            // Until somebody has ended, or a place has become free.
+            let ended = loop {
+                let ended = self.poll();
+                let is_free = batch.next_timeout().is_some_and(|at| at <= Instant::now());
+                if !ended.is_empty() || is_free {
+                    break ended;
+                }
+                self.wait(batch.next_timeout());
+                if self.job.stop.why().is_some() {
+                    return self.tell_halted("stop", began, active, left);
+                }
+            };
+            for ended in ended {
+                active.retain(|id| *id != ended.id);
+                batch.ended(&ended.id, ended.has_failed, Instant::now());
+                let mut course = self.job.course();
+                course.last_progress_s = seconds_now();
+                match ended.is_missing {
+                    true => course.failed += 1,
+                    false => course.completed += 1,
+                }
+            }
+        }
+    }
+
+    /// Who answers a ping, sorted.
+    fn ping(&mut self, minions: &[MinionId]) -> Result<Vec<String>, String> {
+        let request = PublishRequest {
+            fun: FunSpec::One("test.ping".to_owned()),
+            arg: Vec::new(),
+            credentials: Credentials::default(),
+            ret: String::new(),
+            jid: None,
+            kwargs: Map::new(),
+            ..self.job.request.clone()
+        };
+        let ids: Vec<String> = minions.iter().map(ToString::to_string).collect();
+        self.send(&request, &ids)?;
+        let mut alive = Vec::new();
+        while !self.collectors.is_empty() {
+            let ended = self.poll().into_iter();
+            alive.extend(
+                ended
+                    .filter(|ended| !ended.is_missing)
+                    .map(|ended| ended.id),
+            );
+            self.wait(None);
+            if self.job.stop.why().is_some() {
+                return Err("stop".to_owned());
+            }
+        }
+        alive.sort_unstable();
+        Ok(alive)
+    }
+
+    /// Sends the job, or a ping, to some minions and begins to collect.
+    fn send(&mut self, request: &PublishRequest, ids: &[String]) -> Result<(), String> {
+        let minions: Vec<MinionId> = ids
+            .iter()
+            .filter_map(|id| MinionId::parse(id.as_str()).ok())
+            .collect();
+        let is_job = request.fun == self.job.request.fun && request.arg == self.job.request.arg;
+        let request = PublishRequest {
+            tgt: Value::List(ids.iter().map(|id| id.as_str().into()).collect()),
+            tgt_type: "list".to_owned(),
+            jid: is_job.then(|| self.job.jid.clone()),
+            ..request.clone()
+        };
+        let resolved = Resolved {
+            minions,
+            ..Resolved::default()
+        };
+        let jid = send(self.master, &request, &resolved, false)?;
+        let settings = &self.master.settings;
+        self.collectors.push(Collector::new(
+            Instant::now(),
+            CollectOptions {
+                jid,
+                minions: ids.iter().cloned().collect(),
+                missing: Vec::new(),
+                timeout: settings.timeout,
+                gather_job_timeout: settings.gather_job_timeout,
+                syndic_wait: None,
+            },
+        ));
+        Ok(())
+    }
+
+    /// What has come of the parts since the last time.
+    fn poll(&mut self) -> Vec<Ended> {
+        let now = Instant::now();
+        let looks = now >= self.next_check;
+        if looks {
+            self.next_check = now + AWAY_CHECK;
+        }
+        let mut ended = Vec::new();
+        let (master, job) = (self.master, self.job);
+        self.collectors.retain_mut(|collector| {
+            if looks {
+                let pending: Vec<String> = collector.pending().map(str::to_owned).collect();
+                let grace = u64::try_from(AWAY_GRACE.as_micros()).unwrap_or(u64::MAX);
+                collector.away(master.away(pending.iter().map(String::as_str), grace));
+            }
+            while let Some(output) = collector.poll(Instant::now()) {
+                match output {
+                    Output::Return(ret) => ended.push(Ended {
+                        has_failed: ret.retcode.as_i64().unwrap_or(0) != 0,
+                        id: ret.id,
+                        is_missing: false,
+                    }),
+                    Output::Missing(id) => ended.push(Ended {
+                        id,
+                        is_missing: true,
+                        has_failed: true,
+                    }),
+                    Output::Ask(ids) => {
+                        let user = job.request.user.as_deref().unwrap_or_default();
+                        let question = ask_working(master, user, &job.jid, &ids);
+                        collector.asked(Instant::now(), question);
+                    }
+                    Output::Refused | Output::Done => return false,
+                }
+            }
+            true
+        });
+        ended
+    }
+
+    /// Waits for an event that matters, or until there is something to do.
+    fn wait(&mut self, also: Option<Instant>) {
+        let now = Instant::now();
+        let timeouts = self
+            .collectors
+            .iter()
+            .filter_map(|part| part.next_timeout(now));
+        let until = timeouts.chain(also).fold(self.next_check, Instant::min);
+        // A timer that is due needs no wait, and none is shorter than this.
+        let until = until.max(now + Duration::from_millis(1));
+        let (events, stop): (&mut LocalEvents, &Stop) = (&mut self.events, &self.job.stop);
+        let event = self.runtime.block_on(async {
+            tokio::select! {
+                event = events.recv() => event,
+                () = sleep_until(until.into()) => None,
+                () = stop.stopped() => None,
+            }
+        });
+        let mut next = event;
+        while let Some(event) = next {
+            if self.collectors.iter().any(|part| part.wants(event.tag()))
+                && let Ok(Event { tag, data }) = event.unpack()
+            {
+                for part in &mut self.collectors {
+                    if part.wants(tag.as_str()) {
+                        part.event(Instant::now(), tag.as_str(), &data);
+                    }
+                }
+            }
+            next = self.events.try_recv();
+        }
+    }
+
+    fn note(&self, active: usize, pending: usize) {
+        let mut course = self.job.course();
+        course.active = active;
+        course.pending = pending;
+    }
+
+    fn fire(&self, what: &str, data: Map) {
+        let jid: &Jid = &self.job.jid;
+        self.master
+            .bus
+            .fire(&format!("salt/batch/{jid}/{what}"), data);
+    }
+
+    fn about(&self) -> Map {
+        let mut data = self.job.about();
+        data.insert("user", self.job.user());
+        data
+    }
+
+    fn tell_new(&self) {
+        let course = self.job.course().clone();
+        let mut data = self.about();
+        data.insert("total_minions", count(course.total));
+        data.insert("batch_size", count(course.batch_size));
+        data.insert("driver", "master");
+        data.insert("created", self.job.created_s);
+        self.fire("new", data);
+    }
+
+    fn tell_progress(&self) {
+        let course = self.job.course().clone();
+        let mut data = self.about();
+        for (name, number) in [
+            ("total", course.total),
+            ("completed", course.completed),
+            ("active", course.active),
+            ("pending", course.pending),
+            ("failed", course.failed),
+        ] {
+            data.insert(name, count(number));
+        }
+        data.insert("iter", Value::Nil);
+        data.insert("last_progress", course.last_progress_s);
+        self.fire("progress", data);
+    }
+
+    fn tell_complete(&self, began: Instant) {
+        let course = self.job.course().clone();
+        let mut data = self.about();
+        data.insert("total_minions", count(course.total));
+        data.insert("completed", count(course.completed));
+        data.insert("failed", count(course.failed));
+        data.insert("duration", began.elapsed().as_secs_f64());
+        self.fire("complete", data);
+    }
+
+    fn tell_halted(&self, why: &str, began: Instant, active: Vec<String>, left: Vec<String>) {
+        let reason = match why {
+            "failhard" => "failhard",
+            "stop" => "stop",
+            other => {
+                tracing::error!(jid = %self.job.jid, "a job in batches ends: {other}");
+                "error"
+            }
+        };
+        let mut course = self.job.course();
+        course.halted = Some(reason);
+        let (completed, failed) = (course.completed, course.failed);
+        drop(course);
+        let list = |ids: Vec<String>| Value::List(ids.into_iter().map(Value::from).collect());
+        let mut data = self.about();
+        data.insert("reason", reason);
+        data.insert("completed", count(completed));
+        data.insert("failed", count(failed));
+        data.insert("abandoned_active", list(active));
+        data.insert("abandoned_pending", list(left));
+        data.insert("duration", began.elapsed().as_secs_f64());
+        self.fire("halted", data);
+    }
+}

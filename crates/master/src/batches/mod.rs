@@ -1,0 +1,229 @@
+//! Jobs in batches that run without anybody waiting for them.
+//!
+//! Invariant: a job that was accepted ends with one event, `complete` or
+//! `halted`, under `salt/batch/<jid>`.
+
+mod drive;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use halite_gather::batch::BatchSize;
+use halite_proto::clear::PublishRequest;
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use crate::clock::now_micros;
+use crate::limits::{BATCHES_KEPT_MAX, BATCHES_MAX};
+use crate::master::Master;
+use crate::runner::{NotStarted, Stop, Why};
+
+/// What is to be done.
+pub(crate) struct Plan {
+    /// The job, judged.
+    pub(crate) request: PublishRequest,
+    /// Whom it means.
+    pub(crate) minions: Vec<MinionId>,
+    /// How many at a time.
+    pub(crate) size: BatchSize,
+    /// How long a place is kept free behind a return.
+    pub(crate) wait: Duration,
+    /// A failure ends it.
+    pub(crate) failhard: bool,
+}
+
+/// Why a job in batches was not started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BatchError {
+    /// Too many run.
+    #[error(
+        "{BATCHES_MAX} jobs run in batches already; `salt-run batch.list_active` lists them, \
+         `salt-run batch.stop <jid>` ends one"
+    )]
+    TooMany,
+    /// It cannot be begun.
+    #[error(transparent)]
+    NotStarted(#[from] NotStarted),
+}
+
+/// How far a job is.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    total: usize,
+    completed: usize,
+    active: usize,
+    pending: usize,
+    failed: usize,
+    batch_size: usize,
+    halted: Option<&'static str>,
+    last_progress_s: f64,
+    is_over: bool,
+}
+
+/// A job.
+pub(crate) struct Job {
+    pub(crate) jid: Jid,
+    request: PublishRequest,
+    created_s: f64,
+    stop: Stop,
+    course: Mutex<Course>,
+}
+
+/// The jobs of a master.
+#[derive(Default)]
+pub(crate) struct Batches {
+    known: Mutex<VecDeque<Arc<Job>>>,
+}
+
+fn seconds_now() -> f64 {
+    const MICROS: f64 = 1e6;
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of our time fit")]
+    let micros = now_micros() as f64;
+    micros / MICROS
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl Batches {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Job>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The jobs that run.
+    pub(crate) fn active(&self) -> Vec<Arc<Job>> {
+        let known = self.lock();
+        known
+            .iter()
+            .filter(|job| !job.is_over())
+            .map(Arc::clone)
+            .collect()
+    }
+
+    /// A job, also after its end for a while.
+    pub(crate) fn find(&self, jid: &Jid) -> Option<Arc<Job>> {
+        self.lock()
+            .iter()
+            .find(|job| job.jid == *jid)
+            .map(Arc::clone)
+    }
+
+    /// Those that run are told to stop.
+    pub(crate) fn close(&self) {
+        for job in self.active() {
+            job.stop.stop(Why::Closing);
+        }
+    }
+
+    fn add(&self, job: &Arc<Job>) -> Result<(), BatchError> {
+        let mut known = self.lock();
+        if known.iter().filter(|job| !job.is_over()).count() >= BATCHES_MAX {
+            return Err(BatchError::TooMany);
+        }
+        known.push_back(Arc::clone(job));
+        while known.len() > BATCHES_KEPT_MAX {
+            let Some(at) = known.iter().position(|job| job.is_over()) else {
+                break;
+            };
+            known.remove(at);
+        }
+        Ok(())
+    }
+}
+
+impl Job {
+    fn course(&self) -> MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.course().is_over
+    }
+
+    /// Tells it to stop: nobody else gets the job. False if it is over.
+    pub(crate) fn stop(&self) -> bool {
+        let is_over = self.is_over();
+        self.stop.stop(Why::Asked);
+        !is_over
+    }
+
+    /// Whom the job is for, as all that is told of it begins.
+    fn about(&self) -> Map {
+        let request = &self.request;
+        Map::from([
+            ("jid", Value::from(&self.jid)),
+            ("fun", request.fun.to_value()),
+            ("tgt", request.tgt.clone()),
+            ("tgt_type", request.tgt_type.as_str().into()),
+        ])
+    }
+
+    fn user(&self) -> Value {
+        self.request.user.as_deref().unwrap_or_default().into()
+    }
+
+    /// How far it is, in Salt's form.
+    pub(crate) fn summary(&self) -> Map {
+        let course = self.course().clone();
+        let mut summary = self.about();
+        for (name, number) in [
+            ("total", course.total),
+            ("completed", course.completed),
+            ("active", course.active),
+            ("pending", course.pending),
+            ("failed", course.failed),
+            ("batch_size", course.batch_size),
+        ] {
+            summary.insert(name, count(number));
+        }
+        summary.insert("halted", course.halted.is_some());
+        summary.insert(
+            "halted_reason",
+            course.halted.map_or(Value::Nil, Value::from),
+        );
+        summary.insert("driver", "master");
+        summary.insert("user", self.user());
+        summary.insert("created", self.created_s);
+        summary.insert("last_progress", course.last_progress_s);
+        summary.insert("age_seconds", (seconds_now() - self.created_s).max(0.0));
+        summary
+    }
+}
+
+/// Starts a job; it goes on by itself.
+pub(crate) fn start(master: &Arc<Master>, plan: Plan) -> Result<Jid, BatchError> {
+    let runtime = master.runners.runtime()?;
+    let jid = match &plan.request.jid {
+        Some(jid) => master.jobs.prepare(jid, false).map(|()| jid.clone()),
+        None => master.allocate_jid(false),
+    };
+    let jid = jid.map_err(NotStarted::Jid)?;
+    let now = seconds_now();
+    let job = Arc::new(Job {
+        jid: jid.clone(),
+        request: plan.request.clone(),
+        created_s: now,
+        stop: Stop::new(),
+        course: Mutex::new(Course {
+            total: plan.minions.len(),
+            pending: plan.minions.len(),
+            batch_size: plan.size.of(plan.minions.len()),
+            last_progress_s: now,
+            ..Course::default()
+        }),
+    });
+    master.batches.add(&job)?;
+    tracing::info!(user = plan.request.user, %jid, "{} in batches", plan.request.fun.to_text());
+    let master = Arc::clone(master);
+    let driven = Arc::clone(&job);
+    let spawned = thread::Builder::new()
+        .name("batch".to_owned())
+        .spawn(move || drive::drive(&master, &runtime, &driven, plan));
+    if let Err(error) = spawned {
+        job.course().is_over = true;
+        return Err(NotStarted::Thread(error).into());
+    }
+    Ok(jid)
+}

@@ -1,0 +1,95 @@
+//! The ways to log in (`external_auth`): who a name and a password belong to.
+//!
+//! Invariant: a way is one of a closed list, and has to be configured; whatever
+//! cannot be asked refuses.
+
+mod file;
+mod groups;
+mod rest;
+
+use halite_crypto::constant_time_eq;
+use halite_process::password;
+use halite_proto::{Map, Value};
+
+use crate::core::eauth;
+use crate::error::chain;
+use crate::master::Master;
+
+/// What came of a login.
+#[derive(Debug, Default)]
+pub(crate) struct Login {
+    /// The groups that the user is in.
+    pub(crate) groups: Vec<String>,
+    /// What else the user may do, in the form of the entries.
+    pub(crate) perms: Vec<Value>,
+}
+
+/// Whether the ways that are configured can be used.
+///
+/// # Errors
+/// With what is wrong.
+pub(crate) fn check(rules: &Map) -> Result<(), String> {
+    for (name, entries) in rules {
+        let name = name.as_str().unwrap_or_default();
+        let none = Map::new();
+        let entries = entries.as_map().unwrap_or(&none);
+        let checked = match name {
+            "file" => file::check(entries),
+            "rest" => rest::check(entries),
+            _ => Ok(()),
+        };
+        checked.map_err(|why| format!("{name}: {why}"))?;
+    }
+    Ok(())
+}
+
+/// Whether a way says itself what a user may do, so that only the login knows.
+pub(crate) fn says_rights(eauth: &str) -> bool {
+    eauth == "rest"
+}
+
+/// Logs in; `None` is a refusal.
+pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -> Option<Login> {
+    let Some(entries) = eauth::backend(&master.settings.external_auth.rules, eauth) else {
+        if master.may_remark(name, "eauth") {
+            tracing::warn!("external_auth has no entries for {eauth:?}");
+        }
+        return None;
+    };
+    let failed = |why: String| tracing::error!("external_auth: {eauth}: {why}");
+    let known = |is_right: bool| is_right.then(Login::default);
+    match eauth {
+        // Salt's way for tests: everybody is who they say.
+        "auto" => Some(Login::default()),
+        "file" => known(
+            file::in_file(entries, name, password)
+                .map_err(failed)
+                .ok()?,
+        ),
+        "pam" => {
+            // The service is the master's choice, never the caller's.
+            let service = master.opts.get("auth.pam.service").and_then(Value::as_str);
+            let service = service.filter(|service| !service.is_empty());
+            let is_right = password::is_right(service.unwrap_or("login"), name, password)
+                .map_err(|error| failed(chain(&error)))
+                .ok()?;
+            known(is_right).map(|login| Login {
+                groups: groups::of(entries, name),
+                ..login
+            })
+        }
+        "rest" => rest::log_in(master, entries, name, password)
+            .map_err(failed)
+            .ok()?
+            .map(|perms| Login {
+                perms,
+                ..Login::default()
+            }),
+        "sharedsecret" => {
+            let secret = master.opts.get("sharedsecret").and_then(Value::as_str);
+            let secret = secret.filter(|secret| !secret.is_empty())?;
+            known(constant_time_eq(secret.as_bytes(), password.as_bytes()))
+        }
+        _ => None,
+    }
+}

@@ -48,7 +48,7 @@ pub fn split(line: &str) -> Result<Vec<String>, CallError> {
 }
 
 /// One word, quoted where a shell would take it apart.
-pub(crate) fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "@%_-+=:,./".contains(c);
     if !word.is_empty() && word.chars().all(safe) {
         word.to_owned()

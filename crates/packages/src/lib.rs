@@ -16,6 +16,7 @@ use halite_modules::{Call, Module};
 pub const MODULES: &[Module] = &[
     debconf::MODULE,
     git::MODULE,
+    pkg::low::MODULE,
     python::pip::MODULE,
     pkg::MODULE,
     python::virtualenv::MODULE,

@@ -21,3 +21,13 @@ const DIFFERENCES: &[(&str, usize)] = &[
 fn scenarios_come_out_as_with_salt() {
     common::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY, DIFFERENCES);
 }
+
+#[test]
+fn real_tools_are_read_as_salt_reads_them() {
+    common::transcript::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+}
+
+#[test]
+fn the_recorder_has_its_calls_played() {
+    common::transcript::play_here(&REGISTRY);
+}

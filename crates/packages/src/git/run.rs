@@ -1,7 +1,7 @@
 //! Running git for a user in a directory, and reading what it says.
 
 use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, python, shlex};
 use halite_proto::{Map, Value};
 
 /// Where and as whom git runs.
@@ -10,6 +10,22 @@ pub(crate) struct Git {
     pub(crate) cwd: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) identity: Vec<String>,
+    /// What stands before the verb.
+    pub(crate) options: Vec<String>,
+}
+
+/// Words of a list, or of a text as a shell reads it.
+pub(crate) fn words_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::Nil => Vec::new(),
+        Value::List(items) => items.iter().map(python::str).collect(),
+        other => {
+            let text = python::str(other);
+            // Quotes without an end are no quotes.
+            let plain = || text.split_whitespace().map(str::to_owned).collect();
+            shlex::split(&text).unwrap_or_else(|_| plain())
+        }
+    }
 }
 
 /// References by name.
@@ -81,12 +97,13 @@ impl Git {
             cwd: text("cwd"),
             user: text("user"),
             identity: call.get("identity").map(python::texts).unwrap_or_default(),
+            options: call.get("git_opts").map(words_of).unwrap_or_default(),
         }
     }
 
     fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
         let mut line = vec!["git".to_owned()];
-        line.extend(words.iter().cloned());
+        line.extend(self.options.iter().chain(words).cloned());
         let cwd = self
             .cwd
             .as_ref()
@@ -95,11 +112,17 @@ impl Git {
             .user(self.user.as_deref())
             .cwd(cwd.as_deref())
             .env("GIT_TERMINAL_PROMPT", "0");
-        if let Some(identity) = self.identity.first() {
-            let quoted = identity.replace('\'', "'\\''");
+        if !self.identity.is_empty() {
+            let keys: String = self
+                .identity
+                .iter()
+                .map(|key| format!(" -i {}", shlex::quote(key)))
+                .collect();
             program = program.env(
                 "GIT_SSH_COMMAND",
-                format!("ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o IdentitiesOnly=yes -i '{quoted}'"),
+                format!(
+                    "ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o IdentitiesOnly=yes{keys}"
+                ),
             );
         }
         program
@@ -119,11 +142,20 @@ impl Git {
         if ran.ok() {
             return Ok(ran);
         }
-        let line = redacted(&format!("git {}", words.join(" ")));
-        let why = redacted(ran.complaint());
-        Err(CallError::command(format!(
-            "Command '{line}' failed: {why}"
-        )))
+        Err(self.failed(words, &ran))
+    }
+
+    /// That a run has failed, in Salt's words.
+    pub(crate) fn failed(&self, words: &[String], ran: &Ran) -> CallError {
+        let mut line = vec!["git".to_owned()];
+        line.extend(self.options.iter().chain(words).cloned());
+        let line = redacted(&line.join(" "));
+        let why = redacted(&ran.stderr);
+        CallError::command(if why.is_empty() {
+            format!("Command '{line}' failed")
+        } else {
+            format!("Command '{line}' failed: {why}")
+        })
     }
 
     /// Runs git; what it writes.

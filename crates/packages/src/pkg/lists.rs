@@ -1,7 +1,12 @@
 //! Lists of packages with their versions: Salt's shapes of them.
 
+use halite_modules::host::Ran;
 use halite_modules::{Call, python};
 use halite_proto::{Map, Value};
+
+use super::error::PkgError;
+use super::provider::{Listing, Provider};
+use super::targets::{Targets, parse_targets};
 
 /// Adds a version of a package.
 pub(crate) fn add(list: &mut Map, name: &str, version: &str) {
@@ -84,4 +89,93 @@ pub(crate) fn remember(call: &Call<'_>, key: &str, stamp: Value, value: Value) {
     {
         memo.insert(key, Map::from([("stamp", stamp), ("value", value)]));
     }
+}
+
+/// The changes of a run, or what it says when it fails.
+pub(crate) fn change_or_error(ran: Ran, changes: Map, message: &str) -> Result<Map, PkgError> {
+    if ran.ok() {
+        return Ok(changes);
+    }
+    let errors = Value::List(vec![ran.complaint().into()]);
+    Err(PkgError::Tool {
+        message: message.to_owned(),
+        info: Map::from([("errors", errors), ("changes", changes.into())]),
+    })
+}
+
+/// A wanted version in the notation that several programs share.
+pub(crate) fn target(name: &str, version: Option<&str>) -> String {
+    match version {
+        None | Some("") => name.to_owned(),
+        Some(version) if version.starts_with(['<', '>', '=']) => format!("{name}{version}"),
+        Some(version) => format!("{name}={version}"),
+    }
+}
+
+/// Those of the named packages that are installed.
+pub(crate) fn installed_targets(
+    provider: &dyn Provider,
+    call: &Call<'_>,
+    kwargs: &Map,
+) -> Result<Vec<String>, PkgError> {
+    let mut asked = kwargs.clone();
+    asked.retain(|key, _| matches!(key.as_str(), Some("name" | "pkgs")));
+    let Targets::Repository(wanted) = parse_targets(call, provider, &asked, true)? else {
+        return Ok(Vec::new());
+    };
+    let current = provider.list(call, Listing::Installed)?;
+    Ok(wanted
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| current.contains_key(name))
+        .collect())
+}
+
+/// The newest version of each that is offered, empty where it is installed.
+pub(crate) fn newest(
+    provider: &dyn Provider,
+    call: &Call<'_>,
+    names: &[String],
+    show_installed: bool,
+    kwargs: &Map,
+) -> Result<Map, PkgError> {
+    let current = provider.list(call, Listing::Installed)?;
+    let available = provider.available(call, names, kwargs)?;
+    let mut latest = Map::new();
+    for name in names {
+        let newest = versions(&available, name)
+            .into_iter()
+            .max_by(|a, b| provider.compare(a, b))
+            .unwrap_or_default();
+        let has = versions(&current, name);
+        let is_old = has.iter().any(|old| provider.compare(old, &newest).is_ge());
+        let shown = if is_old && !show_installed {
+            ""
+        } else {
+            &newest
+        };
+        latest.insert(name.as_str(), shown);
+    }
+    Ok(latest)
+}
+
+/// What is known of installed packages where that is their version only.
+pub(crate) fn versions_only(
+    provider: &dyn Provider,
+    call: &Call<'_>,
+    names: &[String],
+) -> Result<Map, PkgError> {
+    let list = joined(&provider.list(call, Listing::Installed)?);
+    let is_wanted = |name: &Value| {
+        let name = python::str(name);
+        names.is_empty() || names.contains(&name)
+    };
+    Ok(list
+        .iter()
+        .filter(|(name, _)| is_wanted(name))
+        .map(|(name, version)| {
+            let about = Map::from([("version", version.clone())]);
+            (name.clone(), Value::from(about))
+        })
+        .collect())
 }

@@ -1,16 +1,20 @@
 //! Packages: the execution module `pkg` over the package managers.
 
+mod apk;
 pub(crate) mod apt;
+mod downloaded;
 pub(crate) mod error;
 mod functions;
 pub(crate) mod lists;
+pub(crate) mod low;
+mod pacman;
 pub(crate) mod provider;
-mod repo_functions;
+pub(crate) mod repositories;
 pub(crate) mod requirement;
 pub(crate) mod rpm;
-mod small;
 pub(crate) mod targets;
 pub(crate) mod version;
+mod zypper;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

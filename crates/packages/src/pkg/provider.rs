@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 
 use super::error::PkgError;
 use super::targets::Wanted;
-use super::{apt, rpm, small};
+use super::{apk, apt, pacman, rpm, zypper};
 
 /// Which packages a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,12 @@ pub(crate) trait Provider: Sync {
     /// Upgrades everything; the changes.
     fn upgrade(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError>;
 
+    /// What an upgrade would do, in the tool's words, if `kwargs` ask for that;
+    /// `None` where they do not.
+    fn upgrade_is_tried(&self, _: &Call<'_>, _: &Map) -> Result<Option<Value>, PkgError> {
+        Ok(None)
+    }
+
     /// The versions that repositories offer.
     fn available(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError>;
 
@@ -80,17 +86,40 @@ pub(crate) trait Provider: Sync {
     fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError>;
 
     /// The files of packages by package.
-    fn files(
-        &self,
-        call: &Call<'_>,
-        names: &[String],
-    ) -> Result<Vec<(String, Vec<String>)>, PkgError>;
+    fn files(&self, call: &Call<'_>, names: &[String]) -> Result<Files, PkgError>;
 
     /// The name and version inside a package file.
     fn file_info(&self, call: &Call<'_>, path: &str) -> Result<Option<FileInfo>, PkgError>;
 
     /// What is known of installed packages.
-    fn info(&self, call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError>;
+    fn info(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError>;
+
+    /// The installed packages with attributes of each version; `None` where
+    /// that is not known.
+    fn list_attributes(
+        &self,
+        _call: &Call<'_>,
+        _attributes: &[String],
+    ) -> Result<Option<Map>, PkgError> {
+        Ok(None)
+    }
+
+    /// The held packages as they are shown: with versions, where the tool has
+    /// them.
+    fn held_in_full(&self, call: &Call<'_>) -> Result<Vec<String>, PkgError> {
+        self.held(call)
+    }
+
+    /// The versions that repositories offer, by repository; `None` where that
+    /// cannot be told.
+    fn by_repository(
+        &self,
+        _call: &Call<'_>,
+        _names: &[String],
+        _kwargs: &Map,
+    ) -> Result<Option<Map>, PkgError> {
+        Ok(None)
+    }
 
     /// Those of `names` that neither repositories know nor anything provides,
     /// with similar names; `None` where that cannot be told.
@@ -110,6 +139,13 @@ pub(crate) struct FileInfo {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) arch: String,
+}
+
+/// The files of packages, and complaints about packages that are not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Files {
+    pub(crate) errors: Vec<String>,
+    pub(crate) packages: Vec<(String, Vec<String>)>,
 }
 
 /// Names that nothing is known of.
@@ -137,12 +173,12 @@ pub(crate) fn provider(call: &Call<'_>) -> Result<&'static dyn Provider, PkgErro
     let host = call.host();
     let found: Option<&'static dyn Provider> = match (named.as_deref(), family) {
         (Some("aptpkg"), _) | (None, "Debian") => Some(&apt::Apt),
-        (Some("yumpkg"), _) | (None, "RedHat") => Some(&rpm::DNF),
-        (Some("zypperpkg"), _) | (None, "Suse") => Some(&rpm::ZYPPER),
-        (Some("apkpkg"), _) | (None, "Alpine") => Some(&small::APK),
-        (Some("pacmanpkg"), _) | (None, "Arch") => Some(&small::PACMAN),
+        (Some("yumpkg"), _) | (None, "RedHat") => Some(&rpm::Dnf),
+        (Some("zypperpkg"), _) | (None, "Suse") => Some(&zypper::Zypper),
+        (Some("apkpkg"), _) | (None, "Alpine") => Some(&apk::Apk),
+        (Some("pacmanpkg"), _) | (None, "Arch") => Some(&pacman::Pacman),
         _ if host.has("apt-get") && host.has("dpkg-query") => Some(&apt::Apt),
-        _ if host.has("rpm") && (host.has("dnf") || host.has("yum")) => Some(&rpm::DNF),
+        _ if host.has("rpm") && (host.has("dnf") || host.has("yum")) => Some(&rpm::Dnf),
         _ => None,
     };
     found.ok_or_else(|| {

@@ -5,7 +5,7 @@ use halite_proto::{Map, Value};
 
 use crate::pkg::apt::repos;
 use crate::pkg::error::PkgError;
-use crate::pkg::provider::provider;
+use crate::pkg::repositories::Repositories;
 use crate::pkg::rpm;
 
 pub(crate) const MODULE: Module = Module {
@@ -74,6 +74,7 @@ const INTERNAL: &[&str] = &[
 struct Repo {
     name: String,
     repo: String,
+    of: Repositories,
     apt: bool,
     family: String,
     kwargs: Map,
@@ -81,12 +82,7 @@ struct Repo {
 
 impl Repo {
     fn get(&self, call: &Call<'_>) -> Result<Map, PkgError> {
-        if self.apt {
-            let auth = self.kwargs.get("ppa_auth").map(python::str);
-            repos::get_repo(call, &self.repo, auth.as_deref())
-        } else {
-            rpm::repos::get_repo(call, &self.repo)
-        }
+        self.of.get(call, &self.repo, &self.kwargs)
     }
 }
 
@@ -98,13 +94,11 @@ fn family(call: &Call<'_>) -> String {
 fn managed(call: &Call<'_>) -> CallResult {
     let mut state = StateReturn::new(call.arg("name").clone());
     state.result = None;
-    let provider = provider(call)?;
-    if !matches!(provider.name(), "apt" | "dnf" | "zypper") {
-        return Ok(state
-            .failed("Repo management not implemented on this platform")
-            .into());
-    }
-    let repo = match read(call, provider.name() == "apt", &mut state) {
+    let of = match Repositories::of(call) {
+        Ok(of) => of,
+        Err(error) => return Ok(state.failed(error.to_string()).into()),
+    };
+    let repo = match read(call, of, &mut state) {
         Ok(repo) => repo,
         Err(comment) => return Ok(state.failed(comment).into()),
     };
@@ -138,7 +132,8 @@ fn managed(call: &Call<'_>) -> CallResult {
 }
 
 /// Reads the arguments; the comment when they make no sense.
-fn read(call: &Call<'_>, apt: bool, state: &mut StateReturn) -> Result<Repo, String> {
+fn read(call: &Call<'_>, of: Repositories, state: &mut StateReturn) -> Result<Repo, String> {
+    let apt = of == Repositories::Apt;
     let mut kwargs = call.clean_kwargs();
     let has = |name: &str| kwargs.contains_key(name);
     if has("repo") {
@@ -193,6 +188,7 @@ fn read(call: &Call<'_>, apt: bool, state: &mut StateReturn) -> Result<Repo, Str
     Ok(Repo {
         name,
         repo,
+        of,
         apt,
         family,
         kwargs,
@@ -360,7 +356,7 @@ fn configure(call: &Call<'_>, repo: &Repo, wanted: &Map, pre: &Map) -> Result<()
             .map_err(|error| PkgError::command(format!("{file}: {error}")))?;
     }
     if !repo.apt {
-        rpm::repos::mod_repo(call, &repo.repo, &kwargs)?;
+        repo.of.modify(call, &repo.repo, &kwargs)?;
         return Ok(());
     }
     if let (Some(new), Some(old)) = (wanted.get("uri"), pre.get("uri"))
@@ -400,8 +396,8 @@ fn without_slash(repo: &str) -> String {
 fn absent(call: &Call<'_>) -> CallResult {
     let mut state = StateReturn::new(call.arg("name").clone());
     let kwargs = call.clean_kwargs();
-    let provider = provider(call)?;
-    let apt = provider.name() == "apt";
+    let of = Repositories::of(call)?;
+    let apt = of == Repositories::Apt;
     let mut name = call.text("name");
     let grains = call.ctx.grains();
     let os = grains.get("os").map(python::str).unwrap_or_default();
@@ -423,6 +419,7 @@ fn absent(call: &Call<'_>) -> CallResult {
             name.clone()
         },
         name: name.clone(),
+        of,
         apt,
         family: family(call),
         kwargs: kwargs.clone(),
@@ -458,19 +455,10 @@ fn absent(call: &Call<'_>) -> CallResult {
             ))
             .into());
     }
-    let done = if apt {
-        repos::del_repo(call, &repo.repo, &kwargs).map(drop)
-    } else {
-        rpm::repos::del_repo(call, &repo.repo).map(drop)
-    };
-    if let Err(error) = done {
+    if let Err(error) = of.delete(call, &repo.repo, &kwargs) {
         return Ok(state.failed(error.to_string()).into());
     }
-    let left = if apt {
-        Map::new()
-    } else {
-        rpm::repos::list_repos(call)?
-    };
+    let left = if apt { Map::new() } else { of.list(call) };
     if left.contains_key(&repo.repo) {
         return Ok(state.failed(format!("Failed to remove repo {name}")).into());
     }

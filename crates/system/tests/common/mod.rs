@@ -133,6 +133,48 @@ fn write(path: &Path, text: &str) {
     }
 }
 
+impl Host {
+    /// What comes of a call.
+    pub fn carry_out(&self, asked: &Json) -> Json {
+        match (asked["state"].as_str(), asked["fun"].as_str()) {
+            (Some(fun), _) => {
+                let job = Job {
+                    state: Some(Arc::new(StateScope {
+                        test: asked["test"] == json!(true),
+                        ..StateScope::default()
+                    })),
+                    ..Job::default()
+                };
+                let Value::Map(kwargs) = from_json(&asked["args"]) else {
+                    panic!("no arguments");
+                };
+                match run_state_function(self, fun, Vec::new(), kwargs, &job) {
+                    Ok(ret) => to_json(&ret),
+                    Err(error) => json!(failure(&error)),
+                }
+            }
+            (None, Some(fun)) => {
+                let mut args: Vec<Value> = asked["args"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(from_json)
+                    .collect();
+                if let Value::Map(mut kwargs) = from_json(&asked["kwargs"]) {
+                    kwargs.insert("__kwarg__", true);
+                    args.push(kwargs.into());
+                }
+                let outcome = run_function(self, fun, &args, &Job::default());
+                match outcome.failure {
+                    Some(Failure::Call { error, .. }) => json!(failure(&error)),
+                    _ => to_json(&outcome.ret),
+                }
+            }
+            _ => panic!("neither state nor function: {asked}"),
+        }
+    }
+}
+
 /// A made-up machine.
 pub struct Machine {
     pub dir: tempfile::TempDir,
@@ -238,42 +280,7 @@ impl Machine {
         }
         let asked = replaced(call, "@TMP@", &tmp);
         self.shell(&asked);
-        let ret = match (asked["state"].as_str(), asked["fun"].as_str()) {
-            (Some(fun), _) => {
-                let job = Job {
-                    state: Some(Arc::new(StateScope {
-                        test: asked["test"] == json!(true),
-                        ..StateScope::default()
-                    })),
-                    ..Job::default()
-                };
-                let Value::Map(kwargs) = from_json(&asked["args"]) else {
-                    panic!("no arguments");
-                };
-                match run_state_function(&self.host, fun, Vec::new(), kwargs, &job) {
-                    Ok(ret) => to_json(&ret),
-                    Err(error) => json!(failure(&error)),
-                }
-            }
-            (None, Some(fun)) => {
-                let mut args: Vec<Value> = asked["args"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .map(from_json)
-                    .collect();
-                if let Value::Map(mut kwargs) = from_json(&asked["kwargs"]) {
-                    kwargs.insert("__kwarg__", true);
-                    args.push(kwargs.into());
-                }
-                let outcome = run_function(&self.host, fun, &args, &Job::default());
-                match outcome.failure {
-                    Some(Failure::Call { error, .. }) => json!(failure(&error)),
-                    _ => to_json(&outcome.ret),
-                }
-            }
-            _ => panic!("neither state nor function: {call}"),
-        };
+        let ret = self.host.carry_out(&asked);
         let lines: Vec<String> = fs::read_to_string(&log)
             .unwrap()
             .lines()

@@ -18,7 +18,7 @@ use halite_modules::host::{Program, Ran};
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;
-use super::provider::{FileInfo, Listing, Provider};
+use super::provider::{FileInfo, Files, Listing, Provider};
 use super::{lists, version};
 
 /// How often a locked database is tried again; the pauses double from 2 s.
@@ -128,11 +128,7 @@ impl Provider for Apt {
         query::owner(call, path)
     }
 
-    fn files(
-        &self,
-        call: &Call<'_>,
-        names: &[String],
-    ) -> Result<Vec<(String, Vec<String>)>, PkgError> {
+    fn files(&self, call: &Call<'_>, names: &[String]) -> Result<Files, PkgError> {
         query::files(call, names)
     }
 
@@ -140,7 +136,8 @@ impl Provider for Apt {
         query::file_info(call, path).map(Some)
     }
 
-    fn info(&self, call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError> {
+    fn info(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
+        let failhard = kwargs.get("failhard").is_none_or(Value::is_true);
         query::info(call, names, failhard)
     }
 
@@ -149,7 +146,7 @@ impl Provider for Apt {
     }
 }
 
-pub(crate) use query::show;
+pub(crate) use query::{list_plain, show};
 pub(crate) use selections::{
     get as get_selections, parse as parse_selections, set as set_selections,
 };

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 
 use super::{Tool, run, with_arch};
 use crate::pkg::error::PkgError;
-use crate::pkg::provider::FileInfo;
+use crate::pkg::provider::{FileInfo, Files};
 use crate::time;
 
 /// Parts the descriptions of packages.
@@ -23,11 +23,32 @@ pub(super) fn owner(call: &Call<'_>, path: &str) -> Result<String, PkgError> {
     })
 }
 
+/// What dpkg lists: name, version, architecture and description of packages.
+pub(crate) fn list_plain(call: &Call<'_>, names: &[String]) -> Result<Map, PkgError> {
+    let format = "-f=${db:Status-Status}\t${binary:Package}\t${Version}\t${Architecture}\t${binary:Summary}\n";
+    let mut words = vec!["dpkg-query".to_owned(), format.to_owned(), "-W".to_owned()];
+    words.extend(names.iter().cloned());
+    let ran = Program::new(call, &words).may_fail().run()?;
+    if !ran.ok() {
+        return Err(PkgError::command(format!("Error:  {}", ran.stderr)));
+    }
+    let mut all = Map::new();
+    for line in ran.stdout.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        if let ["installed", name, version, arch, summary] = fields.as_slice() {
+            let about = Map::from([
+                ("version", *version),
+                ("architecture", *arch),
+                ("description", *summary),
+            ]);
+            all.insert(*name, about);
+        }
+    }
+    Ok(all)
+}
+
 /// The files of installed packages.
-pub(super) fn files(
-    call: &Call<'_>,
-    names: &[String],
-) -> Result<Vec<(String, Vec<String>)>, PkgError> {
+pub(crate) fn files(call: &Call<'_>, names: &[String]) -> Result<Files, PkgError> {
     let format = "-f=${db:Status-Status}\t${binary:Package}\n";
     let mut words = vec!["dpkg-query".to_owned(), format.to_owned(), "-W".to_owned()];
     words.extend(names.iter().cloned());
@@ -39,17 +60,17 @@ pub(super) fn files(
         .stdout
         .lines()
         .filter_map(|line| line.strip_prefix("installed\t"));
-    installed
-        .map(|name| {
-            let ran = Program::new(call, &["dpkg", "-L", name]).run()?;
-            let files = ran.stdout.lines().map(str::to_owned).collect();
-            Ok((name.to_owned(), files))
-        })
-        .collect()
+    let mut files = Files::default();
+    for name in installed {
+        let ran = Program::new(call, &["dpkg", "-L", name]).run()?;
+        let lines = ran.stdout.lines().map(str::to_owned);
+        files.packages.push((name.to_owned(), lines.collect()));
+    }
+    Ok(files)
 }
 
 /// The name, version and architecture that a package file says it has.
-pub(super) fn file_info(call: &Call<'_>, path: &str) -> Result<FileInfo, PkgError> {
+pub(crate) fn file_info(call: &Call<'_>, path: &str) -> Result<FileInfo, PkgError> {
     if !call.host().path(path).exists() {
         return Err(PkgError::command(format!(
             "{path} does not exist on minion"
@@ -97,7 +118,7 @@ pub(super) fn file_info(call: &Call<'_>, path: &str) -> Result<FileInfo, PkgErro
 
 /// What dpkg knows of installed packages, under the keys that all package
 /// managers share.
-pub(super) fn info(call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError> {
+pub(crate) fn info(call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError> {
     let format = [
         "-f=package:${Package}\\n",
         "revision:${binary:Revision}\\n",

@@ -1,11 +1,11 @@
-//! Installing, removing and upgrading with dnf and zypper.
+//! Installing, removing and upgrading with dnf.
 
 use halite_modules::{Call, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
-use super::query::{current, held, refresh};
-use super::{Rpm, options, words};
+use super::query::refresh;
+use super::{Dnf, locks, low, options, parse_arch, run, tool, words};
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider};
@@ -21,10 +21,10 @@ struct Plan {
     errors: Vec<String>,
 }
 
-pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+pub(super) fn install(rpm: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
     if kwargs.get("refresh").is_some_and(host::is_true) {
-        refresh(rpm, call, kwargs)?;
+        refresh(call, kwargs)?;
     }
     let normalize = kwargs.get("normalize").is_none_or(Value::is_true)
         && kwargs.get("split_arch").is_none_or(Value::is_true);
@@ -39,7 +39,7 @@ pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
     let old = rpm.list(call, Listing::Installed)?;
     let mut plan = plan(rpm, call, items, &old, kwargs)?;
     let mut errors = std::mem::take(&mut plan.errors);
-    let holds = held(rpm, call).unwrap_or_default();
+    let holds = locks::held(call).unwrap_or_default();
     let mut prevented = Vec::new();
     let runs = [
         ("install", &plan.install),
@@ -53,7 +53,7 @@ pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
         let mut unlocked = Vec::new();
         for (name, target) in locked {
             if flag("update_holds") {
-                hold(rpm, call, false, std::slice::from_ref(name))?;
+                locks::hold(call, false, std::slice::from_ref(name))?;
                 unlocked.push(name.clone());
                 targets.push(target.clone());
             } else {
@@ -61,17 +61,16 @@ pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
             }
         }
         if !targets.is_empty() {
-            let ran = rpm.run(call, &line(rpm, call, verb, targets, kwargs), true)?;
-            let fine = ran.ok() || (rpm.zypper && ran.code >= 100);
-            if !fine {
+            let ran = run(call, &line(call, verb, targets, kwargs), true)?;
+            if !ran.ok() {
                 errors.push(ran.stdout);
             }
         }
         if !unlocked.is_empty() {
-            hold(rpm, call, true, &unlocked)?;
+            locks::hold(call, true, &unlocked)?;
         }
     }
-    let new = current(rpm, call)?;
+    let new = current(call)?;
     let old = lists::joined(&old);
     let mut changes = lists::differences(&old, &new);
     for (name, _) in &plan.reinstall {
@@ -98,7 +97,8 @@ pub(super) fn install(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
     )
 }
 
-fn finish(message: &str, errors: Vec<String>, changes: Map) -> Result<Map, PkgError> {
+/// The changes, or an error that holds them.
+pub(crate) fn finish(message: &str, errors: Vec<String>, changes: Map) -> Result<Map, PkgError> {
     if errors.is_empty() {
         return Ok(changes);
     }
@@ -111,7 +111,7 @@ fn finish(message: &str, errors: Vec<String>, changes: Map) -> Result<Map, PkgEr
 
 type Item = (String, Option<String>, Option<String>);
 
-fn of_files(rpm: &Rpm, call: &Call<'_>, files: Vec<String>) -> Result<Vec<Item>, PkgError> {
+fn of_files(rpm: &Dnf, call: &Call<'_>, files: Vec<String>) -> Result<Vec<Item>, PkgError> {
     files
         .into_iter()
         .map(|file| {
@@ -124,7 +124,7 @@ fn of_files(rpm: &Rpm, call: &Call<'_>, files: Vec<String>) -> Result<Vec<Item>,
 }
 
 fn plan(
-    rpm: &Rpm,
+    rpm: &Dnf,
     call: &Call<'_>,
     items: Vec<Item>,
     old: &Map,
@@ -183,15 +183,9 @@ fn plan(
             }
         }
         let target = file.unwrap_or_else(|| {
-            let (short, arch) = match name.rsplit_once('.') {
-                Some((short, arch)) if super::ARCHES.contains(&arch) => (short, format!(".{arch}")),
-                _ => (name.as_str(), String::new()),
-            };
-            if rpm.zypper {
-                format!("{name}={wanted}")
-            } else {
-                format!("{short}-{}{arch}", version::without_epoch(&wanted))
-            }
+            let (short, arch) = parse_arch(&name);
+            let arch = arch.map(|arch| format!(".{arch}")).unwrap_or_default();
+            format!("{short}-{}{arch}", version::without_epoch(&wanted))
         });
         let order = |old: &String| version::rpm(&wanted, old);
         if flag("reinstall") && has.iter().any(|old| order(old).is_eq()) {
@@ -208,36 +202,10 @@ fn plan(
     Ok(plan)
 }
 
-fn line(rpm: &Rpm, call: &Call<'_>, verb: &str, targets: Vec<String>, kwargs: &Map) -> Vec<String> {
+fn line(call: &Call<'_>, verb: &str, targets: Vec<String>, kwargs: &Map) -> Vec<String> {
     let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
     let mut line = Vec::new();
-    if rpm.zypper {
-        if !kwargs.get("refresh").is_some_and(host::is_true) {
-            line.push("--no-refresh".to_owned());
-        }
-        if flag("skip_verify") {
-            line.push("--no-gpg-checks".to_owned());
-        }
-        line.extend(words(&["install", "--auto-agree-with-licenses"]));
-        match verb {
-            "downgrade" => line.push("--oldpackage".to_owned()),
-            "reinstall" => line.push("--force".to_owned()),
-            _ => {}
-        }
-        if flag("downloadonly") {
-            line.push("--download-only".to_owned());
-        }
-        if kwargs.get("no_recommends").is_some_and(Value::is_true) {
-            line.push("--no-recommends".to_owned());
-        }
-        if let Some(repo) = kwargs.get("fromrepo").filter(|repo| repo.is_true()) {
-            line.extend(words(&["--force", "--force-resolution", "--from"]));
-            line.push(python::str(repo));
-        }
-        line.extend(targets);
-        return line;
-    }
-    let tool = rpm.tool(call);
+    let tool = tool(call);
     line.push("-y".to_owned());
     let best = words(&["--best", "--allowerasing"]);
     if verb == "install" && tool == "dnf" {
@@ -258,7 +226,7 @@ fn line(rpm: &Rpm, call: &Call<'_>, verb: &str, targets: Vec<String>, kwargs: &M
     line
 }
 
-pub(super) fn remove(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+pub(super) fn remove(rpm: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     let mut asked = kwargs.clone();
     asked.retain(|key, _| matches!(key.as_str(), Some("name" | "pkgs" | "version")));
     let Targets::Repository(wanted) = parse_targets(call, rpm, &asked, true)? else {
@@ -283,56 +251,52 @@ pub(super) fn remove(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, Pk
     if targets.is_empty() {
         return Ok(Map::new());
     }
-    let mut line = words(if rpm.zypper {
-        &["remove"]
-    } else {
-        &["-y", "remove"]
-    });
+    let mut line = words(&["-y", "remove"]);
     line.extend(targets);
-    let ran = rpm.run(call, &line, false)?;
+    let ran = run(call, &line, false)?;
     let mut errors = Vec::new();
     if !ran.ok() && !ran.stderr.is_empty() {
         errors.push(ran.stderr);
     }
-    let changes = lists::differences(&lists::joined(&old), &current(rpm, call)?);
+    let changes = lists::differences(&lists::joined(&old), &current(call)?);
     finish("Error occurred removing package(s)", errors, changes)
 }
 
-pub(super) fn upgrade(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+/// The list of installed packages, versions in one text.
+fn current(call: &Call<'_>) -> Result<Map, PkgError> {
+    Ok(lists::joined(&low::installed(call)?))
+}
+
+pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
     if kwargs.get("refresh").is_none_or(host::is_true) {
-        refresh(rpm, call, kwargs)?;
+        refresh(call, kwargs)?;
     }
-    let old = current(rpm, call)?;
-    let mut line = if rpm.zypper {
-        let verb = if flag("dist_upgrade") {
-            "dist-upgrade"
+    let old = current(call)?;
+    let mut line = words(&["--quiet", "-y"]);
+    line.extend(options(kwargs));
+    if flag("skip_verify") {
+        line.push("--nogpgcheck".to_owned());
+    }
+    if kwargs.get("obsoletes") == Some(&Value::Bool(false)) {
+        line.push("--setopt=obsoletes=False".to_owned());
+    }
+    line.push(
+        if flag("minimal") {
+            "upgrade-minimal"
         } else {
-            "update"
-        };
-        words(&[verb, "--auto-agree-with-licenses"])
-    } else {
-        let mut line = words(&["--quiet", "-y"]);
-        line.extend(options(kwargs));
-        if flag("skip_verify") {
-            line.push("--nogpgcheck".to_owned());
+            "upgrade"
         }
-        line.push(
-            if flag("minimal") {
-                "upgrade-minimal"
-            } else {
-                "upgrade"
-            }
-            .to_owned(),
-        );
-        line
-    };
+        .to_owned(),
+    );
     if let Some(pkgs) = kwargs.get("pkgs").filter(|pkgs| pkgs.is_true()) {
         line.extend(python::texts(pkgs));
+    } else if let Some(name) = kwargs.get("name").filter(|name| name.is_true()) {
+        line.push(python::str(name));
     }
-    let ran = rpm.run(call, &line, false)?;
-    let changes = lists::differences(&old, &current(rpm, call)?);
-    if ran.ok() || (rpm.zypper && ran.code >= 100) {
+    let ran = run(call, &line, false)?;
+    let changes = lists::differences(&old, &current(call)?);
+    if ran.ok() {
         return Ok(changes);
     }
     let result = Map::from([
@@ -346,89 +310,26 @@ pub(super) fn upgrade(rpm: &Rpm, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
     })
 }
 
-pub(super) fn hold(
-    rpm: &Rpm,
-    call: &Call<'_>,
-    hold: bool,
-    names: &[String],
-) -> Result<Map, PkgError> {
-    let holds = held(rpm, call)?;
-    let mut results = Map::new();
-    for name in names {
-        let is_held = holds.contains(name);
-        let (mut result, mut changes) = (Value::from(true), Map::new());
-        let comment = if hold == is_held {
-            if hold {
-                format!("Package {name} is already set to be held.")
-            } else {
-                format!("Package {name} is not being held.")
-            }
-        } else if call.is_test() {
-            result = Value::Nil;
-            let un = if hold { "" } else { "un" };
-            format!("Package {name} is set to be {un}held.")
-        } else {
-            let line: &[&str] = match (rpm.zypper, hold) {
-                (true, true) => &["addlock"],
-                (true, false) => &["removelock"],
-                (false, true) => &["versionlock", "add"],
-                (false, false) => &["versionlock", "delete"],
-            };
-            let mut line = words(line);
-            line.push(name.clone());
-            if rpm.run(call, &line, false)?.ok() {
-                let (new, old) = if hold { ("hold", "") } else { ("", "hold") };
-                changes = Map::from([("new", new), ("old", old)]);
-                let now = if hold {
-                    "now being held"
-                } else {
-                    "no longer held"
-                };
-                format!("Package {name} is {now}.")
-            } else {
-                result = false.into();
-                let un = if hold { "" } else { "un" };
-                format!("Package {name} was unable to be {un}held.")
-            }
-        };
-        let entry = Map::from([
-            ("name", Value::from(name.as_str())),
-            ("changes", changes.into()),
-            ("result", result),
-            ("comment", comment.into()),
+pub(super) fn autoremove(call: &Call<'_>, list: bool) -> Result<Value, PkgError> {
+    if list {
+        let line = words(&[
+            "--quiet",
+            "repoquery",
+            "--unneeded",
+            "--queryformat",
+            "%{name}",
         ]);
-        results.insert(name.as_str(), entry);
-    }
-    Ok(results)
-}
-
-pub(super) fn autoremove(rpm: &Rpm, call: &Call<'_>, list: bool) -> Result<Value, PkgError> {
-    if rpm.zypper || list {
-        let line = words(if rpm.zypper {
-            &["--no-refresh", "packages", "--unneeded"]
-        } else {
-            &[
-                "--quiet",
-                "repoquery",
-                "--unneeded",
-                "--queryformat",
-                "%{name}",
-            ]
-        });
-        let ran = rpm.run(call, &line, false)?;
+        let ran = run(call, &line, false)?;
         let names: Vec<Value> = ran
             .stdout
             .lines()
-            .map(|line| {
-                let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-                cells.get(2).copied().unwrap_or_else(|| line.trim())
-            })
-            .filter(|name| !name.is_empty() && *name != "Name")
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
             .map(Value::from)
             .collect();
         return Ok(Value::List(names));
     }
-    let old = current(rpm, call)?;
-    rpm.run(call, &words(&["-y", "autoremove"]), false)?;
-    Ok(lists::differences(&old, &current(rpm, call)?).into())
+    let old = current(call)?;
+    run(call, &words(&["-y", "autoremove"]), false)?;
+    Ok(lists::differences(&old, &current(call)?).into())
 }

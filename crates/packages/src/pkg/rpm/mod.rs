@@ -1,7 +1,10 @@
-//! Package managers over rpm: `dnf` (or `yum`, `dnf5`) and `zypper`.
+//! Red Hat's package manager: `dnf` (or `dnf5`, `tdnf`, `yum`) over `rpm`.
 
 mod change;
+mod download;
 pub(crate) mod groups;
+pub(crate) mod locks;
+pub(crate) mod low;
 mod query;
 pub(crate) mod repos;
 
@@ -12,7 +15,7 @@ use halite_modules::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;
-use super::provider::{FileInfo, Listing, Provider};
+use super::provider::{FileInfo, Files, Listing, Provider};
 use super::version;
 
 /// Architectures that may end a package's name.
@@ -22,54 +25,33 @@ const ARCHES: &[&str] = &[
 ];
 
 /// Red Hat's.
-pub(crate) static DNF: Rpm = Rpm { zypper: false };
+pub(crate) struct Dnf;
 
-/// SUSE's.
-pub(crate) static ZYPPER: Rpm = Rpm { zypper: true };
-
-/// One of the two.
-pub(crate) struct Rpm {
-    zypper: bool,
+/// The program.
+pub(super) fn tool(call: &Call<'_>) -> &'static str {
+    let host = call.host();
+    ["dnf5", "dnf", "tdnf", "yum"]
+        .into_iter()
+        .find(|tool| host.has(tool))
+        .unwrap_or("dnf")
 }
 
-impl Rpm {
-    /// The program.
-    pub(super) fn tool(&self, call: &Call<'_>) -> &'static str {
-        if self.zypper {
-            return "zypper";
-        }
-        let host = call.host();
-        ["dnf5", "dnf", "tdnf", "yum"]
-            .into_iter()
-            .find(|tool| host.has(tool))
-            .unwrap_or("dnf")
-    }
-
-    /// Runs it.
-    pub(super) fn run(
-        &self,
-        call: &Call<'_>,
-        words: &[String],
-        merge: bool,
-    ) -> Result<Ran, PkgError> {
-        let mut line: Vec<String> = Vec::new();
-        if !self.zypper {
-            line.extend(crate::scope(call).iter().map(|word| (*word).to_owned()));
-        }
-        line.push(self.tool(call).to_owned());
-        if self.zypper {
-            line.push("--non-interactive".to_owned());
-        }
-        line.extend(words.iter().cloned());
-        let program = Program::new(call, &line)
-            .may_fail()
-            .option("redirect_stderr", merge);
-        Ok(program.run()?)
-    }
+/// Runs it.
+pub(super) fn run(call: &Call<'_>, words: &[String], merge: bool) -> Result<Ran, PkgError> {
+    let mut line: Vec<String> = crate::scope(call)
+        .iter()
+        .map(|word| (*word).to_owned())
+        .collect();
+    line.push(tool(call).to_owned());
+    line.extend(words.iter().cloned());
+    let program = Program::new(call, &line)
+        .may_fail()
+        .option("redirect_stderr", merge);
+    Ok(program.run()?)
 }
 
 /// Words of literals.
-pub(super) fn words(list: &[&str]) -> Vec<String> {
+pub(crate) fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -106,7 +88,7 @@ pub(super) fn options(kwargs: &Map) -> Vec<String> {
 }
 
 /// The name of a package: with its architecture if that is a foreign one.
-pub(super) fn resolve(name: &str, arch: &str, own: &str) -> String {
+pub(crate) fn resolve(name: &str, arch: &str, own: &str) -> String {
     let is_32 = |arch: &str| ["i386", "i486", "i586", "i686", "athlon"].contains(&arch);
     if arch == "noarch" || arch == own || arch == "(none)" || (is_32(own) && is_32(arch)) {
         name.to_owned()
@@ -115,36 +97,69 @@ pub(super) fn resolve(name: &str, arch: &str, own: &str) -> String {
     }
 }
 
-pub(super) fn own_arch(call: &Call<'_>) -> String {
+pub(crate) fn own_arch(call: &Call<'_>) -> String {
     let grains = call.ctx.grains();
     grains.get("osarch").map(python::str).unwrap_or_default()
 }
 
-impl Provider for Rpm {
+/// The name of a package in two: an architecture that is known, and the rest.
+pub(crate) fn parse_arch(name: &str) -> (&str, Option<&str>) {
+    match name.rsplit_once('.') {
+        Some((short, arch)) if ARCHES.contains(&arch) => (short, Some(arch)),
+        _ => (name, None),
+    }
+}
+
+/// The name without an architecture that goes without saying.
+pub(crate) fn normalize(call: &Call<'_>, name: &str) -> String {
+    match parse_arch(name) {
+        (short, Some(arch)) if resolve(short, arch, &own_arch(call)) == short => short.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// What `info_installed` returns: for each name one map, or the list of those
+/// of all versions.
+pub(crate) fn info(call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
+    let attributes = python::texts(kwargs.get("attr").unwrap_or(&Value::Nil));
+    let all_versions = kwargs.get("all_versions").is_some_and(Value::is_true);
+    let mut all = Map::new();
+    for (name, about) in low::info(call, names, &attributes)? {
+        if all_versions {
+            let list = all.get_or_insert_with(Value::from(name), || Value::List(Vec::new()));
+            if let Value::List(list) = list {
+                list.push(about.into());
+            }
+        } else {
+            all.insert(name, about);
+        }
+    }
+    Ok(all)
+}
+
+impl Provider for Dnf {
     fn name(&self) -> &'static str {
-        if self.zypper { "zypper" } else { "dnf" }
+        "dnf"
     }
 
     fn list(&self, call: &Call<'_>, listing: Listing) -> Result<Map, PkgError> {
         if listing == Listing::Installed {
-            query::installed(call)
+            low::installed(call)
         } else {
             Ok(Map::new())
         }
     }
 
+    fn list_attributes(
+        &self,
+        call: &Call<'_>,
+        attributes: &[String],
+    ) -> Result<Option<Map>, PkgError> {
+        low::with_attributes(call, attributes).map(Some)
+    }
+
     fn normalize(&self, call: &Call<'_>, name: &str) -> String {
-        match name.rsplit_once('.') {
-            Some((short, arch)) if ARCHES.contains(&arch) => {
-                let resolved = resolve(short, arch, &own_arch(call));
-                if resolved == short {
-                    short.to_owned()
-                } else {
-                    name.to_owned()
-                }
-            }
-            _ => name.to_owned(),
-        }
+        normalize(call, name)
     }
 
     fn compare(&self, a: &str, b: &str) -> Ordering {
@@ -152,7 +167,7 @@ impl Provider for Rpm {
     }
 
     fn refresh(&self, call: &Call<'_>, kwargs: &Map) -> Result<Value, PkgError> {
-        query::refresh(self, call, kwargs)
+        query::refresh(call, kwargs)
     }
 
     fn latest(
@@ -162,7 +177,7 @@ impl Provider for Rpm {
         show_installed: bool,
         kwargs: &Map,
     ) -> Result<Map, PkgError> {
-        query::latest(self, call, names, show_installed, kwargs)
+        query::latest(call, names, show_installed, kwargs)
     }
 
     fn install(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
@@ -174,54 +189,57 @@ impl Provider for Rpm {
     }
 
     fn upgrades(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
-        query::upgrades(self, call, kwargs)
+        query::upgrades(call, kwargs)
     }
 
     fn upgrade(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
-        change::upgrade(self, call, kwargs)
+        change::upgrade(call, kwargs)
     }
 
     fn available(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-        query::available(self, call, names, kwargs)
+        query::available(call, names, kwargs)
     }
 
-    fn held(&self, call: &Call<'_>) -> Result<Vec<String>, PkgError> {
-        query::held(self, call)
-    }
-
-    fn hold(&self, call: &Call<'_>, hold: bool, names: &[String]) -> Result<Map, PkgError> {
-        change::hold(self, call, hold, names)
-    }
-
-    fn autoremove(&self, call: &Call<'_>, list: bool, _: bool) -> Result<Value, PkgError> {
-        change::autoremove(self, call, list)
-    }
-
-    fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError> {
-        let ran = Program::new(call, &["rpm", "-qf", "--queryformat", "%{name}", path])
-            .may_fail()
-            .run()?;
-        let none = ran.stdout.to_lowercase().contains("not owned");
-        Ok(if none || !ran.ok() {
-            String::new()
-        } else {
-            ran.stdout
-        })
-    }
-
-    fn files(
+    fn by_repository(
         &self,
         call: &Call<'_>,
         names: &[String],
-    ) -> Result<Vec<(String, Vec<String>)>, PkgError> {
-        query::files(call, names)
+        kwargs: &Map,
+    ) -> Result<Option<Map>, PkgError> {
+        query::by_repository(call, names, kwargs).map(Some)
+    }
+
+    fn held(&self, call: &Call<'_>) -> Result<Vec<String>, PkgError> {
+        locks::held(call)
+    }
+
+    fn held_in_full(&self, call: &Call<'_>) -> Result<Vec<String>, PkgError> {
+        locks::lines(call)
+    }
+
+    fn hold(&self, call: &Call<'_>, hold: bool, names: &[String]) -> Result<Map, PkgError> {
+        locks::hold(call, hold, names)
+    }
+
+    fn autoremove(&self, call: &Call<'_>, list_only: bool, _: bool) -> Result<Value, PkgError> {
+        change::autoremove(call, list_only)
+    }
+
+    fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError> {
+        low::owner(call, path)
+    }
+
+    fn files(&self, call: &Call<'_>, names: &[String]) -> Result<Files, PkgError> {
+        low::files(call, names)
     }
 
     fn file_info(&self, call: &Call<'_>, path: &str) -> Result<Option<FileInfo>, PkgError> {
-        query::file_info(call, path)
+        low::file_info(call, path)
     }
 
-    fn info(&self, call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError> {
-        query::info(call, names, failhard)
+    fn info(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
+        info(call, names, kwargs)
     }
 }
+
+pub(super) use download::{diff, download, list_downloaded};

@@ -1,25 +1,36 @@
-//! Repositories of dnf and zypper: `.repo` files.
+//! Repositories of dnf: `.repo` files.
 
 use halite_modules::host::replace_file;
 use halite_modules::{Call, python};
 use halite_proto::{Map, Value};
 
-use super::DNF;
+use super::{run, tool};
 use crate::pkg::error::PkgError;
-use crate::pkg::provider::provider;
 
 const LINKS: &[&str] = &["baseurl", "mirrorlist", "metalink"];
 
-fn directory(call: &Call<'_>) -> Result<&'static str, PkgError> {
-    Ok(if provider(call)?.name() == "zypper" {
-        "/etc/zypp/repos.d"
-    } else {
-        "/etc/yum.repos.d"
-    })
+/// Where files are looked for, unless the call says where.
+const DIRECTORIES: &[&str] = &["/etc/yum/repos.d", "/etc/yum.repos.d"];
+
+/// The directories of repositories that are there.
+fn directories(call: &Call<'_>, basedir: Option<&Value>) -> Vec<String> {
+    let given = basedir.filter(|given| given.is_true());
+    let all = match given {
+        Some(given) => python::texts(given),
+        None => DIRECTORIES.iter().map(|path| (*path).to_owned()).collect(),
+    };
+    let is_there = |path: &String| call.host().path(path).is_dir();
+    all.into_iter().filter(is_there).collect()
+}
+
+/// Directories in Python's notation.
+fn shown(directories: &[String]) -> String {
+    let list = directories.iter().map(|path| path.as_str().into());
+    python::repr(&Value::List(list.collect()))
 }
 
 /// The text before the first section, and the sections.
-fn parse(text: &str) -> (String, Map) {
+pub(crate) fn parse(text: &str) -> (String, Map) {
     let mut header = String::new();
     let mut repos = Map::new();
     let mut repo: Option<(String, Map)> = None;
@@ -103,27 +114,28 @@ pub(crate) fn comments_text(comments: &Value) -> String {
 }
 
 /// All repositories; each knows its file.
-pub(crate) fn list_repos(call: &Call<'_>) -> Result<Map, PkgError> {
-    let directory = directory(call)?;
-    let mut files: Vec<String> = std::fs::read_dir(call.host().path(directory))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".repo"))
-        .collect();
-    files.sort();
+pub(crate) fn list_repos(call: &Call<'_>, basedir: Option<&Value>) -> Map {
     let mut all = Map::new();
-    for file in files {
-        let path = format!("{directory}/{file}");
-        for (name, fields) in parse(&call.host().read(&path)).1 {
-            if let Value::Map(mut fields) = fields {
-                fields.insert("file", path.as_str());
-                all.insert(name, fields);
+    for directory in directories(call, basedir) {
+        let mut files: Vec<String> = std::fs::read_dir(call.host().path(&directory))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.ends_with(".repo"))
+            .collect();
+        files.sort();
+        for file in files {
+            let path = format!("{directory}/{file}");
+            for (name, fields) in parse(&call.host().read(&path)).1 {
+                if let Value::Map(mut fields) = fields {
+                    fields.insert("file", path.as_str());
+                    all.insert(name, fields);
+                }
             }
         }
     }
-    Ok(all)
+    all
 }
 
 /// The repository that a Copr name stands for.
@@ -134,13 +146,13 @@ fn of_copr(repo: &str) -> String {
     }
 }
 
-pub(crate) fn get_repo(call: &Call<'_>, repo: &str) -> Result<Map, PkgError> {
-    let mut found = match list_repos(call)?.remove(&of_copr(repo)) {
+pub(crate) fn get_repo(call: &Call<'_>, repo: &str, basedir: Option<&Value>) -> Map {
+    let mut found = match list_repos(call, basedir).remove(&of_copr(repo)) {
         Some(Value::Map(found)) => found,
         _ => Map::new(),
     };
     found.remove("file");
-    Ok(found)
+    found
 }
 
 fn save(call: &Call<'_>, file: &str, text: &str) -> Result<(), PkgError> {
@@ -148,14 +160,18 @@ fn save(call: &Call<'_>, file: &str, text: &str) -> Result<(), PkgError> {
         .map_err(|error| PkgError::command(format!("{file}: {error}")))
 }
 
-pub(crate) fn del_repo(call: &Call<'_>, repo: &str) -> Result<String, PkgError> {
+pub(crate) fn del_repo(
+    call: &Call<'_>,
+    repo: &str,
+    basedir: Option<&Value>,
+) -> Result<String, PkgError> {
     let repo = of_copr(repo);
-    let repos = list_repos(call)?;
+    let repos = list_repos(call, basedir);
     let file_of = |repo: &Value| repo.get("file").map(python::str).unwrap_or_default();
     let Some(file) = repos.get(&repo).map(file_of) else {
         return Ok(format!(
-            "Error: the {repo} repo does not exist in ['{}']",
-            directory(call)?
+            "Error: the {repo} repo does not exist in {}",
+            shown(&directories(call, basedir))
         ));
     };
     let in_file = repos.values().filter(|repo| file_of(repo) == file).count();
@@ -175,8 +191,12 @@ pub(crate) fn del_repo(call: &Call<'_>, repo: &str) -> Result<String, PkgError> 
 pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map, PkgError> {
     let mut options = kwargs.clone();
     options.retain(|key, _| {
-        !key.as_str()
-            .is_some_and(|key| matches!(key, "saltenv" | "aptkey" | "clean_file" | "refresh"))
+        !key.as_str().is_some_and(|key| {
+            matches!(
+                key,
+                "saltenv" | "aptkey" | "basedir" | "clean_file" | "refresh"
+            )
+        })
     });
     if LINKS
         .iter()
@@ -210,20 +230,21 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
     }
     let copr = repo.strip_prefix("copr:");
     let repo = of_copr(repo);
-    let mut known = list_repos(call)?;
+    let basedir = kwargs.get("basedir");
+    let mut known = list_repos(call, basedir);
     if let (Some(copr), false) = (copr, known.contains_key(&repo)) {
-        let ran = DNF.run(call, &super::words(&["copr", "enable", copr, "-y"]), false)?;
+        let ran = run(call, &super::words(&["copr", "enable", copr, "-y"]), false)?;
         if !ran.ok() {
             return Err(PkgError::command(format!(
                 "Unable to add COPR '{copr}'. '{}' exited with status {}: '{}' ",
-                DNF.tool(call),
+                tool(call),
                 ran.code,
                 ran.stderr
             )));
         }
-        known = list_repos(call)?;
+        known = list_repos(call, basedir);
     }
-    let directory = directory(call)?;
+    let directories = directories(call, basedir);
     let file = match known.get(&repo).and_then(|repo| repo.get("file")) {
         Some(file) => python::str(file),
         None => {
@@ -232,11 +253,14 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
                     "The repo does not exist and needs to be created, but {what}"
                 ))
             };
-            if !call.host().path(directory).is_dir() {
+            let Some(directory) = directories.last() else {
+                let wanted = basedir.filter(|given| given.is_true()).map(python::texts);
+                let default = || DIRECTORIES.iter().map(|path| (*path).to_owned()).collect();
                 return Err(missing(&format!(
-                    "none of the following basedir directories exist: ['{directory}']"
+                    "none of the following basedir directories exist: {}",
+                    shown(&wanted.unwrap_or_else(default))
                 )));
-            }
+            };
             if !options.contains_key("name") {
                 return Err(missing("a name was not given"));
             }
@@ -254,9 +278,8 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
         }
         fields.extend(options);
     }
-    let text = write(&header, &repos);
-    save(call, &file, &text)?;
-    Ok(Map::from([(file, Value::Map(parse(&text).1))]))
+    save(call, &file, &write(&header, &repos))?;
+    Ok(Map::from([(file, Value::Map(repos))]))
 }
 
 #[cfg(test)]

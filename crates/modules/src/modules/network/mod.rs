@@ -2,6 +2,7 @@
 
 mod addresses;
 mod kernel;
+mod links;
 mod reach;
 
 use halite_grains::{interfaces, network};
@@ -61,6 +62,12 @@ pub(super) const MODULE: Module = Module {
             "()",
             fqdns,
             "The names of all addresses of this machine; may take long.",
+        ),
+        Function::new(
+            "network.get_bufsize",
+            "(iface)",
+            links::get_bufsize,
+            "The sizes of the rings of an interface.",
         ),
         Function::new(
             "network.get_fqdn",
@@ -141,6 +148,18 @@ pub(super) const MODULE: Module = Module {
             "Whether an address is in a net.",
         ),
         Function::new(
+            "network.ip_neighs",
+            "()",
+            links::ip_neighs,
+            "The IPv4 neighbours by their hardware addresses.",
+        ),
+        Function::new(
+            "network.ip_neighs6",
+            "()",
+            links::ip_neighs6,
+            "The IPv6 neighbours by their hardware addresses.",
+        ),
+        Function::new(
             "network.ip_networks",
             "(interface=None, include_loopback=False, verbose=False)",
             addresses::ip_networks,
@@ -171,6 +190,18 @@ pub(super) const MODULE: Module = Module {
             "An IPv4 address in hexadecimal digits.",
         ),
         Function::new(
+            "network.ipneighs",
+            "()",
+            links::ip_neighs,
+            "The same as network.ip_neighs.",
+        ),
+        Function::new(
+            "network.ipneighs6",
+            "()",
+            links::ip_neighs6,
+            "The same as network.ip_neighs6.",
+        ),
+        Function::new(
             "network.is_loopback",
             "(ip_addr)",
             addresses::is_loopback,
@@ -181,6 +212,24 @@ pub(super) const MODULE: Module = Module {
             "(ip_addr)",
             addresses::is_private,
             "Whether an address is not one of the public network.",
+        ),
+        Function::new(
+            "network.mod_bufsize",
+            "(iface, *args, **kwargs)",
+            links::mod_bufsize,
+            "Changes rx, tx, rx-mini or rx-jumbo: the sizes of the rings of an interface.",
+        ),
+        Function::new(
+            "network.mod_hostname",
+            "(hostname)",
+            links::mod_hostname,
+            "Gives the machine another name, in /etc/hosts too.",
+        ),
+        Function::new(
+            "network.netstat",
+            "()",
+            links::netstat,
+            "The sockets of this machine with their programs.",
         ),
         Function::new(
             "network.ping",
@@ -217,6 +266,12 @@ pub(super) const MODULE: Module = Module {
             "(host)",
             reach::traceroute,
             "The way to a host, with the program traceroute.",
+        ),
+        Function::new(
+            "network.wol",
+            "(mac, bcast='255.255.255.255', destport=9)",
+            links::wol,
+            "Sends the packet that wakes a machine up.",
         ),
     ],
 };

@@ -1,4 +1,7 @@
-//! `disk.*`: how full file systems are.
+//! `disk.*`: file systems, devices and drives.
+
+mod devices;
+mod drives;
 
 use halite_proto::{Map, Value};
 
@@ -17,10 +20,52 @@ pub(super) const MODULE: Module = Module {
             "Labels, ids and kinds of the file systems on block devices.",
         ),
         Function::new(
+            "disk.dump",
+            "(device, args=None)",
+            devices::dump,
+            "The settings of a block device, all or those that args names.",
+        ),
+        Function::new(
+            "disk.format",
+            "(device, fs_type='ext4', inode_size=None, lazy_itable_init=None, fat=None, force=False)",
+            devices::format,
+            "Makes a file system on a device.",
+        ),
+        Function::new(
+            "disk.fstype",
+            "(device)",
+            devices::fstype,
+            "The kind of file system on a device.",
+        ),
+        Function::new(
+            "disk.get_fstype_from_path",
+            "(path)",
+            devices::get_fstype_from_path,
+            "The kind of file system that a path is on.",
+        ),
+        Function::new(
+            "disk.hdparms",
+            "(disks, args='aAbBcCdgHiJkMmNnQrRuW')",
+            drives::hdparms,
+            "The settings of drives, as hdparm tells them.",
+        ),
+        Function::new(
+            "disk.hpa",
+            "(disks, size=None)",
+            drives::hpa,
+            "The protected areas of drives; with size they are set anew.",
+        ),
+        Function::new(
             "disk.inodeusage",
             "(args=None)",
             inodeusage,
             "The use of inodes by mounted file systems.",
+        ),
+        Function::new(
+            "disk.iostat",
+            "(interval=1, count=5, disks=None)",
+            drives::iostat,
+            "How busy drives are on the average of some measurements.",
         ),
         Function::new(
             "disk.percent",
@@ -29,10 +74,34 @@ pub(super) const MODULE: Module = Module {
             "How full file systems are, in percent: all, or the one mounted at a path.",
         ),
         Function::new(
+            "disk.resize2fs",
+            "(device)",
+            devices::resize2fs,
+            "Grows the file system on a device to the size of that.",
+        ),
+        Function::new(
+            "disk.smart_attributes",
+            "(dev, attributes=None, values=None)",
+            drives::smart_attributes,
+            "What a drive tells of its health: all attributes, or those with these numbers\nand values.",
+        ),
+        Function::new(
+            "disk.tune",
+            "(device, **kwargs)",
+            devices::tune,
+            "Changes read-ahead, filesystem-read-ahead, read-only or read-write of a\nblock device.",
+        ),
+        Function::new(
             "disk.usage",
             "(args=None)",
             usage,
             "The use of mounted file systems in units of 1024 bytes; args are flags of df.",
+        ),
+        Function::new(
+            "disk.wipe",
+            "(device)",
+            devices::wipe,
+            "Removes what tells of a file system from a device.",
         ),
     ],
 };

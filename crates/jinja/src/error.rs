@@ -172,6 +172,11 @@ impl Error {
         Self::new(ErrorKind::Overflow, message)
     }
 
+    pub(crate) fn long_text() -> Self {
+        let most = crate::limits::TEXT_BYTES_MAX >> 20;
+        Self::limit(format!("text is longer than {most} MiB"))
+    }
+
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Limit, message)
     }

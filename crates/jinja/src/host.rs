@@ -76,6 +76,7 @@ pub trait Host {
 
     /// A filter that needs the machine, the network or chance (`which`,
     /// `dns_check`, `rand_str`, `strftime` ...); the first argument is the value.
+    /// Also the function `lipsum`, with the arguments of its call.
     fn filter(&self, name: &str, _args: &mut Vec<Data>, _kwargs: &mut Map) -> Result<Data> {
         Err(Error::host(format!(
             "filter '{name}' is not available here"

@@ -16,12 +16,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             steps_max: 6_000_000,
-            output_bytes_max: 64 * 1024 * 1024,
+            output_bytes_max: TEXT_BYTES_MAX,
             calls_depth_max: 120,
         }
     }
 }
 
+/// Bytes of a rendered text, and of one that an operation builds.
+pub(crate) const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Bytes of one template's text.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Expressions inside one another in the text; what a chain of operators

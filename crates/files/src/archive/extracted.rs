@@ -52,7 +52,10 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
     let source = python::str(&chosen.source);
     let local = matches!(scheme(&source), Scheme::Local | Scheme::Other);
     if local && !Path::new(local_path(&source)).is_file() {
-        return failed(ret, format!("Source file '{source}' does not exist"));
+        return failed(
+            ret,
+            format!("Source file '{}' does not exist", local_path(&source)),
+        );
     }
     let format = match format_of(call, &source) {
         Ok(format) => format,

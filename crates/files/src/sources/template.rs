@@ -65,7 +65,6 @@ pub(crate) fn render(
         names.insert("source", source);
     }
     names.insert("saltenv", template.saltenv);
-    names.insert("context", template.context.clone());
     for (key, value) in &template.context {
         names.insert(key.clone(), value.clone());
     }

@@ -162,12 +162,14 @@ fn plan<'a>(
 ) -> Result<Plan<'a>, CallError> {
     let mut context = call.arg("context").clone();
     accumulated::add_to(call, name, &mut context);
-    let about = Map::from([
+    // Arguments that the state does not know are names in its template.
+    let mut about = call.clean_kwargs();
+    about.extend(Map::from([
         ("user", wanted.user.clone()),
         ("group", wanted.group.clone()),
         ("mode", Value::from(wanted.mode.clone())),
         ("attrs", Value::from(wanted.attrs.clone())),
-    ]);
+    ]));
     Ok(Plan {
         name,
         request: Request {

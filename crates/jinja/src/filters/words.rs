@@ -1,5 +1,7 @@
 //! Filters of words, quoting and names.
 
+use halite_proto::value::{Map, Value as Data};
+
 use super::{defined, flag, int, only};
 use crate::error::Result;
 use crate::eval::{Args, Machine};
@@ -100,12 +102,26 @@ pub(super) fn find(name: &str) -> Option<Native> {
             |_, args| {
                 let value = args.pos.into_iter().next().unwrap_or(Value::None);
                 defined(&value)?;
-                Ok(value)
+                Ok(Value::from_data(&encoded(value.to_data()?)))
             }
         }
         "path_join" => path_join,
         _ => return None,
     })
+}
+
+/// The data with bytes for its texts, which all four of Salt's filters give.
+fn encoded(data: Data) -> Data {
+    match data {
+        Data::Str(text) => Data::Bytes(text.into_bytes()),
+        Data::List(items) => Data::List(items.into_iter().map(encoded).collect()),
+        Data::Map(map) => map
+            .into_iter()
+            .map(|(key, value)| (encoded(key), encoded(value)))
+            .collect::<Map>()
+            .into(),
+        other => other,
+    }
 }
 
 fn wrap(_: &Machine<'_>, args: Args) -> Result<Value> {

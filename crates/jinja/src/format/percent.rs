@@ -71,7 +71,7 @@ impl State<'_> {
             out.push_str(&rest[..at]);
             rest = &rest[at + 1..];
             if out.len() > OUTPUT_MAX {
-                return Err(Error::limit("text is longer than 64 MiB"));
+                return Err(Error::long_text());
             }
             let (text, left) = self.directive(rest)?;
             out.push_str(&text);
@@ -272,4 +272,4 @@ fn padded(lead: &str, body: &str, spec: &Directive, number: bool) -> Result<Stri
 }
 
 /// Bytes of one text.
-const OUTPUT_MAX: usize = 64 * 1024 * 1024;
+const OUTPUT_MAX: usize = crate::limits::TEXT_BYTES_MAX;

@@ -204,7 +204,7 @@ pub(crate) fn replace(text: &str, old: &str, new: &str, count: i128) -> Result<S
         text.len() / old.len()
     };
     if times.min(count).saturating_mul(new.len()) > MAX {
-        return Err(Error::limit("text is longer than 64 MiB"));
+        return Err(Error::long_text());
     }
     Ok(text.replacen(old, new, count))
 }
@@ -391,4 +391,4 @@ pub(crate) fn lines(text: &str, keep: bool) -> Vec<&str> {
 }
 
 /// Bytes of one text.
-const MAX: usize = 64 * 1024 * 1024;
+const MAX: usize = crate::limits::TEXT_BYTES_MAX;

@@ -131,7 +131,7 @@ pub(crate) fn pad(text: &str, width: i128, fill: char, name: &str) -> Result<Str
     let length = text.chars().count();
     let width = to_usize(width.max(0)).unwrap_or(usize::MAX);
     if width > MAX {
-        return Err(Error::limit("text is longer than 64 MiB"));
+        return Err(Error::long_text());
     }
     let missing = width.saturating_sub(length);
     let left = match name {
@@ -196,4 +196,4 @@ pub(super) fn encode(text: &str, encoding: &str) -> Result<Value> {
 }
 
 /// Characters of one text.
-const MAX: usize = 16 * 1024 * 1024;
+const MAX: usize = crate::limits::TEXT_BYTES_MAX;

@@ -121,7 +121,7 @@ fn add(a: &Value, b: &Value) -> Result<Value> {
 
 fn joined(a: &str, b: &str) -> Result<String> {
     if a.len() + b.len() > TEXT_MAX {
-        return Err(Error::limit("text is longer than 64 MiB"));
+        return Err(Error::long_text());
     }
     Ok([a, b].concat())
 }
@@ -140,7 +140,7 @@ fn repeat(value: &Value, times: i128) -> Result<Value> {
     let times = to_usize(times.max(0)).unwrap_or(usize::MAX);
     let text = |text: &str| {
         if text.len().saturating_mul(times) > TEXT_MAX {
-            return Err(Error::limit("text is longer than 64 MiB"));
+            return Err(Error::long_text());
         }
         Ok(text.repeat(times))
     };
@@ -362,4 +362,4 @@ pub(crate) fn contains(container: &Value, item: &Value) -> Result<bool> {
 }
 
 /// Bytes of one text.
-const TEXT_MAX: usize = 64 * 1024 * 1024;
+const TEXT_MAX: usize = limits::TEXT_BYTES_MAX;

@@ -48,7 +48,8 @@ fn state(call: &Call<'_>) -> StateReturn {
 fn pip_of(call: &Call<'_>) -> Pip {
     let mut pip = Pip::of(call);
     if pip.bin_env.is_none() {
-        pip.bin_env = call.text_opt("pip_bin");
+        let given = call.get("pip_bin").filter(|path| path.is_true());
+        pip.bin_env = given.map(python::str);
     }
     pip
 }

@@ -70,6 +70,25 @@ const INTERNAL: &[&str] = &[
     "watch_in",
 ];
 
+/// Ways to name a key that exclude each other.
+const KEY_CONFLICTS: &[(&str, &[&str], &str)] = &[
+    (
+        "key_url",
+        &["keyid", "keyserver"],
+        "You may not use both \"keyid\"/\"keyserver\" and \"key_url\" argument.",
+    ),
+    (
+        "key_text",
+        &["keyid", "keyserver"],
+        "You may not use both \"keyid\"/\"keyserver\" and \"key_text\" argument.",
+    ),
+    (
+        "key_text",
+        &["key_url"],
+        "You may not use both \"key_url\" and \"key_text\" argument.",
+    ),
+];
+
 /// What a state of a repository asks of the machine, for apt or for rpm.
 struct Repo {
     name: String,
@@ -141,6 +160,13 @@ fn read(call: &Call<'_>, of: Repositories, state: &mut StateReturn) -> Result<Re
             "'repo' is not a supported argument for this state. The 'name' argument is probably what was intended."
                 .to_owned(),
         );
+    }
+    // Salt goes on with these, and does not forget that they are wrong.
+    for (one, others, words) in KEY_CONFLICTS {
+        if has(one) && others.iter().any(|other| has(other)) {
+            state.result = Some(false);
+            state.comment = (*words).into();
+        }
     }
     let (enabled, disabled) = (kwargs.remove("enabled"), kwargs.remove("disabled"));
     let given = |value: Option<Value>| value.filter(|value| !value.is_nil());
@@ -288,12 +314,16 @@ fn sorted_words(line: &str) -> Vec<&str> {
 }
 
 fn predict(state: StateReturn, repo: &Repo, wanted: &Map, pre: &Map) -> StateReturn {
+    let wrong = state.result == Some(false);
     let mut state = state.pending(format!(
         "Package repo '{}' would be configured. This may cause pkg states to behave differently \
          than stated if this action is repeated without test=True, due to the differences in the \
          configured repositories.",
         repo.name
     ));
+    if wrong {
+        state.result = Some(false);
+    }
     if pre.is_empty() {
         state.changes.insert("repo", repo.name.as_str());
         return state;

@@ -149,13 +149,13 @@ fn absent(call: &Call<'_>) -> CallResult {
     if !known.is_true() {
         return Ok(state.ok("Host is already absent").into());
     }
-    if let Some(why) = known.get("error") {
-        return Ok(state.failed(why.clone()).into());
-    }
     if call.is_test() {
         let (name, shown) = (call.text("name"), python::str(&config));
         let what = format!("Key for {name} is set to be removed from {shown}");
         return Ok(state.pending(what).into());
+    }
+    if let Some(why) = known.get("error") {
+        return Ok(state.failed(why.clone()).into());
     }
     let done = call.salt("ssh.rm_known_host", &[], kwargs)?;
     let get = |field| done.get(field).cloned().unwrap_or_default();

@@ -181,6 +181,8 @@ pub struct Machine {
     pub host: Host,
     quiet: Vec<String>,
     show: Vec<String>,
+    /// Keys of returns that are not compared.
+    drop: Vec<String>,
 }
 
 impl Machine {
@@ -250,6 +252,7 @@ impl Machine {
         Self {
             quiet: texts("quiet"),
             show: texts("show"),
+            drop: texts("drop"),
             dir,
             host,
         }
@@ -281,6 +284,10 @@ impl Machine {
         let asked = replaced(call, "@TMP@", &tmp);
         self.shell(&asked);
         let ret = self.host.carry_out(&asked);
+        let mut ret = ret;
+        if let Json::Object(map) = &mut ret {
+            map.retain(|key, _| !self.drop.contains(key));
+        }
         let lines: Vec<String> = fs::read_to_string(&log)
             .unwrap()
             .lines()

@@ -1,0 +1,569 @@
+//! Certificates, requests and lists from arguments.
+//!
+//! Invariant: what is built says everything but the signature, so that it can
+//! be compared with what is there before anything is signed.
+
+use halite_modules::{Call, CallError, python};
+use halite_proto::{Map, Value};
+
+use crate::asn1::{bits, integer, null, oid, sequence, small, tag, tlv};
+use crate::certificate::{Certificate, Request, Revoked};
+use crate::extension::{self, Extension, Parties};
+use crate::keys::{Kind, PrivateKey, PublicKey, random_serial};
+use crate::name::{self, Name};
+use crate::{text, time};
+
+/// Renames what has long names.
+pub(crate) fn short_names(kwargs: &mut Map) {
+    for (long, short) in name::LONG_NAMES.iter().chain(extension::LONG_NAMES) {
+        if let Some(value) = kwargs.remove(long) {
+            kwargs.insert(*short, value);
+        }
+    }
+}
+
+/// An argument that was given and is not nothing.
+pub(crate) fn given<'m>(kwargs: &'m Map, name: &str) -> Option<&'m Value> {
+    kwargs.get(name).filter(|value| value.is_true())
+}
+
+pub(crate) fn text_of(kwargs: &Map, name: &str) -> Option<String> {
+    match kwargs.get(name) {
+        None | Some(Value::Nil) => None,
+        Some(value) => Some(python::str(value)),
+    }
+}
+
+/// A serial number from a number or hexadecimal digits.
+pub(crate) fn serial(value: Option<&Value>) -> Result<Vec<u8>, CallError> {
+    let number = |number: &i128| {
+        u128::try_from(*number)
+            .ok()
+            .map(|number| number.to_be_bytes().to_vec())
+    };
+    let found = match value {
+        None | Some(Value::Nil) => return random_serial(),
+        Some(Value::Int(int)) => number(int),
+        Some(Value::Str(digits)) => text::from_hex(&digits.replace(':', "")),
+        Some(Value::Bytes(bytes)) => Some(bytes.clone()),
+        Some(_) => None,
+    };
+    let bytes = found.filter(|bytes| bytes.iter().any(|byte| *byte != 0));
+    let bytes = bytes.ok_or_else(|| {
+        let value = value.map(python::str).unwrap_or_default();
+        CallError::command(format!("Could not parse serial number {value}"))
+    })?;
+    let significant = bytes.iter().skip_while(|byte| **byte == 0).count();
+    if significant > 20 {
+        return Err(CallError::exception(
+            "ValueError",
+            "The serial number should not be more than 159 bits.",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The DER of a positive number without leading zeros, to compare.
+pub(crate) fn same_number(one: &[u8], other: &[u8]) -> bool {
+    let bare = |bytes: &[u8]| -> Vec<u8> {
+        bytes
+            .iter()
+            .copied()
+            .skip_while(|byte| *byte == 0)
+            .collect()
+    };
+    bare(one) == bare(other)
+}
+
+fn days(kwargs: &Map, name: &str, default: i64) -> Result<i64, CallError> {
+    match kwargs.get(name) {
+        None | Some(Value::Nil) => Ok(default),
+        Some(value) => python::int(value),
+    }
+}
+
+/// A certificate that is not signed yet.
+pub(crate) struct Unsigned {
+    serial: Vec<u8>,
+    pub(crate) subject: Name,
+    pub(crate) issuer: Name,
+    issuer_der: Vec<u8>,
+    not_before: i64,
+    not_after: i64,
+    pub(crate) public_key: PublicKey,
+    pub(crate) extensions: Vec<Extension>,
+    /// The key that signs; nothing if another minion has it.
+    pub(crate) signing_key: Option<PrivateKey>,
+    /// The key of the certificate, where that is known.
+    pub(crate) private_key: Option<PrivateKey>,
+    pub(crate) signing_cert: Option<Certificate>,
+}
+
+/// Who signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signer {
+    Here,
+    Elsewhere,
+}
+
+impl Unsigned {
+    pub(crate) fn new(call: &Call<'_>, kwargs: &Map, signer: Signer) -> Result<Self, CallError> {
+        let key = |name: &str, passphrase: &str| -> Result<Option<PrivateKey>, CallError> {
+            let Some(value) = given(kwargs, name) else {
+                return Ok(None);
+            };
+            let passphrase = text_of(kwargs, passphrase);
+            let (key, _) = PrivateKey::load(call, value, passphrase.as_deref())?;
+            Ok(Some(key))
+        };
+        let mut signing_key = None;
+        if signer == Signer::Here {
+            signing_key = key("signing_private_key", "signing_private_key_passphrase")?;
+            if signing_key.is_none() {
+                return Err(CallError::invocation(
+                    "Creating a certificate locally at least requires a signing private key.",
+                ));
+            }
+        }
+        let serial = serial(kwargs.get("serial_number"))?;
+        let csr = match given(kwargs, "csr") {
+            Some(value) => Some(Request::load(call, value)?.0),
+            None => None,
+        };
+        let signing_cert = match given(kwargs, "signing_cert") {
+            Some(value) => Some(Certificate::load(call, value)?),
+            None => None,
+        };
+        let mut private_key = None;
+        let public_key = match (&signing_cert, &signing_key) {
+            (None, Some(key)) => key.public()?,
+            (None, None) => {
+                return Err(CallError::invocation(
+                    "The certificate of the ca_server is needed to know who issues: its signing policy names no signing_cert",
+                ));
+            }
+            (Some(_), _) => {
+                private_key = key("private_key", "private_key_passphrase")?;
+                match (&private_key, given(kwargs, "public_key"), &csr) {
+                    (Some(key), _, _) => key.public()?,
+                    (None, Some(value), _) => PublicKey::load(call, value)?,
+                    (None, None, Some(csr)) => PublicKey::from_der(&csr.public_key)?,
+                    (None, None, None) => {
+                        return Err(CallError::invocation(
+                            "This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or csr to derive public key to sign",
+                        ));
+                    }
+                }
+            }
+        };
+        if let (Some(certificate), Some(key)) = (&signing_cert, &signing_key)
+            && !certificate.key()?.is_pair_of(key)
+        {
+            return Err(mismatch());
+        }
+        let subject = match given(kwargs, "subject") {
+            Some(subject) => Name::from_value(subject)?,
+            None => Name::from_map(kwargs)?,
+        };
+        let (issuer, issuer_der) = match &signing_cert {
+            Some(issuer) => (issuer.subject.clone(), issuer.subject_der.clone()),
+            None => (subject.clone(), subject.der()),
+        };
+        let now = time::now();
+        let not_before = match text_of(kwargs, "not_before") {
+            Some(text) => time::parse(&text)?,
+            None => now,
+        };
+        let not_after = match text_of(kwargs, "not_after") {
+            Some(text) => time::parse(&text)?,
+            None => time::later(now, days(kwargs, "days_valid", 30)?),
+        };
+        if not_after < not_before {
+            return Err(CallError::exception(
+                "ValueError",
+                "The not valid after date must be after the not valid before date.",
+            ));
+        }
+        let own_key = signing_cert.is_none().then_some(public_key.der.as_slice());
+        let parties = Parties {
+            subject: Some(&public_key.der),
+            issuer: signing_cert.as_ref(),
+            issuer_key: own_key,
+        };
+        let extensions = extensions(kwargs, parties, csr.as_ref())?;
+        Ok(Self {
+            serial,
+            subject,
+            issuer,
+            issuer_der,
+            not_before,
+            not_after,
+            extensions,
+            signing_key,
+            private_key,
+            signing_cert,
+            public_key,
+        })
+    }
+
+    /// The serial number, if one was asked for.
+    pub(crate) fn serial(&self) -> &[u8] {
+        &self.serial
+    }
+
+    /// The key of the certificate: the one that signs where it signs itself.
+    pub(crate) fn own_key(&self) -> Option<&PrivateKey> {
+        match self.signing_cert {
+            Some(_) => self.private_key.as_ref(),
+            None => self.signing_key.as_ref(),
+        }
+    }
+
+    pub(crate) fn sign(&self, digest: &str) -> Result<Certificate, CallError> {
+        let key = self.signing_key.as_ref().ok_or_else(|| {
+            CallError::invocation(
+                "Creating a certificate locally at least requires a signing private key.",
+            )
+        })?;
+        let algorithm = algorithm(key.kind, digest)?;
+        let mut parts = vec![
+            tlv(tag::explicit(0), &small(2)),
+            integer(&self.serial),
+            algorithm.clone(),
+            self.issuer_der.clone(),
+            sequence(&[time::der(self.not_before), time::der(self.not_after)]),
+            self.subject.der(),
+            self.public_key.der.clone(),
+        ];
+        if !self.extensions.is_empty() {
+            let list: Vec<Vec<u8>> = self.extensions.iter().map(Extension::der).collect();
+            parts.push(tlv(tag::explicit(3), &sequence(&list)));
+        }
+        let der = signed(key, digest, &algorithm, sequence(&parts))?;
+        Certificate::from_der(&der)
+            .map_err(|error| CallError::command(format!("could not make a certificate: {error}")))
+    }
+}
+
+pub(crate) fn mismatch() -> CallError {
+    CallError::invocation("Signing private key does not match the certificate's public key")
+}
+
+/// Those of the arguments, and what else the request asks for.
+fn extensions(
+    kwargs: &Map,
+    parties: Parties<'_>,
+    csr: Option<&Request>,
+) -> Result<Vec<Extension>, CallError> {
+    let mut made: Vec<Extension> = Vec::new();
+    for (name, _) in extension::KNOWN {
+        if !extension::is_of_certificates(name) {
+            continue;
+        }
+        match kwargs.get(name) {
+            None | Some(Value::Nil) => {}
+            Some(value) => made.push(extension::build(name, value, parties)?),
+        }
+    }
+    let asked = csr.map(|csr| csr.extensions.as_slice()).unwrap_or_default();
+    for (name, oid) in extension::KNOWN {
+        let wanted = asked.iter().find(|extension| extension.oid == *oid);
+        if let Some(wanted) = wanted
+            && extension::is_of_requests(name)
+            && !made.iter().any(|extension| extension.oid == *oid)
+        {
+            made.push(wanted.clone());
+        }
+    }
+    Ok(made)
+}
+
+/// A body with its signature.
+fn signed(
+    key: &PrivateKey,
+    digest: &str,
+    algorithm: &[u8],
+    body: Vec<u8>,
+) -> Result<Vec<u8>, CallError> {
+    let signature = key.sign(digest, &body)?;
+    Ok(sequence(&[body, algorithm.to_vec(), bits(&signature)]))
+}
+
+/// Algorithms: kind of the key, digest, identifier.
+const ALGORITHMS: &[(Kind, &str, &str)] = &[
+    (Kind::Rsa, "sha1", "1.2.840.113549.1.1.5"),
+    (Kind::Rsa, "sha224", "1.2.840.113549.1.1.14"),
+    (Kind::Rsa, "sha256", "1.2.840.113549.1.1.11"),
+    (Kind::Rsa, "sha384", "1.2.840.113549.1.1.12"),
+    (Kind::Rsa, "sha512", "1.2.840.113549.1.1.13"),
+    (Kind::Rsa, "sha3_224", "2.16.840.1.101.3.4.3.13"),
+    (Kind::Rsa, "sha3_256", "2.16.840.1.101.3.4.3.14"),
+    (Kind::Rsa, "sha3_384", "2.16.840.1.101.3.4.3.15"),
+    (Kind::Rsa, "sha3_512", "2.16.840.1.101.3.4.3.16"),
+    (Kind::Ec, "sha1", "1.2.840.10045.4.1"),
+    (Kind::Ec, "sha224", "1.2.840.10045.4.3.1"),
+    (Kind::Ec, "sha256", "1.2.840.10045.4.3.2"),
+    (Kind::Ec, "sha384", "1.2.840.10045.4.3.3"),
+    (Kind::Ec, "sha512", "1.2.840.10045.4.3.4"),
+    (Kind::Ec, "sha3_224", "2.16.840.1.101.3.4.3.9"),
+    (Kind::Ec, "sha3_256", "2.16.840.1.101.3.4.3.10"),
+    (Kind::Ec, "sha3_384", "2.16.840.1.101.3.4.3.11"),
+    (Kind::Ec, "sha3_512", "2.16.840.1.101.3.4.3.12"),
+];
+
+const ED25519: &str = "1.3.101.112";
+const ED448: &str = "1.3.101.113";
+
+fn algorithm(kind: Kind, digest: &str) -> Result<Vec<u8>, CallError> {
+    let id = match kind {
+        Kind::Ed25519 => ED25519,
+        Kind::Ed448 => ED448,
+        kind => {
+            let mut all = ALGORITHMS.iter();
+            let found = all.find(|(known, name, _)| *known == kind && *name == digest);
+            let (_, _, id) = found.ok_or_else(|| {
+                CallError::command(format!(
+                    "there is no signature of a key of the kind {} with {digest}",
+                    kind.name()
+                ))
+            })?;
+            id
+        }
+    };
+    let mut parts = vec![oid(id)];
+    if kind == Kind::Rsa {
+        parts.push(null());
+    }
+    Ok(sequence(&parts))
+}
+
+/// The digest of a signature's algorithm; nothing for those without one.
+pub(crate) fn digest_of_algorithm(id: &str) -> Option<&'static str> {
+    let mut all = ALGORITHMS.iter();
+    all.find(|(_, _, known)| *known == id)
+        .map(|(_, digest, _)| *digest)
+}
+
+/// What results call an algorithm.
+pub(crate) fn algorithm_name(id: &str) -> String {
+    let found = ALGORITHMS.iter().find(|(_, _, known)| *known == id);
+    match (id, found) {
+        (ED25519, _) => "ed25519".to_owned(),
+        (ED448, _) => "ed448".to_owned(),
+        ("1.2.840.113549.1.1.10", _) => "rsassaPss".to_owned(),
+        ("1.2.840.113549.1.1.4", _) => "md5WithRSAEncryption".to_owned(),
+        (_, Some((Kind::Rsa, digest, _))) if !digest.contains('_') => {
+            format!("{digest}WithRSAEncryption")
+        }
+        (_, Some((Kind::Ec, digest, _))) if !digest.contains('_') => {
+            format!("ecdsa-with-{}", digest.to_uppercase())
+        }
+        _ => id.to_owned(),
+    }
+}
+
+/// A request that is not signed yet.
+pub(crate) struct UnsignedRequest {
+    pub(crate) key: PrivateKey,
+    pub(crate) subject: Name,
+    pub(crate) extensions: Vec<Extension>,
+}
+
+impl UnsignedRequest {
+    pub(crate) fn new(
+        call: &Call<'_>,
+        private_key: &Value,
+        passphrase: Option<&str>,
+        kwargs: &Map,
+    ) -> Result<Self, CallError> {
+        let (key, _) = PrivateKey::load(call, private_key, passphrase)?;
+        let public = key.public()?;
+        let subject = match given(kwargs, "subject") {
+            Some(subject) => Name::from_value(subject)?,
+            None => Name::from_map(kwargs)?,
+        };
+        let parties = Parties {
+            subject: Some(&public.der),
+            ..Parties::default()
+        };
+        let mut extensions = Vec::new();
+        for (name, _) in extension::KNOWN {
+            if let Some(value) = kwargs.get(name)
+                && extension::is_of_requests(name)
+            {
+                extensions.push(extension::build(name, value, parties)?);
+            }
+        }
+        Ok(Self {
+            key,
+            subject,
+            extensions,
+        })
+    }
+
+    pub(crate) fn sign(&self, digest: &str) -> Result<Vec<u8>, CallError> {
+        let body = Request::body(&self.subject, &self.key.public()?.der, &self.extensions);
+        let algorithm = algorithm(self.key.kind, digest)?;
+        signed(&self.key, digest, &algorithm, body)
+    }
+}
+
+/// A revocation list that is not signed yet.
+pub(crate) struct UnsignedList {
+    pub(crate) key: PrivateKey,
+    pub(crate) issuer: Option<Name>,
+    issuer_der: Vec<u8>,
+    pub(crate) revoked: Vec<Revoked>,
+    pub(crate) extensions: Vec<Extension>,
+    now: i64,
+    next_update: i64,
+}
+
+/// Entries may be maps, or a name with a list of maps; a reason may stand
+/// outside of the extensions.
+pub(crate) fn revoked_entries(value: &Value) -> Vec<Map> {
+    let mut entries = Vec::new();
+    for entry in value.as_list().unwrap_or_default() {
+        let Value::Map(map) = entry else {
+            continue;
+        };
+        let mut map = match (map.len(), map.iter().next()) {
+            (1, Some((_, Value::List(parts)))) => {
+                let mut merged = Map::new();
+                for part in parts.iter().filter_map(Value::as_map) {
+                    merged.extend(part.clone());
+                }
+                merged
+            }
+            _ => map.clone(),
+        };
+        if let Some(reason) = map.remove("reason") {
+            let mut extensions = match map.remove("extensions") {
+                Some(Value::Map(map)) => map,
+                _ => Map::new(),
+            };
+            extensions.insert("CRLReason", reason);
+            map.insert("extensions", extensions);
+        }
+        entries.push(map);
+    }
+    entries
+}
+
+impl UnsignedList {
+    pub(crate) fn new(call: &Call<'_>, kwargs: &Map) -> Result<Self, CallError> {
+        let certificate = match given(kwargs, "signing_cert") {
+            Some(value) => Some(Certificate::load(call, value)?),
+            None => None,
+        };
+        let key = kwargs.get("signing_private_key").unwrap_or(&Value::Nil);
+        let passphrase = text_of(kwargs, "signing_private_key_passphrase");
+        let (key, _) = PrivateKey::load(call, key, passphrase.as_deref())?;
+        if let Some(certificate) = &certificate
+            && !certificate.key()?.is_pair_of(&key)
+        {
+            return Err(mismatch());
+        }
+        let now = time::now();
+        let mut revoked = Vec::new();
+        for entry in revoked_entries(kwargs.get("revoked").unwrap_or(&Value::Nil)) {
+            let with_expired = given(kwargs, "include_expired").is_some();
+            revoked.extend(revoke(call, &entry, now, with_expired)?);
+        }
+        let parties = Parties {
+            issuer: certificate.as_ref(),
+            ..Parties::default()
+        };
+        let mut extensions = Vec::new();
+        if let Some(Value::Map(wanted)) = kwargs.get("extensions") {
+            for (name, value) in wanted {
+                let name = python::str(name);
+                if extension::is_of_lists(&name) {
+                    extensions.push(extension::build(&name, value, parties)?);
+                }
+            }
+        }
+        let issuer_der = certificate.as_ref().map(|cert| cert.subject_der.clone());
+        Ok(Self {
+            key,
+            issuer_der: issuer_der.unwrap_or_default(),
+            issuer: certificate.map(|certificate| certificate.subject),
+            revoked,
+            extensions,
+            now,
+            next_update: time::later(now, days(kwargs, "days_valid", 100)?),
+        })
+    }
+
+    pub(crate) fn sign(&self, digest: &str) -> Result<Vec<u8>, CallError> {
+        if self.issuer.is_none() {
+            return Err(CallError::exception(
+                "ValueError",
+                "A CRL must have an issuer name",
+            ));
+        }
+        let algorithm = algorithm(self.key.kind, digest)?;
+        let mut parts = vec![
+            small(1),
+            algorithm.clone(),
+            self.issuer_der.clone(),
+            time::der(self.now),
+            time::der(self.next_update),
+        ];
+        if !self.revoked.is_empty() {
+            let list: Vec<Vec<u8>> = self.revoked.iter().map(Revoked::der).collect();
+            parts.push(sequence(&list));
+        }
+        if !self.extensions.is_empty() {
+            let list: Vec<Vec<u8>> = self.extensions.iter().map(Extension::der).collect();
+            parts.push(tlv(tag::explicit(0), &sequence(&list)));
+        }
+        signed(&self.key, digest, &algorithm, sequence(&parts))
+    }
+}
+
+/// One entry; nothing for a certificate that has ended.
+fn revoke(
+    call: &Call<'_>,
+    entry: &Map,
+    now: i64,
+    with_expired: bool,
+) -> Result<Option<Revoked>, CallError> {
+    let date = |name: &str| match text_of(entry, name) {
+        Some(text) => time::parse(&text).map(Some),
+        None => Ok(None),
+    };
+    let mut not_after = date("not_after")?;
+    let serial = match entry.get("certificate") {
+        Some(value) => {
+            let certificate = Certificate::load(call, value)?;
+            not_after = Some(certificate.not_after);
+            certificate.serial
+        }
+        None => {
+            let number = given(entry, "serial_number")
+                .ok_or_else(|| CallError::invocation("Need serial_number or certificate"))?;
+            serial(Some(number))?
+        }
+    };
+    if !with_expired && not_after.is_some_and(|end| now > end) {
+        return Ok(None);
+    }
+    let mut extensions = Vec::new();
+    if let Some(Value::Map(wanted)) = entry.get("extensions") {
+        for (name, value) in wanted {
+            let name = python::str(name);
+            if extension::OF_ENTRIES
+                .iter()
+                .any(|(known, _)| *known == name)
+            {
+                extensions.push(extension::build(&name, value, Parties::default())?);
+            }
+        }
+    }
+    Ok(Some(Revoked {
+        serial,
+        date: date("revocation_date")?.unwrap_or(now),
+        extensions,
+    }))
+}

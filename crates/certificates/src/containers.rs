@@ -1,0 +1,178 @@
+//! PKCS#12 and PKCS#7: certificates with their chain, and a key.
+
+use halite_modules::CallError;
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkcs12::Pkcs12;
+use openssl::stack::Stack;
+use openssl::x509::{X509, X509Crl};
+
+use crate::asn1::{DerError, Reader, around, oid, sequence, small, tag, tlv};
+use crate::keys::{KeyError, PrivateKey, PublicKey, failed};
+
+/// How often a passphrase is stirred.
+const ROUNDS: u32 = 20_000;
+/// The same where old programs are to read the result.
+const ROUNDS_COMPATIBLE: u32 = 50_000;
+
+const SIGNED_DATA: &str = "1.2.840.113549.1.7.2";
+const DATA: &str = "1.2.840.113549.1.7.1";
+
+/// What was in a PKCS#12 file.
+pub(crate) struct Opened {
+    pub(crate) key: Option<PrivateKey>,
+    /// The certificate in DER.
+    pub(crate) certificate: Option<Vec<u8>>,
+    pub(crate) chain: Vec<Vec<u8>>,
+    pub(crate) friendly_name: Option<Vec<u8>>,
+}
+
+/// Whether data begins as PKCS#12 does: a list that begins with a 3.
+pub(crate) fn is_pkcs12(data: &[u8]) -> bool {
+    let begins = || -> Result<bool, DerError> {
+        let mut parts = Reader::one(data, tag::SEQUENCE)?.inside();
+        let version = parts.expect(tag::INTEGER)?.number()?;
+        parts.expect(tag::SEQUENCE)?;
+        Ok(version == 3)
+    };
+    begins().unwrap_or(false)
+}
+
+pub(crate) fn open_pkcs12(data: &[u8], passphrase: Option<&str>) -> Result<Opened, KeyError> {
+    let unreadable = |_| {
+        KeyError::Unreadable(CallError::invocation(
+            "Could not deserialize binary data, neither as DER nor PKCS#12.",
+        ))
+    };
+    let packed = Pkcs12::from_der(data).map_err(unreadable)?;
+    let opened = packed
+        .parse2(passphrase.unwrap_or_default())
+        .map_err(|_| KeyError::Invalid)?;
+    let key = match opened.pkey {
+        Some(key) => Some(PrivateKey::from_openssl(key).map_err(KeyError::Unreadable)?),
+        None => None,
+    };
+    let friendly_name = opened
+        .cert
+        .as_ref()
+        .and_then(|cert| cert.alias().map(<[u8]>::to_vec));
+    let certificate = opened.cert.map(|cert| cert.to_der());
+    let chain = opened.ca.iter().flatten().map(|cert| cert.to_der());
+    Ok(Opened {
+        key,
+        certificate: certificate.transpose().map_err(unreadable)?,
+        chain: chain.collect::<Result<_, _>>().map_err(unreadable)?,
+        friendly_name,
+    })
+}
+
+/// How a PKCS#12 file is protected.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Protection<'a> {
+    pub(crate) passphrase: Option<&'a str>,
+    /// In a way that old programs can read.
+    pub(crate) compatible: bool,
+}
+
+/// A key, and the certificates that go with it, the first of them that of the
+/// key.
+pub(crate) fn make_pkcs12(
+    key: &PrivateKey,
+    certificates: &[Vec<u8>],
+    friendly_name: Option<&str>,
+    protection: Protection<'_>,
+) -> Result<Vec<u8>, CallError> {
+    let make = || {
+        let mut builder = Pkcs12::builder();
+        builder.pkey(key.openssl());
+        if let Some(name) = friendly_name {
+            builder.name(name);
+        }
+        let own;
+        if let Some((first, chain)) = certificates.split_first() {
+            own = X509::from_der(first)?;
+            builder.cert(&own);
+            if !chain.is_empty() {
+                let mut stack = Stack::new()?;
+                for der in chain {
+                    stack.push(X509::from_der(der)?)?;
+                }
+                builder.ca(stack);
+            }
+        }
+        let algorithm = match protection {
+            Protection {
+                passphrase: None, ..
+            } => Nid::from_raw(-1),
+            Protection {
+                compatible: true, ..
+            } => Nid::PBE_WITHSHA1AND3_KEY_TRIPLEDES_CBC,
+            _ => Nid::AES_256_CBC,
+        };
+        builder.key_algorithm(algorithm).cert_algorithm(algorithm);
+        if protection.compatible {
+            builder
+                .key_iter(ROUNDS_COMPATIBLE)
+                .mac_md(MessageDigest::sha1());
+        } else {
+            builder.key_iter(ROUNDS).mac_md(MessageDigest::sha256());
+        }
+        builder
+            .build2(protection.passphrase.unwrap_or_default())?
+            .to_der()
+    };
+    make().map_err(failed("could not write PKCS#12"))
+}
+
+/// Certificates in PKCS#7, without a signature.
+pub(crate) fn make_pkcs7(certificates: &[Vec<u8>]) -> Vec<u8> {
+    let mut sorted = certificates.to_vec();
+    sorted.sort();
+    let signed = sequence(&[
+        small(1),
+        around(tag::SET, &[]),
+        sequence(&[oid(DATA)]),
+        tlv(tag::explicit(0), &sorted.concat()),
+        around(tag::SET, &[]),
+    ]);
+    sequence(&[oid(SIGNED_DATA), tlv(tag::explicit(0), &signed)])
+}
+
+/// The certificates of a PKCS#7 file.
+pub(crate) fn open_pkcs7(data: &[u8]) -> Result<Vec<Vec<u8>>, DerError> {
+    let mut parts = Reader::one(data, tag::SEQUENCE)?.inside();
+    if parts.expect(tag::OID)?.oid()? != SIGNED_DATA {
+        return Err(DerError::Value);
+    }
+    let mut signed = parts
+        .expect(tag::explicit(0))?
+        .inside()
+        .expect(tag::SEQUENCE)?
+        .inside();
+    signed.expect(tag::INTEGER)?;
+    signed.expect(tag::SET)?;
+    signed.expect(tag::SEQUENCE)?;
+    let certificates = signed.expect(tag::explicit(0))?.inside().all()?;
+    Ok(certificates
+        .iter()
+        .map(|item| item.whole.to_vec())
+        .collect())
+}
+
+/// What a signature is under.
+#[derive(Clone, Copy)]
+pub(crate) enum Signed {
+    Certificate,
+    List,
+}
+
+/// Whether `key` has signed.
+pub(crate) fn is_signed_by(what: Signed, der: &[u8], key: &PublicKey) -> Result<bool, CallError> {
+    let key = key.openssl();
+    let good = match what {
+        Signed::Certificate => X509::from_der(der).and_then(|signed| signed.verify(key)),
+        Signed::List => X509Crl::from_der(der).and_then(|signed| signed.verify(key)),
+    };
+    // A key of another kind is an error there, and no signature here.
+    Ok(good.unwrap_or(false))
+}

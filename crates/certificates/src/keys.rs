@@ -1,0 +1,433 @@
+//! Keys: made, read, written, and what they sign. No type of OpenSSL leaves
+//! this file and `containers`.
+//!
+//! Invariant: a key that is protected is read with its passphrase and no other;
+//! OpenSSL never asks on a terminal.
+
+use halite_modules::{Call, CallError};
+use halite_proto::Value;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::error::ErrorStack;
+use openssl::hash::{MessageDigest, hash};
+use openssl::nid::Nid;
+use openssl::pkey::{Id, PKey, Private, Public};
+use openssl::rsa::Rsa;
+use openssl::sign::Signer;
+use openssl::symm::Cipher;
+
+use crate::asn1::{Reader, tag};
+use crate::containers;
+use crate::text::{self, Pem};
+
+/// The kinds of keys that certificates are made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Rsa,
+    Ec,
+    Ed25519,
+    Ed448,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Rsa => "rsa",
+            Self::Ec => "ec",
+            Self::Ed25519 => "ed25519",
+            Self::Ed448 => "ed448",
+        }
+    }
+
+    /// Whether a digest is part of the signature's algorithm.
+    pub(crate) fn has_digest(self) -> bool {
+        matches!(self, Self::Rsa | Self::Ec)
+    }
+
+    fn of(id: Id) -> Result<Self, CallError> {
+        match id {
+            Id::RSA => Ok(Self::Rsa),
+            Id::EC => Ok(Self::Ec),
+            Id::ED25519 => Ok(Self::Ed25519),
+            Id::ED448 => Ok(Self::Ed448),
+            _ => Err(CallError::invocation("Did not recognize key type")),
+        }
+    }
+}
+
+/// How data was encoded that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Pem,
+    Der,
+    Pkcs7Pem,
+    Pkcs7Der,
+    Pkcs12,
+}
+
+impl Encoding {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pem => "pem",
+            Self::Der => "der",
+            Self::Pkcs7Pem => "pkcs7_pem",
+            Self::Pkcs7Der => "pkcs7_der",
+            Self::Pkcs12 => "pkcs12",
+        }
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [
+            Self::Pem,
+            Self::Der,
+            Self::Pkcs7Pem,
+            Self::Pkcs7Der,
+            Self::Pkcs12,
+        ]
+        .into_iter()
+        .find(|encoding| encoding.name() == name)
+    }
+}
+
+/// Why a private key cannot be read.
+#[derive(Debug)]
+pub(crate) enum KeyError {
+    /// The passphrase is a wrong one.
+    Invalid,
+    /// A passphrase is needed.
+    Missing,
+    /// There is a passphrase, but nothing to open with it.
+    Superfluous,
+    /// It is no key.
+    Unreadable(CallError),
+}
+
+impl From<KeyError> for CallError {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::Invalid => Self::invocation("Bad decrypt - is the password correct?"),
+            KeyError::Missing => {
+                Self::invocation("Private key is encrypted. Please provide a password.")
+            }
+            KeyError::Superfluous => {
+                Self::invocation("Private key is unencrypted. Please remove the password.")
+            }
+            KeyError::Unreadable(error) => error,
+        }
+    }
+}
+
+pub(crate) fn failed(what: &str) -> impl Fn(ErrorStack) -> CallError + '_ {
+    move |error| CallError::command(format!("{what}: {error}"))
+}
+
+/// A private key.
+pub(crate) struct PrivateKey {
+    key: PKey<Private>,
+    pub(crate) kind: Kind,
+}
+
+impl PrivateKey {
+    pub(crate) fn from_openssl(key: PKey<Private>) -> Result<Self, CallError> {
+        let kind = Kind::of(key.id())?;
+        Ok(Self { key, kind })
+    }
+
+    pub(super) fn openssl(&self) -> &PKey<Private> {
+        &self.key
+    }
+
+    /// A new key; the size is that of RSA or of the curve.
+    pub(crate) fn generate(algo: &str, size: Option<i64>) -> Result<Self, CallError> {
+        let made = match algo {
+            "rsa" => {
+                let bits = match size.unwrap_or(2048) {
+                    2048 => 2048,
+                    3072 => 3072,
+                    4096 => 4096,
+                    _ => {
+                        return Err(CallError::invocation(
+                            "RSA key size must be either 2048, 3072 or 4096 bits.",
+                        ));
+                    }
+                };
+                Rsa::generate(bits).and_then(PKey::from_rsa)
+            }
+            "ec" => {
+                let curve = match size.unwrap_or(256) {
+                    256 => Nid::X9_62_PRIME256V1,
+                    384 => Nid::SECP384R1,
+                    521 => Nid::SECP521R1,
+                    _ => {
+                        return Err(CallError::invocation(
+                            "EC key size must be either 256, 384, 521 bits.",
+                        ));
+                    }
+                };
+                EcGroup::from_curve_name(curve)
+                    .and_then(|group| EcKey::generate(&group))
+                    .and_then(PKey::from_ec_key)
+            }
+            "ed25519" => PKey::generate_ed25519(),
+            "ed448" => PKey::generate_ed448(),
+            other => {
+                return Err(CallError::invocation(format!(
+                    "Invalid algorithm specified for generating private key: {other}. Valid: rsa, ec, ed25519, ed448"
+                )));
+            }
+        };
+        Self::from_openssl(made.map_err(failed("could not make a key"))?)
+    }
+
+    /// From a file, PEM, DER or PKCS#12.
+    pub(crate) fn load(
+        call: &Call<'_>,
+        value: &Value,
+        passphrase: Option<&str>,
+    ) -> Result<(Self, Encoding), KeyError> {
+        let data = text::load(call, value).map_err(KeyError::Unreadable)?;
+        let (key, encoding) = read(&data, passphrase)?;
+        let key = Self::from_openssl(key).map_err(KeyError::Unreadable)?;
+        Ok((key, encoding))
+    }
+
+    pub(crate) fn bits(&self) -> u32 {
+        self.key.bits()
+    }
+
+    pub(crate) fn public(&self) -> Result<PublicKey, CallError> {
+        let der = self.key.public_key_to_der();
+        PublicKey::from_der(&der.map_err(failed("could not read the public key"))?)
+    }
+
+    /// PKCS#8, protected if there is a passphrase.
+    pub(crate) fn der(&self, passphrase: Option<&str>) -> Result<Vec<u8>, CallError> {
+        let der = match passphrase {
+            None => self.key.private_key_to_pkcs8(),
+            Some(passphrase) => self
+                .key
+                .private_key_to_pkcs8_passphrase(Cipher::aes_256_cbc(), passphrase.as_bytes()),
+        };
+        der.map_err(failed("could not write the key"))
+    }
+
+    pub(crate) fn pem(&self, passphrase: Option<&str>) -> Result<String, CallError> {
+        let label = match passphrase {
+            None => "PRIVATE KEY",
+            Some(_) => "ENCRYPTED PRIVATE KEY",
+        };
+        Ok(text::to_pem(label, &self.der(passphrase)?))
+    }
+
+    /// Signs `data`; the digest is used if the kind of key has one.
+    pub(crate) fn sign(&self, digest: &str, data: &[u8]) -> Result<Vec<u8>, CallError> {
+        let signer = if self.kind.has_digest() {
+            Signer::new(message_digest(digest)?, &self.key)
+        } else {
+            Signer::new_without_digest(&self.key)
+        };
+        signer
+            .and_then(|mut signer| signer.sign_oneshot_to_vec(data))
+            .map_err(failed("could not sign"))
+    }
+}
+
+/// A public key.
+pub(crate) struct PublicKey {
+    key: PKey<Public>,
+    pub(crate) kind: Kind,
+    pub(crate) der: Vec<u8>,
+}
+
+impl PublicKey {
+    pub(crate) fn from_der(der: &[u8]) -> Result<Self, CallError> {
+        let key = PKey::public_key_from_der(der)
+            .map_err(|_| CallError::invocation("Could not load DER-encoded public key."))?;
+        Self::from_openssl(key)
+    }
+
+    fn from_openssl(key: PKey<Public>) -> Result<Self, CallError> {
+        let der = key.public_key_to_der();
+        Ok(Self {
+            kind: Kind::of(key.id())?,
+            der: der.map_err(failed("could not read the public key"))?,
+            key,
+        })
+    }
+
+    pub(super) fn openssl(&self) -> &PKey<Public> {
+        &self.key
+    }
+
+    pub(crate) fn load(call: &Call<'_>, value: &Value) -> Result<Self, CallError> {
+        let data = text::load(call, value)?;
+        if !text::is_pem(&data) {
+            return Self::from_der(&data);
+        }
+        let bad = || CallError::invocation("Could not load PEM-encoded public key.");
+        let pem = text::pems(&String::from_utf8_lossy(&data))
+            .into_iter()
+            .next();
+        let pem = pem.ok_or_else(bad)?;
+        let der = pem.data().ok_or_else(bad)?;
+        let key = match pem.label.as_str() {
+            "PUBLIC KEY" => PKey::public_key_from_der(&der),
+            "RSA PUBLIC KEY" => Rsa::public_key_from_der_pkcs1(&der).and_then(PKey::from_rsa),
+            _ => return Err(bad()),
+        };
+        Self::from_openssl(key.map_err(|_| bad())?)
+    }
+
+    pub(crate) fn pem(&self) -> String {
+        text::to_pem("PUBLIC KEY", &self.der)
+    }
+
+    pub(crate) fn bits(&self) -> u32 {
+        self.key.bits()
+    }
+
+    pub(crate) fn is_pair_of(&self, key: &PrivateKey) -> bool {
+        self.key.public_eq(&key.key)
+    }
+
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self.key.public_eq(&other.key)
+    }
+}
+
+fn read(data: &[u8], passphrase: Option<&str>) -> Result<(PKey<Private>, Encoding), KeyError> {
+    if text::is_pem(data) {
+        return read_pem(data, passphrase).map(|key| (key, Encoding::Pem));
+    }
+    if containers::is_pkcs12(data) {
+        let opened = containers::open_pkcs12(data, passphrase)?;
+        let key = opened.key.ok_or_else(|| {
+            KeyError::Unreadable(CallError::command(
+                "PKCS12-encoded blob does not contain a private key.",
+            ))
+        })?;
+        return Ok((key.key, Encoding::Pkcs12));
+    }
+    let key = if is_protected(data) {
+        unlock(data, passphrase)?
+    } else {
+        let unreadable = || {
+            KeyError::Unreadable(CallError::invocation(
+                "Could not deserialize binary data, neither as DER nor PKCS#12.",
+            ))
+        };
+        let key = PKey::private_key_from_der(data).map_err(|_| unreadable())?;
+        plain(key, passphrase)?
+    };
+    Ok((key, Encoding::Der))
+}
+
+fn plain(key: PKey<Private>, passphrase: Option<&str>) -> Result<PKey<Private>, KeyError> {
+    match passphrase {
+        None => Ok(key),
+        Some(_) => Err(KeyError::Superfluous),
+    }
+}
+
+fn unlock(der: &[u8], passphrase: Option<&str>) -> Result<PKey<Private>, KeyError> {
+    let passphrase = passphrase.ok_or(KeyError::Missing)?;
+    PKey::private_key_from_pkcs8_passphrase(der, passphrase.as_bytes())
+        .map_err(|_| KeyError::Invalid)
+}
+
+/// Whether it is a PKCS#8 key that is encrypted: an algorithm, and octets.
+fn is_protected(der: &[u8]) -> bool {
+    let Ok(item) = Reader::one(der, tag::SEQUENCE) else {
+        return false;
+    };
+    let mut parts = item.inside();
+    parts.expect(tag::SEQUENCE).is_ok() && parts.expect(tag::OCTETS).is_ok()
+}
+
+fn read_pem(data: &[u8], passphrase: Option<&str>) -> Result<PKey<Private>, KeyError> {
+    let unreadable = || {
+        KeyError::Unreadable(CallError::invocation(
+            "Could not load PEM-encoded private key",
+        ))
+    };
+    let all = text::pems(&String::from_utf8_lossy(data));
+    let is_key = |pem: &&Pem| pem.label.ends_with("PRIVATE KEY");
+    let pem = all.iter().find(is_key).ok_or_else(unreadable)?;
+    let der = pem.data().ok_or_else(unreadable)?;
+    match pem.label.as_str() {
+        "ENCRYPTED PRIVATE KEY" => unlock(&der, passphrase),
+        _ if pem
+            .headers
+            .iter()
+            .any(|header| header.contains("ENCRYPTED")) =>
+        {
+            let passphrase = passphrase.ok_or(KeyError::Missing)?;
+            PKey::private_key_from_pem_passphrase(pem.written().as_bytes(), passphrase.as_bytes())
+                .map_err(|_| KeyError::Invalid)
+        }
+        "PRIVATE KEY" | "RSA PRIVATE KEY" | "EC PRIVATE KEY" => plain(
+            PKey::private_key_from_der(&der).map_err(|_| unreadable())?,
+            passphrase,
+        ),
+        _ => Err(unreadable()),
+    }
+}
+
+/// The digests that arguments may name.
+const DIGESTS: [&str; 11] = [
+    "sha1",
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha512",
+    "sha512_224",
+    "sha512_256",
+    "sha3_224",
+    "sha3_256",
+    "sha3_384",
+    "sha3_512",
+];
+
+/// The name of a digest that there is.
+pub(crate) fn digest(name: &str) -> Result<String, CallError> {
+    let lower = name.to_lowercase();
+    if DIGESTS.contains(&lower.as_str()) {
+        return Ok(lower);
+    }
+    Err(CallError::command(format!(
+        "Invalid value '{name}' for digest. Valid: {}",
+        DIGESTS.join(", ")
+    )))
+}
+
+fn message_digest(name: &str) -> Result<MessageDigest, CallError> {
+    let name = name.to_lowercase().replace('_', "-");
+    MessageDigest::from_name(&name)
+        .ok_or_else(|| CallError::command(format!("there is no digest {name} here")))
+}
+
+/// A digest of data.
+pub(crate) fn digest_of(name: &str, data: &[u8]) -> Result<Vec<u8>, CallError> {
+    let digest = hash(message_digest(name)?, data);
+    Ok(digest.map_err(failed("could not hash"))?.to_vec())
+}
+
+/// The identifier of a public key in DER: a digest of its bits.
+pub(crate) fn key_identifier(der: &[u8]) -> Result<Vec<u8>, CallError> {
+    let bits = (|| {
+        let mut parts = Reader::one(der, tag::SEQUENCE)?.inside();
+        parts.expect(tag::SEQUENCE)?;
+        parts.expect(tag::BITS)?.bits()
+    })()
+    .map_err(|error| CallError::command(format!("could not read the public key: {error}")))?;
+    digest_of("sha1", bits)
+}
+
+/// Random bytes of a serial number: 159 bits, so that it is not negative.
+pub(crate) fn random_serial() -> Result<Vec<u8>, CallError> {
+    let mut bytes = vec![0; 20];
+    openssl::rand::rand_bytes(&mut bytes).map_err(failed("could not make a serial number"))?;
+    if let Some(first) = bytes.first_mut() {
+        *first = (*first & 0x7f) | 0x40;
+    }
+    Ok(bytes)
+}

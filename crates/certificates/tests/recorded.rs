@@ -1,0 +1,24 @@
+//! Every scenario gives what real Salt gave (`common`).
+#![allow(clippy::unwrap_used)]
+
+// One player of scenarios serves all families.
+#[path = "../../system/tests/common/mod.rs"]
+mod common;
+
+use halite_modules::{Module, Registry};
+
+static EXEC: &[&[Module]] = &[
+    Registry::core_modules(),
+    halite_certificates::MODULES,
+    halite_files::MODULES,
+];
+static STATES: &[&[Module]] = &[halite_certificates::STATES, halite_files::STATES];
+static REGISTRY: Registry = Registry::new(EXEC, STATES);
+
+/// Calls whose outcome is not Salt's, each with its reason.
+const DIFFERENCES: &[(&str, usize)] = &[];
+
+#[test]
+fn scenarios_come_out_as_with_salt() {
+    common::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY, DIFFERENCES);
+}

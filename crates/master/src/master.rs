@@ -1,5 +1,6 @@
 //! Everything the master is made of, for the threads that handle requests.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,7 @@ use halite_fileserver::{Inbox, Roots};
 use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::{Bank, DataCache, JobCache, StoreError};
+use halite_store::{Bank, DataCache, JobCache, Parts, StoreError};
 
 use crate::accepted::AcceptedKeys;
 use crate::attendance::Attendance;
@@ -275,6 +276,14 @@ impl Master {
 impl Minions for Master {
     fn accepted(&self) -> Vec<MinionId> {
         self.accepted.list()
+    }
+
+    fn grains_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.data.parts(Bank::Grains, ids, names)
+    }
+
+    fn pillars_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.data.parts(Bank::Pillar, ids, names)
     }
 
     fn grains(&self, id: &MinionId) -> Option<Map> {

@@ -3,6 +3,7 @@
 //! The layout is that of 3008 (`<bank>/<id>.p`); what a 3006 master left in
 //! `minions/<id>/` is read where the new file is missing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +12,7 @@ use halite_proto::{Map, MinionId, Value};
 
 use crate::atomic::{load, put_making_dir, remove};
 use crate::error::StoreError;
+use crate::index::{Files, Index, Parts};
 use crate::lookup::entries;
 
 /// A kind of data about minions.
@@ -41,6 +43,9 @@ pub struct DataCache {
     dir: PathBuf,
     /// One change to a mine at a time: it is read and written back.
     mine: Mutex<()>,
+    /// What targets have asked for.
+    grains_index: Index,
+    pillar_index: Index,
 }
 
 impl DataCache {
@@ -49,7 +54,28 @@ impl DataCache {
         Self {
             dir: cachedir.into(),
             mine: Mutex::new(()),
+            grains_index: Index::default(),
+            pillar_index: Index::default(),
         }
+    }
+
+    /// The entries with these keys of what is known about these minions; of
+    /// who is not in it nothing is known. They are kept in memory, as long as
+    /// nothing changes on disk: who asks for the same keys again does not wait
+    /// for ten thousand files. `None` for too many keys, and for the mine.
+    pub fn parts(&self, bank: Bank, ids: &[MinionId], keys: &BTreeSet<String>) -> Option<Parts> {
+        let dir = self.dir.join(bank.name());
+        let files = Files {
+            dir: &dir,
+            old: &|id| self.get_old(bank, id).ok().flatten(),
+            has_old: self.dir.join(OLD_DIR).is_dir(),
+        };
+        let index = match bank {
+            Bank::Grains => &self.grains_index,
+            Bank::Pillar => &self.pillar_index,
+            Bank::Mine => return None,
+        };
+        index.parts(&files, ids, keys)
     }
 
     /// What is known about a minion, none if nothing is. A damaged file counts

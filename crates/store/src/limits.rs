@@ -18,3 +18,10 @@ pub const BROKEN_JOB_AGE_S: u64 = 60;
 /// How many ids after the one that a minion has given its own job are tried:
 /// schedules of a fleet start at the same moment.
 pub const OWN_JID_TRIES_MAX: u64 = 1000;
+
+/// Names of grains, or of pillar, that are kept in memory for targets. Beyond
+/// them those are kept that are asked for now.
+pub const INDEX_KEYS_MAX: usize = 32;
+
+/// A minion with more packed data than this is not targeted by it.
+pub const INDEX_PACKED_BYTES_MAX: usize = 32 * 1024 * 1024;

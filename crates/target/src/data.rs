@@ -81,6 +81,12 @@ impl DataTarget {
         search.in_map(data, &self.text, &self.delimiter)
     }
 
+    /// The name at the top of the data that it begins with.
+    pub(crate) fn first_name(&self) -> &str {
+        let mut parts = self.text.split(self.delimiter.as_str());
+        parts.next().unwrap_or_default()
+    }
+
     /// The target as it was given.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -18,6 +18,8 @@ pub mod nodegroup;
 pub mod pcre;
 mod python;
 mod target;
+mod wanted;
 
 pub use error::TargetError;
 pub use target::{DEFAULT_DELIMITER, Reading, Subject, Target};
+pub use wanted::{Names, Wanted};

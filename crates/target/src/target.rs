@@ -52,7 +52,7 @@ impl Default for Reading<'_> {
 pub struct Target(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Glob(Glob),
     Pcre(Pcre),
     List(Vec<String>),
@@ -124,6 +124,10 @@ impl Target {
                 return Err(TargetError::new(0, message));
             }
         }))
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.0
     }
 
     /// Whether `subject` is meant.

@@ -5,14 +5,27 @@
 //! only refuses to publish to nobody.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use halite_proto::{Map, MinionId, Value};
-use halite_target::{Reading, Subject, Target, TargetError, glob};
+use halite_store::Parts;
+use halite_target::{Names, Reading, Subject, Target, TargetError, glob};
 
 /// What the master knows of its minions.
 pub trait Minions {
     /// The accepted ids, sorted.
     fn accepted(&self) -> Vec<MinionId>;
+
+    /// The grains with these names of all these minions at once, by minion;
+    /// `None` where single minions have to be asked after.
+    fn grains_of(&self, _ids: &[MinionId], _names: &BTreeSet<String>) -> Option<Parts> {
+        None
+    }
+
+    /// The same of their pillars.
+    fn pillars_of(&self, _ids: &[MinionId], _names: &BTreeSet<String>) -> Option<Parts> {
+        None
+    }
 
     /// The grains a minion sent last.
     fn grains(&self, id: &MinionId) -> Option<Map>;
@@ -79,7 +92,21 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
         .collect();
     // Without data, everybody might be meant by it.
     if minions.keeps_data() || !by_data {
-        accepted.retain(|id| target.matches(&Known::new(id, minions)));
+        let wanted = target.wanted();
+        let grains = match &wanted.grains {
+            Names::These(names) => minions.grains_of(&accepted, names),
+            Names::None | Names::All => None,
+        };
+        let pillars = match &wanted.pillar {
+            Names::These(names) => minions.pillars_of(&accepted, names),
+            Names::None | Names::All => None,
+        };
+        let data = Data {
+            minions,
+            grains,
+            pillars,
+        };
+        accepted.retain(|id| target.matches(&Known::new(id, &data)));
     }
     Ok(Resolved {
         minions: accepted,
@@ -97,19 +124,26 @@ fn retain_by_globs(globs: &str, accepted: &mut Vec<MinionId>) {
     });
 }
 
+/// What is known of all minions, as far as it was asked for at once.
+struct Data<'a> {
+    minions: &'a dyn Minions,
+    grains: Option<Parts>,
+    pillars: Option<Parts>,
+}
+
 /// A minion with what is known of it, read when the target asks for it.
 struct Known<'a> {
     id: &'a MinionId,
-    minions: &'a dyn Minions,
+    data: &'a Data<'a>,
     grains: OnceCell<Option<Map>>,
     pillar: OnceCell<Option<Map>>,
 }
 
 impl<'a> Known<'a> {
-    fn new(id: &'a MinionId, minions: &'a dyn Minions) -> Self {
+    fn new(id: &'a MinionId, data: &'a Data<'a>) -> Self {
         Self {
             id,
-            minions,
+            data,
             grains: OnceCell::new(),
             pillar: OnceCell::new(),
         }
@@ -122,14 +156,20 @@ impl Subject for Known<'_> {
     }
 
     fn grains(&self) -> Option<&Map> {
+        if let Some(all) = &self.data.grains {
+            return all.get(self.id);
+        }
         self.grains
-            .get_or_init(|| self.minions.grains(self.id))
+            .get_or_init(|| self.data.minions.grains(self.id))
             .as_ref()
     }
 
     fn pillar(&self) -> Option<&Map> {
+        if let Some(all) = &self.data.pillars {
+            return all.get(self.id);
+        }
         self.pillar
-            .get_or_init(|| self.minions.pillar(self.id))
+            .get_or_init(|| self.data.minions.pillar(self.id))
             .as_ref()
     }
 }

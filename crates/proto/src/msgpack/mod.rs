@@ -12,6 +12,7 @@ mod decode;
 mod encode;
 mod error;
 mod len;
+mod pick;
 mod scan;
 
 pub(crate) use decode::EXT_DATETIME;
@@ -21,6 +22,7 @@ pub use decode::{
 pub use encode::{Packing, Writer, pack, pack_map, pack_modern, pack_wire};
 pub use error::{PackError, UnpackError};
 pub use len::packed_len;
+pub use pick::pick;
 pub use scan::Scanner;
 
 /// First bytes of the packed kinds, from the msgpack specification.

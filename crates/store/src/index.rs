@@ -1,0 +1,265 @@
+//! The parts of minions' data that targets ask for, in memory.
+//!
+//! A fleet of ten thousand has a hundred megabytes of grains; targets look at
+//! a few names of them again and again. Invariant: what is handed out is what
+//! was on disk when it was asked for, whoever wrote it: a file that is replaced
+//! is another file, and a directory without changes holds the same files.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use halite_proto::msgpack::{Reading, pick};
+use halite_proto::{Map, MinionId};
+
+use crate::atomic::read;
+use crate::limits::{INDEX_KEYS_MAX, INDEX_PACKED_BYTES_MAX};
+
+/// By minion the entries that were asked for, and maybe others.
+pub type Parts = Arc<HashMap<MinionId, Map>>;
+
+/// A directory that has not changed for so long is not about to change within
+/// the same tick of its clock.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Where the data is.
+pub(crate) struct Files<'a> {
+    pub(crate) dir: &'a Path,
+    /// What an older master has left of a minion.
+    pub(crate) old: &'a dyn Fn(&MinionId) -> Option<Map>,
+    /// Whether there is anything of an older master.
+    pub(crate) has_old: bool,
+}
+
+/// Which file it was: a file that is replaced is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        Some(Self {
+            inode: data.ino(),
+            modified: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+
+    fn is_settled(self) -> bool {
+        let (seconds, nanos) = self.modified;
+        let since = Duration::new(
+            u64::try_from(seconds).unwrap_or_default(),
+            u32::try_from(nanos).unwrap_or_default(),
+        );
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        now.is_ok_and(|now| now.saturating_sub(since) > SETTLED)
+    }
+}
+
+/// The index of one bank.
+#[derive(Debug, Default)]
+pub(crate) struct Index(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    keys: BTreeSet<String>,
+    rows: Parts,
+    /// The files that the rows are from; `None` where there was none.
+    stamps: HashMap<MinionId, Option<Stamp>>,
+    /// The directory as it was when all stamps were compared.
+    dir: Option<Stamp>,
+}
+
+impl Index {
+    pub(crate) fn parts(
+        &self,
+        files: &Files<'_>,
+        ids: &[MinionId],
+        keys: &BTreeSet<String>,
+    ) -> Option<Parts> {
+        if keys.len() > INDEX_KEYS_MAX {
+            return None;
+        }
+        let mut state = self.lock();
+        state.make_room(keys);
+        let dir = Stamp::of(files.dir);
+        let is_same = dir.is_some() && state.dir == dir && !files.has_old;
+        for id in ids {
+            if is_same && state.stamps.contains_key(id) {
+                continue;
+            }
+            state.renew(files, id);
+        }
+        if state.rows.len() > ids.len() {
+            let known: HashSet<&MinionId> = ids.iter().collect();
+            Arc::make_mut(&mut state.rows).retain(|id, _| known.contains(id));
+            state.stamps.retain(|id, _| known.contains(id));
+        }
+        if !is_same {
+            state.dir = dir.filter(|dir| dir.is_settled());
+        }
+        Some(Arc::clone(&state.rows))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Makes these keys part of all rows.
+    fn make_room(&mut self, keys: &BTreeSet<String>) {
+        if keys.is_subset(&self.keys) && !self.keys.is_empty() {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.keys);
+        all.extend(keys.iter().cloned());
+        if all.len() > INDEX_KEYS_MAX {
+            all.clone_from(keys);
+        }
+        *self = Self {
+            keys: all,
+            ..Self::default()
+        };
+    }
+
+    fn renew(&mut self, files: &Files<'_>, id: &MinionId) {
+        let path = files.dir.join(format!("{id}.p"));
+        let stamp = Stamp::of(&path);
+        if stamp.is_some() && self.stamps.get(id) == Some(&stamp) {
+            return;
+        }
+        let row = match stamp {
+            Some(_) => self.read(&path),
+            None if files.has_old => (files.old)(id).map(|map| self.only_keys(map)),
+            None => None,
+        };
+        let rows = Arc::make_mut(&mut self.rows);
+        match row {
+            Some(row) => rows.insert(id.clone(), row),
+            None => rows.remove(id),
+        };
+        self.stamps.insert(id.clone(), stamp);
+    }
+
+    fn read(&self, path: &Path) -> Option<Map> {
+        let bytes = match read(path) {
+            Ok(bytes) => bytes?,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "it is ignored");
+                return None;
+            }
+        };
+        if bytes.len() > INDEX_PACKED_BYTES_MAX {
+            tracing::warn!(path = %path.display(), "too large to be targeted by");
+            return None;
+        }
+        match pick(&bytes, &self.keys, Reading::Modern) {
+            Ok(row) => row,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "damaged, it is ignored");
+                None
+            }
+        }
+    }
+
+    fn only_keys(&self, mut map: Map) -> Map {
+        map.retain(|key, _| key.as_str().is_some_and(|key| self.keys.contains(key)));
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Bank, DataCache};
+
+    fn id(text: &str) -> MinionId {
+        MinionId::parse(text).unwrap()
+    }
+
+    fn keys(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn parts_follow_what_this_and_other_programs_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = DataCache::new(dir.path());
+        let other = DataCache::new(dir.path());
+        let ids = [id("web1"), id("web2"), id("gone")];
+        let put = |cache: &DataCache, id: &MinionId, os: &str| {
+            let grains = Map::from([("os", os), ("more", "x")]);
+            cache.put(Bank::Grains, id, &grains).unwrap();
+        };
+        let os = |id: &MinionId| {
+            let parts = cache.parts(Bank::Grains, &ids, &keys(&["os"])).unwrap();
+            let os = parts.get(id).and_then(|row| row.get("os").cloned());
+            os.map(|os| halite_proto::Value::as_str(&os).unwrap().to_owned())
+        };
+        assert_eq!(os(&ids[0]), None);
+        put(&cache, &ids[0], "Debian");
+        put(&other, &ids[1], "Alpine");
+        assert_eq!(os(&ids[0]).as_deref(), Some("Debian"));
+        assert_eq!(os(&ids[1]).as_deref(), Some("Alpine"));
+        for round in 0..20 {
+            let (one, two) = (format!("a{round}"), format!("b{round}"));
+            put(&cache, &ids[0], &one);
+            put(&other, &ids[1], &two);
+            assert_eq!(os(&ids[0]), Some(one));
+            assert_eq!(os(&ids[1]), Some(two));
+        }
+        let parts = cache
+            .parts(Bank::Grains, &ids, &keys(&["more", "none"]))
+            .unwrap();
+        assert_eq!(
+            parts.len(),
+            2,
+            "of a minion without a file nothing is known"
+        );
+        assert_eq!(parts[&ids[0]].get("more"), Some(&"x".into()));
+        cache.forget(Bank::Grains, &ids[0]).unwrap();
+        assert_eq!(os(&ids[0]), None);
+        let few = [id("web2")];
+        let parts = cache.parts(Bank::Grains, &few, &keys(&["os"])).unwrap();
+        assert_eq!(parts.len(), 1);
+    }
+
+    #[test]
+    fn what_an_older_master_left_counts_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = dir.path().join("minions/web1");
+        fs::create_dir_all(&old).unwrap();
+        let data = Map::from([("grains", Map::from([("os", "Debian"), ("a", "b")]))]);
+        let packed = halite_proto::msgpack::pack_modern(&data.into()).unwrap();
+        fs::write(old.join("data.p"), packed).unwrap();
+        let cache = DataCache::new(dir.path());
+        let parts = cache.parts(Bank::Grains, &[id("web1")], &keys(&["os"]));
+        let expect = Map::from([("os", "Debian")]);
+        assert_eq!(parts.unwrap().get(&id("web1")), Some(&expect));
+    }
+
+    #[test]
+    fn other_keys_are_added_and_too_many_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = DataCache::new(dir.path());
+        let grains: Map = (0..200).map(|n| (format!("k{n}"), n)).collect();
+        cache.put(Bank::Grains, &id("a"), &grains).unwrap();
+        for number in 0..200 {
+            let wanted = keys(&[&format!("k{number}")]);
+            let parts = cache.parts(Bank::Grains, &[id("a")], &wanted).unwrap();
+            assert_eq!(
+                parts[&id("a")].get(&*format!("k{number}")),
+                Some(&number.into())
+            );
+            assert!(parts[&id("a")].len() <= INDEX_KEYS_MAX);
+        }
+        let many: BTreeSet<String> = (0..200).map(|n| format!("k{n}")).collect();
+        assert!(cache.parts(Bank::Grains, &[id("a")], &many).is_none());
+    }
+}

@@ -6,11 +6,12 @@
     reason = "a test fails by panicking"
 )]
 
-use std::path::Path;
+#[path = "../fuzz/texts.rs"]
+mod texts;
 
-use halite_proto::{Map, Value};
-use halite_render::{Renderer, SlsRequest, StillWorld, TextRequest, json_error};
+use halite_render::{Renderer, SlsRequest, TextRequest, json_error};
 use proptest::prelude::*;
+use texts::world;
 
 /// Pieces that texts are made of.
 const PIECES: &[&str] = &[
@@ -110,47 +111,21 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PIECES), 0..40).prop_map(|pieces| pieces.concat())
 }
 
-fn world() -> StillWorld {
-    StillWorld {
-        opts: Map::from([
-            ("gpg_keydir", Value::from("/nonexistent")),
-            ("renderer", "jinja|yaml".into()),
-        ]),
-        grains: Map::from([("os", "Debian")]).into(),
-        pillar: Map::from([("a", Map::from([("b", 1)]))]).into(),
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
     fn a_render_ends(text in text()) {
-        // What is encrypted goes to a program, which is none of this.
-        prop_assume!(!(text.starts_with("#!gpg") && text.contains("-----END")));
-        let world = world();
-        let renderer = Renderer::new(&world);
-        let path = Path::new("/srv/a/b.sls");
-        let request = SlsRequest::file(text.as_bytes(), "a.b", "base", path);
-        match renderer.sls_with_places(&request) {
-            Ok(rendered) => {
-                if let Some(node) = &rendered.node {
-                    let _ = rendered.template_place(node.span);
-                }
-            }
-            Err(error) => {
-                prop_assert!(!error.to_string().is_empty());
-                prop_assert!(!error.report().is_empty());
-                prop_assert!(error.sls_text("base", "a.b").contains("a.b"));
-            }
-        }
-        let _ = renderer.text("jinja", &TextRequest::new(text.as_bytes()));
+        texts::sls(text.as_bytes());
+        texts::template(text.as_bytes());
+        texts::yaml(text.as_bytes());
     }
 
     #[test]
     fn bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let world = world();
-        let _ = Renderer::new(&world).sls(&SlsRequest::new(&bytes));
+        texts::sls(&bytes);
+        texts::template(&bytes);
+        texts::yaml(&bytes);
     }
 
     #[test]

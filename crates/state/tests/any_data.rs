@@ -8,6 +8,8 @@
 )]
 
 mod house;
+#[path = "../fuzz/trees.rs"]
+mod trees;
 
 use halite_proto::{Map, Value};
 use halite_state::{Compiler, high};
@@ -116,13 +118,13 @@ proptest! {
         t in declarations(),
         top in data(),
     ) {
-        let tree = Tree::new(&[("s.sls", &text(&s)), ("t.sls", &text(&t)), ("top.sls", &text(&top))]);
-        let compiler = Compiler::new(&tree);
-        let (high, _) = tree.render(&["s", "t"]);
-        let _ = compiler.low(high.clone());
-        let _ = compiler.with_low_options(|options| high::compile_all(high, Vec::new(), options));
-        let _ = compiler.highstate();
-        let _ = compiler.lowstate();
+        let tree = [text(&s), text(&t), text(&top)].join("\n=\n");
+        trees::compile(tree.as_bytes());
+    }
+
+    #[test]
+    fn any_text_compiles_or_is_refused(tree in "([-:,\\[\\]{}#&*' \n]|a|b|test.nop|require|include|extend|\n=\n){0,60}") {
+        trees::compile(tree.as_bytes());
     }
 
     #[test]

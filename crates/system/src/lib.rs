@@ -4,8 +4,11 @@
 //! `halite_modules::host` runs, or a file below its root.
 
 mod accounts;
+mod aliases;
 mod alternatives;
+mod computer;
 mod cron;
+mod dns;
 mod hosts;
 mod http;
 mod ini;
@@ -13,19 +16,25 @@ mod kmod;
 mod known_hosts;
 mod locale;
 mod mount;
+mod mount_cache;
 mod ps;
 mod service;
 mod ssh;
+mod ssh_files;
 mod states;
 mod sysctl;
 mod timezone;
+mod zone;
 
 use halite_modules::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    aliases::MODULE,
     alternatives::MODULE,
     cron::MODULE,
+    dns::DIG,
+    dns::DNSUTIL,
     accounts::group::MODULE,
     hosts::MODULE,
     http::MODULE,
@@ -38,6 +47,7 @@ pub const MODULES: &[Module] = &[
     accounts::shadow::MODULE,
     ssh::MODULE,
     sysctl::MODULE,
+    computer::MODULE,
     timezone::MODULE,
     accounts::user::MODULE,
 ];

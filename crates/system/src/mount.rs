@@ -4,6 +4,8 @@ use halite_modules::host::{Program, replace_file};
 use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
+use crate::mount_cache;
+
 pub(crate) const MODULE: Module = Module {
     name: "mount",
     functions: &[
@@ -14,10 +16,46 @@ pub(crate) const MODULE: Module = Module {
             "What is mounted.",
         ),
         Function::new(
+            "mount.automaster",
+            "(config='/etc/auto_salt')",
+            mount_cache::automaster,
+            "The automounts.",
+        ),
+        Function::new(
+            "mount.delete_mount_cache",
+            "(real_name)",
+            mount_cache::delete_mount_cache,
+            "Forgets what a state has mounted at a place.",
+        ),
+        Function::new(
+            "mount.filesystems",
+            "(config='/etc/filesystems')",
+            |_| Ok(Map::new().into()),
+            "The file systems of AIX, of which there are none here.",
+        ),
+        Function::new(
             "mount.fstab",
             "(config='/etc/fstab')",
             fstab_,
             "What the next start mounts.",
+        ),
+        Function::new(
+            "mount.get_device_from_path",
+            "(path)",
+            mount_cache::get_device_from_path,
+            "The device that a path is on.",
+        ),
+        Function::new(
+            "mount.get_mount_from_path",
+            "(path)",
+            mount_cache::get_mount_from_path,
+            "The place where what a path is on is mounted.",
+        ),
+        Function::new(
+            "mount.is_fuse_exec",
+            "(cmd)",
+            mount_cache::is_fuse_exec,
+            "Whether a program makes file systems of its own (FUSE).",
         ),
         Function::new(
             "mount.is_mounted",
@@ -32,10 +70,28 @@ pub(crate) const MODULE: Module = Module {
             "Mounts a device.",
         ),
         Function::new(
+            "mount.read_mount_cache",
+            "(name)",
+            mount_cache::read_mount_cache,
+            "What a state has mounted at a place.",
+        ),
+        Function::new(
             "mount.remount",
             "(name, device, mkmnt=False, fstype='', opts='defaults', user=None)",
             remount_,
             "Mounts with other options.",
+        ),
+        Function::new(
+            "mount.rm_automaster",
+            "(name, device, config='/etc/auto_salt')",
+            mount_cache::rm_automaster,
+            "Removes an automount.",
+        ),
+        Function::new(
+            "mount.rm_filesystems",
+            "(name, device, config='/etc/filesystems')",
+            |_| Ok(false.into()),
+            "Removes a file system of AIX, of which there are none here.",
         ),
         Function::new(
             "mount.rm_fstab",
@@ -44,16 +100,64 @@ pub(crate) const MODULE: Module = Module {
             "Removes a place from what the next start mounts.",
         ),
         Function::new(
+            "mount.rm_vfstab",
+            "(name, device, config='/etc/vfstab')",
+            rm_fstab_,
+            "Removes a place from what the next start of Solaris mounts.",
+        ),
+        Function::new(
+            "mount.set_automaster",
+            "(name, device, fstype, opts='', config='/etc/auto_salt', test=False, not_change=False, **kwargs)",
+            mount_cache::set_automaster,
+            "Adds an automount, or changes it.",
+        ),
+        Function::new(
+            "mount.set_filesystems",
+            "(name, device, vfstype, opts='-', mount='true', config='/etc/filesystems', test=False, match_on='auto', not_change=False, **kwargs)",
+            |_| Ok(Value::Nil),
+            "Adds a file system of AIX, of which there are none here.",
+        ),
+        Function::new(
             "mount.set_fstab",
             "(name, device, fstype, opts='defaults', dump=0, pass_num=0, config='/etc/fstab', test=False, match_on='auto', not_change=False, **kwargs)",
             set_fstab_,
             "Sets what the next start mounts at a place.",
         ),
         Function::new(
+            "mount.swapoff",
+            "(name)",
+            mount_cache::swapoff,
+            "Turns swap space off.",
+        ),
+        Function::new(
+            "mount.swapon",
+            "(name, priority=None)",
+            mount_cache::swapon,
+            "Turns swap space on.",
+        ),
+        Function::new(
+            "mount.swaps",
+            "()",
+            mount_cache::swaps,
+            "The swap space that is on.",
+        ),
+        Function::new(
             "mount.umount",
             "(name, device=None, user=None, util='mount', lazy=False)",
             umount_,
             "Unmounts a place.",
+        ),
+        Function::new(
+            "mount.vfstab",
+            "(config='/etc/vfstab')",
+            fstab_,
+            "What the next start of Solaris mounts.",
+        ),
+        Function::new(
+            "mount.write_mount_cache",
+            "(real_name, device, mkmnt, fstype, mount_opts)",
+            mount_cache::write_mount_cache,
+            "Remembers what a state has mounted at a place.",
         ),
     ],
 };

@@ -8,7 +8,7 @@ use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use crate::accounts::db;
-use crate::known_hosts;
+use crate::{known_hosts, ssh_files};
 
 const CHECK: &str = "(user, key, enc, comment, options, config='.ssh/authorized_keys', cache_keys=None, fingerprint_hash_type=None)";
 const SET: &str = "(user, key, enc='ssh-rsa', comment='', options=None, config='.ssh/authorized_keys', cache_keys=None, fingerprint_hash_type=None)";
@@ -29,6 +29,12 @@ pub(crate) const MODULE: Module = Module {
             "Whether a key is to be added, updated or there.",
         ),
         Function::new(
+            "ssh.check_key_file",
+            "(user, source, config='.ssh/authorized_keys', saltenv='base', fingerprint_hash_type=None)",
+            ssh_files::check_key_file,
+            "Whether the keys of a file are to be added, updated or there.",
+        ),
+        Function::new(
             "ssh.check_known_host",
             "(user=None, hostname=None, key=None, fingerprint=None, config=None, port=None, fingerprint_hash_type=None)",
             known_hosts::check_known_host,
@@ -47,6 +53,18 @@ pub(crate) const MODULE: Module = Module {
             "Hashes the names of the hosts that are known.",
         ),
         Function::new(
+            "ssh.host_keys",
+            "(keydir=None, private=True, certs=True)",
+            ssh_files::host_keys,
+            "The keys of this host.",
+        ),
+        Function::new(
+            "ssh.key_is_encrypted",
+            "(key)",
+            ssh_files::key_is_encrypted,
+            "Whether a private key needs a passphrase.",
+        ),
+        Function::new(
             "ssh.recv_known_host_entries",
             "(hostname, enc=None, port=None, hash_known_hosts=True, timeout=5, fingerprint_hash_type=None)",
             known_hosts::recv_known_host_entries,
@@ -57,6 +75,12 @@ pub(crate) const MODULE: Module = Module {
             "(user, key, config='.ssh/authorized_keys', fingerprint_hash_type=None)",
             rm_auth_key_,
             "Removes a key of a user.",
+        ),
+        Function::new(
+            "ssh.rm_auth_key_from_file",
+            "(user, source, config='.ssh/authorized_keys', saltenv='base', fingerprint_hash_type=None)",
+            ssh_files::rm_auth_key_from_file,
+            "Removes the keys of a file from those of a user.",
         ),
         Function::new(
             "ssh.rm_known_host",
@@ -71,10 +95,22 @@ pub(crate) const MODULE: Module = Module {
             "Adds a key of a user, or changes it.",
         ),
         Function::new(
+            "ssh.set_auth_key_from_file",
+            "(user, source, config='.ssh/authorized_keys', saltenv='base', fingerprint_hash_type=None, **kwargs)",
+            ssh_files::set_auth_key_from_file,
+            "Adds the keys of a file to those of a user.",
+        ),
+        Function::new(
             "ssh.set_known_host",
             "(user=None, hostname=None, fingerprint=None, key=None, port=None, enc=None, config=None, hash_known_hosts=True, timeout=5, fingerprint_hash_type=None)",
             known_hosts::set_known_host,
             "Makes a host known by a key, or by those it has if asked for them.",
+        ),
+        Function::new(
+            "ssh.user_keys",
+            "(user=None, pubfile=None, prvfile=None)",
+            ssh_files::user_keys,
+            "The keys of users.",
         ),
     ],
 };

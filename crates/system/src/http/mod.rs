@@ -1,5 +1,6 @@
 //! Questions to web servers: the execution module `http`.
 
+mod bundle;
 mod curl;
 mod query;
 mod url;
@@ -17,6 +18,12 @@ pub(crate) const MODULE: Module = Module {
             "(url, **kwargs)",
             query_,
             "Asks a web server and returns its answer.\n\nmethod, params, data, data_file, header_dict, header_list, header_file,\nusername, password, cert, ca_bundle, verify_ssl, agent and cookies shape the\nrequest; status, headers, text and decode (with decode_type) say what is\nreturned beside the body.",
+        ),
+        Function::new(
+            "http.update_ca_bundle",
+            "(target=None, source=None, merge_files=None)",
+            bundle::update_ca_bundle,
+            "Fetches the certificates of authorities that are trusted, and adds those of\nmore files.",
         ),
         Function::new(
             "http.wait_for_successful_query",

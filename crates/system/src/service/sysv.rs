@@ -87,6 +87,13 @@ pub(super) fn enable(
     Ok(ran.ok())
 }
 
+/// Takes a service out of all runlevels.
+pub(super) fn delete(call: &Call<'_>, name: &str) -> Result<bool, CallError> {
+    Ok(Program::new(call, &["chkconfig", "--del", name])
+        .run()?
+        .ok())
+}
+
 /// An init script on a system that systemd runs.
 pub(super) fn enable_under_systemd(
     call: &Call<'_>,

@@ -313,6 +313,8 @@ options! {
         keep_acl_in_token: bool = false,
         /// The entry for everybody adds to those for a user.
         permissive_acl: bool = false,
+        /// Where users' own Python modules lie that `saltutil.sync_*` has fetched.
+        extension_modules: Option<PathBuf> = None,
         /// Keep the jobs of runners.
         runner_returns: bool = true,
         /// Seconds that a runner may take; 0 for ever. Not an option of Salt's.

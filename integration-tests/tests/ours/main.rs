@@ -7,6 +7,7 @@ mod daemons;
 mod first_day;
 mod long_day;
 mod main_job;
+mod master_side;
 mod orchestration;
 mod reactions;
 mod returners;

@@ -225,7 +225,13 @@ impl LocalClient {
             Err(ConnectError::Denied { .. }) => None,
             Err(source) => return Err(ClientError::Bus { source }),
         };
-        let Some(published) = self.publish(job, timeout).await? else {
+        // A login may take its time: a module of PAM, a slow answer to a wrong
+        // password.
+        let patience = match &self.login {
+            Some(_) => timeout.max(self.settings.publish_timeout),
+            None => timeout,
+        };
+        let Some(published) = self.publish(job, patience).await? else {
             return Ok(None);
         };
         Ok(Some(Session::new(self, bus, published, timeout)))

@@ -266,8 +266,6 @@ fn show_return(event: &Map, display: &mut Display, screen: &mut Screen) {
                 .map(str::to_owned);
             map.get("data").cloned().unwrap_or_default()
         }
-        // Nothing is shown as nothing.
-        Value::Nil => return,
         value => value,
     };
     display.show(screen, &data, out.as_deref(), 0);
@@ -331,7 +329,7 @@ mod tests {
     fn what_is_returned_is_shown_without_its_wrapping() {
         let list = Value::List(vec!["web1".into(), "web2".into()]);
         assert_eq!(shown(Map::from([("return", list)])), "- web1\n- web2\n");
-        assert_eq!(shown(Map::from([("return", Value::Nil)])), "");
+        assert_eq!(shown(Map::from([("return", Value::Nil)])), "None\n");
         let wrapped = Map::from([
             ("outputter", Value::from("json")),
             ("data", Map::from([("a", 1)]).into()),

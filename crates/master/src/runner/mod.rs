@@ -236,13 +236,16 @@ impl Run {
     fn not_available(&self, master: &Master, why: Option<&'static str>) -> Map {
         let asked = &self.asked;
         let mut text = format!("'{}' is not available.", asked.fun);
+        let mut retcode = NOT_AVAILABLE;
         if let Some(why) = why {
             text = format!("{text} {why}");
+            // Scripts that rely on it must not go on.
+            retcode = 1;
         }
         let data = Map::from([
             ("success", Value::from(false)),
             ("return", text.into()),
-            ("retcode", NOT_AVAILABLE.into()),
+            ("retcode", retcode.into()),
             ("fun", asked.fun.as_str().into()),
             ("fun_args", asked.args.clone().into()),
             ("jid", (&self.jid).into()),

@@ -31,6 +31,10 @@ const RETRY_MAX: Duration = Duration::from_secs(4);
 /// And the shortest that it may be.
 const RETRY_MAX_MIN: Duration = Duration::from_secs(1);
 
+/// How often `salt-call` asks the masters that it is signed in to for a sign of
+/// life: without a subscription it does not hear of their end.
+const CALL_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
+
 /// What a minion starts with. The local bus has sockets only for a daemon.
 ///
 /// # Errors
@@ -124,6 +128,10 @@ fn timing(config: &MinionConfig, is_daemon: bool) -> LinkTiming {
         true => Duration::from_millis(millis),
         false => ours,
     };
+    let alive_interval = match seconds(config.master_alive_interval) {
+        Duration::ZERO => (!is_daemon).then_some(CALL_ALIVE_INTERVAL),
+        interval => Some(interval),
+    };
     LinkTiming {
         acceptance_wait_time: seconds(config.acceptance_wait_time),
         acceptance_wait_time_max: seconds(config.acceptance_wait_time_max),
@@ -136,7 +144,7 @@ fn timing(config: &MinionConfig, is_daemon: bool) -> LinkTiming {
         renew_spread: config.random_reauth_delay.map(seconds).unwrap_or_default(),
         rejected_retry: config.rejected_retry,
         subscribes: is_daemon,
-        alive_interval: Some(seconds(config.master_alive_interval)).filter(|i| !i.is_zero()),
+        alive_interval,
     }
 }
 

@@ -19,7 +19,9 @@ use crate::context::{JobContext, Route};
 use crate::core::link::Notice;
 use crate::core::sign_in::chain;
 use crate::courier;
+use crate::failover::while_linked;
 use crate::fleet::Fleet;
+use crate::limits::LINK_GONE_AFTER;
 use crate::link_task::LinkOutput;
 use crate::pillar;
 use crate::proc_files::ProcDir;
@@ -229,7 +231,7 @@ fn reason(minion: &Minion, stuck: &[Option<Notice>]) -> CallError {
     CallError::NoMaster(each.join("; "))
 }
 
-/// Tells the master, which allocates a job id of its own for it.
+/// Tells the master, which makes a job of it; another one, if that is gone.
 async fn send_return(minion: &Minion, master: usize, request: &Request, outcome: &Outcome) {
     let mut result = JobReturn::new(
         ReturnJid::Req,
@@ -241,16 +243,33 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
     result.success = outcome.success;
     result.out = outcome.out.map(str::to_owned);
     result.metadata = request.metadata.clone().map(Value::Map);
-    let Some(master) = minion.masters.get(master) else {
-        return;
-    };
-    if master.channel.capabilities().own_jobs {
-        // Asked again for want of an answer, it is the same one.
-        result.extra.insert(OWN_JOB, &request.jid);
-    }
-    let load = courier::request(&minion.id, &result);
-    match master.channel.request(load, minion.patience).await {
-        Ok(_) => debug!("return stored by the master"),
-        Err(error) => warn!("the master did not take the return: {}", chain(&error)),
+    let others = minion.turn().into_iter().filter(|other| *other != master);
+    for at in std::iter::once(master).chain(others) {
+        let Some(known) = minion.masters.get(at) else {
+            continue;
+        };
+        if known.channel.capabilities().own_jobs {
+            // Given again for want of an answer, it is the same one.
+            result.extra.insert(OWN_JOB, &request.jid);
+        } else {
+            result.extra.remove(OWN_JOB);
+        }
+        let load = courier::request(&minion.id, &result);
+        let phases = minion.masters.iter().enumerate();
+        let phases = phases.filter(|(other, _)| *other != at);
+        let asked = while_linked(
+            known.phase.clone(),
+            phases.map(|(_, other)| other.phase.clone()).collect(),
+            LINK_GONE_AFTER,
+            known.channel.request(load, minion.patience),
+        );
+        match asked.await {
+            Ok(_) => return debug!(master = known.name, "return stored by the master"),
+            Err(error) => warn!(
+                master = known.name,
+                "the master did not take the return: {}",
+                chain(&error)
+            ),
+        }
     }
 }

@@ -47,20 +47,31 @@ impl Low {
     /// # Errors
     /// Requisites that mean nothing, and cycles; in Salt's words.
     pub fn compile(high: &Map, options: &LowOptions<'_>) -> Result<Self, Vec<Mistake>> {
-        let mut reader = Reader {
-            options,
-            chunks: Vec::new(),
-            disabled: Map::new(),
-        };
-        for (id, body) in high {
-            reader.declaration(id, body);
-        }
         let Reader {
             chunks, disabled, ..
-        } = reader;
+        } = Reader::of(high, options);
         let mut low = Self::order(chunks, options)?;
         low.disabled = disabled;
         Ok(low)
+    }
+
+    /// The dependencies of the chunks of `high` in the language DOT; what makes
+    /// no sense is left out, as Salt does.
+    pub(crate) fn dot(high: &Map, options: &LowOptions<'_>) -> String {
+        let mut chunks = Reader::of(high, options).chunks;
+        let mut graph = Graph::new(Reach::Included);
+        for (index, chunk) in chunks.iter_mut().enumerate() {
+            watch_to_require(chunk, options);
+            graph.add_chunk(index, chunk, false);
+        }
+        for index in 0..chunks.len() {
+            let disabled = options.disabled_requisites;
+            if let Err(fault) = graph.add_requisites(&mut chunks, index, disabled, &mut Vec::new())
+            {
+                tracing::debug!("{fault}");
+            }
+        }
+        graph.to_dot(&chunks)
     }
 
     /// Puts ready chunks in order.
@@ -193,7 +204,20 @@ struct Reader<'a, 'o> {
     disabled: Map,
 }
 
-impl Reader<'_, '_> {
+impl<'a, 'o> Reader<'a, 'o> {
+    /// Everything that `high` declares.
+    fn of(high: &Map, options: &'a LowOptions<'o>) -> Self {
+        let mut reader = Self {
+            options,
+            chunks: Vec::new(),
+            disabled: Map::new(),
+        };
+        for (id, body) in high {
+            reader.declaration(id, body);
+        }
+        reader
+    }
+
     fn declaration(&mut self, id: &Value, body: &Value) {
         let (Some(name), Some(body)) = (id.as_str(), body.as_map()) else {
             return;

@@ -10,6 +10,7 @@
 
 mod aggregate;
 mod cycle;
+mod dot;
 mod edges;
 mod lookup;
 mod order;

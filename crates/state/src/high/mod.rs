@@ -64,6 +64,21 @@ pub fn compile_all(
     Low::compile(&high, options)
 }
 
+/// The dependencies of high data in the language DOT (`state.graph`); of data
+/// that is wrong the empty graph, as Salt has it.
+pub fn graph(mut high: Map, options: &LowOptions<'_>) -> String {
+    let mut mistakes = reconcile_extend(&mut high, false);
+    mistakes.extend(verify(&high));
+    if mistakes.is_empty() {
+        mistakes = requisite_in(&mut high, options.disabled_requisites);
+        apply_exclude(&mut high);
+    }
+    if !mistakes.is_empty() {
+        high = Map::new();
+    }
+    Low::dot(&high, options)
+}
+
 /// The first entry of a map: how arguments and references are written.
 pub(crate) fn first(map: &Map) -> Option<(&Value, &Value)> {
     map.iter().next()

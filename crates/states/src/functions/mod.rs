@@ -25,6 +25,8 @@ const FUNCTIONS: &[Function] = &[
     switches::DISABLE,
     switches::ENABLE,
     control::GET_PAUSES,
+    show::GRAPH,
+    show::GRAPH_HIGHSTATE,
     text::HIGH,
     run::HIGHSTATE,
     show::ID_EXISTS,

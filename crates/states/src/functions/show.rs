@@ -17,6 +17,21 @@ const EX_STATE_FAILURE: i64 = 2;
 const ALL: &str = "(queue=None, **kwargs)";
 const BY_NAME: &str = "(mods, test=None, queue=None, **kwargs)";
 
+pub(super) const GRAPH: Function = Function::new(
+    "state.graph",
+    BY_NAME,
+    |call| in_turn(call, graph),
+    "What depends on what in the SLS that are named, in the language DOT:\n\n    \
+     salt m1 state.graph web --out=newline_values_only | dot -Tpng -o web.png",
+);
+
+pub(super) const GRAPH_HIGHSTATE: Function = Function::new(
+    "state.graph_highstate",
+    ALL,
+    |call| in_turn(call, graph_highstate),
+    "What depends on what in the highstate, in the language DOT.",
+);
+
 pub(super) const ID_EXISTS: Function = Function::new(
     "state.id_exists",
     "(ids, mods, test=None, queue=None, **kwargs)",
@@ -211,6 +226,29 @@ fn show_sls(call: &Call<'_>) -> CallResult {
         Ok(high) => high.into(),
         Err(errors) => failed(call, errors),
     })
+}
+
+fn graph(call: &Call<'_>) -> CallResult {
+    let text = compile(call, Reading::Named, |inner, compiler| {
+        let high = named_high(call, inner, compiler);
+        Ok(high.map(|high| compiler.with_low_options(|options| high::graph(high, options))))
+    })?;
+    Ok(drawn(call, text))
+}
+
+fn graph_highstate(call: &Call<'_>) -> CallResult {
+    let text = compile(call, Reading::Top, |_, compiler| {
+        let high = compiler.highstate().map_err(top_error)?;
+        Ok(high.map(|high| compiler.with_low_options(|options| high::graph(high, options))))
+    })?;
+    Ok(drawn(call, text))
+}
+
+fn drawn(call: &Call<'_>, text: Result<String, Vec<String>>) -> Value {
+    match text {
+        Ok(text) => text.into(),
+        Err(errors) => failed(call, errors),
+    }
 }
 
 fn sls_exists(call: &Call<'_>) -> CallResult {

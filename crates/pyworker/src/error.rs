@@ -60,7 +60,10 @@ pub enum PyError {
     #[error("the Python process answered with nonsense: {0}")]
     Nonsense(String),
     /// Too many calls at once.
-    #[error("more than {0} Python processes are busy")]
+    #[error(
+        "{0} Python processes are busy, which is the most there may be; try again when one \
+         has ended (jobs.kill, saltutil.kill_job)"
+    )]
     Busy(usize),
     /// A value that cannot be sent.
     #[error("a value is nested too deeply for Python code")]

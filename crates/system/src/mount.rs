@@ -373,16 +373,70 @@ fn list(items: &[String]) -> Value {
     Value::List(items.iter().map(|item| item.as_str().into()).collect())
 }
 
+/// What `mount -l` names as mounted at places.
+fn named(call: &Call<'_>) -> Result<Map, CallError> {
+    let said = Program::new(call, &["mount", "-l"])
+        .may_fail()
+        .run()?
+        .stdout;
+    let pairs = said.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((*words.get(2)?, *words.first()?))
+    });
+    Ok(pairs.collect())
+}
+
 fn active_(call: &Call<'_>) -> CallResult {
+    let named = named(call)?;
+    let other = |name: &str| named.get(name).cloned().unwrap_or_default();
+    if call.flag("extended") {
+        let ids = call.salt("disk.blkid", &[], Map::new()).unwrap_or_default();
+        let text = call.host().read("/proc/self/mountinfo");
+        let all = text.lines().filter_map(|line| extended(line, &ids, &other));
+        return Ok(all.collect::<Map>().into());
+    }
     let all = active(call).into_iter().map(|mount| {
         let about = Map::from([
             ("device", Value::from(mount.device)),
+            ("alt_device", other(&mount.name)),
             ("fstype", mount.fstype.into()),
             ("opts", list(&mount.opts)),
         ]);
         (mount.name, about)
     });
     Ok(all.collect::<Map>().into())
+}
+
+/// A line of the kernel's table with all it tells.
+fn extended(line: &str, ids: &Value, other: &dyn Fn(&str) -> Value) -> Option<(String, Map)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let end = words.iter().position(|word| *word == "-")?;
+    let word = |at: usize| words.get(at).copied();
+    let options = |text: &str| {
+        let options = text
+            .split(',')
+            .map(|option| option.replace("\\040", "\\ ").into());
+        Value::List(options.collect())
+    };
+    let (major, minor) = word(2)?.split_once(':')?;
+    let (name, device) = (word(4)?, word(end + 2)?);
+    let known = ids.get(device);
+    let id = |key: &str| known.and_then(|about| about.get(key)).map(python::str);
+    let about = Map::from([
+        ("mountid", word(0)?.into()),
+        ("parentid", word(1)?.into()),
+        ("major", major.into()),
+        ("minor", minor.into()),
+        ("root", word(3)?.into()),
+        ("opts", options(word(5)?)),
+        ("fstype", word(end + 1)?.into()),
+        ("device", device.replace("\\040", "\\ ").into()),
+        ("alt_device", other(name)),
+        ("superopts", options(word(end + 3)?)),
+        ("device_uuid", id("UUID").map(|id| id.to_lowercase()).into()),
+        ("device_label", id("LABEL").into()),
+    ]);
+    Some((name.to_owned(), about))
 }
 
 fn fstab_(call: &Call<'_>) -> CallResult {

@@ -88,11 +88,11 @@ pub(super) fn enable(call: &Call<'_>, name: &str, on: bool) -> Result<bool, Call
     let wanted = wanted_levels(call);
     let current = levels(call, name)?;
     let change: Vec<String> = if on {
-        let wanted = if wanted.is_empty() && current.is_empty() {
-            vec!["default".to_owned()]
-        } else {
-            wanted
-        };
+        if wanted.is_empty() && current.is_empty() {
+            // OpenRC takes the runlevel of now.
+            let words = ["rc-update", "add", name];
+            return Ok(Program::new(call, &words).run()?.ok());
+        }
         wanted
             .into_iter()
             .filter(|level| !current.contains(level))

@@ -36,7 +36,7 @@ pub(super) fn need(call: &Call<'_>, program: &str) -> Result<(), CallError> {
     match call.host().has(program) {
         true => Ok(()),
         false => Err(CallError::NotFound(format!(
-            "'{program}' is unavailable: The '{program}' binary was not found in $PATH."
+            "The '{program}' binary was not found in $PATH."
         ))),
     }
 }

@@ -215,7 +215,7 @@ pub(super) fn in_subnet(call: &Call<'_>) -> CallResult {
     let found = interfaces::addresses(&own, net.address.is_ipv6());
     Ok(found
         .into_iter()
-        .any(|address| net.contains(address))
+        .any(|address| !address.is_loopback() && net.contains(address))
         .into())
 }
 

@@ -261,7 +261,7 @@ pub(super) fn wol(call: &Call<'_>) -> CallResult {
         .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
         .collect();
     let Some(mac) = bytes.filter(|bytes| bytes.len() == 6) else {
-        let text = format!("Invalid MAC address '{text}'");
+        let text = "Invalid MAC address";
         return Err(CallError::exception("ValueError", text));
     };
     let address: Ipv4Addr = call.text("bcast").parse().map_err(|_| {

@@ -11,6 +11,8 @@ pub(crate) enum Suite {
     Vectors,
     /// Our programs among themselves
     Ours,
+    /// Some hundred command lines, as real Salt has answered them
+    CommandTable,
     /// Several of our masters that come and go, and what must not be lost
     MultiMaster,
     /// Our master with the minions of real Salt
@@ -25,10 +27,11 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
+        Self::CommandTable,
         Self::MultiMaster,
         Self::PythonMinions,
         Self::PythonMasters,
@@ -42,6 +45,7 @@ impl Suite {
             Self::Unit => "unit",
             Self::Vectors => "vectors",
             Self::Ours => "ours",
+            Self::CommandTable => "command-table",
             Self::MultiMaster => "multi-master",
             Self::PythonMinions => "python-minions",
             Self::PythonMasters => "python-masters",
@@ -55,9 +59,14 @@ impl Suite {
         !matches!(self, Self::Unit | Self::Vectors)
     }
 
-    /// Whether real Salt takes part.
-    pub(crate) const fn needs_peers(self) -> bool {
-        self.runs_daemons() && !matches!(self, Self::Ours | Self::MultiMaster)
+    /// Whether real Salt takes part; in the long form it answers the table of
+    /// commands again.
+    pub(crate) const fn needs_peers(self, long: bool) -> bool {
+        match self {
+            Self::Unit | Self::Vectors | Self::Ours | Self::MultiMaster => false,
+            Self::CommandTable => long,
+            _ => true,
+        }
     }
 
     /// The suite that a test program belongs to.

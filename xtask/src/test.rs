@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .into_iter()
         .filter(|suite| args.only.is_empty() || args.only.contains(suite))
         .collect();
-    if suites.iter().any(|suite| suite.needs_peers()) {
+    if suites.iter().any(|suite| suite.needs_peers(args.long)) {
         peers::provide(&peers::releases(args.long))?;
     }
     let artifacts = build_for(&suites)?;

@@ -208,7 +208,10 @@ struct Normal<'a> {
 
 impl Normal<'_> {
     fn lines(&self, text: &str) -> String {
-        let text = self.text(text);
+        let mut text = self.text(text);
+        if let Some(count) = self.compare.lines {
+            text = text.lines().take(count).collect::<Vec<_>>().join("\n");
+        }
         if !self.compare.any_order {
             return text;
         }
@@ -287,12 +290,23 @@ fn kind(value: &Value) -> Value {
     format!("<{name}>").into()
 }
 
+/// Without what colours a line.
+fn without_colors(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        bare.push_str(part.split_once('m').map_or(part, |(_, text)| text));
+    }
+    bare
+}
+
 /// Without the process ids that stand below their name.
 fn without_pids(text: &str) -> String {
     let mut is_pid = false;
     let lines = text.split('\n').map(|line| {
-        let is_number = is_pid && line.trim().bytes().all(|byte| byte.is_ascii_digit());
-        is_pid = line.trim() == "pid:";
+        let bare = without_colors(line);
+        let is_number = is_pid && bare.trim().bytes().all(|byte| byte.is_ascii_digit());
+        is_pid = bare.trim() == "pid:";
         match is_number {
             true => format!("{}<pid>", " ".repeat(line.len() - line.trim_start().len())),
             false => line.to_owned(),
@@ -320,9 +334,11 @@ fn without_numbers(text: &str) -> String {
         } else if number.matches(':').count() == 2 && digits >= 6 {
             out.push_str("<time>");
         } else if after.starts_with(" ms") || after.starts_with(" s\n") {
-            // Columns are filled up to it.
+            // Columns are filled up to it, and its unit is part of it.
             out.truncate(out.trim_end_matches(' ').len());
             out.push_str(" <duration>");
+            rest = after.trim_start_matches([' ', 'm', 's']);
+            continue;
         } else {
             out.push_str(number);
         }
@@ -377,7 +393,7 @@ mod tests {
         );
         assert_eq!(
             answer.said,
-            Said::Text("took <duration> ms, 3 of 4\n  pid:\n    <pid>\n  7".to_owned())
+            Said::Text("took <duration>, 3 of 4\n  pid:\n    <pid>\n  7".to_owned())
         );
         assert_eq!(answer.stderr.as_deref(), Some("<jid> at <time>"));
         assert_eq!(Answer::from_json(&answer.to_json()), Some(answer));

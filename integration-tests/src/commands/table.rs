@@ -62,6 +62,8 @@ pub struct Compare {
     pub exit_only: bool,
     /// Lists and lines may come in any order.
     pub any_order: bool,
+    /// Only so many lines of text count.
+    pub lines: Option<usize>,
     /// Values count by their types only.
     pub types_only: bool,
     /// Keys whose values do not count.
@@ -151,6 +153,10 @@ impl Row {
             None if note == "types only" => compare.types_only = true,
             Some(("hide", keys)) => {
                 compare.hidden = keys.split(", ").map(str::to_owned).collect();
+            }
+            Some(("lines", count)) => {
+                compare.text = true;
+                compare.lines = Some(count.parse().context("no number of lines")?);
             }
             Some(("stdin", text)) => self.stdin = text.replace("\\n", "\n"),
             Some(("differs", reason)) => self.differs = Some(reason.to_owned()),

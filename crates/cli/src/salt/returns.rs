@@ -136,7 +136,7 @@ impl Show<'_> {
             return Ok(session_interrupted(session, screen));
         };
         let texts = docs::merged(&returns);
-        if texts.is_empty() {
+        if returns.is_empty() {
             screen.error_line("No minions found to gather docs from");
             return Ok(Exit::NoReturn);
         }

@@ -241,7 +241,7 @@ impl Change<'_> {
         let existing = python::traverse_map(&grains, key, self.delimiter);
         let is_nested = |value: &Value| matches!(value, Value::Map(_) | Value::List(_));
         if existing == Some(self.value) && !(self.destructive && self.value.is_nil()) {
-            return answer(true, String::new(), Map::new());
+            return answer(true, "Grain is already set".to_owned(), Map::new());
         }
         if existing.is_some_and(is_nested) && !self.force {
             let comment = format!(

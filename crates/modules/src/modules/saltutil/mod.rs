@@ -235,7 +235,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "saltutil.sync_pillar",
             SYNC_PILLAR,
-            |call| sync::sync(call, "pillar"),
+            |call| sync::masterless(call, "pillar", "Pillar modules"),
             SYNC_DOC,
         ),
         Function::new(
@@ -289,7 +289,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "saltutil.sync_tops",
             SYNC,
-            |call| sync::sync(call, "tops"),
+            |call| sync::masterless(call, "tops", "Master top modules"),
             SYNC_DOC,
         ),
         Function::new(

@@ -31,6 +31,16 @@ pub(super) fn sync(call: &Call<'_>, form: &str) -> Result<Value, CallError> {
     Ok(list(names))
 }
 
+/// As [`sync`], of what only a minion without a master has a use for.
+pub(super) fn masterless(call: &Call<'_>, form: &str, what: &str) -> Result<Value, CallError> {
+    if call.opt_text("file_client").as_deref() != Some("local") {
+        return Err(CallError::command(format!(
+            "{what} can only be synced to masterless minions"
+        )));
+    }
+    sync(call, form)
+}
+
 /// Fetches the modules of several kinds.
 pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value, CallError> {
     let envs = envs(call);

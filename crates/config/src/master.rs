@@ -314,7 +314,7 @@ options! {
         /// The entry for everybody adds to those for a user.
         permissive_acl: bool = false,
         /// Where users' own Python modules lie that `saltutil.sync_*` has fetched.
-        extension_modules: Option<PathBuf> = None,
+        extension_modules: PathBuf = "/var/cache/salt/master/extmods".into(),
         /// Keep the jobs of runners.
         runner_returns: bool = true,
         /// Seconds that a runner may take; 0 for ever. Not an option of Salt's.
@@ -385,7 +385,10 @@ impl MasterConfig {
         }
         self.raw
             .settle("log_file", self.log_file.display().to_string());
-        let others = ["extension_modules", "sqlite_queue_dir", "key_logfile"];
+        self.extension_modules = paths::below(&root, &self.extension_modules);
+        let path = self.extension_modules.display().to_string();
+        self.raw.settle("extension_modules", path);
+        let others = ["sqlite_queue_dir", "key_logfile"];
         self.raw.settle_paths(&root, &others);
         for (name, dir) in [("token_dir", "tokens"), ("syndic_dir", "syndics")] {
             let path = self.cachedir.join(dir);

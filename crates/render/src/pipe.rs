@@ -105,11 +105,16 @@ impl Pipe {
     }
 }
 
+/// The renderers, for people.
+const THERE_ARE: &str = "gpg, jinja, json, py, text, yaml";
+
 fn unknown(written: &str, name: &str) -> RenderError {
     let message = if written == name {
-        format!("The renderer \"{written}\" is not available")
+        format!("The renderer \"{written}\" is not available: there are {THERE_ARE}")
     } else {
-        format!("The renderer \"{written}\" is not available: there is no \"{name}\"")
+        format!(
+            "The renderer \"{written}\" is not available: there is no \"{name}\", but {THERE_ARE}"
+        )
     };
     RenderError::new(ErrorKind::Renderer, message)
 }
@@ -153,7 +158,7 @@ mod tests {
         let error = Pipe::of("#!mako|yaml\n", "", true, &Map::new()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "The renderer \"mako|yaml\" is not available: there is no \"mako\""
+            "The renderer \"mako|yaml\" is not available: there is no \"mako\", but gpg, jinja, json, py, text, yaml"
         );
     }
 

@@ -111,7 +111,11 @@ impl<'w> Renderer<'w> {
             str::to_owned,
         );
         let of_file = request.path.is_some();
-        let pipe = Pipe::of(text, &default, of_file, self.world.opts())?;
+        let pipe = Pipe::of(text, &default, of_file, self.world.opts());
+        let pipe = pipe.map_err(|error| match text.starts_with("#!") {
+            true => error.at(Some(Place::new(&name, text, Span::START))),
+            false => error,
+        })?;
         let names = sls_context(request);
         let job = Job {
             text,
@@ -307,8 +311,15 @@ fn sls_context(request: &SlsRequest<'_>) -> Map {
 /// The error of a rendered text at the place of the template that gave it.
 fn led_back(error: RenderError, text: &str, origin: Option<&Origin>) -> RenderError {
     let place = error.place().zip(origin).and_then(|(place, origin)| {
-        let line = place.line.trim().to_owned();
-        Some((origin.place(offset_of(text, place.span))?, line))
+        let mut moved = origin.place(offset_of(text, place.span))?;
+        let mut line = place.line.trim().to_owned();
+        if place.is_end {
+            // The template need not end as its text does.
+            moved.line.clone_from(&place.line);
+            moved.is_end = true;
+            line.clear();
+        }
+        Some((moved, line))
     });
     match place {
         Some((place, line)) if line.is_empty() || line == place.line.trim() => error.moved(place),

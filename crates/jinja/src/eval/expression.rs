@@ -4,6 +4,7 @@
 use super::{Args, Env, Machine};
 use crate::ast::{Applied, CallArgs, CompareOp, Condition, Expr, ExprKind};
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::TEXT_BYTES_MAX;
 use crate::value::{self, Dict, Key, Object, Str, Undefined, Value};
 use crate::{filters, tests};
 
@@ -96,8 +97,19 @@ impl Machine<'_> {
         let mut out = String::new();
         for part in parts {
             let value = self.eval(env, part)?;
-            let text = value::text(&value).map_err(|error| error.at(&env.source, part.span))?;
-            out.push_str(&text);
+            let printed;
+            let text = match &value {
+                Value::Str(text) => text,
+                other => {
+                    let text = value::text(other);
+                    printed = text.map_err(|error| error.at(&env.source, part.span))?;
+                    printed.as_str()
+                }
+            };
+            if out.len() + text.len() > TEXT_BYTES_MAX {
+                return Err(Error::long_text());
+            }
+            out.push_str(text);
         }
         self.account(out.len() / 16)?;
         Ok(Value::str(out))

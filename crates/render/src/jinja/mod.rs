@@ -86,7 +86,8 @@ impl Origin {
                 line: number(line + shift),
                 column: number(column),
             },
-            line: self.trace.line_text(line).to_owned(),
+            line: self.trace.line_text(line).into(),
+            is_end: false,
         })
     }
 }

@@ -69,7 +69,8 @@ fn place(location: &Location) -> Place {
             line: number(location.line()),
             column: number(location.column()),
         },
-        line: location.line_text().to_owned(),
+        line: location.line_text().into(),
+        is_end: false,
     }
 }
 

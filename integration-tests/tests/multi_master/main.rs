@@ -4,6 +4,7 @@
 mod beacons;
 mod cables;
 mod chaos;
+mod delays;
 mod failing_over;
 mod herd;
 mod highstates;

@@ -3,7 +3,7 @@
 //! Invariant: what is built says everything but the signature, so that it can
 //! be compared with what is there before anything is signed.
 
-use halite_modules::{Call, CallError, python};
+use halite_modules::{CallError, python};
 use halite_proto::{Map, Value};
 
 use crate::asn1::{bits, integer, null, oid, sequence, small, tag, tlv};
@@ -107,13 +107,13 @@ pub(crate) enum Signer {
 }
 
 impl Unsigned {
-    pub(crate) fn new(call: &Call<'_>, kwargs: &Map, signer: Signer) -> Result<Self, CallError> {
+    pub(crate) fn new(kwargs: &Map, signer: Signer) -> Result<Self, CallError> {
         let key = |name: &str, passphrase: &str| -> Result<Option<PrivateKey>, CallError> {
             let Some(value) = given(kwargs, name) else {
                 return Ok(None);
             };
             let passphrase = text_of(kwargs, passphrase);
-            let (key, _) = PrivateKey::load(call, value, passphrase.as_deref())?;
+            let (key, _) = PrivateKey::load(value, passphrase.as_deref())?;
             Ok(Some(key))
         };
         let mut signing_key = None;
@@ -127,11 +127,11 @@ impl Unsigned {
         }
         let serial = serial(kwargs.get("serial_number"))?;
         let csr = match given(kwargs, "csr") {
-            Some(value) => Some(Request::load(call, value)?.0),
+            Some(value) => Some(Request::load(value)?.0),
             None => None,
         };
         let signing_cert = match given(kwargs, "signing_cert") {
-            Some(value) => Some(Certificate::load(call, value)?),
+            Some(value) => Some(Certificate::load(value)?),
             None => None,
         };
         let mut private_key = None;
@@ -146,7 +146,7 @@ impl Unsigned {
                 private_key = key("private_key", "private_key_passphrase")?;
                 match (&private_key, given(kwargs, "public_key"), &csr) {
                     (Some(key), _, _) => key.public()?,
-                    (None, Some(value), _) => PublicKey::load(call, value)?,
+                    (None, Some(value), _) => PublicKey::load(value)?,
                     (None, None, Some(csr)) => PublicKey::from_der(&csr.public_key)?,
                     (None, None, None) => {
                         return Err(CallError::invocation(
@@ -371,12 +371,11 @@ pub(crate) struct UnsignedRequest {
 
 impl UnsignedRequest {
     pub(crate) fn new(
-        call: &Call<'_>,
         private_key: &Value,
         passphrase: Option<&str>,
         kwargs: &Map,
     ) -> Result<Self, CallError> {
-        let (key, _) = PrivateKey::load(call, private_key, passphrase)?;
+        let (key, _) = PrivateKey::load(private_key, passphrase)?;
         let public = key.public()?;
         let subject = match given(kwargs, "subject") {
             Some(subject) => Name::from_value(subject)?,
@@ -451,14 +450,14 @@ pub(crate) fn revoked_entries(value: &Value) -> Vec<Map> {
 }
 
 impl UnsignedList {
-    pub(crate) fn new(call: &Call<'_>, kwargs: &Map) -> Result<Self, CallError> {
+    pub(crate) fn new(kwargs: &Map) -> Result<Self, CallError> {
         let certificate = match given(kwargs, "signing_cert") {
-            Some(value) => Some(Certificate::load(call, value)?),
+            Some(value) => Some(Certificate::load(value)?),
             None => None,
         };
         let key = kwargs.get("signing_private_key").unwrap_or(&Value::Nil);
         let passphrase = text_of(kwargs, "signing_private_key_passphrase");
-        let (key, _) = PrivateKey::load(call, key, passphrase.as_deref())?;
+        let (key, _) = PrivateKey::load(key, passphrase.as_deref())?;
         if let Some(certificate) = &certificate
             && !certificate.key()?.is_pair_of(&key)
         {
@@ -468,7 +467,7 @@ impl UnsignedList {
         let mut revoked = Vec::new();
         for entry in revoked_entries(kwargs.get("revoked").unwrap_or(&Value::Nil)) {
             let with_expired = given(kwargs, "include_expired").is_some();
-            revoked.extend(revoke(call, &entry, now, with_expired)?);
+            revoked.extend(revoke(&entry, now, with_expired)?);
         }
         let parties = Parties {
             issuer: certificate.as_ref(),
@@ -523,12 +522,7 @@ impl UnsignedList {
 }
 
 /// One entry; nothing for a certificate that has ended.
-fn revoke(
-    call: &Call<'_>,
-    entry: &Map,
-    now: i64,
-    with_expired: bool,
-) -> Result<Option<Revoked>, CallError> {
+fn revoke(entry: &Map, now: i64, with_expired: bool) -> Result<Option<Revoked>, CallError> {
     let date = |name: &str| match text_of(entry, name) {
         Some(text) => time::parse(&text).map(Some),
         None => Ok(None),
@@ -536,7 +530,7 @@ fn revoke(
     let mut not_after = date("not_after")?;
     let serial = match entry.get("certificate") {
         Some(value) => {
-            let certificate = Certificate::load(call, value)?;
+            let certificate = Certificate::load(value)?;
             not_after = Some(certificate.not_after);
             certificate.serial
         }

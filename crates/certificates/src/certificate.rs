@@ -1,6 +1,6 @@
 //! Certificates, requests and revocation lists that were read.
 
-use halite_modules::{Call, CallError};
+use halite_modules::CallError;
 use halite_proto::Value;
 
 use crate::asn1::{DerError, Item, Reader, oid, sequence, set, tag, tlv};
@@ -82,16 +82,12 @@ impl Certificate {
     }
 
     /// From a file or data in any encoding that can hold one.
-    pub(crate) fn load(call: &Call<'_>, value: &Value) -> Result<Self, CallError> {
-        Ok(Self::load_all(call, value, None)?.certificate)
+    pub(crate) fn load(value: &Value) -> Result<Self, CallError> {
+        Ok(Self::load_all(value, None)?.certificate)
     }
 
-    pub(crate) fn load_all(
-        call: &Call<'_>,
-        value: &Value,
-        passphrase: Option<&str>,
-    ) -> Result<Loaded, CallError> {
-        let data = text::load(call, value)?;
+    pub(crate) fn load_all(value: &Value, passphrase: Option<&str>) -> Result<Loaded, CallError> {
+        let data = text::load(value)?;
         if text::is_pem(&data) {
             return from_pem(&String::from_utf8_lossy(&data));
         }
@@ -224,8 +220,8 @@ impl Request {
         })
     }
 
-    pub(crate) fn load(call: &Call<'_>, value: &Value) -> Result<(Self, Encoding), CallError> {
-        let data = text::load(call, value)?;
+    pub(crate) fn load(value: &Value) -> Result<(Self, Encoding), CallError> {
+        let data = text::load(value)?;
         let labels = ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"];
         let what = "certificate signing request.";
         let (der, encoding) = unpacked(&data, &labels, what)?;
@@ -322,8 +318,8 @@ impl List {
         })
     }
 
-    pub(crate) fn load(call: &Call<'_>, value: &Value) -> Result<(Self, Encoding), CallError> {
-        let data = text::load(call, value)?;
+    pub(crate) fn load(value: &Value) -> Result<(Self, Encoding), CallError> {
+        let data = text::load(value)?;
         let what = "certificate revocation list.";
         let (der, encoding) = unpacked(&data, &["X509 CRL"], what)?;
         let list = Self::from_der(&der).map_err(|_| unreadable(encoding, what))?;

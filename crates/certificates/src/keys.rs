@@ -4,7 +4,7 @@
 //! Invariant: a key that is protected is read with its passphrase and no other;
 //! OpenSSL never asks on a terminal.
 
-use halite_modules::{Call, CallError};
+use halite_modules::CallError;
 use halite_proto::Value;
 use openssl::ec::{EcGroup, EcKey};
 use openssl::error::ErrorStack;
@@ -180,11 +180,10 @@ impl PrivateKey {
 
     /// From a file, PEM, DER or PKCS#12.
     pub(crate) fn load(
-        call: &Call<'_>,
         value: &Value,
         passphrase: Option<&str>,
     ) -> Result<(Self, Encoding), KeyError> {
-        let data = text::load(call, value).map_err(KeyError::Unreadable)?;
+        let data = text::load(value).map_err(KeyError::Unreadable)?;
         let (key, encoding) = read(&data, passphrase)?;
         let key = Self::from_openssl(key).map_err(KeyError::Unreadable)?;
         Ok((key, encoding))
@@ -258,8 +257,8 @@ impl PublicKey {
         &self.key
     }
 
-    pub(crate) fn load(call: &Call<'_>, value: &Value) -> Result<Self, CallError> {
-        let data = text::load(call, value)?;
+    pub(crate) fn load(value: &Value) -> Result<Self, CallError> {
+        let data = text::load(value)?;
         if !text::is_pem(&data) {
             return Self::from_der(&data);
         }

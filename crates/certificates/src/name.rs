@@ -58,13 +58,14 @@ const KINDS: &[(&str, u8)] = &[
     ("0.9.2342.19200300.100.1.25", tag::IA5),
 ];
 
-/// The longest values: attribute and characters.
-const LENGTHS: &[(&str, usize)] = &[
-    ("2.5.4.3", 64),
-    ("2.5.4.7", 128),
-    ("2.5.4.8", 128),
-    ("2.5.4.10", 64),
-    ("2.5.4.11", 64),
+/// How long values may be: attribute, least and most characters.
+const LENGTHS: &[(&str, usize, usize)] = &[
+    ("2.5.4.6", 2, 2),
+    ("2.5.4.3", 1, 64),
+    ("2.5.4.7", 1, 128),
+    ("2.5.4.8", 1, 128),
+    ("2.5.4.10", 1, 64),
+    ("2.5.4.11", 1, 64),
 ];
 
 /// Whether `name` is a short name of an attribute.
@@ -90,17 +91,12 @@ impl Attribute {
     fn new(oid: &str, value: String) -> Result<Self, CallError> {
         let bad = |text: String| CallError::exception("ValueError", text);
         let count = value.chars().count();
-        if oid == "2.5.4.6" && value.len() != 2 {
-            return Err(bad(
-                "Country name must be a 2 character country code".to_owned()
-            ));
-        }
-        let longest = LENGTHS.iter().find(|(known, _)| *known == oid);
-        if let Some((_, longest)) = longest
-            && (count == 0 || count > *longest)
+        let limits = LENGTHS.iter().find(|(known, ..)| *known == oid);
+        if let Some((_, shortest, longest)) = limits
+            && !(*shortest..=*longest).contains(&count)
         {
             return Err(bad(format!(
-                "Attribute's length must be >= 1 and <= {longest}, but it was {count}"
+                "Attribute's length must be >= {shortest} and <= {longest}, but it was {count}"
             )));
         }
         if count == 0 {

@@ -3,6 +3,8 @@
 //! Invariant: what a policy says wins over what is asked for, and nothing that
 //! is asked for from afar names a file of the minion that signs.
 
+use std::path::PathBuf;
+
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
@@ -62,7 +64,7 @@ pub(crate) fn get(call: &Call<'_>, name: &Value, server: Option<&str>) -> Result
             let answer = ask(call, server, name, Map::new(), true)?;
             let mut policy = answer.as_map().cloned().unwrap_or_default();
             if let Some(value) = policy.get("signing_cert") {
-                let certificate = Certificate::load(call, value)?;
+                let certificate = Certificate::load(value)?;
                 policy.insert("signing_cert", certificate.pem());
             }
             policy
@@ -192,7 +194,7 @@ fn grant(
         policy.remove("signing_private_key");
         policy.remove("signing_private_key_passphrase");
         if let Some(value) = policy.get("signing_cert") {
-            let certificate = Certificate::load(call, value)?;
+            let certificate = Certificate::load(value)?;
             policy.insert("signing_cert", certificate.pem());
         }
         return Ok(policy.into());
@@ -202,7 +204,7 @@ fn grant(
     }
     for name in ["public_key", "csr"] {
         if let Some(value) = kwargs.get(name)
-            && text::file_of(call, value).is_some()
+            && text::file_of(value).is_some()
         {
             return Err(CallError::command(format!(
                 "{name} must be sent, it may not name a file here"
@@ -212,7 +214,7 @@ fn grant(
     kwargs.remove("ca_server");
     build::short_names(&mut policy);
     merge(policy, &mut kwargs);
-    let (certificate, _) = sign(call, &kwargs)?;
+    let (certificate, _) = sign(&kwargs)?;
     Ok(certificate.pem().into())
 }
 
@@ -239,12 +241,12 @@ fn is_meant(call: &Call<'_>, minions: &str, asker: &str) -> Result<bool, CallErr
 }
 
 /// Signs here, and keeps a copy if that is asked for.
-pub(crate) fn sign(call: &Call<'_>, kwargs: &Map) -> Result<(Certificate, Unsigned), CallError> {
+pub(crate) fn sign(kwargs: &Map) -> Result<(Certificate, Unsigned), CallError> {
     let digest = match build::text_of(kwargs, "digest") {
         Some(name) => keys::digest(&name)?,
         None => "sha256".to_owned(),
     };
-    let unsigned = Unsigned::new(call, kwargs, Signer::Here)?;
+    let unsigned = Unsigned::new(kwargs, Signer::Here)?;
     let certificate = unsigned.sign(&digest)?;
     if let Some(place) = build::given(kwargs, "copypath") {
         let mut name = String::new();
@@ -260,7 +262,7 @@ pub(crate) fn sign(call: &Call<'_>, kwargs: &Map) -> Result<(Certificate, Unsign
             .map(|byte| format!("{byte:02x}"))
             .collect();
         name += digits.trim_start_matches('0');
-        let place = call.host().path(python::str(place));
+        let place = PathBuf::from(python::str(place));
         crate::files::write(&place.join(format!("{name}.crt")), &certificate.pem())?;
     }
     Ok((certificate, unsigned))
@@ -277,15 +279,15 @@ pub(crate) fn sign_elsewhere(
     kwargs.remove("private_key_passphrase");
     let mut key = None;
     if let Some(value) = kwargs.remove("private_key").filter(Value::is_true) {
-        let (own, _) = keys::PrivateKey::load(call, &value, passphrase.as_deref())?;
+        let (own, _) = keys::PrivateKey::load(&value, passphrase.as_deref())?;
         kwargs.insert("public_key", own.public()?.pem());
         key = Some(own);
     } else if let Some(value) = build::given(&kwargs, "public_key") {
-        let pem = PublicKey::load(call, value)?.pem();
+        let pem = PublicKey::load(value)?.pem();
         kwargs.insert("public_key", pem);
     }
     if let Some(value) = build::given(&kwargs, "csr") {
-        let (request, _) = Request::load(call, value)?;
+        let (request, _) = Request::load(value)?;
         let pem = text::to_pem("CERTIFICATE REQUEST", &request.der);
         kwargs.insert("csr", pem);
     }
@@ -293,7 +295,7 @@ pub(crate) fn sign_elsewhere(
         kwargs.remove(name);
     }
     let answer = ask(call, server, policy, kwargs, false)?;
-    let certificate = Certificate::load(call, &answer).map_err(|_| {
+    let certificate = Certificate::load(&answer).map_err(|_| {
         CallError::command(format!(
             "ca_server did not return a certificate: {}",
             python::str(&answer)

@@ -1,10 +1,10 @@
 //! Binary data as text: hexadecimal, base64, PEM; and where it is found.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use halite_modules::{Call, CallError};
+use halite_modules::CallError;
 use halite_proto::Value;
 
 /// What is read from a file at most.
@@ -133,22 +133,18 @@ pub(crate) fn is_pem(data: &[u8]) -> bool {
 }
 
 /// The file that an argument names, if it names one.
-pub(crate) fn file_of(call: &Call<'_>, value: &Value) -> Option<std::path::PathBuf> {
+pub(crate) fn file_of(value: &Value) -> Option<PathBuf> {
     let text = value.as_str()?;
     if text.is_empty() || text.contains(['\n', '\0']) || text.len() > 4096 {
         return None;
     }
-    let path = if text.starts_with('/') {
-        call.host().path(text)
-    } else {
-        Path::new(text).to_owned()
-    };
+    let path = PathBuf::from(text);
     path.is_file().then_some(path)
 }
 
 /// Data from a file, from bytes, or from PEM, hexadecimal digits or base64.
-pub(crate) fn load(call: &Call<'_>, value: &Value) -> Result<Vec<u8>, CallError> {
-    if let Some(path) = file_of(call, value) {
+pub(crate) fn load(value: &Value) -> Result<Vec<u8>, CallError> {
+    if let Some(path) = file_of(value) {
         let failed =
             |why: String| CallError::command(format!("could not read {}: {why}", path.display()));
         let size = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?;

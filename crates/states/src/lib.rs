@@ -28,6 +28,7 @@ static ALL: Registry = Registry::new(
     &[
         Registry::core_modules(),
         MODULES,
+        halite_certificates::MODULES,
         halite_files::MODULES,
         halite_network::MODULES,
         halite_packages::MODULES,
@@ -35,6 +36,7 @@ static ALL: Registry = Registry::new(
     ],
     &[
         states::STATES,
+        halite_certificates::STATES,
         halite_files::STATES,
         halite_network::STATES,
         halite_packages::STATES,

@@ -81,7 +81,7 @@ fn point(map: &Map) -> Result<Vec<u8>, CallError> {
     }
     if parts.is_empty() {
         return Err(CallError::invocation(
-            "You must provide one of full_name, relative_name or crl_issuer.",
+            "Either full_name, relative_name or crl_issuer must be provided.",
         ));
     }
     Ok(sequence(&parts))

@@ -172,6 +172,9 @@ fn access_list(item: Item<'_>) -> Result<Value, DerError> {
         let known = access::WAYS.iter().find(|(_, known)| *known == oid);
         let way = known.map_or(oid.as_str(), |(name, _)| *name);
         let place = general::show(&fields.next()?)?;
+        let place = place
+            .split_once(':')
+            .map_or(place.as_str(), |(_, place)| place);
         shown.push(Map::from([(way, Value::from(place))]).into());
     }
     Ok(Value::List(shown))

@@ -1,5 +1,7 @@
 //! Functions that make and encode.
 
+use std::path::Path;
+
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
@@ -19,13 +21,10 @@ const KEYS: &str = "der, pem, pkcs12";
 const OLD: [&str; 5] = ["text", "version", "serial_bits", "cipher", "verbose"];
 
 /// The certificates of an argument that is one, a list, or none.
-pub(crate) fn chain(call: &Call<'_>, value: &Value) -> Result<Vec<Certificate>, CallError> {
+pub(crate) fn chain(value: &Value) -> Result<Vec<Certificate>, CallError> {
     match value {
-        Value::List(items) => items
-            .iter()
-            .map(|item| Certificate::load(call, item))
-            .collect(),
-        value if value.is_true() => Ok(vec![Certificate::load(call, value)?]),
+        Value::List(items) => items.iter().map(|item| Certificate::load(item)).collect(),
+        value if value.is_true() => Ok(vec![Certificate::load(value)?]),
         _ => Ok(Vec::new()),
     }
 }
@@ -64,7 +63,7 @@ pub(super) fn certificate(call: &Call<'_>) -> CallResult {
     }
     if let Some(path) = call.text_opt("path")
         && !call.flag("overwrite")
-        && call.host().path(&path).is_file()
+        && Path::new(&path).is_file()
     {
         return Ok(format!("The file at {path} exists and overwrite was set to false").into());
     }
@@ -90,7 +89,7 @@ pub(super) fn certificate(call: &Call<'_>) -> CallResult {
                     "Creating a PKCS12-encoded certificate without embedded private key is unsupported",
                 ));
             }
-            let (certificate, signed) = policy::sign(call, &kwargs)?;
+            let (certificate, signed) = policy::sign(&kwargs)?;
             (made, unsigned, far_key) = (certificate, Some(signed), None);
         }
     }
@@ -107,7 +106,7 @@ pub(super) fn certificate(call: &Call<'_>) -> CallResult {
             compatible: call.flag("pkcs12_encryption_compat"),
         },
     };
-    let chain = chain(call, call.arg("append_certs"))?;
+    let chain = chain(call.arg("append_certs"))?;
     let encoded = encode::certificate(&made, &chain, encoding, company)?;
     delivered(call, encoded, "Certificate")
 }
@@ -128,9 +127,9 @@ pub(super) fn encode_certificate(call: &Call<'_>) -> CallResult {
     let mut key = None;
     if has_key {
         let secret = passphrase(call, "private_key_passphrase");
-        key = Some(PrivateKey::load(call, call.arg("private_key"), secret.as_deref())?.0);
+        key = Some(PrivateKey::load(call.arg("private_key"), secret.as_deref())?.0);
     }
-    let certificate = Certificate::load(call, call.arg("certificate"))?;
+    let certificate = Certificate::load(call.arg("certificate"))?;
     let (secret, name) = (
         passphrase(call, "pkcs12_passphrase"),
         call.text_opt("pkcs12_friendlyname"),
@@ -143,7 +142,7 @@ pub(super) fn encode_certificate(call: &Call<'_>) -> CallResult {
             compatible: call.flag("pkcs12_encryption_compat"),
         },
     };
-    let chain = chain(call, call.arg("append_certs"))?;
+    let chain = chain(call.arg("append_certs"))?;
     let encoded = encode::certificate(&certificate, &chain, encoding, company)?;
     Ok(returned(encoded, call.flag("raw")))
 }
@@ -162,14 +161,14 @@ pub(super) fn crl(call: &Call<'_>) -> CallResult {
         "extensions",
     ];
     let kwargs = names.map(|name| (name, call.arg(name).clone()));
-    let list = UnsignedList::new(call, &kwargs.into_iter().collect())?;
+    let list = UnsignedList::new(&kwargs.into_iter().collect())?;
     let encoded = encode::other(&list.sign(&digest)?, "X509 CRL", encoding);
     delivered(call, encoded, "CRL")
 }
 
 pub(super) fn encode_crl(call: &Call<'_>) -> CallResult {
     let encoding = encoding(call, TWO)?;
-    let (list, _) = List::load(call, call.arg("crl"))?;
+    let (list, _) = List::load(call.arg("crl"))?;
     let encoded = encode::other(&list.der, "X509 CRL", encoding);
     Ok(returned(encoded, call.flag("raw")))
 }
@@ -183,14 +182,14 @@ pub(super) fn csr(call: &Call<'_>) -> CallResult {
     let encoding = encoding(call, TWO)?;
     let digest = keys::digest(&digest)?;
     let secret = passphrase(call, "private_key_passphrase");
-    let request = UnsignedRequest::new(call, call.arg("private_key"), secret.as_deref(), &kwargs)?;
+    let request = UnsignedRequest::new(call.arg("private_key"), secret.as_deref(), &kwargs)?;
     let encoded = encode::other(&request.sign(&digest)?, "CERTIFICATE REQUEST", encoding);
     delivered(call, encoded, "CSR")
 }
 
 pub(super) fn encode_csr(call: &Call<'_>) -> CallResult {
     let encoding = encoding(call, TWO)?;
-    let (request, _) = Request::load(call, call.arg("csr"))?;
+    let (request, _) = Request::load(call.arg("csr"))?;
     let encoded = encode::other(&request.der, "CERTIFICATE REQUEST", encoding);
     Ok(returned(encoded, call.flag("raw")))
 }
@@ -224,7 +223,7 @@ fn protected(call: &Call<'_>, key: &PrivateKey, encoding: Encoding) -> Result<En
 pub(super) fn encode_private_key(call: &Call<'_>) -> CallResult {
     let encoding = encoding(call, KEYS)?;
     let secret = passphrase(call, "private_key_passphrase");
-    let (key, _) = PrivateKey::load(call, call.arg("private_key"), secret.as_deref())?;
+    let (key, _) = PrivateKey::load(call.arg("private_key"), secret.as_deref())?;
     Ok(returned(protected(call, &key, encoding)?, call.flag("raw")))
 }
 

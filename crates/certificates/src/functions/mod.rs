@@ -8,6 +8,8 @@ mod verify;
 pub(crate) use create::chain;
 pub(crate) use pem::find as find_pem;
 
+use std::path::Path;
+
 use halite_modules::{Call, CallError, Function, Module, python};
 use halite_proto::{Map, Value};
 
@@ -227,7 +229,7 @@ fn delivered(call: &Call<'_>, encoded: Encoded, what: &str) -> Result<Value, Cal
     let Some(path) = call.text_opt("path") else {
         return Ok(returned(encoded, call.flag("raw")));
     };
-    crate::files::write_bytes(&call.host().path(&path), &encoded.bytes)?;
+    crate::files::write_bytes(&Path::new(&path), &encoded.bytes)?;
     Ok(if encoded.is_text {
         format!("PEM written to {path}").into()
     } else if what.is_empty() {
@@ -239,22 +241,21 @@ fn delivered(call: &Call<'_>, encoded: Encoded, what: &str) -> Result<Value, Cal
 
 /// The public key of whatever `value` is.
 pub(crate) fn any_public_key(
-    call: &Call<'_>,
     value: &Value,
     passphrase: Option<&str>,
 ) -> Result<PublicKey, CallError> {
-    if let Ok(key) = PublicKey::load(call, value) {
+    if let Ok(key) = PublicKey::load(value) {
         return Ok(key);
     }
-    if let Ok(loaded) = Certificate::load_all(call, value, passphrase) {
+    if let Ok(loaded) = Certificate::load_all(value, passphrase) {
         return loaded.certificate.key();
     }
-    match PrivateKey::load(call, value, passphrase) {
+    match PrivateKey::load(value, passphrase) {
         Ok((key, _)) => return key.public(),
         Err(KeyError::Unreadable(_)) => {}
         Err(error) => return Err(CallError::command(CallError::from(error).to_string())),
     }
-    if let Ok((request, _)) = Request::load(call, value) {
+    if let Ok((request, _)) = Request::load(value) {
         return PublicKey::from_der(&request.public_key);
     }
     Err(CallError::command(

@@ -1,19 +1,17 @@
 //! Entries of PEM.
 
+use std::path::PathBuf;
+
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use crate::text::{self, Pem, pems};
 
 /// The first entry, of the kind that is named.
-pub(crate) fn find(
-    call: &Call<'_>,
-    value: &Value,
-    kind: Option<&str>,
-) -> Result<String, CallError> {
+pub(crate) fn find(value: &Value, kind: Option<&str>) -> Result<String, CallError> {
     let data = match value {
         Value::Str(given) if given.contains("-----BEGIN") => given.clone().into_bytes(),
-        value => text::load(call, value)?,
+        value => text::load(value)?,
     };
     let text = String::from_utf8_lossy(&data).replace("\\n", "\n");
     let is_wanted = |pem: &&Pem| match kind {
@@ -47,16 +45,14 @@ fn is_kind(label: &str, kind: &str) -> bool {
 
 pub(super) fn entry(call: &Call<'_>) -> CallResult {
     let kind = call.text_opt("pem_type");
-    Ok(find(call, call.arg("text"), kind.as_deref())?.into())
+    Ok(find(call.arg("text"), kind.as_deref())?.into())
 }
 
 /// The files that a pattern names.
 pub(super) fn files(call: &Call<'_>) -> Result<Vec<String>, CallError> {
     let pattern = call.text("glob_path");
     let (directory, name) = pattern.rsplit_once('/').unwrap_or((".", &pattern));
-    let place = call
-        .host()
-        .path(if directory.is_empty() { "/" } else { directory });
+    let place = if directory.is_empty() { "/" } else { directory };
     let mut found = Vec::new();
     let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
     for entry in entries {
@@ -74,16 +70,16 @@ pub(super) fn entries(call: &Call<'_>) -> CallResult {
     let mut all = Map::new();
     for path in files(call)? {
         let value = Value::from(path.as_str());
-        all.insert(path, find(call, &value, None)?);
+        all.insert(path, find(&value, None)?);
     }
     Ok(all.into())
 }
 
 pub(super) fn write(call: &Call<'_>) -> CallResult {
     let kind = call.text_opt("pem_type");
-    let mut text = find(call, call.arg("text"), kind.as_deref())?;
+    let mut text = find(call.arg("text"), kind.as_deref())?;
     let given = call.text("path");
-    let path = call.host().path(&given);
+    let path = PathBuf::from(&given);
     if kind.as_deref() == Some("CERTIFICATE") && !call.flag("overwrite") && path.is_file() {
         // A file may hold a key and parameters beside the certificate.
         let old = std::fs::read_to_string(&path)

@@ -44,7 +44,7 @@ pub(super) fn certificate(call: &Call<'_>) -> CallResult {
 }
 
 fn show(call: &Call<'_>, value: &Value) -> CallResult {
-    let certificate = Certificate::load(call, value)?;
+    let certificate = Certificate::load(value)?;
     let key = certificate.key()?;
     let fingerprint = |name: &str| -> Result<Value, CallError> {
         Ok(pretty_hex(&digest_of(name, &certificate.der)?).into())
@@ -93,7 +93,7 @@ pub(super) fn certificates(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn crl(call: &Call<'_>) -> CallResult {
-    let (list, _) = List::load(call, call.arg("crl"))?;
+    let (list, _) = List::load(call.arg("crl"))?;
     let mut revoked = Map::new();
     for entry in &list.revoked {
         let shown = Map::from([
@@ -124,7 +124,7 @@ pub(super) fn crl(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn csr(call: &Call<'_>) -> CallResult {
-    let (request, _) = Request::load(call, call.arg("csr"))?;
+    let (request, _) = Request::load(call.arg("csr"))?;
     let key = PublicKey::from_der(&request.public_key)?;
     Ok(Map::from([
         ("key_size", size(&key)),
@@ -146,13 +146,13 @@ pub(super) fn csr(call: &Call<'_>) -> CallResult {
 
 pub(super) fn private_key_size(call: &Call<'_>) -> CallResult {
     let secret = passphrase(call, "passphrase");
-    let (key, _) = PrivateKey::load(call, call.arg("private_key"), secret.as_deref())?;
+    let (key, _) = PrivateKey::load(call.arg("private_key"), secret.as_deref())?;
     Ok(size(&key.public()?))
 }
 
 pub(super) fn public_key(call: &Call<'_>) -> CallResult {
     let secret = passphrase(call, "passphrase");
-    let key = any_public_key(call, call.arg("key"), secret.as_deref())?;
+    let key = any_public_key(call.arg("key"), secret.as_deref())?;
     Ok(key.pem().into())
 }
 

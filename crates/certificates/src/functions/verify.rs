@@ -14,7 +14,7 @@ fn ends_within(certificate: &Certificate, days: i64) -> bool {
 }
 
 pub(super) fn expires(call: &Call<'_>) -> CallResult {
-    let certificate = Certificate::load(call, call.arg("certificate"))?;
+    let certificate = Certificate::load(call.arg("certificate"))?;
     Ok(ends_within(&certificate, call.int("days")?).into())
 }
 
@@ -22,10 +22,10 @@ pub(super) fn expires(call: &Call<'_>) -> CallResult {
 fn about(call: &Call<'_>) -> Result<(Map, Certificate), CallError> {
     let value = call.arg("certificate");
     let mut about = Map::new();
-    if text::file_of(call, value).is_some() {
+    if text::file_of(value).is_some() {
         about.insert("path", value.clone());
     }
-    let certificate = Certificate::load(call, value)?;
+    let certificate = Certificate::load(value)?;
     if let Some(name) = certificate.subject.common_name() {
         about.insert("cn", name);
     }
@@ -48,26 +48,26 @@ pub(super) fn will_expire(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn crl(call: &Call<'_>) -> CallResult {
-    let (list, _) = List::load(call, call.arg("crl"))?;
-    let key = any_public_key(call, call.arg("cert"), None)?;
+    let (list, _) = List::load(call.arg("crl"))?;
+    let key = any_public_key(call.arg("cert"), None)?;
     Ok(is_signed_by(Signed::List, &list.der, &key)?.into())
 }
 
 pub(super) fn private_key(call: &Call<'_>) -> CallResult {
     let secret = passphrase(call, "passphrase");
-    let (key, _) = PrivateKey::load(call, call.arg("private_key"), secret.as_deref())?;
-    let public = any_public_key(call, call.arg("public_key"), None)?;
+    let (key, _) = PrivateKey::load(call.arg("private_key"), secret.as_deref())?;
+    let public = any_public_key(call.arg("public_key"), None)?;
     Ok(public.is_pair_of(&key).into())
 }
 
 pub(super) fn signature(call: &Call<'_>) -> CallResult {
-    let certificate = Certificate::load(call, call.arg("certificate"))?;
+    let certificate = Certificate::load(call.arg("certificate"))?;
     let secret = passphrase(call, "signing_pub_key_passphrase");
     let signer = if call.flag("signing_pub_key") {
         call.arg("signing_pub_key")
     } else {
         call.arg("certificate")
     };
-    let key = any_public_key(call, signer, secret.as_deref())?;
+    let key = any_public_key(signer, secret.as_deref())?;
     Ok(is_signed_by(Signed::Certificate, &certificate.der, &key)?.into())
 }

@@ -1,5 +1,7 @@
 //! Certificates.
 
+use std::path::Path;
+
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
@@ -83,7 +85,7 @@ fn wanted(call: &Call<'_>, kwargs: Map) -> Result<Wanted, CallError> {
         kwargs,
         encoding,
         server: call.text_opt("ca_server"),
-        chain: chain(call, call.arg("append_certs"))?,
+        chain: chain(call.arg("append_certs"))?,
     })
 }
 
@@ -103,7 +105,7 @@ fn manage(
     let mut unsigned = None;
     if place.exists {
         let secret = secret(call);
-        match Certificate::load_all(call, &place.value, secret.as_deref()) {
+        match Certificate::load_all(&place.value, secret.as_deref()) {
             Ok(loaded) => {
                 unsigned = Some(compare(call, &loaded, wanted, &mut changes)?);
                 current = Some(loaded);
@@ -188,7 +190,7 @@ fn made(call: &Call<'_>, wanted: &Wanted) -> Result<Encoded, CallError> {
     }
     let mut kwargs = wanted.kwargs.clone();
     policy::merge(policy::get(call, name, None)?, &mut kwargs);
-    let (certificate, unsigned) = policy::sign(call, &kwargs)?;
+    let (certificate, unsigned) = policy::sign(&kwargs)?;
     encoded(call, &certificate, unsigned.own_key(), wanted)
 }
 
@@ -236,7 +238,7 @@ fn compare(
         Some(_) => Signer::Elsewhere,
         None => Signer::Here,
     };
-    let unsigned = Unsigned::new(call, &kwargs, signer)?;
+    let unsigned = Unsigned::new(&kwargs, signer)?;
     let digest = build::text_of(&kwargs, "digest").unwrap_or_else(|| "sha256".to_owned());
     compare_digest(&certificate.algorithm, &keys::digest(&digest)?, changes);
     if !call.arg("serial_number").is_nil() && !same_number(unsigned.serial(), &certificate.serial) {
@@ -280,7 +282,7 @@ pub(super) fn managed_ssh(call: &Call<'_>) -> CallResult {
         return Ok(state.into());
     }
     let (mut file, _) = Managed::new(call, call.kwargs().clone());
-    let exists = call.host().path(call.text("name")).is_file();
+    let exists = Path::new(&call.text("name")).is_file();
     let Some(contents) = call.text_opt("contents") else {
         return Ok(file.write(state, None, exists)?.into());
     };

@@ -173,8 +173,7 @@ impl<'c, 'a> Managed<'c, 'a> {
             return Ok(Look::Done(self.finished(state.clone())));
         }
         self.predicted = Some(predicted);
-        let host = self.call.host();
-        let mut path = host.path(&self.name);
+        let mut path = PathBuf::from(&self.name);
         let mut value = Value::from(self.name.as_str());
         let mut replace = false;
         if path.is_symlink() {
@@ -301,7 +300,7 @@ pub(super) fn pem_managed(call: &Call<'_>) -> CallResult {
     let (managed, rest) = Managed::new(call, call.kwargs().clone());
     unrecognized(&rest)?;
     let state = StateReturn::new(call.arg("name").clone());
-    let pem = match find_pem(call, call.arg("text"), None) {
+    let pem = match find_pem(call.arg("text"), None) {
         Ok(pem) => pem,
         Err(error) => return outcome(state, Err(error)),
     };

@@ -1,5 +1,7 @@
 //! Private keys.
 
+use std::path::PathBuf;
+
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
@@ -68,7 +70,7 @@ fn manage(
     let mut current = None;
     let mut changes = Map::new();
     if place.exists && !call.flag("new") {
-        let found = PrivateKey::load(call, &place.value, secret.as_deref());
+        let found = PrivateKey::load(&place.value, secret.as_deref());
         current = existing(call, found, &place.value, &mut changes)?;
     }
     match &current {
@@ -121,7 +123,7 @@ fn existing(
         Ok(found) => return Ok(Some(found)),
         Err(KeyError::Superfluous) => {
             changes.insert("passphrase", true);
-            return Ok(Some(PrivateKey::load(call, place, None)?));
+            return Ok(Some(PrivateKey::load(place, None)?));
         }
         Err(KeyError::Invalid) => {
             "The provided passphrase cannot decrypt the private key. Pass overwrite: true to force regeneration"
@@ -181,8 +183,7 @@ pub(super) fn managed_ssh(call: &Call<'_>) -> CallResult {
     let Some(tempfile) = call.text_opt("tempfile") else {
         return Ok(done.into());
     };
-    let host = call.host();
-    let (from, to) = (host.path(&tempfile), host.path(call.text("name")));
+    let (from, to) = (PathBuf::from(tempfile), PathBuf::from(call.text("name")));
     if call.is_test() {
         let _ = std::fs::remove_file(from);
         let said = python::str(&done.comment);

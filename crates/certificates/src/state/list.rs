@@ -60,7 +60,7 @@ fn wanted(call: &Call<'_>, number: Option<i64>) -> Result<UnsignedList, CallErro
         };
     }
     kwargs.insert("extensions", extensions);
-    UnsignedList::new(call, &kwargs)
+    UnsignedList::new(&kwargs)
 }
 
 /// Whether the number of the list counts on its own.
@@ -90,7 +90,7 @@ fn manage(
     let mut changes = Map::new();
     let mut current = None;
     if place.exists {
-        match List::load(call, &place.value) {
+        match List::load(&place.value) {
             Ok((list, old)) => {
                 compare_digest(&list.algorithm, &digest, &mut changes);
                 if old != encoding {

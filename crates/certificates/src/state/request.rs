@@ -69,11 +69,11 @@ fn manage(
         &Map::from([("p", call.arg("private_key_passphrase").clone())]),
         "p",
     );
-    let wanted = || UnsignedRequest::new(call, call.arg("private_key"), secret.as_deref(), kwargs);
+    let wanted = || UnsignedRequest::new(call.arg("private_key"), secret.as_deref(), kwargs);
     let mut changes = Map::new();
     let mut current = None;
     if place.exists {
-        match Request::load(call, &place.value) {
+        match Request::load(&place.value) {
             Ok((request, old)) => {
                 compare_digest(&request.algorithm, &digest, &mut changes);
                 if old != encoding {

@@ -26,6 +26,12 @@ pub(crate) const MODULE: Module = Module {
             set_file_,
             "Sets the answers of a file.",
         ),
+        Function::new(
+            "debconf.set_template",
+            "(path, template, context, defaults, saltenv='base', **kwargs)",
+            set_template,
+            "Sets the answers of a file that is a template.",
+        ),
         Function::new("debconf.show", "(name)", show_, "The answers of a package."),
     ],
 };
@@ -129,4 +135,18 @@ fn set_(call: &Call<'_>) -> CallResult {
 
 fn set_file_(call: &Call<'_>) -> CallResult {
     Ok(set_file(call, &call.text("path"), call.arg("saltenv"))?.into())
+}
+
+fn set_template(call: &Call<'_>) -> CallResult {
+    let mut kwargs = call.clean_kwargs();
+    kwargs.insert("path", call.arg("path").clone());
+    kwargs.insert("dest", Value::Nil);
+    for name in ["template", "context", "defaults", "saltenv"] {
+        kwargs.insert(name, call.arg(name).clone());
+    }
+    let rendered = call.salt("cp.get_template", &[], kwargs)?;
+    if !rendered.is_true() {
+        return Ok(false.into());
+    }
+    Ok(set_file(call, &python::str(&rendered), call.arg("saltenv"))?.into())
 }

@@ -44,7 +44,7 @@ pub(crate) const MODULE: Module = Module {
             "Removes a program that may stand for a name.",
         ),
         Function::new(
-            "alternatives.set_",
+            "alternatives.set",
             "(name, path)",
             set_fn,
             "Chooses a program.",

@@ -64,7 +64,8 @@ pub(super) fn diff(call: &Call<'_>) -> CallResult {
             words.push("--cached".to_owned());
         }
         words.extend(call.text_opt("item1"));
-        words.extend(call.text_opt("item2"));
+        // The index is the other side already.
+        words.extend(call.text_opt("item2").filter(|_| !cached));
     }
     if !paths.is_empty() {
         words.push("--".to_owned());

@@ -10,9 +10,14 @@ use super::targets::{Targets, parse_targets};
 
 /// Adds a version of a package.
 pub(crate) fn add(list: &mut Map, name: &str, version: &str) {
-    let versions = list.get_or_insert_with(Value::from(name), || Value::List(Vec::new()));
-    if let Value::List(versions) = versions {
-        versions.push(version.into());
+    push(list, name, version.into());
+}
+
+/// Adds something to the list of a package.
+pub(crate) fn push(list: &mut Map, name: &str, item: Value) {
+    let items = list.get_or_insert_with(Value::from(name), || Value::List(Vec::new()));
+    if let Value::List(items) = items {
+        items.push(item);
     }
 }
 

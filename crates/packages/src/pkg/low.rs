@@ -9,7 +9,7 @@ use super::functions::{by_package, listed, names, one_or_all, verify_arguments};
 use super::provider::{Provider, provider};
 use super::rpm::low;
 use super::targets::local_file;
-use super::version;
+use super::{lists, version};
 
 pub(crate) const MODULE: Module = Module {
     name: "lowpkg",
@@ -123,19 +123,11 @@ fn only(call: &Call<'_>, wanted: Tool) -> Result<(), CallError> {
 
 fn bin_pkg_info(call: &Call<'_>) -> CallResult {
     let (path, saltenv) = (call.text("path"), call.text("saltenv"));
-    let (_, provider) = tool(call)?;
-    let is_url = path.contains("://");
-    let place = local_file(call, &path, &saltenv).ok().flatten();
-    let place = match place {
-        Some(place) => place,
-        None if is_url => {
-            return Err(CallError::command(format!("Unable to cache file {path}")));
-        }
-        None => {
-            return Err(CallError::invocation(format!(
-                "{path} is either not absolute or an invalid protocol"
-            )));
-        }
+    let (tool, provider) = tool(call)?;
+    let place = match path.contains("://") {
+        true => local_file(call, &path, &saltenv)?
+            .ok_or_else(|| CallError::command(format!("Unable to cache file {path}")))?,
+        false => path.clone(),
     };
     if !call.host().path(&place).is_file() {
         return Err(CallError::command(format!(
@@ -143,12 +135,19 @@ fn bin_pkg_info(call: &Call<'_>) -> CallResult {
         )));
     }
     match provider.file_info(call, &place)? {
-        Some(info) => Ok(Map::from([
-            ("name", info.name),
-            ("version", info.version),
-            ("arch", info.arch),
-        ])
-        .into()),
+        Some(info) => {
+            let mut about = Map::from([
+                ("name", Value::from(info.name)),
+                ("version", info.version.into()),
+                ("arch", info.arch.into()),
+            ]);
+            if tool == Tool::Rpm {
+                about.insert("repoid", "none");
+                about.insert("install_date", Value::Nil);
+                about.insert("install_date_time_t", Value::Nil);
+            }
+            Ok(about.into())
+        }
         None => Err(CallError::command(format!(
             "Unable to get info for {place}"
         ))),
@@ -170,12 +169,21 @@ fn diff(call: &Call<'_>) -> CallResult {
 fn info(call: &Call<'_>) -> CallResult {
     let (tool, provider) = tool(call)?;
     let names = names(call);
-    let mut kwargs = call.clean_kwargs();
-    if tool == Tool::Rpm {
-        let wanted = super::functions::attributes_of(kwargs.get("attr"));
-        kwargs.insert("attr", super::functions::texts(wanted));
+    let kwargs = call.clean_kwargs();
+    if tool == Tool::Dpkg {
+        return Ok(provider.info(call, &names, &kwargs)?.into());
     }
-    Ok(provider.info(call, &names, &kwargs)?.into())
+    let wanted = super::functions::attributes_of(kwargs.get("attr"));
+    let all_versions = kwargs.get("all_versions").is_some_and(Value::is_true);
+    let mut all = Map::new();
+    for (name, about) in low::info(call, &names, &wanted)? {
+        if all_versions {
+            lists::push(&mut all, &name, about.into());
+        } else {
+            all.insert(name, about);
+        }
+    }
+    Ok(all.into())
 }
 
 fn list_pkgs(call: &Call<'_>) -> CallResult {

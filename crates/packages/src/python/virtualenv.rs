@@ -16,10 +16,34 @@ pub(crate) const MODULE: Module = Module {
             "Makes a Python environment.",
         ),
         Function::new(
+            "virtualenv.get_distribution_path",
+            "(venv, distribution)",
+            get_distribution_path,
+            "The directory of a distribution inside an environment.",
+        ),
+        Function::new(
+            "virtualenv.get_resource_content",
+            "(venv, package=None, resource=None)",
+            get_resource_content,
+            "The content of a file of a package inside an environment.",
+        ),
+        Function::new(
+            "virtualenv.get_resource_path",
+            "(venv, package=None, resource=None)",
+            get_resource_path,
+            "The path of a file of a package inside an environment.",
+        ),
+        Function::new(
             "virtualenv.get_site_packages",
             "(venv)",
             get_site_packages,
             "The directory of an environment's packages.",
+        ),
+        Function::new(
+            "virtualenv.virtualenv_ver",
+            "(venv_bin, user=None, **kwargs)",
+            virtualenv_ver,
+            "The version of a program that makes environments, in numbers.",
         ),
     ],
 };
@@ -188,4 +212,78 @@ fn get_site_packages(call: &Call<'_>) -> CallResult {
     let code = "import sysconfig; print(sysconfig.get_path(\"purelib\"))";
     let ran = Program::new(call, &[&python.display().to_string(), "-c", code]).run()?;
     Ok(ran.stdout.into())
+}
+
+/// Asks the Python of an environment. What is asked for comes as arguments, so
+/// that nothing of it is code.
+fn ask(call: &Call<'_>, code: &str, args: &[String]) -> CallResult {
+    let venv = call.text("venv");
+    let interpreter = format!("{}/bin/python", venv.trim_end_matches('/'));
+    if !call.host().has(&interpreter) {
+        return Err(CallError::command(format!(
+            "Path does not appear to be a virtualenv: '{venv}'"
+        )));
+    }
+    let mut line = vec![interpreter, "-c".to_owned(), code.to_owned()];
+    line.extend(args.iter().cloned());
+    let ran = Program::new(call, &line).run()?;
+    if ran.ok() {
+        Ok(ran.stdout.into())
+    } else {
+        Err(CallError::command(format!("{}{}", ran.stderr, ran.stdout)))
+    }
+}
+
+fn get_distribution_path(call: &Call<'_>) -> CallResult {
+    let code = "import sys\nfrom importlib.metadata import distribution\nprint(distribution(sys.argv[1]).locate_file(''))";
+    ask(call, code, &[call.text("distribution")])
+}
+
+/// The named package and file.
+fn resource(call: &Call<'_>) -> Result<[String; 2], CallError> {
+    match (call.text_opt("package"), call.text_opt("resource")) {
+        (Some(package), Some(resource)) => Ok([package, resource]),
+        _ => Err(CallError::command(
+            "Must specify both a package and a resource",
+        )),
+    }
+}
+
+fn get_resource_path(call: &Call<'_>) -> CallResult {
+    let code = "import os, sys\nfrom importlib.util import find_spec\nplaces = find_spec(sys.argv[1]).submodule_search_locations\nprint(os.path.join(list(places)[0], sys.argv[2]))";
+    ask(call, code, &resource(call)?)
+}
+
+fn get_resource_content(call: &Call<'_>) -> CallResult {
+    let code = "import pkgutil, sys\nsys.stdout.write(pkgutil.get_data(sys.argv[1], sys.argv[2]).decode())";
+    ask(call, code, &resource(call)?)
+}
+
+fn virtualenv_ver(call: &Call<'_>) -> CallResult {
+    let bin = call.text("venv_bin");
+    let user = call.text_opt("user");
+    let ran = Program::new(call, &[bin.as_str(), "--version"])
+        .user(user.as_deref())
+        .may_fail()
+        .run()?;
+    if !ran.ok() {
+        return Err(CallError::command(format!(
+            "Unable to get the virtualenv version output using '{bin}'. Returned data: {}",
+            ran.complaint()
+        )));
+    }
+    // "virtualenv 20.4.3 from /usr/..", or the version only
+    let version = ran
+        .stdout
+        .split_whitespace()
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let numbers = version.unwrap_or_default().split('.');
+    let numbers = numbers
+        .map(|part| {
+            part.chars()
+                .take_while(char::is_ascii_digit)
+                .collect::<String>()
+        })
+        .map(|digits| Value::from(digits.parse::<i64>().unwrap_or_default()));
+    Ok(Value::List(numbers.collect()))
 }

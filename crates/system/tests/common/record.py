@@ -11,6 +11,7 @@ with real Salt, for its returns.
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -126,17 +127,20 @@ def play(scenario, directory, program, record):
         with open(f"{directory}/bin/{tool}", "w") as out:
             out.write(WRAPPER)
         os.chmod(f"{directory}/bin/{tool}", 0o755)
-    for path, text in scenario.get("files", {}).items():
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as out:
-            out.write(text)
     if scenario.get("setup"):
         subprocess.run(["/bin/sh", "-ec", scenario["setup"]], check=True)
+    for kind, mode in (("files", 0o644), ("programs", 0o755)):
+        for path, text in scenario.get(kind, {}).items():
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as out:
+                out.write(text)
+            os.chmod(path, mode)
     search = os.environ["PATH"]
     if record:
         search = f"{directory}/bin:{search}"
     env = dict(os.environ, PATH=search, LC_ALL="C")
     env.pop("LANG", None)
+    env.update(scenario.get("env", {}))
     if record:
         with open(f"{directory}/scenario.json", "w") as out:
             json.dump(scenario, out)
@@ -171,6 +175,23 @@ def play(scenario, directory, program, record):
     return results
 
 
+# What is of another moment in each recording; `transcript.rs` has the same list.
+OF_A_MOMENT = (
+    "build_date", "build_date_time_t", "creation_date_time", "creation_date_time_t",
+    "install_date", "install_date_time_t", "pid",
+)
+
+
+def timeless(value):
+    if isinstance(value, dict):
+        return {k: "then" if k in OF_A_MOMENT else timeless(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [timeless(item) for item in value]
+    if isinstance(value, str):
+        return re.sub("Last metadata expiration check:.*\n *", "", value)
+    return value
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("scenario")
@@ -181,6 +202,10 @@ def main():
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
     scenario = json.load(open(options.scenario))
+    # A transcript is a scenario with more in it.
+    for call in scenario["calls"]:
+        for key in ("runs", "salt", "ours", "files", "salt_files"):
+            call.pop(key, None)
     if options.inside:
         directory = tempfile.mkdtemp(prefix="rec")
         results = play(scenario, directory, options.inside, options.inside == options.ours)
@@ -196,12 +221,6 @@ def main():
             subprocess.run(shlex.split(options.enter) + again, check=True)
             answers[who] = json.load(open(temporary))
             os.remove(temporary)
-    known = {}
-    if os.path.exists(options.out):
-        for call in json.load(open(options.out))["calls"]:
-            if "why" in call:
-                asked = {k: v for k, v in call.items() if k not in ("salt", "ours", "runs", "why", "files", "salt_files")}
-                known[json.dumps(asked, sort_keys=True)] = call["why"]
     calls = []
     for at, call in enumerate(scenario["calls"]):
         full = dict(call)
@@ -214,19 +233,17 @@ def main():
                 full["ours" if key == "ret" else key] = ours[key]
                 if "salt" in answers:
                     full[theirs] = answers["salt"][at].get(key)
-            why = known.get(json.dumps(call, sort_keys=True))
-            if why:
-                full["why"] = why
-            elif "salt" in answers and full["ours"] != full["salt"]:
-                print(f"differs: {at} {call}\n  ours {json.dumps(full['ours'])}\n  salt {json.dumps(full['salt'])}")
-            elif "salt" in answers:
-                del full["ours"]
-            if full.get("files") == full.get("salt_files"):
-                full.pop("salt_files", None)
-            elif "salt" in answers and not why:
-                print(f"files differ: {at} {call}\n  ours {json.dumps(full['files'])}\n  salt {json.dumps(full['salt_files'])}")
+            for key, theirs in (("ours", "salt"), ("files", "salt_files")):
+                if theirs not in full:
+                    continue
+                if timeless(full[key]) == timeless(full[theirs]):
+                    del full["ours" if key == "ours" else theirs]
+                elif "why" not in call:
+                    print(f"{key} differ: {at} {call}\n  ours {json.dumps(full[key])}\n  salt {json.dumps(full[theirs])}")
+            if "why" in call and "ours" not in full and "salt_files" not in full:
+                print(f"no difference any more: {at} {call}")
         calls.append(full)
-    transcript = {k: v for k, v in scenario.items() if k not in ("calls", "setup")}
+    transcript = {k: v for k, v in scenario.items() if k != "calls"}
     transcript["calls"] = calls
     with open(options.out, "w") as out:
         json.dump(transcript, out, indent=1)

@@ -57,8 +57,22 @@ fn timeless(json: &Json) -> Json {
             })
             .collect(),
         Json::Array(items) => items.iter().map(timeless).collect(),
+        Json::String(text) => json!(without_age(text)),
         other => other.clone(),
     }
+}
+
+/// A text without the lines that tell the age of dnf's lists.
+fn without_age(text: &str) -> String {
+    const AGE: &str = "Last metadata expiration check:";
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(AGE) {
+        out.push_str(&rest[..at]);
+        let after = rest[at..].split_once('\n');
+        rest = after.map_or("", |(_, after)| after.trim_start_matches(' '));
+    }
+    out + rest
 }
 
 /// Lays out the recorded runs of one call for the stand-ins.
@@ -126,6 +140,12 @@ fn play(name: &str, transcript: &Json, registry: &'static Registry) -> (usize, V
     for tool in transcript["tools"].as_array().unwrap() {
         let path = directory.join("bin").join(tool.as_str().unwrap());
         fs::write(&path, REPLAY).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for (path, text) in transcript["programs"].as_object().into_iter().flatten() {
+        let path = directory.join("root").join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text.as_str().unwrap()).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let (mut same, mut wrong, mut returns) = (0, Vec::new(), Vec::new());

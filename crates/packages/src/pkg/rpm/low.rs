@@ -2,7 +2,7 @@
 //! whether they are as they were.
 
 use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, python};
+use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::{own_arch, resolve, words};
@@ -195,7 +195,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("install_date_time_t", "%|INSTALLTIME?{%{INSTALLTIME}}|"),
     ("build_host", "%{BUILDHOST}"),
     ("group", "%{GROUP}"),
-    ("source", "%{SOURCERPM}"),
+    ("source_rpm", "%{SOURCERPM}"),
     ("size", "%|LONGSIZE?{%{LONGSIZE}}|"),
     ("arch", "%{ARCH}"),
     ("license", "%|LICENSE?{%{LICENSE}}|"),
@@ -225,10 +225,7 @@ pub(crate) fn info(
     }
     line.extend(names.iter().cloned());
     let ran = rpm(call, &line)?;
-    let is_wanted = |key: &str| {
-        let short = key.trim_end_matches("_time_t");
-        wanted.is_empty() || wanted.iter().any(|name| name == key || name == short)
-    };
+    let is_wanted = |key: &str| wanted.is_empty() || wanted.iter().any(|name| name == key);
     let mut all = Vec::new();
     for text in ran.stdout.split("\n-----") {
         let Some((head, description)) = text.split_once("\ndescription:\n") else {
@@ -239,12 +236,18 @@ pub(crate) fn info(
             match key {
                 "name" => value.clone_into(&mut name),
                 "epoch" | "packager" if value == "(none)" => {}
-                _ if value.is_empty() || !is_wanted(key) => {}
+                _ if value.is_empty() => {}
                 "build_date_time_t" | "install_date_time_t" => {
                     let seconds = value.parse().unwrap_or_default();
-                    info.insert(key, seconds);
-                    info.insert(key.trim_end_matches("_time_t"), time::utc(seconds));
+                    let short = key.trim_end_matches("_time_t");
+                    if is_wanted(key) {
+                        info.insert(key, seconds);
+                    }
+                    if is_wanted(short) {
+                        info.insert(short, time::utc(seconds));
+                    }
                 }
+                _ if !is_wanted(key) => {}
                 key => drop(info.insert(key, value)),
             }
         }
@@ -290,6 +293,15 @@ fn verified(line: &str) -> Option<(&str, Option<&'static str>, &str)> {
         found.map(|(_, kind)| *kind)
     });
     Some((columns, kind, path))
+}
+
+/// An error where rpm says that a package is not there.
+fn check_installed(ran: &Ran) -> Result<(), PkgError> {
+    let mut lines = ran.stdout.lines().chain(ran.stderr.lines());
+    match lines.find(|line| line.starts_with("package ") && line.ends_with(" is not installed")) {
+        Some(line) => Err(PkgError::command(line)),
+        None => Ok(()),
+    }
 }
 
 /// The files of packages (of all, if none is named) that are not as they were.
@@ -340,6 +352,7 @@ pub(crate) fn modified(call: &Call<'_>, names: &[String], flags: &Map) -> Result
     let mut line = words(if names.is_empty() { &["-Va"] } else { &["-V"] });
     line.extend(names.iter().cloned());
     let ran = rpm(call, &line)?;
+    check_installed(&ran)?;
     let mut found = Map::new();
     for (columns, kind, path) in ran.stdout.lines().filter_map(verified) {
         let missing = columns == "missing";
@@ -372,6 +385,14 @@ pub(crate) fn modified(call: &Call<'_>, names: &[String], flags: &Map) -> Result
 /// What differs between a file and the one in a package file; nothing if they
 /// are equal.
 pub(crate) fn diff(call: &Call<'_>, package: &str, path: &str) -> Result<Option<String>, PkgError> {
+    for program in ["rpm2cpio", "cpio", "diff"] {
+        if !call.host().has(program) {
+            return Err(CallError::NotFound(format!(
+                "The '{program}' binary was not found in $PATH."
+            ))
+            .into());
+        }
+    }
     // The file inside comes through two pipes; nothing of either is a shell's.
     let line = "rpm2cpio \"$1\" | cpio -i --quiet --to-stdout \".$2\" | diff -u --label \"A $2\" --from-file=- --label \"B $2\" \"$2\"";
     let ran = Program::new(call, &["sh", "-c", line, "sh", package, path])

@@ -121,10 +121,17 @@ pub(crate) fn normalize(call: &Call<'_>, name: &str) -> String {
 /// What `info_installed` returns: for each name one map, or the list of those
 /// of all versions.
 pub(crate) fn info(call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-    let attributes = python::texts(kwargs.get("attr").unwrap_or(&Value::Nil));
+    let mut attributes = python::texts(kwargs.get("attr").unwrap_or(&Value::Nil));
+    if let Some(source) = attributes.iter_mut().find(|name| *name == "source") {
+        source.push_str("_rpm");
+    }
     let all_versions = kwargs.get("all_versions").is_some_and(Value::is_true);
     let mut all = Map::new();
-    for (name, about) in low::info(call, names, &attributes)? {
+    for (name, mut about) in low::info(call, names, &attributes)? {
+        // Package managers name it shorter than rpm does.
+        if let Some(source) = about.remove("source_rpm") {
+            about.insert("source", source);
+        }
         if all_versions {
             let list = all.get_or_insert_with(Value::from(name), || Value::List(Vec::new()));
             if let Value::List(list) = list {

@@ -12,15 +12,13 @@ const LINKS: &[&str] = &["baseurl", "mirrorlist", "metalink"];
 /// Where files are looked for, unless the call says where.
 const DIRECTORIES: &[&str] = &["/etc/yum/repos.d", "/etc/yum.repos.d"];
 
-/// The directories of repositories that are there.
-fn directories(call: &Call<'_>, basedir: Option<&Value>) -> Vec<String> {
+/// The directories of repositories.
+fn directories(basedir: Option<&Value>) -> Vec<String> {
     let given = basedir.filter(|given| given.is_true());
-    let all = match given {
+    match given {
         Some(given) => python::texts(given),
         None => DIRECTORIES.iter().map(|path| (*path).to_owned()).collect(),
-    };
-    let is_there = |path: &String| call.host().path(path).is_dir();
-    all.into_iter().filter(is_there).collect()
+    }
 }
 
 /// Directories in Python's notation.
@@ -116,7 +114,7 @@ pub(crate) fn comments_text(comments: &Value) -> String {
 /// All repositories; each knows its file.
 pub(crate) fn list_repos(call: &Call<'_>, basedir: Option<&Value>) -> Map {
     let mut all = Map::new();
-    for directory in directories(call, basedir) {
+    for directory in directories(basedir) {
         let mut files: Vec<String> = std::fs::read_dir(call.host().path(&directory))
             .into_iter()
             .flatten()
@@ -171,7 +169,7 @@ pub(crate) fn del_repo(
     let Some(file) = repos.get(&repo).map(file_of) else {
         return Ok(format!(
             "Error: the {repo} repo does not exist in {}",
-            shown(&directories(call, basedir))
+            shown(&directories(basedir))
         ));
     };
     let in_file = repos.values().filter(|repo| file_of(repo) == file).count();
@@ -244,7 +242,7 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
         }
         known = list_repos(call, basedir);
     }
-    let directories = directories(call, basedir);
+    let directories = directories(basedir);
     let file = match known.get(&repo).and_then(|repo| repo.get("file")) {
         Some(file) => python::str(file),
         None => {
@@ -253,12 +251,11 @@ pub(crate) fn mod_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Map,
                     "The repo does not exist and needs to be created, but {what}"
                 ))
             };
-            let Some(directory) = directories.last() else {
-                let wanted = basedir.filter(|given| given.is_true()).map(python::texts);
-                let default = || DIRECTORIES.iter().map(|path| (*path).to_owned()).collect();
+            let is_there = |path: &&String| call.host().path(path).is_dir();
+            let Some(directory) = directories.iter().find(is_there) else {
                 return Err(missing(&format!(
                     "none of the following basedir directories exist: {}",
-                    shown(&wanted.unwrap_or_else(default))
+                    shown(&directories)
                 )));
             };
             if !options.contains_key("name") {

@@ -30,13 +30,15 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
     if kwargs.get("refresh").is_some_and(host::is_true) {
         refresh(call, &Map::new())?;
     }
-    let targets: Vec<String> = match parse_targets(call, zypper, kwargs, true)? {
+    let (targets, by_name): (Vec<String>, bool) = match parse_targets(call, zypper, kwargs, true)? {
         Targets::None => return Ok(Map::new()),
-        Targets::Repository(wanted) => wanted
-            .iter()
-            .map(|(name, version)| lists::target(name, version.as_deref()))
-            .collect(),
-        Targets::Files(files) => files,
+        Targets::Repository(wanted) => {
+            let targets = wanted
+                .iter()
+                .map(|(name, version)| lists::target(name, version.as_deref()));
+            (targets.collect(), true)
+        }
+        Targets::Files(files) => (files, false),
     };
     let old = current(call)?;
     let before = Before {
@@ -46,6 +48,10 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
     };
     let line = |forced: bool, targets: &[String]| {
         let mut line = words(&["install", "--auto-agree-with-licenses"]);
+        if by_name {
+            // Not what provides something of this name.
+            line.push("--name".to_owned());
+        }
         let mut add = |wanted: bool, option: &str| {
             if wanted {
                 line.push(option.to_owned());

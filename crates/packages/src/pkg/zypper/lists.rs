@@ -15,42 +15,40 @@ fn refresh_if_wanted(call: &Call<'_>) -> Result<(), PkgError> {
     Ok(())
 }
 
-/// Elements with their state and summary, by name.
-fn with_state(call: &Call<'_>, verb: &str, tag: &str, only: bool) -> Result<Map, PkgError> {
+/// All of a kind with their state and summary, by name.
+fn with_state(call: &Call<'_>, kind: &str, only: bool) -> Result<Map, PkgError> {
     refresh_if_wanted(call)?;
-    let (mut all, mut last) = (Map::new(), None);
-    for element in ask(call, &[verb], &[])? {
-        if element.name == tag {
-            let status = element.get("status").or_else(|| element.get("installed"));
-            let installed = matches!(status, Some("true" | "1" | "applied" | "installed"));
-            let name = element.text_of("name");
-            if only && !installed {
-                last = None;
-                continue;
-            }
+    let before = Before {
+        xml: true,
+        no_refresh: true,
+        ..Before::default()
+    };
+    // Nothing found is a failure of its own.
+    let found = run(call, before, &words(&["search", "--type", kind]));
+    let found = found.map(|ran| xml::elements(&ran.stdout));
+    Ok(found
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|element| element.name == "solvable")
+        .filter_map(|element| {
+            let installed = matches!(element.get("status"), Some("installed" | "applied"));
             let about = Map::from([
                 ("installed", Value::from(installed)),
                 ("summary", element.text_of("summary").into()),
             ]);
-            all.insert(name.as_str(), about);
-            last = Some(name);
-        } else if element.name == "summary"
-            && let Some(Value::Map(about)) = last.as_ref().and_then(|name| all.get_mut(name))
-        {
-            about.insert("summary", element.text);
-        }
-    }
-    Ok(all)
+            (installed || !only).then(|| (element.text_of("name"), Value::from(about)))
+        })
+        .collect())
 }
 
 /// The functions `pkg.list_patterns` and `pkg.list_installed_patterns`.
 pub(in crate::pkg) fn list_patterns(call: &Call<'_>, installed: bool) -> Result<Map, PkgError> {
-    with_state(call, "patterns", "pattern", installed)
+    with_state(call, "pattern", installed)
 }
 
 /// The functions `pkg.list_patches` and `pkg.list_installed_patches`.
 pub(in crate::pkg) fn list_patches(call: &Call<'_>, installed: bool) -> Result<Map, PkgError> {
-    with_state(call, "patches", "update", installed)
+    with_state(call, "patch", installed)
 }
 
 /// The function `pkg.list_products`: the installed ones, or all.
@@ -64,7 +62,7 @@ pub(in crate::pkg) fn list_products(call: &Call<'_>) -> Result<Value, PkgError> 
     for element in ask(call, &line, &[])? {
         match element.name.as_str() {
             "product" => {
-                let mut product = Map::new();
+                let mut product = Map::from([("description", "")]);
                 for (key, value) in element.attributes() {
                     match key {
                         "installed" | "isbase" => {
@@ -76,9 +74,9 @@ pub(in crate::pkg) fn list_products(call: &Call<'_>) -> Result<Value, PkgError> 
                 }
                 products.push(product);
             }
-            "description" | "registerflavor" | "productline" => {
+            "description" => {
                 if let Some(product) = products.last_mut() {
-                    product.insert(element.name, element.text);
+                    product.insert("description", element.text);
                 }
             }
             "endoflife" => {
@@ -167,7 +165,7 @@ pub(in crate::pkg) fn search(call: &Call<'_>) -> Result<Map, PkgError> {
 
 /// The function `pkg.list_provides`: what packages provide beside themselves.
 pub(in crate::pkg) fn list_provides(call: &Call<'_>) -> Result<Map, PkgError> {
-    let format = "[%{PROVIDES}_|-%{NAME}\\n]";
+    let format = "[%{PROVIDES}_|-%{=NAME}\\n]";
     let ran = low::rpm(call, &words(&["-qa", "--queryformat", format]))?;
     let mut all = Map::new();
     for (capability, name) in ran.stdout.lines().filter_map(|line| line.split_once("_|-")) {

@@ -13,7 +13,11 @@ const FILE: &str = "/etc/zypp/locks";
 
 /// The function `pkg.list_locks`: the entries of zypper's file.
 pub(in crate::pkg) fn list_locks(call: &Call<'_>) -> Map {
-    let root = call.text_opt("root").unwrap_or_default();
+    let root = call
+        .get("root")
+        .filter(|root| root.is_true())
+        .map(halite_modules::python::str)
+        .unwrap_or_default();
     let text = call
         .host()
         .read(format!("{}{FILE}", root.trim_end_matches('/')));

@@ -1,81 +1,12 @@
-//! Python packages: the execution module `pip`.
-
-use std::path::{Path, PathBuf};
+//! Running pip: which one, and with which options.
 
 use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
+use std::path::{Path, PathBuf};
 
-use super::pep440;
-use super::requirement::normal_name;
-
-const INSTALL: &str = "(pkgs=None, requirements=None, bin_env=None, use_wheel=False, no_use_wheel=False, log=None, proxy=None, timeout=None, editable=None, find_links=None, index_url=None, extra_index_url=None, no_index=False, mirrors=None, build=None, target=None, download=None, download_cache=None, source=None, upgrade=False, force_reinstall=False, ignore_installed=False, exists_action=None, no_deps=False, no_install=False, no_download=False, global_options=None, install_options=None, user=None, cwd=None, pre_releases=False, cert=None, allow_all_external=False, allow_external=None, allow_unverified=None, process_dependency_links=False, saltenv='base', env_vars=None, use_vt=False, trusted_host=None, no_cache_dir=False, extra_args=None, cache_dir=None, no_binary=None, disable_version_check=False, **kwargs)";
-
-pub(crate) const MODULE: Module = Module {
-    name: "pip",
-    functions: &[
-        Function::new(
-            "pip.freeze",
-            "(bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwargs)",
-            freeze_,
-            "The installed packages as pip would ask for them.",
-        ),
-        Function::new(
-            "pip.install",
-            INSTALL,
-            install_,
-            "Installs Python packages.",
-        ),
-        Function::new(
-            "pip.is_installed",
-            "(pkgname=None, bin_env=None, user=None, cwd=None)",
-            is_installed,
-            "Whether a Python package is installed.",
-        ),
-        Function::new(
-            "pip.list",
-            "(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs)",
-            list_,
-            "The installed packages and their versions.",
-        ),
-        Function::new(
-            "pip.list_all_versions",
-            "(pkg, bin_env=None, include_alpha=False, include_beta=False, include_rc=False, user=None, cwd=None, index_url=None, extra_index_url=None)",
-            list_all_versions,
-            "All versions of a package that can be installed.",
-        ),
-        Function::new(
-            "pip.list_upgrades",
-            "(bin_env=None, user=None, cwd=None)",
-            list_upgrades_,
-            "The packages that can be upgraded, with their new versions.",
-        ),
-        Function::new(
-            "pip.normalize",
-            "(pkg_name)",
-            normalize,
-            "The name of a package as all spellings of it are told apart.",
-        ),
-        Function::new(
-            "pip.uninstall",
-            "(pkgs=None, requirements=None, bin_env=None, log=None, proxy=None, timeout=None, user=None, cwd=None, saltenv='base', use_vt=False)",
-            uninstall_,
-            "Removes Python packages.",
-        ),
-        Function::new(
-            "pip.upgrade",
-            "(bin_env=None, user=None, cwd=None, use_vt=False)",
-            upgrade,
-            "Upgrades all Python packages.",
-        ),
-        Function::new(
-            "pip.version",
-            "(bin_env=None, cwd=None, user=None)",
-            version_,
-            "The version of pip.",
-        ),
-    ],
-};
+use crate::python::pep440;
+use crate::python::requirement::normal_name;
 
 /// A pip: which, whose, where.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +34,7 @@ impl Pip {
     }
 
     /// The words that start it.
-    fn words(&self, call: &Call<'_>) -> Result<Vec<String>, CallError> {
+    pub(super) fn words(&self, call: &Call<'_>) -> Result<Vec<String>, CallError> {
         let host = call.host();
         let Some(env) = &self.bin_env else {
             let found = ["pip3", "pip"].into_iter().find(|name| host.has(name));
@@ -150,7 +81,7 @@ impl Pip {
         })
     }
 
-    fn run(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
+    pub(super) fn run(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
         let mut line = self.words(call)?;
         line.extend(words.iter().cloned());
         let mut program = Program::new(call, &line)
@@ -281,17 +212,17 @@ impl Pip {
     }
 }
 
-fn is_program(path: &Path) -> bool {
+pub(super) fn is_program(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }
 
 /// Items of a list or of comma separated text.
-fn comma_list(value: Option<&Value>) -> Vec<String> {
+pub(super) fn comma_list(value: Option<&Value>) -> Vec<String> {
     value.map(python::texts).unwrap_or_default()
 }
 
 /// `--requirement` for each file, fetched first where it is a URL.
-fn requirement_files(call: &Call<'_>, args: &Map) -> Result<Vec<String>, CallError> {
+pub(super) fn requirement_files(call: &Call<'_>, args: &Map) -> Result<Vec<String>, CallError> {
     let saltenv = args
         .get("saltenv")
         .cloned()
@@ -317,7 +248,7 @@ fn requirement_files(call: &Call<'_>, args: &Map) -> Result<Vec<String>, CallErr
     Ok(words)
 }
 
-fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
+pub(super) fn install_options(args: &Map) -> Result<Vec<String>, CallError> {
     let get = |name: &str| args.get(name).filter(|value| value.is_true());
     let mut words: Vec<String> = Vec::new();
     let with_value = |words: &mut Vec<String>, name: &str, option: &str| {
@@ -420,153 +351,4 @@ pub(crate) fn ran_map(ran: Ran) -> Map {
         ("stdout", ran.stdout.into()),
         ("stderr", ran.stderr.into()),
     ])
-}
-
-/// All named arguments that pip's install takes.
-pub(crate) fn arguments(call: &Call<'_>) -> Map {
-    let names = [
-        "pkgs",
-        "requirements",
-        "log",
-        "proxy",
-        "timeout",
-        "editable",
-        "find_links",
-        "index_url",
-        "extra_index_url",
-        "no_index",
-        "build",
-        "target",
-        "download",
-        "download_cache",
-        "source",
-        "upgrade",
-        "force_reinstall",
-        "ignore_installed",
-        "exists_action",
-        "no_deps",
-        "no_install",
-        "no_download",
-        "global_options",
-        "install_options",
-        "pre_releases",
-        "cert",
-        "saltenv",
-        "trusted_host",
-        "no_cache_dir",
-        "extra_args",
-        "cache_dir",
-        "no_binary",
-        "disable_version_check",
-    ];
-    names
-        .into_iter()
-        .filter_map(|name| Some((name, call.get(name)?.clone())))
-        .collect()
-}
-
-fn install_(call: &Call<'_>) -> CallResult {
-    Ok(ran_map(Pip::of(call).install(call, &arguments(call))?).into())
-}
-
-fn uninstall_(call: &Call<'_>) -> CallResult {
-    let pip = Pip::of(call);
-    let mut words = vec!["uninstall".to_owned(), "-y".to_owned()];
-    words.extend(requirement_files(call, &arguments(call))?);
-    for (name, option) in [
-        ("log", "--log"),
-        ("proxy", "--proxy"),
-        ("timeout", "--timeout"),
-    ] {
-        if call.flag(name) {
-            words.extend([option.to_owned(), call.text(name)]);
-        }
-    }
-    words.extend(call.texts("pkgs"));
-    Ok(ran_map(pip.run(call, &words)?).into())
-}
-
-fn freeze_(call: &Call<'_>) -> CallResult {
-    let lines = Pip::of(call).freeze(call)?;
-    Ok(Value::List(lines.into_iter().map(Value::from).collect()))
-}
-
-fn list_(call: &Call<'_>) -> CallResult {
-    let prefix = call.text_opt("prefix");
-    Ok(Pip::of(call).list(call, prefix.as_deref())?.into())
-}
-
-fn is_installed(call: &Call<'_>) -> CallResult {
-    let name = call.text_opt("pkgname");
-    let list = Pip::of(call).list(call, name.as_deref())?;
-    Ok((!list.is_empty()).into())
-}
-
-fn list_all_versions(call: &Call<'_>) -> CallResult {
-    let mut index = Vec::new();
-    for (name, option) in [
-        ("index_url", "--index-url"),
-        ("extra_index_url", "--extra-index-url"),
-    ] {
-        if call.flag(name) {
-            index.extend([option.to_owned(), call.text(name)]);
-        }
-    }
-    if ["include_alpha", "include_beta", "include_rc"]
-        .iter()
-        .any(|name| call.flag(name))
-    {
-        index.push("--pre".to_owned());
-    }
-    let versions = Pip::of(call).versions(call, &call.text("pkg"), &index)?;
-    Ok(Value::List(versions.into_iter().map(Value::from).collect()))
-}
-
-fn upgrades(call: &Call<'_>, pip: &Pip) -> Result<Map, CallError> {
-    let words = ["list", "--outdated", "--format=json"].map(str::to_owned);
-    let ran = pip.run(call, &words)?;
-    if !ran.ok() {
-        return Err(CallError::command(ran.stderr));
-    }
-    let loaded = halite_yaml::load(&ran.stdout, "pip list")
-        .map(|node| node.into_value())
-        .map_err(|error| CallError::command(error.to_string()))?;
-    let text = |package: &Value, key: &str| package.get(key).map(python::str).unwrap_or_default();
-    Ok(loaded
-        .as_list()
-        .unwrap_or_default()
-        .iter()
-        .map(|package| (text(package, "name"), text(package, "latest_version")))
-        .collect())
-}
-
-fn list_upgrades_(call: &Call<'_>) -> CallResult {
-    Ok(upgrades(call, &Pip::of(call))?.into())
-}
-
-fn upgrade(call: &Call<'_>) -> CallResult {
-    let pip = Pip::of(call);
-    let old = pip.list(call, None)?;
-    let mut errors = Vec::new();
-    for name in upgrades(call, &pip)?.keys().map(python::str) {
-        let ran = pip.run(call, &["install".to_owned(), "-U".to_owned(), name])?;
-        if !ran.ok() {
-            errors.push(Value::from(ran.stderr));
-        }
-    }
-    let changes = crate::pkg::lists::differences(&old, &pip.list(call, None)?);
-    let mut ret = Map::from([
-        ("changes", Value::from(changes)),
-        ("result", errors.is_empty().into()),
-    ]);
-    ret.insert("comment", Value::List(errors));
-    Ok(ret.into())
-}
-
-fn version_(call: &Call<'_>) -> CallResult {
-    Ok(Pip::of(call).version(call)?.into())
-}
-
-fn normalize(call: &Call<'_>) -> CallResult {
-    Ok(normal_name(&call.text("pkg_name")).into())
 }

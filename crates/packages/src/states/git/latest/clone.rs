@@ -1,0 +1,157 @@
+//! Making the clone where there is none.
+
+use super::Job;
+use super::Stop;
+use super::empty_directory;
+use super::sentence;
+use crate::git::run::reason;
+use halite_modules::StateReturn;
+
+impl Job<'_, '_> {
+    pub(super) fn clone_it(
+        &mut self,
+        state: &mut StateReturn,
+        comments: &mut Vec<String>,
+    ) -> Result<StateReturn, Stop> {
+        let (call, path) = (self.call, self.path());
+        let new = format!("{} => {}", self.name, self.target);
+        let filled = std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
+        if filled {
+            if !call.flag("force_clone") {
+                return Err(Stop::Said(format!(
+                    "Target '{}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository",
+                    self.target
+                )));
+            }
+            state.changes.insert("forced clone", true);
+            if call.is_test() {
+                state.changes.insert("new", new);
+                return Ok(state.clone().pending(format!(
+                    "Target directory {0} exists. Since force_clone=True, the contents of {0} would be deleted, and {1} would be cloned into this directory.",
+                    self.target, self.name
+                )));
+            }
+            empty_directory(&path)?;
+        }
+        if call.is_test() {
+            state.changes.insert("new", new);
+            return Ok(state.clone().pending(format!(
+                "Repository {} would be cloned to {}",
+                self.name, self.target
+            )));
+        }
+        let depth = call.text("depth");
+        let mut words = vec!["clone"];
+        if self.mirror {
+            words.push("--mirror");
+        } else if self.bare {
+            words.push("--bare");
+        }
+        if self.remote_name != "origin" {
+            words.extend(["--origin", &self.remote_name]);
+        }
+        if !call.arg("depth").is_nil() {
+            words.extend(["--depth", &depth, "--branch", &self.rev]);
+        }
+        words.extend(["--", &self.url, &path]);
+        if let Err(error) = self.git.go(call, &words) {
+            return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
+        }
+        self.git.cwd = Some(self.target.clone());
+        state.changes.insert("new", new);
+        let kind = if self.mirror {
+            " as mirror"
+        } else if self.bare {
+            " as bare repository"
+        } else {
+            ""
+        };
+        comments.push(format!("{} cloned to {}{kind}", self.name, self.target));
+        if !self.bare && self.remote.hash.is_some() {
+            self.check_out_clone(comments)?;
+            self.submodules()?;
+        }
+        let now = self.git.commit_of(call, "HEAD")?;
+        if let Some(now) = now {
+            self.set_revision(state, None, &now);
+        }
+        Ok(state.clone().ok(sentence(comments)))
+    }
+
+    /// Brings a fresh clone to the wanted revision.
+    pub(super) fn check_out_clone(&self, comments: &mut Vec<String>) -> Result<(), Stop> {
+        let (call, git) = (self.call, &self.git);
+        let hash = self.remote.hash.clone().unwrap_or_default();
+        if let Some(branch) = &self.branch
+            && !git.refs(call, "refs/heads/")?.contains(branch)
+        {
+            let start = match (&self.remote.upstream, self.rev.as_str()) {
+                (_, "HEAD") => &hash,
+                (Some(upstream), _) => upstream,
+                (None, rev) => &rev.to_owned(),
+            };
+            git.go(call, &["checkout", "-b", branch, start])?;
+            comments.push(format!(
+                "Branch '{branch}' checked out, with {} as a starting point",
+                self.remote.place
+            ));
+        }
+        let local_branch = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+        let local = git.commit_of(call, "HEAD")?;
+        if local_branch.is_none() && local.is_none() && !self.remote.has_head {
+            return Err(Stop::Said(
+                "Remote HEAD refers to a ref that does not exist. This can happen when the default branch on the remote repository is renamed or deleted. If you are unable to fix the remote repository, you can work around this by setting the 'branch' argument (which will ensure that the named branch is created if it does not already exist)."
+                    .to_owned(),
+            ));
+        }
+        if !self.equal(local.as_deref()) {
+            git.go(call, &["reset", "--hard", &hash])?;
+            comments.push(format!("Repository was reset to {}", self.remote.place));
+        }
+        if let Some(action) = self.track(local_branch.as_deref())? {
+            comments.push(action);
+        }
+        Ok(())
+    }
+
+    /// Sets what the branch tracks, if that is something else.
+    pub(super) fn track(&self, local_branch: Option<&str>) -> Result<Option<String>, Stop> {
+        let Some((wanted, what)) = self.tracking(local_branch)? else {
+            return Ok(None);
+        };
+        match wanted {
+            Some(upstream) => {
+                let option = format!("--set-upstream-to={upstream}");
+                self.git.go(self.call, &["branch", &option])?;
+            }
+            None => drop(self.git.go(self.call, &["branch", "--unset-upstream"])?),
+        }
+        Ok(Some(format!("Tracking branch was {what}")))
+    }
+
+    /// What the branch is to track, and how that is told.
+    pub(super) fn tracking(
+        &self,
+        local_branch: Option<&str>,
+    ) -> Result<Option<(Option<String>, String)>, Stop> {
+        if self.rev == "HEAD" {
+            return Ok(None);
+        }
+        let upstream = match local_branch {
+            None => None,
+            Some(branch) => {
+                let rev = format!("{branch}@{{upstream}}");
+                self.git
+                    .ask(self.call, &["rev-parse", "--abbrev-ref", &rev])?
+            }
+        };
+        Ok(match (&upstream, &self.remote.upstream) {
+            (None, Some(wanted)) => Some((Some(wanted.clone()), format!("set to {wanted}"))),
+            (Some(_), None) => Some((None, "unset".to_owned())),
+            (Some(now), Some(wanted)) if now != wanted => {
+                Some((Some(wanted.clone()), format!("updated to {wanted}")))
+            }
+            _ => None,
+        })
+    }
+}

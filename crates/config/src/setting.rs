@@ -368,8 +368,16 @@ impl Setting for Masters {
     const ALLOWED: &'static str = "a host, or a list of hosts";
 
     fn read(node: &Node) -> Option<Self> {
-        let OneOrMany(entries) = OneOrMany::read(node)?;
-        let is_list = node.as_list().is_some();
+        let items = node.as_list();
+        // A number is no host, though it could be the text of one.
+        let is_host = |item: &Node| matches!(&item.value, Kind::Scalar(Value::Str(_)));
+        let is_nothing = matches!(&node.value, Kind::Scalar(Value::Nil));
+        let all_hosts = match items {
+            Some(items) => items.iter().all(is_host),
+            None => is_nothing || is_host(node),
+        };
+        let OneOrMany(entries) = OneOrMany::read(node).filter(|_| all_hosts)?;
+        let is_list = items.is_some();
         (!entries.is_empty()).then_some(Self { entries, is_list })
     }
 
@@ -381,7 +389,9 @@ impl Setting for Masters {
     }
 
     fn fault(node: &Node) -> &Node {
-        OneOrMany::fault(node)
+        faulty_item(node, |item| {
+            matches!(&item.value, Kind::Scalar(Value::Str(_)))
+        })
     }
 }
 
@@ -455,20 +465,27 @@ impl Setting for ExternalPillars {
         Value::List(self.0.clone())
     }
 
+    /// The name of the pillar that is not supported, if it is in a map.
     fn fault(node: &Node) -> &Node {
-        faulty_item(node, |item| is_external_pillar(&item.to_value()))
+        let item = faulty_item(node, |item| is_external_pillar(&item.to_value()));
+        let Kind::Map(entries) = &item.value else {
+            return item;
+        };
+        let mut names = entries.iter().map(|(name, _)| name);
+        names
+            .find(|name| !name.as_scalar().is_some_and(is_known_external))
+            .unwrap_or(item)
     }
 }
 
 /// A map of nothing but known names.
 fn is_external_pillar(item: &Value) -> bool {
-    const NAMES: &[&str] = &["cmd_json", "cmd_yaml", "file_tree"];
-    item.as_map().is_some_and(|item| {
-        !item.is_empty()
-            && item
-                .keys()
-                .all(|name| name.as_str().is_some_and(|name| NAMES.contains(&name)))
-    })
+    item.as_map()
+        .is_some_and(|item| !item.is_empty() && item.keys().all(is_known_external))
+}
+
+fn is_known_external(name: &Value) -> bool {
+    matches!(name.as_str(), Some("cmd_json" | "cmd_yaml" | "file_tree"))
 }
 
 impl Setting for LoginWays {

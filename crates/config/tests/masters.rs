@@ -48,6 +48,18 @@ fn a_mistake_in_a_list_has_the_place_of_the_item() {
             "DIR/minion:3:5: master cannot be a map; it is a host, or a list of hosts",
         ),
         (
+            "master: [a, 5]\n",
+            "DIR/minion:1:13: master cannot be \"5\"; it is a host, or a list of hosts",
+        ),
+        (
+            "master: 10\n",
+            "DIR/minion:1:9: master cannot be \"10\"; it is a host, or a list of hosts",
+        ),
+        (
+            "master: [a\n",
+            "DIR/minion:2:1: did not find expected ',' or ']'",
+        ),
+        (
             "master:\n  - a\n  - b:x\n",
             "DIR/minion:3:5: master cannot be \"b:x\"; it is host, host:port or [v6]:port",
         ),
@@ -87,6 +99,12 @@ fn a_mistake_in_a_list_has_the_place_of_the_item() {
         let error = load(text).unwrap_err();
         assert!(error.starts_with(expected), "{text}\n{error}");
     }
+}
+
+#[test]
+fn a_file_that_ends_too_early_shows_its_last_line() {
+    let error = load("id: b\nmaster: [a\n\n").unwrap_err();
+    assert!(error.contains("\n  master: [a\n            ^"), "{error}");
 }
 
 #[test]

@@ -129,7 +129,12 @@ fn merged(call: &Call<'_>, strategy: &str) -> Map {
         .map(|(name, value)| (Value::from(*name), Value::from(*value)))
         .collect();
     let master = pillar.get("master").and_then(Value::as_map);
-    let places = [master, Some(&*pillar), Some(&*grains), Some(call.ctx.opts())];
+    let places = [
+        master,
+        Some(&*pillar),
+        Some(&*grains),
+        Some(call.ctx.opts()),
+    ];
     for place in places.into_iter().flatten() {
         if strategy == "overwrite" {
             all.extend(place.clone());

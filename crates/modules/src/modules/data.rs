@@ -41,7 +41,7 @@ pub(super) const MODULE: Module = Module {
             "Whether a key has a value.",
         ),
         Function::new("data.items", "()", load, "All keys with their values."),
-        Function::new("data.keys", "()", keys, "All keys."),
+        Function::new("data.keys", "()", keys, "All keys that have a value."),
         Function::new("data.load", "()", load, "All keys with their values."),
         Function::new(
             "data.pop",
@@ -55,7 +55,7 @@ pub(super) const MODULE: Module = Module {
             update,
             "Gives a key a value.",
         ),
-        Function::new("data.values", "()", values, "All values."),
+        Function::new("data.values", "()", values, "The values of all keys."),
     ],
 };
 

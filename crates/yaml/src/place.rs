@@ -49,25 +49,41 @@ pub struct Place {
     pub file: String,
     /// Line and column.
     pub span: Span,
-    /// The line, as it stands in the file.
-    pub line: String,
+    /// The line, as it stands in the file; at its end the last line with text.
+    pub line: Box<str>,
+    /// Whether the file has no text here nor behind it: the fault is that it
+    /// ends.
+    pub is_end: bool,
 }
 
 impl Place {
     /// The place `span` of the file `name` with the content `text`.
     pub fn new(name: &str, text: &str, span: Span) -> Self {
         let index = usize::try_from(span.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let has_text = |line: &&str| !line.trim().is_empty();
+        let is_behind = !text.lines().skip(index).any(|line| has_text(&line));
+        let last = text.lines().take(index).filter(has_text).last();
+        let last = last.filter(|_| is_behind);
         Self {
             file: name.to_owned(),
             span,
-            line: text.lines().nth(index).unwrap_or_default().to_owned(),
+            line: last
+                .or_else(|| text.lines().nth(index))
+                .unwrap_or_default()
+                .into(),
+            is_end: last.is_some(),
         }
     }
 
     /// The line with a caret under the column, each indented by two blanks.
-    /// A long line is shown in part. Empty if the line is.
+    /// A long line is shown in part. At the end of a file it is the last line,
+    /// with the caret behind it. Empty if the line is.
     pub fn excerpt(&self) -> String {
-        let column = usize::try_from(self.span.column.saturating_sub(1)).unwrap_or(0);
+        let column = if self.is_end {
+            self.line.trim_end().chars().count()
+        } else {
+            usize::try_from(self.span.column.saturating_sub(1)).unwrap_or(0)
+        };
         let skip = if column < EXCERPT_CHARS_MAX {
             0
         } else {
@@ -146,8 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn a_place_behind_the_end_has_no_excerpt() {
-        let place = Place::new("f", "a\n", Span { line: 9, column: 1 });
-        assert_eq!(place.excerpt(), "");
+    fn at_the_end_of_a_file_its_last_line_is_shown() {
+        let span = Span { line: 4, column: 1 };
+        let place = Place::new("f", "a:\n  b: [c, d  \n\n", span);
+        assert_eq!(place.to_string(), "f:4:1");
+        assert_eq!(place.excerpt(), "    b: [c, d\n            ^");
+        assert_eq!(Place::new("f", "\n", span).excerpt(), "");
+        let blank = Place::new("f", "a\n\nb\n", Span { line: 2, column: 1 });
+        assert_eq!(blank.excerpt(), "");
     }
 }

@@ -127,7 +127,7 @@ async fn run(
         // What other Salt programs of this machine see of it: a state run
         // waits for no other one, and none for it, without.
         let proc = ProcDir::open(&context.cachedir()).ok();
-        let _proc_file = proc.and_then(|(proc, _)| proc.enter(&jid, &Minion::proc_load(&load)));
+        let _proc_file = proc.and_then(|proc| proc.enter(&jid, &Minion::proc_load(&load)));
         run_function(&*context, &fun, &args, &Job::published(load))
     });
     ran.await.map_err(|_| CallError::ThreadDied)

@@ -27,6 +27,7 @@ use crate::greeting;
 use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
 use crate::link_task::{LinkOutput, sleep_until};
 use crate::own_jobs::{self, OwnJob, Returns};
+use crate::proc_files::ProcDir;
 use crate::returners::Wanted;
 use crate::scheduler::Scheduler;
 use crate::start::Started;
@@ -56,9 +57,8 @@ pub async fn run(
         minion,
         mut fleet,
         mut conductor,
-        cut_off,
     } = started;
-    recall(&minion, &courier, &cut_off);
+    recall(&minion, &courier);
     let places = job_places(&minion.opts);
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
     let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
@@ -164,13 +164,15 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
 
 /// Takes up what earlier runs have left: jobs that were cut off are reported,
 /// and none that began is run again.
-fn recall(minion: &Minion, courier: &Courier, cut_off: &[Map]) {
+fn recall(minion: &Minion, courier: &Courier) {
     let earlier = minion.claims.earlier();
-    for load in cut_off {
-        let jid = load.get("jid").and_then(Value::as_str);
-        let claim = earlier.iter().find(|c| Some(c.jid.as_str()) == jid);
+    let claim_of = |jid: &str| earlier.iter().find(|claim| claim.jid.as_str() == jid);
+    for (left, load) in minion.proc.left_behind(|jid| claim_of(jid).is_some()) {
+        let claim = load.get("jid").and_then(Value::as_str).and_then(claim_of);
         let master = claim.map_or("", |claim| claim.master.as_str());
-        courier.report_cut_off(master, load);
+        courier.report_cut_off(master, &load);
+        // Now that the report is in the spool; a death before tells it again.
+        ProcDir::forget(&left);
     }
     let mut jobs = minion.jobs();
     for claim in &earlier {

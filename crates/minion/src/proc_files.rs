@@ -23,24 +23,37 @@ pub struct ProcDir {
 }
 
 impl ProcDir {
-    /// Opens `<cachedir>/proc` and removes what an earlier run of this minion
-    /// left behind: none of those jobs runs any more. They are returned.
+    /// Opens `<cachedir>/proc`.
     ///
     /// # Errors
     /// When the directory cannot be made.
-    pub fn open(cachedir: &Path) -> Result<(Self, Vec<Map>), files::FileError> {
+    pub fn open(cachedir: &Path) -> Result<Self, files::FileError> {
         let path = cachedir.join("proc");
         files::ensure_private_dir(&path, None)?;
-        let this = Self { path };
-        let mut cut_off = Vec::new();
-        for (path, load) in this.all() {
+        Ok(Self { path })
+    }
+
+    /// What an earlier run of this minion left behind: none of those jobs runs
+    /// any more. Each stays until [`Self::forget`]: this run may die as well
+    /// before it has told of them. `was_ours` says which jobs an earlier run
+    /// has begun; of others that is guessed by the process that is named.
+    pub fn left_behind(&self, was_ours: impl Fn(&str) -> bool) -> Vec<(LeftBehind, Map)> {
+        let is_left = |path: &Path, load: &Map| {
+            let name = path.file_name().and_then(|name| name.to_str());
             let pid = load.get("pid").and_then(Value::as_i64);
-            if !pid.is_some_and(is_other_salt) {
-                remove(&path);
-                cut_off.push(load);
-            }
-        }
-        Ok((this, cut_off))
+            // The number of a dead process may be another Salt program's now.
+            name.is_some_and(&was_ours) || !pid.is_some_and(is_other_salt)
+        };
+        self.all()
+            .into_iter()
+            .filter(|(path, load)| is_left(path, load))
+            .map(|(path, load)| (LeftBehind(path), load))
+            .collect()
+    }
+
+    /// Removes a file that was left behind and is told of.
+    pub fn forget(left: &LeftBehind) {
+        remove(&left.0);
     }
 
     /// The directory as it is: nothing is made and nothing is removed.
@@ -110,6 +123,10 @@ impl ProcDir {
     }
 }
 
+/// The file of a job that an earlier run did not finish.
+#[derive(Debug)]
+pub struct LeftBehind(PathBuf);
+
 /// The file of one running job.
 #[derive(Debug)]
 pub struct ProcFile {
@@ -147,7 +164,7 @@ mod tests {
     #[test]
     fn a_running_job_is_seen_until_it_ends() {
         let dir = tempfile::tempdir().unwrap();
-        let (proc, _) = ProcDir::open(dir.path()).unwrap();
+        let proc = ProcDir::open(dir.path()).unwrap();
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([
             ("pid", Value::from(std::process::id())),
@@ -160,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_left_is_cleared_away() {
+    fn what_an_earlier_run_left_stays_until_it_is_told_of() {
         let dir = tempfile::tempdir().unwrap();
         let stale = dir.path().join("proc");
         fs::create_dir(&stale).unwrap();
@@ -168,8 +185,32 @@ mod tests {
         let bytes = msgpack::pack_wire(&Value::Map(load)).unwrap();
         fs::write(stale.join("20261120141841939742"), bytes).unwrap();
         fs::write(stale.join("20261120141841939743"), b"\xc1 rubbish").unwrap();
-        let (_, cut_off) = ProcDir::open(dir.path()).unwrap();
-        assert_eq!(cut_off.len(), 1);
+        // A start that dies before it has told of them, then another one.
+        for _ in 0..2 {
+            let left = ProcDir::open(dir.path()).unwrap().left_behind(|_| false);
+            assert_eq!(left.len(), 1);
+        }
+        for (left, _) in ProcDir::at(dir.path()).left_behind(|_| false) {
+            ProcDir::forget(&left);
+        }
         assert_eq!(fs::read_dir(&stale).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_job_that_was_ours_is_left_behind_whoever_has_its_process_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = ProcDir::open(dir.path()).unwrap();
+        let mut other = std::process::Command::new("sleep")
+            .args(["60"])
+            .env_clear()
+            .spawn()
+            .unwrap();
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let load = Map::from([("pid", Value::from(other.id()))]);
+        let _file = proc.enter(&jid, &load).unwrap();
+        let ours = proc.left_behind(|name| name == jid.as_str());
+        assert_eq!(ours.len(), 1);
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

@@ -188,8 +188,6 @@ pub struct Started {
     pub fleet: Fleet,
     /// Which of them are up.
     pub conductor: Conductor,
-    /// Jobs that an earlier run of this minion did not finish.
-    pub cut_off: Vec<Map>,
 }
 
 /// Makes everything ready; the links are still down.
@@ -198,7 +196,7 @@ pub struct Started {
 /// When keys, directories or sockets of this machine cannot be used.
 pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let bus = open_bus(&setup).map_err(StartError::Bus)?;
-    let (proc, cut_off) = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
+    let proc = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
     let (identity, trust) = keys(&setup)?;
     let (identity, trust) = (Arc::new(identity), Arc::new(trust));
     let grains = (setup.collect_grains)();
@@ -237,7 +235,6 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         minion: Arc::new(minion),
         fleet,
         conductor,
-        cut_off,
     })
 }
 

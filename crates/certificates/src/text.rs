@@ -15,7 +15,7 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
         .bytes()
         .filter(|byte| !byte.is_ascii_whitespace())
         .collect();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -23,7 +23,7 @@ const OLD: [&str; 5] = ["text", "version", "serial_bits", "cipher", "verbose"];
 /// The certificates of an argument that is one, a list, or none.
 pub(crate) fn chain(value: &Value) -> Result<Vec<Certificate>, CallError> {
     match value {
-        Value::List(items) => items.iter().map(|item| Certificate::load(item)).collect(),
+        Value::List(items) => items.iter().map(Certificate::load).collect(),
         value if value.is_true() => Ok(vec![Certificate::load(value)?]),
         _ => Ok(Vec::new()),
     }

@@ -229,7 +229,7 @@ fn delivered(call: &Call<'_>, encoded: Encoded, what: &str) -> Result<Value, Cal
     let Some(path) = call.text_opt("path") else {
         return Ok(returned(encoded, call.flag("raw")));
     };
-    crate::files::write_bytes(&Path::new(&path), &encoded.bytes)?;
+    crate::files::write_bytes(Path::new(&path), &encoded.bytes)?;
     Ok(if encoded.is_text {
         format!("PEM written to {path}").into()
     } else if what.is_empty() {

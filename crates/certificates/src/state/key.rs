@@ -49,14 +49,13 @@ fn manage(
             "keysize is an invalid parameter for {algo}"
         )));
     }
-    let encoding = match Encoding::parse(&call.text("encoding")) {
-        Some(encoding @ (Encoding::Pem | Encoding::Der | Encoding::Pkcs12)) => encoding,
-        _ => {
-            return Err(CallError::command(format!(
-                "Invalid value '{}' for encoding. Valid: der, pem, pkcs12",
-                call.text("encoding")
-            )));
-        }
+    let Some(encoding @ (Encoding::Pem | Encoding::Der | Encoding::Pkcs12)) =
+        Encoding::parse(&call.text("encoding"))
+    else {
+        return Err(CallError::command(format!(
+            "Invalid value '{}' for encoding. Valid: der, pem, pkcs12",
+            call.text("encoding")
+        )));
     };
     let place = match file.look(&state)? {
         Look::Done(state) => return Ok(state),

@@ -170,7 +170,7 @@ impl Drive<'_> {
             Instant::now(),
             CollectOptions {
                 jid,
-                minions: ids.iter().cloned().collect(),
+                minions: ids.to_vec(),
                 missing: Vec::new(),
                 timeout: settings.timeout,
                 gather_job_timeout: settings.gather_job_timeout,

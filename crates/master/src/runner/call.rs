@@ -94,8 +94,8 @@ impl<'a> Call<'a> {
         found: &Found,
         args: Vec<Value>,
         kwargs: Map,
-    ) -> Result<Call<'a>, RunnerError> {
-        Ok(Call {
+    ) -> Result<Self, RunnerError> {
+        Ok(Self {
             bound: bound(found, args, kwargs)?,
             retcode: Cell::new(0),
             ..*self

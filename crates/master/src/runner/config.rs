@@ -5,6 +5,7 @@ use halite_proto::Value;
 use super::Call;
 use super::error::Ran;
 use super::gather::Command;
+use super::python;
 use super::table::{Function, docs};
 use crate::wheel;
 
@@ -56,8 +57,10 @@ fn get(call: &Call<'_>) -> Ran {
     Ok(value)
 }
 
-fn runner(_: &Call<'_>) -> Ran {
-    Ok(docs().into())
+fn runner(call: &Call<'_>) -> Ran {
+    let mut all = docs();
+    all.extend(python::docs(call.master));
+    Ok(all.into())
 }
 
 fn wheel_docs(_: &Call<'_>) -> Ran {

@@ -6,31 +6,15 @@ use halite_store::StoredReturn;
 
 use super::Call;
 use super::error::{Ran, RunnerError};
-use super::gather::Command;
-use super::keep;
-use super::registry;
 use super::search::{Search, moment, span_end};
-use super::stop::Why;
 use super::table::Function;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::new(
-        "jobs.active",
-        "(display_progress=False)",
-        active,
-        "The jobs that run on minions now, with where they run and who has returned.",
-    ),
     Function::new(
         "jobs.exit_success",
         "(jid, ext_source=None)",
         exit_success,
         "Whether each minion of a job returned something that is true.",
-    ),
-    Function::new(
-        "jobs.kill",
-        "(jid)",
-        kill,
-        "Ends a runner that runs, with the commands and the Python code that it has\nstarted. Jobs of minions are ended by `salt '*' saltutil.kill_job <jid>`.",
     ),
     Function::new(
         "jobs.last_run",
@@ -61,12 +45,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "(jid, ext_source=None, returned=True, missing=False, display_progress=False)",
         lookup_jid,
         "What the minions returned to a job.",
-    ),
-    Function::new(
-        "jobs.master",
-        "()",
-        master,
-        "The runners that run on the master now.",
     ),
     Function::new(
         "jobs.print_job",
@@ -111,13 +89,16 @@ fn formatted(load: Option<&Map>) -> Map {
     job
 }
 
-fn formatted_with_time(jid: &Jid, load: Option<&Map>) -> Map {
+pub(super) fn formatted_with_time(jid: &Jid, load: Option<&Map>) -> Map {
     let mut job = formatted(load);
     job.insert("StartTime", jid_to_text(jid));
     job
 }
 
-fn returns(call: &Call<'_>, jid: &Jid) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
+pub(super) fn returns(
+    call: &Call<'_>,
+    jid: &Jid,
+) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
     let returns = call.master.jobs.returns(jid)?;
     Ok(returns
         .into_iter()
@@ -143,7 +124,17 @@ fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
 }
 
 /// The id of the argument `jid`; what is no id names no job.
-fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
+/// Refuses a job cache that is not this master's own.
+fn only_local(call: &Call<'_>) -> Result<(), RunnerError> {
+    match call.text("ext_source") {
+        None | Some("local_cache") => Ok(()),
+        Some(other) => Err(RunnerError::Failed(format!(
+            "ext_source: jobs are read from local_cache only, not from {other:?}"
+        ))),
+    }
+}
+
+pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
     call.jid_arg("jid").ok_or_else(|| {
         let given = halite_output::python::repr(call.arg("jid"));
         RunnerError::Failed(format!("{given} is not a job id"))
@@ -151,6 +142,7 @@ fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
 }
 
 fn list_job(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let jid = wanted(call)?;
     let mut listed = Map::from([("jid", &jid)]);
     listed.extend(job(call, &jid)?);
@@ -158,12 +150,14 @@ fn list_job(call: &Call<'_>) -> Ran {
 }
 
 fn print_job(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let jid = wanted(call)?;
     let job = job(call, &jid)?;
     Ok(Map::from([(jid.as_str(), job)]).into())
 }
 
 fn lookup_jid(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let jid = wanted(call)?;
     let returns = returns(call, &jid)?;
     // The first one's outputter stands for all.
@@ -196,6 +190,7 @@ fn with_outputter(data: Value, outputter: Option<&str>) -> Value {
 }
 
 fn exit_success(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let jid = wanted(call)?;
     let load = call.master.jobs.load(&jid)?.unwrap_or_default();
     let meant = load.get("Minions").and_then(Value::as_list);
@@ -255,6 +250,7 @@ fn searched(call: &Call<'_>, search: &Search<'_>) -> Vec<(Jid, Map)> {
 }
 
 fn list_jobs(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let search = Search {
         metadata: call.arg("search_metadata"),
         function: call.arg("search_function"),
@@ -270,6 +266,7 @@ fn list_jobs(call: &Call<'_>) -> Ran {
 }
 
 fn last_run(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let metadata = call.arg("metadata");
     if metadata.is_true() && metadata.as_map().is_none() {
         return Ok(false.into());
@@ -291,6 +288,7 @@ fn last_run(call: &Call<'_>) -> Ran {
 }
 
 fn list_jobs_filter(call: &Call<'_>) -> Ran {
+    only_local(call)?;
     let count = call.arg("count");
     let text = || count.as_str().and_then(|text| text.trim().parse().ok());
     let count = count.as_i64().or_else(text).unwrap_or(0);
@@ -310,64 +308,6 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
     let first = jobs.len().saturating_sub(count);
     let newest: Vec<Value> = jobs.drain(first..).map(Value::Map).collect();
     Ok(with_outputter(newest.into(), call.text("outputter")))
-}
-
-fn active(call: &Call<'_>) -> Ran {
-    let command = Command::new(call, "*".into(), "glob", "saltutil.running");
-    let mut jobs: Vec<(Jid, Map)> = Vec::new();
-    for row in call.command(&command)? {
-        let running = match row.ret {
-            Value::List(running) if !row.is_missing => running,
-            _ => continue,
-        };
-        for job in running.iter().filter_map(Value::as_map) {
-            let jid = job.get("jid").and_then(Value::as_str);
-            let Some(jid) = jid.and_then(|jid| Jid::parse(jid).ok()) else {
-                continue;
-            };
-            let pid = job.get("pid").cloned().unwrap_or_default();
-            let place = Value::from(Map::from([(row.id.as_str(), pid)]));
-            match jobs.iter_mut().find(|(known, _)| *known == jid) {
-                Some((_, known)) => {
-                    if let Some(Value::List(places)) = known.get_mut("Running") {
-                        places.push(place);
-                    }
-                }
-                None => {
-                    let mut shown = formatted_with_time(&jid, Some(job));
-                    shown.insert("Running", vec![place]);
-                    jobs.push((jid, shown));
-                }
-            }
-        }
-    }
-    let mut active = Map::new();
-    for (jid, mut job) in jobs {
-        let returned = returns(call, &jid)?.into_iter();
-        job.insert(
-            "Returned",
-            Value::List(returned.map(|(id, _)| id.into()).collect()),
-        );
-        active.insert(&jid, job);
-    }
-    Ok(active.into())
-}
-
-fn kill(call: &Call<'_>) -> Ran {
-    let jid = wanted(call)?;
-    if jid == *call.jid {
-        return Err(RunnerError::Failed("that is this runner itself".to_owned()));
-    }
-    let runs = call.master.runners.runs(&jid);
-    for run in &runs {
-        tracing::info!(user = call.user, %jid, "stopping the runner {}", run.fun());
-        registry::stop(call.master, call.runtime, run, Why::Asked);
-    }
-    Ok((!runs.is_empty()).into())
-}
-
-fn master(call: &Call<'_>) -> Ran {
-    Ok(keep::running(call.master).into())
 }
 
 #[cfg(test)]

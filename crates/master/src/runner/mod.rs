@@ -28,6 +28,7 @@ mod pillar;
 mod python;
 mod reactor;
 mod registry;
+mod running;
 mod salt;
 mod saltutil;
 mod sdb;

@@ -41,33 +41,57 @@ pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
     if !may_have(&directory, module) {
         return None;
     }
-    let request = Request::List { kind: KIND };
-    let listed = Workers::global().run(&Host { master, call: None }, request);
-    let listed = listed
-        .map_err(|error| tracing::error!("users' runners could not be read: {}", chain(&error)))
-        .ok()?;
-    let is_it = |found: &&Value| {
-        let is_named = found.get("name").and_then(Value::as_str) == Some(module);
-        is_named
-            && found
-                .get("functions")
-                .and_then(|all| all.get(function))
-                .is_some()
-    };
-    let found = listed.as_list()?.iter().find(is_it)?;
-    let about = found.get("functions")?.get(function)?;
-    let text = |key: &str| {
-        about
-            .get(key)
-            .map(halite_output::python::str)
-            .unwrap_or_default()
-    };
-    Some(UsersFunction {
-        name: name.to_owned(),
-        python_name: text("python"),
-        signature: text("signature"),
-        doc: text("doc"),
+    let all = functions(&listed(master)?);
+    all.into_iter().find(|found| {
+        let own = found.name.split_once('.');
+        own == Some((module, function))
     })
+}
+
+/// The documentation of all of them.
+pub(super) fn docs(master: &Arc<Master>) -> Map {
+    let has_files = directory(master).is_some_and(|directory| {
+        let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.next().is_some()
+    });
+    let listed = has_files.then(|| listed(master)).flatten();
+    let all = listed.as_ref().map(functions).unwrap_or_default();
+    all.into_iter()
+        .map(|found| (Value::from(found.name), Value::from(found.doc)))
+        .collect()
+}
+
+/// What the worker knows of the files.
+fn listed(master: &Arc<Master>) -> Option<Value> {
+    let request = Request::List { kind: KIND };
+    Workers::global()
+        .run(&Host { master, call: None }, request)
+        .map_err(|error| tracing::error!("users' runners could not be read: {}", chain(&error)))
+        .ok()
+}
+
+fn functions(listed: &Value) -> Vec<UsersFunction> {
+    let mut all = Vec::new();
+    for module in listed.as_list().unwrap_or_default() {
+        let name = module
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let functions = module.get("functions").and_then(Value::as_map);
+        for (function, about) in functions.into_iter().flatten() {
+            let text = |key: &str| {
+                let text = about.get(key).map(halite_output::python::str);
+                text.unwrap_or_default()
+            };
+            all.push(UsersFunction {
+                name: format!("{name}.{}", halite_output::python::str(function)),
+                python_name: text("python"),
+                signature: text("signature"),
+                doc: text("doc"),
+            });
+        }
+    }
+    all
 }
 
 /// Whether a file is called so, or may call itself so.

@@ -51,7 +51,7 @@ struct Shared {
     /// Ends the commands and the Python code that the runner has started.
     cancel: Cancel,
     is_told: AtomicBool,
-    within: Mutex<Vec<Weak<Shared>>>,
+    within: Mutex<Vec<Weak<Self>>>,
 }
 
 impl Stop {

@@ -10,7 +10,7 @@ use super::{
     Call, auth, banks, batch, cache, config, event, fileserver, http, jobs, manage, masters,
     matching, mine, network,
 };
-use super::{pillar, reactor, salt, saltutil, sdb, state, survey, test, unavailable};
+use super::{pillar, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable};
 use crate::master::Master;
 
 /// A runner.
@@ -86,6 +86,7 @@ const TABLES: &[&[Function]] = &[
     network::FUNCTIONS,
     pillar::FUNCTIONS,
     reactor::FUNCTIONS,
+    running::FUNCTIONS,
     salt::FUNCTIONS,
     saltutil::FUNCTIONS,
     sdb::FUNCTIONS,

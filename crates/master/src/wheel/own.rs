@@ -87,7 +87,9 @@ fn update_config(master: &Master, bound: &Bound) -> Done {
         return Err(WheelError::Failed("there is no config_dir".to_owned()));
     };
     let include = option("default_include").unwrap_or("master.d/*.conf");
-    let below = Path::new(include).parent().unwrap_or(Path::new("master.d"));
+    let below = Path::new(include)
+        .parent()
+        .unwrap_or_else(|| Path::new("master.d"));
     let dir = Path::new(config_dir).join(below);
     let file = format!("{name}.conf");
     let failed = |error: &dyn std::error::Error| WheelError::Failed(chain(error));

@@ -1,0 +1,92 @@
+//! `jobs.active`, `jobs.master` and `jobs.kill`: what runs now, on minions and
+//! here.
+
+use halite_proto::{Jid, Map, Value};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::gather::Command;
+use super::jobs::{formatted_with_time, returns, wanted};
+use super::keep;
+use super::registry;
+use super::stop::Why;
+use super::table::Function;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "jobs.active",
+        "(display_progress=False)",
+        active,
+        "The jobs that run on minions now, with where they run and who has returned.",
+    ),
+    Function::new(
+        "jobs.kill",
+        "(jid)",
+        kill,
+        "Ends a runner that runs, with the commands and the Python code that it has\nstarted. Jobs of minions are ended by `salt '*' saltutil.kill_job <jid>`.",
+    ),
+    Function::new(
+        "jobs.master",
+        "()",
+        master,
+        "The runners that run on the master now.",
+    ),
+];
+
+fn active(call: &Call<'_>) -> Ran {
+    let command = Command::new(call, "*".into(), "glob", "saltutil.running");
+    let mut jobs: Vec<(Jid, Map)> = Vec::new();
+    for row in call.command(&command)? {
+        let running = match row.ret {
+            Value::List(running) if !row.is_missing => running,
+            _ => continue,
+        };
+        for job in running.iter().filter_map(Value::as_map) {
+            let jid = job.get("jid").and_then(Value::as_str);
+            let Some(jid) = jid.and_then(|jid| Jid::parse(jid).ok()) else {
+                continue;
+            };
+            let pid = job.get("pid").cloned().unwrap_or_default();
+            let place = Value::from(Map::from([(row.id.as_str(), pid)]));
+            match jobs.iter_mut().find(|(known, _)| *known == jid) {
+                Some((_, known)) => {
+                    if let Some(Value::List(places)) = known.get_mut("Running") {
+                        places.push(place);
+                    }
+                }
+                None => {
+                    let mut shown = formatted_with_time(&jid, Some(job));
+                    shown.insert("Running", vec![place]);
+                    jobs.push((jid, shown));
+                }
+            }
+        }
+    }
+    let mut active = Map::new();
+    for (jid, mut job) in jobs {
+        let returned = returns(call, &jid)?.into_iter();
+        job.insert(
+            "Returned",
+            Value::List(returned.map(|(id, _)| id.into()).collect()),
+        );
+        active.insert(&jid, job);
+    }
+    Ok(active.into())
+}
+
+fn kill(call: &Call<'_>) -> Ran {
+    let jid = wanted(call)?;
+    if jid == *call.jid {
+        return Err(RunnerError::Failed("that is this runner itself".to_owned()));
+    }
+    let runs = call.master.runners.runs(&jid);
+    for run in &runs {
+        tracing::info!(user = call.user, %jid, "stopping the runner {}", run.fun());
+        registry::stop(call.master, call.runtime, run, Why::Asked);
+    }
+    Ok((!runs.is_empty()).into())
+}
+
+fn master(call: &Call<'_>) -> Ran {
+    Ok(keep::running(call.master).into())
+}

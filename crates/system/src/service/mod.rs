@@ -40,7 +40,8 @@ impl Init {
             .get("os_family")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        if host.path("/run/systemd/system").is_dir() {
+        // Also where it is there and does not run: see `is_offline`.
+        if is_booted(call) || host.has("systemctl") {
             Self::Systemd
         } else if host.has("rc-service") || ["Alpine", "Gentoo"].contains(&family) {
             Self::OpenRc
@@ -161,9 +162,12 @@ pub(crate) fn enable(call: &Call<'_>, name: &str, on: bool, how: &How) -> Result
 
 /// Whether the system does not run, so that nothing can be started.
 pub(crate) fn is_offline(call: &Call<'_>) -> bool {
-    Init::of(call) == Init::Systemd
-        && call.host().is_real()
-        && std::env::var_os("SYSTEMD_OFFLINE").is_some_and(|value| value == "1")
+    !is_booted(call) && call.host().has("systemctl")
+}
+
+/// Whether systemd runs here.
+fn is_booted(call: &Call<'_>) -> bool {
+    call.host().path("/run/systemd/system").is_dir()
 }
 
 pub(crate) use systemd::{mask, masked, unmask};

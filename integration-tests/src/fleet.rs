@@ -39,17 +39,22 @@ impl Fleet {
     /// An empty fleet, in a directory whose name begins with `name`, with the
     /// programs that the environment names.
     pub fn new(name: &str) -> Result<Self> {
-        Self::with(name, Programs::from_env()?, true)
+        Self::with(name, Programs::from_env()?, true, &std::env::temp_dir())
     }
 
     /// An empty fleet that does not show logs at its end: for programs, not
     /// for tests.
     pub fn quiet(name: &str, programs: Programs) -> Result<Self> {
-        Self::with(name, programs, false)
+        Self::with(name, programs, false, &std::env::temp_dir())
     }
 
-    fn with(name: &str, programs: Programs, shows_logs: bool) -> Result<Self> {
-        let mut base = std::env::temp_dir();
+    /// As [`Fleet::quiet`], with its directory in `base`.
+    pub fn quiet_in(name: &str, programs: Programs, base: &Path) -> Result<Self> {
+        Self::with(name, programs, false, base)
+    }
+
+    fn with(name: &str, programs: Programs, shows_logs: bool, base: &Path) -> Result<Self> {
+        let mut base = base.to_owned();
         if base.as_os_str().len() > DIR_LEN_MAX / 2 {
             base = PathBuf::from("/tmp");
         }

@@ -4,17 +4,17 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Minion, Programs};
+use halite_integration_tests::{Fleet, Kind, Minion};
 use serde_json::json;
 
-use crate::daemons::{SETTLE, plan};
+use crate::daemons::{SETTLE, new_fleet, plan};
 use crate::load;
 use crate::measure::{Effort, Numbers, Unit, mebibytes, median};
 use crate::trees;
 
 /// States and pillars compiled.
 pub(crate) fn compile(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let plain = masterless(&fleet, kind, "web1", "plain")?;
     let formulas = masterless(&fleet, kind, "web2", "formulas")?;
     for (minion, name, states, aim) in [
@@ -54,10 +54,10 @@ fn pillars(fleet: &Fleet, kind: Kind, effort: Effort, numbers: &mut Numbers) -> 
     master.stop_listening();
     trees::pillar(&master.dir().join("pillar"))?;
     // The first ones fill what is kept of files and modules.
-    load::pillars(&master, Duration::from_secs(1))?;
+    load::pillars(&master, "first", Duration::from_secs(1))?;
     std::thread::sleep(SETTLE);
     let before = master.memory_kib()?;
-    let rate = load::pillars(&master, effort.load)?;
+    let rate = load::pillars(&master, "later", effort.load)?;
     std::thread::sleep(SETTLE);
     let after = master.memory_kib()?;
     numbers.add(

@@ -1,5 +1,6 @@
 //! Starts, memory and commands of a master with a few minions.
 
+use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ pub(crate) const SETTLE: Duration = Duration::from_secs(5);
 
 /// Commands and memory of one minion, and of ten.
 pub(crate) fn fleet(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let master = plan(&fleet, kind)?;
     let mut minions = vec![minion(&fleet, kind, &master, 1)?];
     idle(&master, &mut minions, numbers)?;
@@ -32,10 +33,7 @@ pub(crate) fn fleet(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result
 
 /// Requests per second that a master answers.
 pub(crate) fn load(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
-    let mut fleet = Fleet::quiet("bench", Programs::from_env()?)?;
-    // Some file systems are slow for minutes where much was just removed,
-    // which would count against who is measured next.
-    numbers.leave(fleet.keep());
+    let fleet = new_fleet()?;
     let mut master = plan(&fleet, kind)?;
     // What the events cost that nobody but this program reads is no part of it.
     master.stop_listening();
@@ -52,6 +50,22 @@ pub(crate) fn load(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<
         "20x Salt's",
     );
     Ok(())
+}
+
+/// A fleet in memory, where there is room for it: disks differ in how long they
+/// take for a file, and some are slow for minutes where much was just removed,
+/// which would count against who is measured next.
+pub(crate) fn new_fleet() -> Result<Fleet> {
+    const MEMORY: &str = "/dev/shm";
+    const ROOM_BYTES: u64 = 4 << 30;
+    let free = nix::sys::statvfs::statvfs(MEMORY)
+        .map_or(0, |found| found.blocks_available() * found.fragment_size());
+    let base = if free >= ROOM_BYTES {
+        PathBuf::from(MEMORY)
+    } else {
+        std::env::temp_dir()
+    };
+    Fleet::quiet_in("bench", Programs::from_env()?, &base)
 }
 
 /// A master as it comes, but that accepts every key.
@@ -82,7 +96,7 @@ pub(crate) fn minion(fleet: &Fleet, kind: Kind, master: &Master, number: usize) 
 /// From the start of the process until a master answers, and until a minion
 /// has said at its master that it is ready. Keys exist already.
 pub(crate) fn starts(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let mut master = plan(&fleet, kind)?;
     let mut web1 = minion(&fleet, kind, &master, 1)?;
     let mut times = Vec::new();

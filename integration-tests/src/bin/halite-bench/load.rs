@@ -103,12 +103,12 @@ pub(crate) fn returns(master: &Master, time: Duration) -> Result<f64> {
     per_second(clients, time)
 }
 
-/// Pillars per second, each client that of a minion of its own. They are not
-/// opened: that would be the work of minions.
-pub(crate) fn pillars(master: &Master, time: Duration) -> Result<f64> {
+/// Pillars per second, each client that of a minion of its own, whose id begins
+/// with `name`. They are not opened: that would be the work of minions.
+pub(crate) fn pillars(master: &Master, name: &str, time: Duration) -> Result<f64> {
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
-        let id = format!("client{number}p");
+        let id = format!("{name}{number}");
         let minion = StandIn::new(&id)?;
         let mut connection = master.connect()?;
         let session = minion.must_sign_in(&mut connection)?;

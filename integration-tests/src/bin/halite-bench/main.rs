@@ -15,7 +15,6 @@ mod silence;
 mod table;
 mod trees;
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,15 +43,10 @@ fn main() -> Result<ExitCode> {
             _ => bail!("{USAGE}"),
         }
     }
-    let mut left = Vec::new();
-    let columns: Result<Vec<_>> = kinds
-        .into_iter()
-        .map(|kind| measure::all(kind, effort, &parts, &mut left))
-        .collect();
-    for dir in left {
-        fs::remove_dir_all(&dir).ok();
+    let mut columns = Vec::new();
+    for kind in kinds {
+        columns.push(measure::all(kind, effort, &parts)?);
     }
-    let columns = columns?;
     let ours = columns.first().map_or(&[][..], Vec::as_slice);
     let theirs = columns.get(1).map_or(&[][..], Vec::as_slice);
     let table = table::render(ours, theirs);

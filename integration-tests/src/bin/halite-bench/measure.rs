@@ -1,6 +1,5 @@
 //! What is measured, how often, and what a number is.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -133,42 +132,25 @@ pub(crate) struct Number {
     pub(crate) aim: &'static str,
 }
 
-/// Measures these parts for one kind; adds to `left` which directories are to
-/// be removed when everything is measured.
-pub(crate) fn all(
-    kind: Kind,
-    effort: Effort,
-    parts: &[Part],
-    left: &mut Vec<PathBuf>,
-) -> Result<Vec<Number>> {
+/// Measures these parts for one kind.
+pub(crate) fn all(kind: Kind, effort: Effort, parts: &[Part]) -> Result<Vec<Number>> {
     println!("measuring {kind}");
-    let mut numbers = Numbers {
-        numbers: Vec::new(),
-        left,
-    };
+    let mut numbers = Numbers(Vec::new());
     for part in parts {
         part.measure(kind, effort, &mut numbers)
             .with_context(|| format!("part `{}` of {kind}", part.name()))?;
     }
-    Ok(numbers.numbers)
+    Ok(numbers.0)
 }
 
 /// The numbers so far.
-pub(crate) struct Numbers<'left> {
-    numbers: Vec<Number>,
-    left: &'left mut Vec<PathBuf>,
-}
+pub(crate) struct Numbers(Vec<Number>);
 
-impl Numbers<'_> {
-    /// Has a directory removed when everything is measured.
-    pub(crate) fn leave(&mut self, dir: &Path) {
-        self.left.push(dir.to_owned());
-    }
-
+impl Numbers {
     /// Adds one and shows it.
     pub(crate) fn add(&mut self, name: &str, value: f64, unit: Unit, aim: &'static str) {
         println!("  {name}: {value:.1}");
-        self.numbers.push(Number {
+        self.0.push(Number {
             name: name.to_owned(),
             value,
             unit,

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, Programs, family, pss_kib};
+use halite_integration_tests::{Kind, Master, family, pss_kib};
 
-use crate::daemons::{SETTLE, minion, plan};
+use crate::daemons::{SETTLE, minion, new_fleet, plan};
 use crate::measure::{Effort, Numbers, Unit, mebibytes, millis};
 use crate::trees;
 
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Two runs of each tree: the first writes, the second finds all as it is.
 pub(crate) fn runs(kind: Kind, _effort: Effort, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let mut master = plan(&fleet, kind)?;
     let (srv, target) = (master.dir().join("srv"), fleet.path().join("target"));
     trees::plain(&srv, &target)?;

@@ -4,10 +4,10 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Address, Fleet, Kind, Master, Minion, Programs, SHORT, until};
+use halite_integration_tests::{Address, Kind, Master, Minion, SHORT, until};
 use serde_json::json;
 
-use crate::daemons::{minion, plan};
+use crate::daemons::{minion, new_fleet, plan};
 use crate::measure::{Effort, Numbers, Unit, median, millis};
 
 /// How long it is asked again before it counts as a failure.
@@ -23,7 +23,7 @@ pub(crate) fn silence(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Resu
 
 /// `salt '*'` with one of two minions killed.
 fn dead_minion(kind: Kind, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let master = plan(&fleet, kind)?;
     let _web1 = minion(&fleet, kind, &master, 1)?;
     let mut web2 = minion(&fleet, kind, &master, 2)?;
@@ -46,7 +46,7 @@ fn dead_minion(kind: Kind, numbers: &mut Numbers) -> Result<()> {
 
 /// SIGTERM of a minion whose master is gone.
 fn orphan(kind: Kind, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let mut master = plan(&fleet, kind)?;
     let mut web1 = minion(&fleet, kind, &master, 1)?;
     // It owes the master something, as in life.
@@ -66,7 +66,7 @@ fn orphan(kind: Kind, numbers: &mut Numbers) -> Result<()> {
 
 /// `salt-call` with the first of two masters well, dead, and mute.
 fn calls(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let mut first = plan(&fleet, kind)?;
     let second = fleet
         .master("m2", kind)
@@ -136,7 +136,7 @@ fn called(minion: &Minion, times: usize) -> Result<f64> {
 
 /// From one master to the other and back.
 fn failover(kind: Kind, numbers: &mut Numbers) -> Result<()> {
-    let fleet = Fleet::quiet("bench", Programs::from_env()?)?;
+    let fleet = new_fleet()?;
     let mut first = plan(&fleet, kind)?;
     let second = fleet
         .master("m2", kind)

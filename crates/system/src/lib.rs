@@ -18,6 +18,7 @@ mod locale;
 mod mount;
 mod mount_cache;
 mod ps;
+mod selinux;
 mod service;
 mod ssh;
 mod ssh_files;
@@ -43,6 +44,7 @@ pub const MODULES: &[Module] = &[
     locale::MODULE,
     mount::MODULE,
     ps::MODULE,
+    selinux::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
     ssh::MODULE,
@@ -54,6 +56,7 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::alias::MODULE,
     states::alternatives::MODULE,
     states::beacon::MODULE,
     states::cron::MODULE,
@@ -69,9 +72,11 @@ pub const STATES: &[Module] = &[
     states::mount::MODULE,
     states::process::MODULE,
     states::schedule::MODULE,
+    states::selinux::MODULE,
     states::service::MODULE,
     states::ssh_auth::MODULE,
     states::ssh_known_hosts::MODULE,
+    states::stateconf::MODULE,
     states::sysctl::MODULE,
     states::timezone::MODULE,
     states::user::MODULE,

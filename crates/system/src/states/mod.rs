@@ -1,5 +1,6 @@
 //! State modules.
 
+pub(crate) mod alias;
 pub(crate) mod alternatives;
 pub(crate) mod beacon;
 pub(crate) mod cron;
@@ -15,9 +16,12 @@ pub(crate) mod mount;
 pub(crate) mod process;
 pub(crate) mod repeat;
 pub(crate) mod schedule;
+pub(crate) mod selinux;
 pub(crate) mod service;
 pub(crate) mod ssh_auth;
 pub(crate) mod ssh_known_hosts;
+pub(crate) mod stateconf;
+mod swap;
 pub(crate) mod sysctl;
 pub(crate) mod timezone;
 pub(crate) mod user;

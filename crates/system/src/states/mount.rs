@@ -20,10 +20,22 @@ pub(crate) const MODULE: Module = Module {
             "The next start mounts a device.",
         ),
         Function::new(
+            "mount.mod_watch",
+            "(name, user=None, **kwargs)",
+            super::swap::mod_watch,
+            "Mounts anew what is mounted, since what it watches has changed.",
+        ),
+        Function::new(
             "mount.mounted",
             "(name, device, fstype, mkmnt=False, opts='defaults', dump=0, pass_num=0, config='/etc/fstab', persist=True, mount=True, user=None, match_on='auto', device_name_regex=None, extra_mount_invisible_options=None, extra_mount_invisible_keys=None, extra_mount_ignore_fs_keys=None, extra_mount_translate_options=None, hidden_opts=None, bind_mount_copy_active_opts=True, **kwargs)",
             mounted,
             "A device is mounted, also after the next start.",
+        ),
+        Function::new(
+            "mount.swap",
+            "(name, persist=True, config='/etc/fstab')",
+            super::swap::swap,
+            "Swap space is in use, also after the next start.",
         ),
         Function::new(
             "mount.unmounted",

@@ -11,12 +11,20 @@ use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
     name: "loop",
-    functions: &[Function::new(
-        "loop.until",
-        "(name, m_args=None, m_kwargs=None, condition=None, period=1, timeout=60)",
-        until,
-        "Calls a function every period seconds until condition holds of its return,\nm_ret, for at most timeout seconds.",
-    )],
+    functions: &[
+        Function::new(
+            "loop.until",
+            "(name, m_args=None, m_kwargs=None, condition=None, period=1, timeout=60)",
+            until,
+            "Calls a function every period seconds until condition holds of its return,\nm_ret, for at most timeout seconds.",
+        ),
+        Function::new(
+            "loop.until_no_eval",
+            "(name, expected, compare_operator='eq', timeout=60, period=1, init_wait=0, args=None, kwargs=None)",
+            until_no_eval,
+            "Calls a function every period seconds until its return compares to what is\nexpected, for at most timeout seconds.",
+        ),
+    ],
 };
 
 fn seconds(value: &Value) -> Option<Duration> {
@@ -65,13 +73,130 @@ fn until(call: &Call<'_>) -> CallResult {
             let what = format!("Condition {condition} was met");
             return Ok(state.ok(what).into());
         }
-        if !call.cancel().sleep(period) {
-            let signal = call.cancel().ended_by().unwrap_or_default();
-            return Err(CallError::Ended(signal));
-        }
+        pause(call, period)?;
     }
     let why = format!("Timed out while waiting for condition {condition}");
     Ok(state.failed(why).into())
+}
+
+/// How returns are compared.
+#[derive(Clone, Copy)]
+enum Comparison<'n> {
+    Operator(fn(&Value, &Value) -> Option<bool>),
+    Function(&'n str),
+}
+
+impl<'n> Comparison<'n> {
+    fn named(call: &Call<'_>, name: &'n str) -> Option<Self> {
+        if name.contains('.') {
+            return call.has_function(name).then_some(Self::Function(name));
+        }
+        Some(Self::Operator(match name {
+            "eq" => |a, b| Some(python::equal(a, b)),
+            "ne" => |a, b| Some(!python::equal(a, b)),
+            "lt" => |a, b| order(a, b).map(|order| order.is_lt()),
+            "le" => |a, b| order(a, b).map(|order| order.is_le()),
+            "gt" => |a, b| order(a, b).map(|order| order.is_gt()),
+            "ge" => |a, b| order(a, b).map(|order| order.is_ge()),
+            "contains" => contains,
+            _ => return None,
+        }))
+    }
+}
+
+fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+    match (a, b) {
+        (Value::Str(a), Value::Str(b)) => Some(a.cmp(b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+fn contains(whole: &Value, part: &Value) -> Option<bool> {
+    match whole {
+        Value::Str(text) => Some(text.contains(part.as_str()?)),
+        Value::List(items) => Some(items.iter().any(|item| python::equal(item, part))),
+        Value::Map(map) => Some(map.get_value(part).is_some()),
+        _ => None,
+    }
+}
+
+fn until_no_eval(call: &Call<'_>) -> CallResult {
+    let state = StateReturn::new(call.arg("name").clone());
+    let (name, operator) = (call.text("name"), call.text("compare_operator"));
+    let (period, timeout) = (seconds(call.arg("period")), seconds(call.arg("timeout")));
+    let comparison = Comparison::named(call, &operator);
+    let why = if !call.has_function(&name) {
+        format!("Module.function \"{name}\" is unavailable.")
+    } else if period.is_none() {
+        "Period must be specified as a float in seconds".to_owned()
+    } else if timeout.is_none() {
+        "Timeout must be specified as a float in seconds".to_owned()
+    } else if comparison.is_none() {
+        format!("Invalid operator \"{operator}\" supplied.")
+    } else {
+        String::new()
+    };
+    if call.is_test() {
+        return Ok(state
+            .pending(format!(
+                "Would have waited for \"{name}\" to produce \"{}\".",
+                call.text("expected")
+            ))
+            .into());
+    }
+    let (Some(period), Some(timeout), Some(comparison), true) =
+        (period, timeout, comparison, why.is_empty())
+    else {
+        return Ok(state.failed(why).into());
+    };
+    if let Some(wait) = seconds(call.arg("init_wait")) {
+        pause(call, wait)?;
+    }
+    let args = call.arg("args").as_list().unwrap_or_default().to_vec();
+    let kwargs = call.arg("kwargs").as_map().cloned().unwrap_or_default();
+    let expected = call.arg("expected");
+    let begin = Instant::now();
+    let mut attempts = 0;
+    while begin.elapsed() < timeout {
+        attempts += 1;
+        let returned = match call.salt(&name, &args, kwargs.clone()) {
+            Ok(returned) => returned,
+            Err(error @ CallError::Ended(_)) => return Err(error),
+            Err(error) => {
+                let why = format!("Exception occurred while executing {name}: {error}");
+                return Ok(state.failed(why).into());
+            }
+        };
+        let same = match comparison {
+            Comparison::Operator(compare) => compare(&returned, expected).ok_or_else(|| {
+                CallError::wrong_type(format!(
+                    "'{operator}' not supported between instances of '{}' and '{}'",
+                    returned.type_name(),
+                    expected.type_name()
+                ))
+            })?,
+            Comparison::Function(name) => {
+                let both = [returned, expected.clone()];
+                call.salt(name, &both, Map::new())?.is_true()
+            }
+        };
+        if same {
+            let what = format!("Call provided the expected results in {attempts} attempts");
+            return Ok(state.ok(what).into());
+        }
+        pause(call, period)?;
+    }
+    let why = format!("Call did not produce the expected result after {attempts} attempts");
+    Ok(state.failed(why).into())
+}
+
+/// Waits, unless the job is ended.
+fn pause(call: &Call<'_>, time: Duration) -> Result<(), CallError> {
+    if call.cancel().sleep(time) {
+        return Ok(());
+    }
+    let signal = call.cancel().ended_by().unwrap_or_default();
+    Err(CallError::Ended(signal))
 }
 
 fn holds(condition: &str, returned: &Value) -> Result<bool, CallError> {

@@ -1,0 +1,592 @@
+//! SELinux: the execution module `selinux`.
+//!
+//! Invariant: listings are read here; no name becomes part of a shell's line or
+//! of a pattern.
+
+use halite_modules::host::{Program, replace_file};
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::{Map, Value};
+
+pub(crate) const MODULE: Module = Module {
+    name: "selinux",
+    functions: &[
+        Function::new(
+            "selinux.fcontext_add_policy",
+            "(name, filetype=None, sel_type=None, sel_user=None, sel_level=None)",
+            |call| change_context(call, "add"),
+            "Sets the context of files, or changes it.",
+        ),
+        Function::new(
+            "selinux.fcontext_apply_policy",
+            "(name, recursive=False)",
+            fcontext_apply_policy,
+            "Gives files the contexts that are set for them.",
+        ),
+        Function::new(
+            "selinux.fcontext_delete_policy",
+            "(name, filetype=None, sel_type=None, sel_user=None, sel_level=None)",
+            |call| change_context(call, "delete"),
+            "Removes the context of files.",
+        ),
+        Function::new(
+            "selinux.fcontext_get_policy",
+            "(name, filetype=None, sel_type=None, sel_user=None, sel_level=None)",
+            |call| Ok(context(call)?.map_or(Value::Nil, Value::from)),
+            "The context that is set for files.",
+        ),
+        Function::new(
+            "selinux.fcontext_policy_is_applied",
+            "(name, recursive=False)",
+            |call| Ok(unapplied(call)?.into()),
+            "What of files does not have the context that is set; empty if all have.",
+        ),
+        Function::new(
+            "selinux.filetype_id_to_string",
+            "(filetype='a')",
+            |call| Ok(kind(&call.text("filetype"))?.into()),
+            "The name of a kind of files.",
+        ),
+        Function::new(
+            "selinux.getconfig",
+            "()",
+            |call| Ok(configured(call).map_or(Value::Nil, Value::from)),
+            "The mode after the next start.",
+        ),
+        Function::new(
+            "selinux.getenforce",
+            "()",
+            |call| Ok(mode(call).into()),
+            "The mode that is in force.",
+        ),
+        Function::new(
+            "selinux.getsebool",
+            "(boolean)",
+            |call| one(&booleans(call)?, &call.text("boolean")),
+            "What is known of a boolean.",
+        ),
+        Function::new(
+            "selinux.getsemod",
+            "(module)",
+            |call| one(&modules(call)?, &call.text("module")),
+            "What is known of a module.",
+        ),
+        Function::new(
+            "selinux.install_semod",
+            "(module_path)",
+            install_semod,
+            "Installs a module from a file, which may be one of the master.",
+        ),
+        Function::new(
+            "selinux.list_sebool",
+            "()",
+            |call| Ok(booleans(call)?.into()),
+            "All booleans.",
+        ),
+        Function::new(
+            "selinux.list_semod",
+            "()",
+            |call| Ok(modules(call)?.into()),
+            "All modules.",
+        ),
+        Function::new(
+            "selinux.port_add_policy",
+            "(name, sel_type=None, protocol=None, port=None, sel_range=None)",
+            |call| change_port(call, "add"),
+            "Sets the type of a port.",
+        ),
+        Function::new(
+            "selinux.port_delete_policy",
+            "(name, protocol=None, port=None)",
+            |call| change_port(call, "delete"),
+            "Removes the type of a port.",
+        ),
+        Function::new(
+            "selinux.port_get_policy",
+            "(name, sel_type=None, protocol=None, port=None)",
+            |call| {
+                Ok(port(call, call.text_opt("sel_type").as_deref())?
+                    .map_or(Value::Nil, Value::from))
+            },
+            "The type of a port.",
+        ),
+        Function::new(
+            "selinux.port_modify_policy",
+            "(name, sel_type=None, protocol=None, port=None, sel_range=None)",
+            |call| change_port(call, "modify"),
+            "Changes the type of a port.",
+        ),
+        Function::new(
+            "selinux.remove_semod",
+            "(module)",
+            |call| does(call, &["semodule", "--remove", &call.text("module")]),
+            "Removes a module.",
+        ),
+        Function::new(
+            "selinux.selinux_fs_path",
+            "()",
+            |call| Ok(kernel(call).map_or(Value::Nil, Value::from)),
+            "Where the kernel shows SELinux.",
+        ),
+        Function::new(
+            "selinux.setenforce",
+            "(mode)",
+            setenforce_,
+            "Sets the mode, now and for the next start.",
+        ),
+        Function::new(
+            "selinux.setsebool",
+            "(boolean, value, persist=False)",
+            setsebool,
+            "Sets a boolean, with persist=True also for the next start.",
+        ),
+        Function::new(
+            "selinux.setsebools",
+            "(pairs, persist=False)",
+            |call| {
+                let pairs = call.arg("pairs").as_map().cloned().unwrap_or_default();
+                Ok(set_booleans(call, &pairs, call.flag("persist"))?.into())
+            },
+            "Sets booleans, with persist=True also for the next start.",
+        ),
+        Function::new(
+            "selinux.setsemod",
+            "(module, state)",
+            |call| {
+                let (module, state) = (call.text("module"), call.text("state"));
+                Ok(set_module(call, &module, &state)?.into())
+            },
+            "Switches a module on or off.",
+        ),
+    ],
+};
+
+const CONFIG: &str = "/etc/selinux/config";
+
+/// Kinds of files by their letters.
+const KINDS: [(&str, &str); 8] = [
+    ("a", "all files"),
+    ("f", "regular file"),
+    ("d", "directory"),
+    ("c", "character device"),
+    ("b", "block device"),
+    ("s", "socket"),
+    ("l", "symbolic link"),
+    ("p", "named pipe"),
+];
+
+/// The parts of a context.
+const PARTS: [&str; 4] = ["sel_user", "sel_role", "sel_type", "sel_level"];
+
+fn one(all: &Map, name: &str) -> CallResult {
+    Ok(all.get(name).cloned().unwrap_or_else(|| Map::new().into()))
+}
+
+fn output(call: &Call<'_>, words: &[&str]) -> Result<String, CallError> {
+    Ok(Program::new(call, words).run()?.stdout)
+}
+
+fn does(call: &Call<'_>, words: &[&str]) -> CallResult {
+    Ok(Program::new(call, words).run()?.ok().into())
+}
+
+/// What `cmd.run_all` returns.
+fn ran(call: &Call<'_>, words: &[String]) -> CallResult {
+    let words = words
+        .iter()
+        .map(|word| Value::from(word.as_str()))
+        .collect();
+    let mut kwargs = Map::from([("python_shell", Value::from(false))]);
+    if let Some(path) = call.opt_text("__host_path__") {
+        kwargs.insert("env", Map::from([("PATH", path)]));
+    }
+    call.salt("cmd.run_all", &[Value::List(words)], kwargs)
+}
+
+fn kernel(call: &Call<'_>) -> Option<&'static str> {
+    ["/sys/fs/selinux", "/selinux"]
+        .into_iter()
+        .find(|place| call.host().path(place).join("enforce").is_file())
+}
+
+pub(crate) fn mode(call: &Call<'_>) -> &'static str {
+    let Some(place) = kernel(call) else {
+        return "Disabled";
+    };
+    match call.host().read(format!("{place}/enforce")).trim() {
+        "" => "Disabled",
+        "0" => "Permissive",
+        _ => "Enforcing",
+    }
+}
+
+pub(crate) fn configured(call: &Call<'_>) -> Option<String> {
+    let text = call.host().read(CONFIG);
+    let mode = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("SELINUX="))?;
+    let mut chars = mode.chars();
+    let first = chars.next()?;
+    let rest = chars.as_str().to_lowercase();
+    Some(
+        format!("{}{rest}", first.to_uppercase())
+            .trim_start()
+            .to_owned(),
+    )
+}
+
+fn setenforce_(call: &Call<'_>) -> CallResult {
+    Ok(set_mode(call, &call.text("mode"))?.into())
+}
+
+pub(crate) fn set_mode(call: &Call<'_>, wanted: &str) -> Result<&'static str, CallError> {
+    let (now, word) = match wanted.to_lowercase().as_str() {
+        "enforcing" => ("1", "enforcing"),
+        "permissive" => ("0", "permissive"),
+        "disabled" => ("0", "disabled"),
+        _ => return Err(CallError::invocation(format!("Invalid mode {wanted}"))),
+    };
+    let host = call.host();
+    if let Some(place) = kernel(call)
+        && mode(call) != "Disabled"
+    {
+        std::fs::write(host.path(place).join("enforce"), now).map_err(|error| {
+            CallError::command(format!("Could not write SELinux enforce file: {error}"))
+        })?;
+    }
+    let path = host.path(CONFIG);
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        CallError::command(format!("Could not read SELinux config file: {error}"))
+    })?;
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| match line.strip_prefix("SELINUX=") {
+            Some(_) => format!("SELINUX={word}"),
+            None => line.to_owned(),
+        })
+        .collect();
+    replace_file(&path, lines.join("\n").as_bytes()).map_err(|error| {
+        CallError::command(format!("Could not write SELinux config file: {error}"))
+    })?;
+    Ok(mode(call))
+}
+
+/// `name (on , off) What it is for`
+pub(crate) fn booleans(call: &Call<'_>) -> Result<Map, CallError> {
+    let text = output(call, &["semanage", "boolean", "--list"])?;
+    let mut all = Map::new();
+    for line in text.lines().skip(1) {
+        let mut words = line.split_whitespace();
+        let (Some(name), Some(state), Some(_), Some(default)) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let about: Vec<&str> = words.collect();
+        all.insert(
+            name,
+            Map::from([
+                ("State", state.trim_start_matches('(')),
+                ("Default", default.trim_end_matches(')')),
+                ("Description", about.join(" ").as_str()),
+            ]),
+        );
+    }
+    Ok(all)
+}
+
+fn setsebool(call: &Call<'_>) -> CallResult {
+    let (name, value) = (call.text("boolean"), call.text("value"));
+    let mut words = vec!["setsebool"];
+    if call.flag("persist") {
+        words.push("-P");
+    }
+    words.extend([name.as_str(), value.as_str()]);
+    does(call, &words)
+}
+
+pub(crate) fn set_booleans(call: &Call<'_>, pairs: &Map, persist: bool) -> Result<bool, CallError> {
+    let mut program = Program::new(call, &["setsebool"]);
+    if persist {
+        program = program.arg("-P");
+    }
+    for (name, value) in pairs {
+        program = program.arg(format!("{}={}", python::str(name), python::str(value)));
+    }
+    Ok(program.run()?.ok())
+}
+
+/// `100 name pp`, with `disabled` behind it where it is off.
+pub(crate) fn modules(call: &Call<'_>) -> Result<Map, CallError> {
+    let text = output(call, &["semodule", "--list-modules=full"])?;
+    let mut all = Map::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let Some(name) = words.get(1) {
+            let known = [
+                ("Enabled", Value::from(words.len() != 4)),
+                ("Version", Value::Nil),
+            ];
+            all.insert(*name, Map::from(known));
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) fn set_module(call: &Call<'_>, name: &str, state: &str) -> Result<bool, CallError> {
+    let option = match state.to_lowercase().as_str() {
+        "enabled" => "--enable",
+        "disabled" => "--disable",
+        _ => return Err(CallError::invocation(format!("Invalid state {state}"))),
+    };
+    Ok(Program::new(call, &["semodule", option, name]).run()?.ok())
+}
+
+fn install_semod(call: &Call<'_>) -> CallResult {
+    install(call, &call.text("module_path")).map(Value::from)
+}
+
+pub(crate) fn install(call: &Call<'_>, path: &str) -> Result<bool, CallError> {
+    let mut path = path.to_owned();
+    if path.starts_with("salt://") {
+        path = python::str(&call.salt("cp.cache_file", &[path.into()], Map::new())?);
+    }
+    let ran = Program::new(call, &["semodule", "--install", &path]).run()?;
+    Ok(ran.ok())
+}
+
+pub(crate) fn kind(letter: &str) -> Result<&'static str, CallError> {
+    let found = KINDS.iter().find(|(known, _)| *known == letter);
+    found.map(|(_, name)| *name).ok_or_else(|| {
+        CallError::invocation(format!(
+            "Invalid file type code '{letter}'; expected one of: a, f, d, c, b, s, l, p"
+        ))
+    })
+}
+
+fn parts(context: &str) -> Option<Map> {
+    let values: Vec<&str> = context.splitn(4, ':').collect();
+    let whole = values.len() == 4 && values.iter().all(|value| !value.is_empty());
+    whole.then(|| PARTS.into_iter().zip(values).collect())
+}
+
+fn wrong_context(context: &str) -> CallError {
+    CallError::invocation(format!(
+        "Invalid SELinux context string: {context}. Expected \"sel_user:sel_role:sel_type:sel_level\""
+    ))
+}
+
+/// The context that is set for the files `name`, as the arguments want it.
+pub(crate) fn context(call: &Call<'_>) -> Result<Option<Map>, CallError> {
+    let name = call.text("name");
+    let wanted_kind = match call.text_opt("filetype") {
+        Some(letter) => Some(kind(&letter)?),
+        None => None,
+    };
+    let listing = output(call, &["semanage", "fcontext", "--list"])?;
+    for line in listing.lines() {
+        let Some(rest) = line
+            .strip_prefix(&name)
+            .filter(|rest| rest.starts_with(' '))
+        else {
+            continue;
+        };
+        let Some((file_kind, context)) = rest.trim().rsplit_once(' ') else {
+            continue;
+        };
+        let Some(context) = parts(context) else {
+            continue;
+        };
+        let fits = |argument: &str| {
+            let wanted = call.text_opt(argument);
+            wanted.is_none() || wanted.as_deref() == context.get(argument).and_then(Value::as_str)
+        };
+        let file_kind = file_kind.trim();
+        if wanted_kind.is_none_or(|wanted| wanted == file_kind)
+            && ["sel_type", "sel_user", "sel_level"].into_iter().all(fits)
+        {
+            let mut found = Map::from([("filespec", name.as_str()), ("filetype", file_kind)]);
+            found.extend(context);
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn change_context(call: &Call<'_>, action: &str) -> CallResult {
+    let sel_type = call.text_opt("sel_type");
+    write_context(call, action, sel_type.as_deref())
+}
+
+/// Adds, or deletes; what there is, is changed.
+pub(crate) fn write_context(call: &Call<'_>, action: &str, sel_type: Option<&str>) -> CallResult {
+    let name = call.text("name");
+    let mut action = action;
+    if action == "add" {
+        let listing = output(call, &["semanage", "fcontext", "--list"])?;
+        if listing.contains(&format!("{name} ")) {
+            action = "modify";
+        }
+    }
+    let mut words = vec![
+        "semanage".to_owned(),
+        "fcontext".to_owned(),
+        format!("--{action}"),
+    ];
+    if let Some(letter) = call.text_opt("filetype").filter(|letter| letter != "a") {
+        kind(&letter)?;
+        words.extend(["--ftype".to_owned(), letter]);
+    }
+    let (user, level) = (call.text_opt("sel_user"), call.text_opt("sel_level"));
+    for (option, value) in [
+        ("--type", sel_type.map(str::to_owned)),
+        ("--seuser", user),
+        ("--range", level),
+    ] {
+        if let Some(value) = value {
+            words.extend([option.to_owned(), value]);
+        }
+    }
+    words.push(name);
+    ran(call, &words)
+}
+
+fn restorecon(call: &Call<'_>, options: &[&str]) -> CallResult {
+    let mut words = vec!["restorecon".to_owned()];
+    words.extend(options.iter().map(|option| (*option).to_owned()));
+    if call.flag("recursive") {
+        words.push("-R".to_owned());
+    }
+    words.push(call.text("name"));
+    ran(call, &words)
+}
+
+pub(crate) fn unapplied(call: &Call<'_>) -> Result<String, CallError> {
+    let ran = restorecon(call, &["-n", "-v"])?;
+    Ok(ran.get("stdout").map(python::str).unwrap_or_default())
+}
+
+/// A file with the context that it had and gets.
+fn relabelled(line: &str) -> Option<(&str, &str, &str)> {
+    if let Some(rest) = line.strip_prefix("Would relabel ") {
+        let (rest, new) = rest.rsplit_once(" to ")?;
+        let (file, old) = rest.rsplit_once(" from ")?;
+        return Some((file, old, new));
+    }
+    let rest = line.strip_prefix("restorecon reset ")?;
+    let (rest, new) = rest.rsplit_once("->")?;
+    let (file, old) = rest.rsplit_once(" context ")?;
+    Some((file, old, new))
+}
+
+fn fcontext_apply_policy(call: &Call<'_>) -> CallResult {
+    apply(call).map(Value::from)
+}
+
+pub(crate) fn apply(call: &Call<'_>) -> Result<Map, CallError> {
+    let before = unapplied(call)?;
+    let Value::Map(mut ran) = restorecon(call, &["-v", "-F"])? else {
+        return Ok(Map::new());
+    };
+    if ran.get("retcode").and_then(Value::as_i64) != Some(0) {
+        return Ok(ran);
+    }
+    let known = ["Would relabel", "restorecon reset"];
+    if !known.iter().any(|begin| before.starts_with(begin)) {
+        ran.insert("retcode", 1);
+        ran.insert("error", "Unrecognized response from restorecon command.");
+        return Ok(ran);
+    }
+    let mut changes = Map::new();
+    for (file, old, new) in before.lines().filter_map(relabelled) {
+        let mut old = parts(old).ok_or_else(|| wrong_context(old))?;
+        let mut new = parts(new).ok_or_else(|| wrong_context(new))?;
+        for part in PARTS {
+            if old.get(part) == new.get(part) {
+                old.remove(part);
+                new.remove(part);
+            }
+        }
+        changes.insert(file, Map::from([("old", old), ("new", new)]));
+    }
+    if !changes.is_empty() {
+        ran.insert("changes", changes);
+    }
+    Ok(ran)
+}
+
+/// `tcp/8080` or `tcp/8080-8090`, or both arguments.
+fn named_port(call: &Call<'_>) -> Result<(String, String), CallError> {
+    let name = call.text("name");
+    let (protocol, port) = (call.text("protocol"), call.text("port"));
+    let read = |text: &str| -> Option<(String, String)> {
+        let (protocol, port) = text.split_once('/')?;
+        let digits = port.replacen('-', "", 1);
+        let good = ["tcp", "udp"].contains(&protocol)
+            && digits.len() > 1
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && !port.starts_with('-')
+            && !port.ends_with('-');
+        good.then(|| (protocol.to_owned(), port.to_owned()))
+    };
+    read(&name)
+        .or_else(|| read(&format!("{protocol}/{port}")))
+        .ok_or_else(|| {
+            CallError::invocation(format!(
+                "Invalid name \"{name}\" format and protocol and port not provided or invalid: \"{protocol}\" \"{port}\"."
+            ))
+        })
+}
+
+/// The type of the port that the arguments name.
+pub(crate) fn port(call: &Call<'_>, sel_type: Option<&str>) -> Result<Option<Map>, CallError> {
+    let (protocol, port) = named_port(call)?;
+    let listing = output(call, &["semanage", "port", "--list"])?;
+    for line in listing.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(known), Some(of)) = (words.next(), words.next()) else {
+            continue;
+        };
+        let ports: Vec<&str> = words.collect();
+        let has = ports.iter().any(|item| item.trim_end_matches(',') == port);
+        if of == protocol && has && sel_type.is_none_or(|wanted| wanted == known) {
+            return Ok(Some(Map::from([
+                ("sel_type", known),
+                ("protocol", of),
+                ("port", ports.join(" ").as_str()),
+            ])));
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) fn change_port(call: &Call<'_>, action: &str) -> CallResult {
+    let option = |name: &str| {
+        call.get(name)
+            .filter(|value| value.is_true())
+            .map(python::str)
+    };
+    let sel_type = option("sel_type").filter(|_| action != "delete");
+    if action == "add" && sel_type.is_none() {
+        return Err(CallError::invocation(
+            "SELinux Type is required to add a policy",
+        ));
+    }
+    let (protocol, port) = named_port(call)?;
+    let mut words: Vec<String> = [
+        "semanage",
+        "port",
+        &format!("--{action}"),
+        "--proto",
+        &protocol,
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    if let Some(sel_type) = sel_type {
+        words.extend(["--type".to_owned(), sel_type]);
+    }
+    if let Some(range) = option("sel_range").filter(|_| action != "delete") {
+        words.extend(["--range".to_owned(), range]);
+    }
+    words.push(port);
+    ran(call, &words)
+}

@@ -1,0 +1,513 @@
+//! States of SELinux.
+
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_proto::{Map, Value};
+
+use crate::selinux;
+
+pub(crate) const MODULE: Module = Module {
+    name: "selinux",
+    functions: &[
+        Function::new(
+            "selinux.boolean",
+            "(name, value=None, booleans=None, persist=False)",
+            boolean,
+            "Booleans have their values.",
+        ),
+        Function::new(
+            "selinux.fcontext_policy_absent",
+            "(name, filetype='a', sel_type=None, sel_user=None, sel_level=None)",
+            fcontext_policy_absent,
+            "No context is set for files.",
+        ),
+        Function::new(
+            "selinux.fcontext_policy_applied",
+            "(name, recursive=False)",
+            fcontext_policy_applied,
+            "Files have the contexts that are set for them.",
+        ),
+        Function::new(
+            "selinux.fcontext_policy_present",
+            "(name, sel_type, filetype='a', sel_user=None, sel_level=None)",
+            fcontext_policy_present,
+            "A context is set for files.",
+        ),
+        Function::new(
+            "selinux.mod_aggregate",
+            "(low, chunks, running)",
+            mod_aggregate,
+            "Puts the booleans of several states into one state.",
+        ),
+        Function::new("selinux.mode", "(name)", mode, "SELinux is in a mode."),
+        Function::new(
+            "selinux.module",
+            "(name, module_state='Enabled', version='any', **opts)",
+            module,
+            "A module is on or off, installed or removed.",
+        ),
+        Function::new(
+            "selinux.module_install",
+            "(name)",
+            |call| {
+                let name = call.text("name");
+                Ok(module_install(call, &name)?.into())
+            },
+            "A module is installed from a file.",
+        ),
+        Function::new(
+            "selinux.module_remove",
+            "(name)",
+            module_remove,
+            "A module is removed.",
+        ),
+        Function::new(
+            "selinux.port_policy_absent",
+            "(name, sel_type=None, protocol=None, port=None)",
+            port_policy_absent,
+            "A port has no type of its own.",
+        ),
+        Function::new(
+            "selinux.port_policy_present",
+            "(name, sel_type, protocol=None, port=None, sel_range=None)",
+            port_policy_present,
+            "A port has a type.",
+        ),
+    ],
+};
+
+fn state(call: &Call<'_>) -> StateReturn {
+    StateReturn::new(call.arg("name").clone()).failed("")
+}
+
+fn mode(call: &Call<'_>) -> CallResult {
+    let name = call.text("name").to_lowercase();
+    let begins = |letter: char| name.starts_with(letter);
+    let wanted = if begins('e') || name == "1" || name == "on" {
+        "Enforcing"
+    } else if begins('p') || name == "0" || name == "off" {
+        "Permissive"
+    } else if begins('d') {
+        "Disabled"
+    } else {
+        let name = call.text("name");
+        return Ok(state(call)
+            .failed(format!("{name} is not an accepted mode"))
+            .into());
+    };
+    let config = selinux::configured(call);
+    let mut now = Some(selinux::mode(call).to_owned());
+    if now.as_deref() == Some(wanted) && config.as_deref() != Some(wanted) {
+        now = config;
+    }
+    if now.as_deref() == Some(wanted) {
+        return Ok(state(call)
+            .ok(format!("SELinux is already in {wanted} mode"))
+            .into());
+    }
+    let old = now.map_or(Value::Nil, Value::from);
+    if call.is_test() {
+        return Ok(state(call)
+            .pending(format!("SELinux mode is set to be changed to {wanted}"))
+            .change("old", old)
+            .change("new", wanted)
+            .into());
+    }
+    let new = selinux::set_mode(call, wanted)?;
+    let off = wanted == "Disabled" && selinux::configured(call).as_deref() == Some(wanted);
+    Ok(if new == wanted || off {
+        state(call)
+            .ok(format!("SELinux has been set to {wanted} mode"))
+            .change("old", old)
+            .change("new", new)
+    } else {
+        state(call).failed(format!("Failed to set SELinux to {wanted} mode"))
+    }
+    .into())
+}
+
+/// Adds booleans of a list or a map.
+fn add_booleans(all: &mut Map, value: &Value, given: &Value) {
+    match given {
+        Value::Map(map) => all.extend(map.clone()),
+        Value::List(items) => {
+            for item in items {
+                match item {
+                    Value::Map(map) => all.extend(map.clone()),
+                    name => {
+                        all.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn switch(value: &Value) -> Option<&'static str> {
+    match python::str(value).to_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" => Some("on"),
+        "0" | "off" | "no" | "false" => Some("off"),
+        _ => None,
+    }
+}
+
+fn boolean(call: &Call<'_>) -> CallResult {
+    let mut wanted = Map::new();
+    if call.flag("booleans") {
+        add_booleans(&mut wanted, call.arg("value"), call.arg("booleans"));
+    } else {
+        wanted.insert(call.arg("name").clone(), call.arg("value").clone());
+    }
+    let persist = call.flag("persist");
+    let existing = selinux::booleans(call)?;
+    let (mut right, mut change, mut changes) = (Vec::new(), Map::new(), Map::new());
+    for (name, value) in &wanted {
+        let name = python::str(name);
+        let Some(known) = existing.get(&name) else {
+            return Ok(state(call)
+                .failed(format!("Boolean {name} is not available"))
+                .into());
+        };
+        let Some(value) = switch(value) else {
+            return Ok(state(call)
+                .failed(format!(
+                    "{} is not a valid value for the boolean {name}",
+                    python::str(value)
+                ))
+                .into());
+        };
+        let of = |key: &str| known.get(key).cloned().unwrap_or_default();
+        let (now, default) = (of("State"), of("Default"));
+        let same = |known: &Value| known.as_str() == Some(value);
+        if same(&now) && (same(&default) || !persist) {
+            right.push(name);
+            continue;
+        }
+        let (old, new) = if persist {
+            let new = vec![Value::from(value), value.into()];
+            (Value::List(vec![now, default]), Value::List(new))
+        } else {
+            (now, value.into())
+        };
+        changes.insert(name.as_str(), Map::from([("old", old), ("new", new)]));
+        change.insert(name, value);
+    }
+    let listed = |mut names: Vec<String>| {
+        names.sort();
+        names.join(", ")
+    };
+    let mut comments = Vec::new();
+    if !right.is_empty() {
+        comments.push(format!(
+            "The following booleans were in the correct state: {}",
+            listed(right)
+        ));
+    }
+    if change.is_empty() {
+        return Ok(state(call).ok(comments.join("\n")).into());
+    }
+    let names = listed(change.iter().map(|(name, _)| python::str(name)).collect());
+    let mut done = state(call);
+    done.changes = changes;
+    if call.is_test() {
+        comments.push(format!("The following booleans would be changed: {names}"));
+        return Ok(done.pending(comments.join("\n")).into());
+    }
+    if !selinux::set_booleans(call, &change, persist)? {
+        return Ok(state(call)
+            .failed(format!(
+                "Failed to set the following booleans: {}",
+                python::str(&wanted.into())
+            ))
+            .into());
+    }
+    comments.push(format!("The following booleans have been changed: {names}"));
+    Ok(done.ok(comments.join("\n")).into())
+}
+
+/// The key of a chunk among results.
+fn tag(chunk: &Map) -> String {
+    let part = |name: &str| chunk.get(name).map(python::str).unwrap_or_default();
+    [part("state"), part("__id__"), part("name"), part("fun")].join("_|-")
+}
+
+/// Returns `low` with the booleans of all states alike. The chunks it took over
+/// are listed in its `__agg_tags__`, since they cannot be marked from here.
+fn mod_aggregate(call: &Call<'_>) -> CallResult {
+    let Value::Map(low) = call.arg("low") else {
+        return Ok(call.arg("low").clone());
+    };
+    let fun = low.get("fun").and_then(Value::as_str);
+    if fun != Some("boolean") {
+        return Ok(low.clone().into());
+    }
+    let own = |chunk: &Map, all: &mut Map| {
+        let value = chunk.get("value").cloned().unwrap_or_default();
+        match (chunk.get("booleans"), chunk.get("name")) {
+            (Some(list), _) => add_booleans(all, &value, list),
+            (None, Some(name)) => {
+                all.insert(name.clone(), value);
+            }
+            (None, None) => {}
+        }
+    };
+    let (mut others, mut tags) = (Map::new(), Vec::new());
+    let chunks = call.arg("chunks").as_list().unwrap_or_default();
+    for chunk in chunks.iter().filter_map(Value::as_map) {
+        let fits = chunk.get("state").and_then(Value::as_str) == Some("selinux")
+            && chunk.get("fun").and_then(Value::as_str) == fun
+            && chunk.get("persist") == low.get("persist")
+            && !chunk.contains_key("__agg__")
+            && call.arg("running").get(&tag(chunk)).is_none();
+        if fits {
+            own(chunk, &mut others);
+            tags.push(Value::from(tag(chunk)));
+        }
+    }
+    let mut low = low.clone();
+    if !others.is_empty() {
+        let mut all = Map::new();
+        own(&low, &mut all);
+        all.extend(others);
+        low.insert("booleans", all);
+        low.insert("__agg_tags__", Value::List(tags));
+    }
+    Ok(low.into())
+}
+
+fn module(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let option = |name: &str| call.kwargs().get(name).filter(|value| value.is_true());
+    if option("install").is_some() && option("remove").is_some() {
+        return Ok(state(call)
+            .failed("Cannot install and remove at the same time")
+            .into());
+    }
+    let mut done = state(call).ok("");
+    if option("install").is_some() {
+        let source = call
+            .kwargs()
+            .get("source")
+            .map_or(name.clone(), python::str);
+        done = module_install(call, &source)?;
+        if done.result == Some(false) {
+            return Ok(done.into());
+        }
+    } else if option("remove").is_some() {
+        return module_remove(call);
+    }
+    let modules = selinux::modules(call)?;
+    let Some(known) = modules.get(&name) else {
+        return Ok(done
+            .failed(format!("Module {name} is not available"))
+            .into());
+    };
+    let wanted = call.text("module_state");
+    let enabled = match wanted.to_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" | "enabled" => true,
+        "0" | "off" | "no" | "false" | "disabled" => false,
+        _ => {
+            return Ok(done
+                .failed(format!(
+                    "{wanted} is not a valid state for the {name} module."
+                ))
+                .into());
+        }
+    };
+    let (version, installed) = (call.text("version"), known.get("Version"));
+    let installed = installed.map(python::str).unwrap_or_default();
+    if version != "any" && version != installed {
+        return Ok(done
+            .failed(format!(
+                "Module version is {installed} and does not match the desired version of {version} or you are using semodule >= 2.4"
+            ))
+            .into());
+    }
+    if known.get("Enabled") == Some(&Value::Bool(enabled)) {
+        return Ok(done
+            .ok(format!("Module {name} is in the desired state"))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(done
+            .pending(format!("Module {name} is set to be toggled to {wanted}"))
+            .into());
+    }
+    let word = if enabled { "enabled" } else { "disabled" };
+    Ok(if selinux::set_module(call, &name, word)? {
+        done.ok(format!("Module {name} has been set to {wanted}"))
+    } else {
+        done.failed(format!("Failed to set the Module {name} to {wanted}"))
+    }
+    .into())
+}
+
+fn module_install(call: &Call<'_>, path: &str) -> Result<StateReturn, CallError> {
+    let state = StateReturn::new(path);
+    if call.is_test() {
+        return Ok(state.pending(format!("Module {path} is set to be installed")));
+    }
+    Ok(if selinux::install(call, path)? {
+        state.ok(format!("Module {path} has been installed"))
+    } else {
+        state.failed(format!("Failed to install module {path}"))
+    })
+}
+
+fn module_remove(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    if !selinux::modules(call)?.contains_key(&name) {
+        return Ok(state(call)
+            .failed(format!("Module {name} is not available"))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state(call)
+            .pending(format!("Module {name} is set to be removed"))
+            .into());
+    }
+    let removed = call.salt("selinux.remove_semod", &[name.as_str().into()], Map::new())?;
+    Ok(if removed.is_true() {
+        state(call).ok(format!("Module {name} has been removed"))
+    } else {
+        state(call).failed(format!("Failed to remove module {name}"))
+    }
+    .into())
+}
+
+fn fine(ran: &Value) -> bool {
+    ran.get("retcode").and_then(Value::as_i64) == Some(0)
+}
+
+fn fcontext_policy_present(call: &Call<'_>) -> CallResult {
+    let (name, sel_type) = (call.text("name"), call.text("sel_type"));
+    let kind = selinux::kind(&call.text("filetype"))?;
+    if selinux::context(call)?.is_some() {
+        return Ok(state(call)
+            .ok(format!(
+                "SELinux policy for \"{name}\" already present with specified filetype \"{kind}\" and sel_type \"{sel_type}\"."
+            ))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state(call).pending("").into());
+    }
+    let ran = selinux::write_context(call, "add", Some(&sel_type))?;
+    if !fine(&ran) {
+        return Ok(state(call)
+            .failed(format!("Error adding new rule: {}", python::str(&ran)))
+            .into());
+    }
+    let new = Map::from([("filetype", kind), ("sel_type", sel_type.as_str())]);
+    Ok(state(call)
+        .ok("")
+        .change("old", Map::new())
+        .change("new", Map::from([(name, new)]))
+        .into())
+}
+
+fn fcontext_policy_absent(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let Some(current) = selinux::context(call)? else {
+        let (kind, sel_type) = (call.text("filetype"), call.text("sel_type"));
+        return Ok(state(call)
+            .ok(format!(
+                "SELinux policy for \"{name}\" already absent with specified filetype \"{kind}\" and sel_type \"{sel_type}\"."
+            ))
+            .into());
+    };
+    let sel_type = match call.text_opt("sel_type") {
+        Some(sel_type) => sel_type,
+        None => current.get("sel_type").map(python::str).unwrap_or_default(),
+    };
+    let done = state(call)
+        .change("old", Map::from([(name, current)]))
+        .change("new", Map::new());
+    if call.is_test() {
+        return Ok(done.pending("").into());
+    }
+    let ran = selinux::write_context(call, "delete", Some(&sel_type))?;
+    Ok(if fine(&ran) {
+        done.ok("")
+    } else {
+        done.failed(format!("Error removing policy: {}", python::str(&ran)))
+    }
+    .into())
+}
+
+fn fcontext_policy_applied(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    if selinux::unapplied(call)?.is_empty() {
+        return Ok(state(call)
+            .ok(format!(
+                "SElinux policies are already applied for filespec \"{name}\""
+            ))
+            .into());
+    }
+    if call.is_test() {
+        return Ok(state(call).pending("").into());
+    }
+    let ran = selinux::apply(call)?;
+    let changes = ran.get("changes").and_then(Value::as_map).cloned();
+    let ran = Value::from(ran);
+    if !fine(&ran) {
+        return Ok(state(call).failed(ran).into());
+    }
+    let mut done = state(call).ok("");
+    done.changes = changes.unwrap_or_default();
+    Ok(done.into())
+}
+
+/// How comments name a port.
+fn about_port(call: &Call<'_>, is: &str) -> String {
+    format!(
+        "SELinux policy for \"{}\" already {is} with specified sel_type \"{}\", protocol \"{}\" and port \"{}\".",
+        call.text("name"),
+        call.text("sel_type"),
+        call.text("protocol"),
+        call.text("port")
+    )
+}
+
+/// After a change of a port: what was, and what is.
+fn port_changed(call: &Call<'_>, old: Option<Map>, ran: &Value, verb: &str) -> CallResult {
+    if !fine(ran) {
+        return Ok(state(call)
+            .failed(format!("Error {verb} policy: {}", python::str(ran)))
+            .into());
+    }
+    let value = |policy: Option<Map>| policy.map_or(Value::Nil, Value::from);
+    let sel_type = call.text_opt("sel_type");
+    let new = selinux::port(call, sel_type.as_deref())?;
+    Ok(state(call)
+        .ok("")
+        .change("old", value(old))
+        .change("new", value(new))
+        .into())
+}
+
+fn port_policy_present(call: &Call<'_>) -> CallResult {
+    let sel_type = call.text("sel_type");
+    if selinux::port(call, Some(&sel_type))?.is_some() {
+        return Ok(state(call).ok(about_port(call, "present")).into());
+    }
+    if call.is_test() {
+        return Ok(state(call).pending("").into());
+    }
+    let old = selinux::port(call, None)?;
+    let action = if old.is_some() { "modify" } else { "add" };
+    let ran = selinux::change_port(call, action)?;
+    port_changed(call, old, &ran, "adding new")
+}
+
+fn port_policy_absent(call: &Call<'_>) -> CallResult {
+    let sel_type = call.text_opt("sel_type");
+    let Some(old) = selinux::port(call, sel_type.as_deref())? else {
+        return Ok(state(call).ok(about_port(call, "absent")).into());
+    };
+    if call.is_test() {
+        return Ok(state(call).pending("").into());
+    }
+    let ran = selinux::change_port(call, "delete")?;
+    port_changed(call, Some(old), &ran, "deleting")
+}

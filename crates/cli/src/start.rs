@@ -6,7 +6,7 @@ use halite_config::{ConfigError, HostNames, LoadOptions, MasterConfig, load_clie
 use halite_process::logging::{self, Level, LogOptions};
 
 use crate::environment::Environment;
-use crate::options::{CommonOptions, LogLevel, LoggingOptions, Stop};
+use crate::options::{CommonOptions, ConsoleOptions, LogLevel, LoggingOptions, Stop};
 use crate::{Exit, Screen};
 
 /// Where configurations are unless something says otherwise.
@@ -64,6 +64,14 @@ pub fn client_config(
 /// When it cannot be set up.
 pub fn logs(level: Option<LogLevel>, configured: &str) -> Result<(), Stop> {
     logs_with(level, &LoggingOptions::default(), configured)
+}
+
+/// Sets up logging as the options of a program say, else the configuration.
+///
+/// # Errors
+/// When it cannot be set up.
+pub fn logs_of(options: &ConsoleOptions, configured: &str) -> Result<(), Stop> {
+    logs_with(options.log_level, &options.logging, configured)
 }
 
 /// The same, and to a file if one is given.

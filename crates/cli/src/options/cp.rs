@@ -3,7 +3,7 @@
 use clap::Parser;
 
 use super::groups::first_given;
-use super::{CommonOptions, LogLevel, LoggingOptions, OutputOptions, Program, Stop};
+use super::{CommonOptions, ConsoleOptions, OutputOptions, Program, Stop};
 
 /// Copies files to minions.
 #[derive(Parser, Clone, Debug)]
@@ -60,13 +60,9 @@ pub struct CpOptions {
     #[command(flatten)]
     pub output: OutputOptions,
 
-    /// How much is logged to the console.
-    #[arg(short, long, value_name = "LEVEL", help_heading = "Logging Options")]
-    pub log_level: Option<LogLevel>,
-
-    /// The other options of logging.
+    /// What is logged, and where.
     #[command(flatten)]
-    pub logging: LoggingOptions,
+    pub console: ConsoleOptions,
 
     /// The target, the files and where they go.
     #[arg(value_name = "WORD")]

@@ -77,6 +77,18 @@ pub struct LoggingOptions {
     pub log_file_level: Option<LogLevel>,
 }
 
+/// What is logged, for programs that have `-l` for the level.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ConsoleOptions {
+    /// How much is logged to the console.
+    #[arg(short, long, value_name = "LEVEL", help_heading = "Logging Options")]
+    pub log_level: Option<LogLevel>,
+
+    /// The other options of logging.
+    #[command(flatten)]
+    pub logging: LoggingOptions,
+}
+
 /// How results are shown.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output Options")]
@@ -171,6 +183,25 @@ pub struct EauthOptions {
     /// The password to log in with.
     #[arg(long, allow_hyphen_values = true)]
     pub password: Option<String>,
+}
+
+/// Logging in, for programs that have `-a` for the way.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LoginOptions {
+    /// The way to log in.
+    #[arg(
+        short = 'a',
+        long = "auth",
+        visible_aliases = ["eauth", "external-auth"],
+        value_name = "BACKEND",
+        help_heading = "External Authentication",
+        allow_hyphen_values = true
+    )]
+    pub eauth: Option<String>,
+
+    /// The other options of logging in.
+    #[command(flatten)]
+    pub more: EauthOptions,
 }
 
 impl EauthOptions {

@@ -19,8 +19,8 @@ pub use call::CallOptions;
 pub use cp::CpOptions;
 pub use daemon::{DaemonOptions, MasterOptions, MinionOptions};
 pub use groups::{
-    CommonOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions, OutputOptions,
-    ParseOptions,
+    CommonOptions, ConsoleOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions,
+    LoginOptions, OutputOptions, ParseOptions,
 };
 pub use key::{KeyAction, KeyOptions, ListedState};
 pub use run::RunOptions;

@@ -4,8 +4,7 @@ use clap::Parser;
 
 use super::groups::first_given;
 use super::{
-    CommonOptions, EauthOptions, LogLevel, LoggingOptions, OutputOptions, ParseOptions, Program,
-    Stop,
+    CommonOptions, ConsoleOptions, LoginOptions, OutputOptions, ParseOptions, Program, Stop,
 };
 
 /// Runs functions of the master.
@@ -62,28 +61,13 @@ pub struct RunOptions {
     #[command(flatten)]
     pub output: OutputOptions,
 
-    /// How much is logged to the console.
-    #[arg(short, long, value_name = "LEVEL", help_heading = "Logging Options")]
-    pub log_level: Option<LogLevel>,
-
-    /// The other options of logging.
+    /// What is logged, and where.
     #[command(flatten)]
-    pub logging: LoggingOptions,
+    pub console: ConsoleOptions,
 
-    /// The way to log in.
-    #[arg(
-        short = 'a',
-        long = "auth",
-        visible_aliases = ["eauth", "external-auth"],
-        value_name = "BACKEND",
-        help_heading = "External Authentication",
-        allow_hyphen_values = true
-    )]
-    pub eauth: Option<String>,
-
-    /// The other options of logging in.
+    /// Logging in.
     #[command(flatten)]
-    pub login: EauthOptions,
+    pub login: LoginOptions,
 
     /// The function and its arguments.
     #[arg(value_name = "WORD")]

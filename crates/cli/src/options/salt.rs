@@ -5,8 +5,8 @@ use clap::{Args, Parser};
 use super::groups::first_given;
 use super::usage::help;
 use super::{
-    CommonOptions, EauthOptions, ExecutorOptions, LogLevel, LoggingOptions, OutputOptions,
-    ParseOptions, Program, Stop,
+    CommonOptions, ConsoleOptions, ExecutorOptions, LoginOptions, OutputOptions, ParseOptions,
+    Program, Stop,
 };
 use crate::Exit;
 
@@ -119,7 +119,7 @@ pub struct SaltOptions {
     #[arg(short = 's', long = "static")]
     pub is_static: bool,
 
-    /// Show a progress graph.
+    /// Show on the terminal how far the job is.
     #[arg(short, long)]
     pub progress: bool,
 
@@ -242,28 +242,13 @@ pub struct SaltOptions {
     #[command(flatten)]
     pub output: OutputOptions,
 
-    /// How much is logged to the console.
-    #[arg(short, long, value_name = "LEVEL", help_heading = "Logging Options")]
-    pub log_level: Option<LogLevel>,
-
-    /// The other options of logging.
+    /// What is logged, and where.
     #[command(flatten)]
-    pub logging: LoggingOptions,
+    pub console: ConsoleOptions,
 
-    /// The way to log in.
-    #[arg(
-        short = 'a',
-        long = "auth",
-        visible_aliases = ["eauth", "external-auth"],
-        value_name = "BACKEND",
-        help_heading = "External Authentication",
-        allow_hyphen_values = true
-    )]
-    pub eauth: Option<String>,
-
-    /// The other options of logging in.
+    /// Logging in.
     #[command(flatten)]
-    pub login: EauthOptions,
+    pub login: LoginOptions,
 
     /// The target, the function and its arguments.
     #[arg(value_name = "WORD")]

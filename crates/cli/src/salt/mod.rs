@@ -148,8 +148,8 @@ struct Program<'a> {
 impl Program<'_> {
     async fn run(mut self, screen: &mut Screen<'_>) -> Exit {
         let login = Login {
-            eauth: self.options.eauth.as_deref(),
-            options: &self.options.login,
+            eauth: self.options.login.eauth.as_deref(),
+            options: &self.options.login.more,
             opts: self.opts,
             environment: self.environment,
         };

@@ -53,10 +53,6 @@ fn wrong_command_lines_are_usage_errors() {
             &["*", "test.ping", "-b", "x"],
             "Invalid batch data sent: x\nData must be in the form of %10, 10% or 3",
         ),
-        (
-            &["*", "test.ping", "-b", "1", "--async"],
-            "--async does not go with --batch-size: the batches have to be waited for",
-        ),
         (&["-R", "%web", "test.ping"], "--range is not supported yet"),
         (
             &["-E", "-L", "*", "test.ping"],

@@ -74,8 +74,8 @@ struct Program<'a> {
 impl Program<'_> {
     async fn log_in(&mut self, screen: &mut Screen<'_>) -> Result<(), Exit> {
         let login = Login {
-            eauth: self.options.eauth.as_deref(),
-            options: &self.options.login,
+            eauth: self.options.login.eauth.as_deref(),
+            options: &self.options.login.more,
             opts: self.opts,
             environment: self.environment,
         };

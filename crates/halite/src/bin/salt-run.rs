@@ -17,7 +17,7 @@ fn run(screen: &mut Screen) -> Result<Exit, Stop> {
     let words = std::env::args_os().skip(1);
     let options = parse_everything::<RunOptions>(words, &environment, std::io::stdin())?;
     let config = start::client_config(&options.common, &environment, screen)?;
-    start::logs_with(options.log_level, &options.logging, &config.log_level.0)?;
+    start::logs_of(&options.console, &config.log_level.0)?;
     let runtime = start::runtime()?;
     let exit = runtime.block_on(salt_run::run(&options, config.opts(), &environment, screen));
     // What is still under way, a request that nobody waits for, is given up.

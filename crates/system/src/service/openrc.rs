@@ -98,14 +98,14 @@ pub(super) fn enable(call: &Call<'_>, name: &str, on: bool) -> Result<bool, Call
             .filter(|level| !current.contains(level))
             .collect()
     } else if wanted.is_empty() {
-        current
+        current.clone()
     } else {
         wanted
             .into_iter()
             .filter(|level| current.contains(level))
             .collect()
     };
-    if change.is_empty() {
+    if change.is_empty() && (on || !current.is_empty()) {
         return Ok(true);
     }
     let verb = if on { "add" } else { "delete" };

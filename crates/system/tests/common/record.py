@@ -135,6 +135,8 @@ def play(scenario, directory, program, record):
             with open(path, "w") as out:
                 out.write(text)
             os.chmod(path, mode)
+    if scenario.get("then"):
+        subprocess.run(["/bin/sh", "-ec", scenario["then"]], check=True)
     search = os.environ["PATH"]
     if record:
         search = f"{directory}/bin:{search}"

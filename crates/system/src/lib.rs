@@ -23,8 +23,10 @@ mod service;
 mod ssh;
 mod ssh_files;
 mod states;
+mod storage;
 mod sysctl;
 mod timezone;
+mod tools;
 mod zone;
 
 use halite_modules::Module;
@@ -33,6 +35,7 @@ use halite_modules::Module;
 pub const MODULES: &[Module] = &[
     aliases::MODULE,
     alternatives::MODULE,
+    tools::at::MODULE,
     cron::MODULE,
     dns::DIG,
     dns::DNSUTIL,
@@ -40,18 +43,30 @@ pub const MODULES: &[Module] = &[
     hosts::MODULE,
     http::MODULE,
     ini::MODULE,
+    tools::kernelpkg::MODULE,
+    tools::keyboard::MODULE,
     kmod::MODULE,
     locale::MODULE,
+    tools::logrotate::MODULE,
+    storage::lvm::MODULE,
     mount::MODULE,
+    tools::nfs3::MODULE,
+    storage::partition::MODULE,
     ps::MODULE,
+    tools::rsync::MODULE,
     selinux::MODULE,
     service::MODULE,
     accounts::shadow::MODULE,
+    storage::smbios::MODULE,
     ssh::MODULE,
     sysctl::MODULE,
+    storage::sysfs::MODULE,
     computer::MODULE,
     timezone::MODULE,
+    storage::udev::MODULE,
     accounts::user::MODULE,
+    tools::webutil::MODULE,
+    storage::xfs::MODULE,
 ];
 
 /// The state modules.

@@ -1,0 +1,57 @@
+//! What the modules of storage have in common.
+
+use std::os::unix::fs::FileTypeExt;
+
+use halite_modules::host::{Program, Ran};
+use halite_modules::{Call, CallError, python};
+use halite_proto::Value;
+
+/// Whether a path is a block device. A machine that is made up has files for
+/// them.
+pub(super) fn is_block(call: &Call<'_>, device: &str) -> bool {
+    let host = call.host();
+    let about = std::fs::metadata(host.path(device));
+    !device.is_empty()
+        && about.is_ok_and(|about| about.file_type().is_block_device() || !host.is_real())
+}
+
+/// A name that no program takes for an option.
+pub(super) fn plain(name: &str) -> Result<(), CallError> {
+    match name.is_empty() || name.starts_with('-') {
+        true => Err(CallError::invocation(format!("not a name: {name:?}"))),
+        false => Ok(()),
+    }
+}
+
+/// What a program says, errors included, in lines.
+pub(super) fn lines(ran: &Ran) -> Value {
+    let both = [ran.stdout.as_str(), ran.stderr.as_str()];
+    let lines = both.into_iter().flat_map(str::lines);
+    lines.map(Value::from).collect::<Vec<_>>().into()
+}
+
+pub(super) fn need(call: &Call<'_>, program: &str) -> Result<(), CallError> {
+    match call.host().has(program) {
+        true => Ok(()),
+        false => Err(CallError::NotFound(format!(
+            "The '{program}' binary was not found in $PATH."
+        ))),
+    }
+}
+
+pub(super) fn run(call: &Call<'_>, words: &[&str]) -> Result<Ran, CallError> {
+    Program::new(call, words).run()
+}
+
+/// The items of a list or of comma separated text.
+pub(super) fn items(value: &Value) -> Vec<String> {
+    match value {
+        Value::List(items) => items.iter().map(python::str).collect(),
+        Value::Nil => Vec::new(),
+        other => python::str(other)
+            .split(',')
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect(),
+    }
+}

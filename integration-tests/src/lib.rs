@@ -35,6 +35,7 @@ mod process;
 pub mod scenarios;
 mod settings;
 pub mod state_scenarios;
+mod terminal;
 mod wait;
 mod watchdog;
 pub mod wire;
@@ -50,6 +51,7 @@ pub use nix::sys::signal::Signal;
 pub use output::Output;
 pub use process::{Daemon, Recipe, end_marked, family, marked, run, terminate};
 pub use settings::Settings;
+pub use terminal::Terminal;
 pub use wait::{SHORT, START, until};
 
 /// Makes one test for each release of real Salt out of a function that takes

@@ -157,13 +157,13 @@ fn lossy(path: &Path) -> String {
 
 /// A process and the thread that waits for its end.
 #[derive(Debug)]
-struct Running {
+pub(crate) struct Running {
     pid: i32,
     end: Receiver<ExitStatus>,
 }
 
 impl Running {
-    fn start(recipe: &Recipe, stdout: File, stderr: File) -> Result<Self> {
+    pub(crate) fn start(recipe: &Recipe, stdout: File, stderr: File) -> Result<Self> {
         let mut command = recipe.command(stdout, stderr);
         if !recipe.stdin.is_empty() {
             command.stdin(Stdio::piped());
@@ -188,7 +188,14 @@ impl Running {
         Ok(Self { pid, end })
     }
 
-    fn wait(&self, deadline: Duration) -> Option<ExitStatus> {
+    /// Ends it with all its children.
+    pub(crate) fn end(&self) {
+        if self.wait(Duration::ZERO).is_none() {
+            end_family(self.pid);
+        }
+    }
+
+    pub(crate) fn wait(&self, deadline: Duration) -> Option<ExitStatus> {
         match self.end.recv_timeout(deadline) {
             Ok(status) => Some(status),
             Err(RecvTimeoutError::Timeout) => None,

@@ -71,6 +71,16 @@ impl Answer {
         }
     }
 
+    /// What counts of a text, as of an output.
+    pub fn text_of(text: &str, places: &[(String, String)]) -> String {
+        let compare = Compare::default();
+        let normal = Normal {
+            compare: &compare,
+            places,
+        };
+        normal.lines(text)
+    }
+
     /// As it is recorded.
     pub fn to_json(&self) -> Value {
         let mut map = Map::from_iter([("exit".to_owned(), self.exit.into())]);

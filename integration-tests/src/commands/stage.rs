@@ -12,8 +12,7 @@ use crate::fleet::Fleet;
 use crate::kind::{Kind, Program};
 use crate::master::Master;
 use crate::minion::{Minion, MinionPlan};
-use crate::output::Output;
-use crate::process::run;
+use crate::process::{Recipe, run};
 use crate::wait::START;
 
 /// The fleet in an answer.
@@ -81,13 +80,13 @@ impl Stage {
 
     /// Runs a command and gives what counts of its answer.
     pub fn play(&self, row: &Row) -> Result<Answer> {
-        let output = self
-            .run(row)
+        let output = run(&self.recipe(row)?, START)
             .with_context(|| format!("no answer to: {}", row.line))?;
         Ok(Answer::of(&output, &row.compare, &self.places()))
     }
 
-    fn run(&self, row: &Row) -> Result<Output> {
+    /// How a command is run.
+    pub fn recipe(&self, row: &Row) -> Result<Recipe> {
         let dir = self.fleet.path().display().to_string();
         let mut args: Vec<String> = row
             .args
@@ -98,23 +97,31 @@ impl Stage {
             args.insert(0, "--out=json".to_owned());
         }
         let recipe = match row.program {
-            Program::Call => self.web1.recipe(Program::Call)?.args(&args),
+            Program::Call | Program::Minion => self.web1.recipe(row.program)?.args(&args),
             program => {
                 let args: Vec<&str> = args.iter().map(String::as_str).collect();
                 self.master.tools(self.kind).recipe(program, &args)?
             }
         };
-        run(&recipe.stdin(&row.stdin).env("COLUMNS", "80"), START)
+        Ok(recipe.stdin(&row.stdin).env("COLUMNS", "80"))
     }
 
-    fn places(&self) -> Vec<(String, String)> {
+    /// The directory of the fleet.
+    pub fn dir(&self) -> &Path {
+        self.fleet.path()
+    }
+
+    /// Texts that stand for others in answers.
+    pub fn places(&self) -> Vec<(String, String)> {
         let address = self.master.address();
-        let port = |port: u16| port.to_string();
+        let ip = address.ip();
         vec![
             (self.fleet.path().display().to_string(), FLEET.to_owned()),
-            (address.ip().to_string(), "<ip>".to_owned()),
-            (port(address.request().port()), "<request port>".to_owned()),
-            (port(address.publish().port()), "<publish port>".to_owned()),
+            (
+                format!("{ip}:{}", address.request().port()),
+                "<ip>:<request port>".to_owned(),
+            ),
+            (ip.to_string(), "<ip>".to_owned()),
         ]
     }
 }

@@ -80,6 +80,15 @@ impl Chapter {
         Self::parse(&text).with_context(|| format!("in {}", path.display()))
     }
 
+    /// Reads a file whose commands are shown as they are, without `--out`.
+    pub fn read_screens(path: &Path) -> Result<Self> {
+        let mut chapter = Self::read(path)?;
+        for row in &mut chapter.rows {
+            row.compare.text = true;
+        }
+        Ok(chapter)
+    }
+
     fn parse(text: &str) -> Result<Self> {
         let mut chapter = Self::default();
         for (number, line) in text.lines().enumerate() {
@@ -131,6 +140,7 @@ impl Row {
             Some("salt-key") => Program::Key,
             Some("salt-call") => Program::Call,
             Some("salt-cp") => Program::Cp,
+            Some("salt-minion") => Program::Minion,
             _ => bail!("no such program"),
         };
         Ok(Self {

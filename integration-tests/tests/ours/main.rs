@@ -13,3 +13,4 @@ mod reactions;
 mod returners;
 mod runners;
 mod screens;
+mod terminal;

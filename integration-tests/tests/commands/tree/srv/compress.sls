@@ -1,0 +1,8 @@
+several:
+  test.nop:
+    - names:
+      - a
+      - b
+      - c
+  test.succeed_with_changes:
+    - name: d

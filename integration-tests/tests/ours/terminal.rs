@@ -1,0 +1,222 @@
+//! Every screen as it stands on a narrow and a wide terminal, without colours,
+//! and in a pipe. `HALITE_UPDATE_SCREENS` writes them anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use halite_integration_tests::commands::{Answer, Chapter, Stage};
+use halite_integration_tests::{Fleet, Kind, Program, START, Terminal, run};
+
+/// Where a program's texts go.
+#[derive(Clone, Copy)]
+enum Medium {
+    Pipe,
+    Terminal(u16),
+    NoColor(u16),
+}
+
+const MEDIA: [(&str, Medium); 4] = [
+    ("pipe", Medium::Pipe),
+    ("narrow", Medium::Terminal(40)),
+    ("wide", Medium::Terminal(160)),
+    ("no-color", Medium::NoColor(80)),
+];
+
+fn dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/screens")
+}
+
+/// All screens of a chapter on one medium.
+fn screens(stage: &Stage, chapter: &Chapter, medium: Medium) -> Result<String> {
+    let mut all = String::new();
+    for row in &chapter.rows {
+        let recipe = stage.recipe(row)?;
+        let (code, text) = match medium {
+            Medium::Pipe => {
+                let output = run(&recipe, START)?;
+                let mut text = output.stdout;
+                for line in output.stderr.lines() {
+                    text.push_str(&format!("2> {line}\n"));
+                }
+                (output.code, text)
+            }
+            Medium::Terminal(columns) => Terminal::start(&recipe, columns)?.end(START)?,
+            Medium::NoColor(columns) => {
+                let recipe = recipe.env("NO_COLOR", "1");
+                Terminal::start(&recipe, columns)?.end(START)?
+            }
+        };
+        let text = Answer::text_of(&text, &stage.places()).replace('\u{1b}', "\\e");
+        let text = match row.program {
+            Program::Minion => without_ages(&text),
+            _ => text,
+        };
+        all.push_str(&format!(
+            "$ {}\n{}\n",
+            row.line,
+            text.trim_end_matches('\n')
+        ));
+        if code != 0 {
+            all.push_str(&format!("[{code}]\n"));
+        }
+        all.push('\n');
+    }
+    Ok(all)
+}
+
+/// The state of a minion without its process and its ages, which also widen
+/// the columns.
+fn without_ages(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        for at in 0..words.len() {
+            let is_age = words.get(at + 2) == Some(&"ago");
+            if is_age || at.checked_sub(1).and_then(|at| words.get(at)) == Some(&"process") {
+                words[at] = "<number>";
+            }
+        }
+        words.join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn check(name: &str) -> Result<()> {
+    let path = dir().join(format!("{name}.txt"));
+    let chapter = Chapter::read_screens(&path)?;
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands/tree");
+    let stage = Stage::start(Kind::Ours, &chapter, &tree)?;
+    let mut wrong = Vec::new();
+    for (medium_name, medium) in MEDIA {
+        let path = dir().join(format!("{name}.{medium_name}.screen"));
+        let found = screens(&stage, &chapter, medium)?;
+        if std::env::var_os("HALITE_UPDATE_SCREENS").is_some() {
+            fs::write(&path, &found)?;
+            continue;
+        }
+        let expected = fs::read_to_string(&path)
+            .with_context(|| format!("no {}: HALITE_UPDATE_SCREENS=1", path.display()))?;
+        let lines = expected.lines().zip(found.lines());
+        if let Some((number, (expected, found))) = lines
+            .enumerate()
+            .find(|(_, (expected, found))| expected != found)
+        {
+            wrong.push(format!(
+                "{}:{}\n   expected {expected}\n   found    {found}",
+                path.display(),
+                number + 1
+            ));
+        } else if expected != found {
+            wrong.push(format!("{}: more or fewer lines", path.display()));
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", wrong.join("\n"))
+}
+
+#[test]
+fn screens_are_as_they_were() -> Result<()> {
+    check("commands")
+}
+
+#[test]
+fn screens_of_tabular_states_are_as_they_were() -> Result<()> {
+    check("tabular")
+}
+
+#[test]
+fn screens_of_states_with_percentages_are_as_they_were() -> Result<()> {
+    check("percentages")
+}
+
+/// A state that waits for a file, after one that does not.
+fn waiting(go: &Path) -> String {
+    format!(
+        "first:\n  test.nop: []\nwaits:\n  cmd.run:\n    - name: until [ -e {} ]; do sleep 0.02; done\n",
+        go.display()
+    )
+}
+
+#[test]
+fn a_state_run_on_a_terminal_shows_where_it_is() -> Result<()> {
+    let fleet = Fleet::new("live")?;
+    let go = fleet.path().join("go");
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .file("slow.sls", &waiting(&go))
+        .start()?;
+    let minions = [
+        fleet.minion("web1", Kind::Ours).of(&master).start()?,
+        fleet.minion("web2", Kind::Ours).of(&master).start()?,
+    ];
+    for minion in &minions {
+        master.wait_minion(minion.id())?;
+    }
+    let tools = master.tools(Kind::Ours);
+    let recipe = tools.recipe(Program::Salt, &["*", "state.apply", "slow"])?;
+
+    let mut terminal = Terminal::start(&recipe, 100)?;
+    for line in [
+        "web1  2 of 2  waits (cmd.run)",
+        "web2  2 of 2  waits (cmd.run)",
+        "0 of 2 answered, 2 running",
+        // It goes on counting.
+        ", 2 s",
+    ] {
+        terminal.wait(line, START)?;
+    }
+    fs::write(&go, "")?;
+    let (code, text) = terminal.end(START)?;
+    assert_eq!(code, 0, "{text}");
+    ensure!(!text.contains("running"), "lines are left behind: {text}");
+    ensure!(
+        text.trim_end().ends_with("2 minions: 2 changed"),
+        "no last line in {text}"
+    );
+
+    // In a pipe there is nothing of it, and minions are not asked to tell.
+    let mark = master.events()?.mark();
+    let output = run(&recipe, START)?.ok()?;
+    ensure!(output.stderr.is_empty(), "unexpected {output}");
+    ensure!(!output.stdout.contains("2 minions"), "unexpected {output}");
+    let told = master.events()?.events().split_off(mark);
+    ensure!(
+        !told.iter().any(|event| event.tag.contains("/at/")),
+        "told all the same"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_minion_of_salt_is_never_asked_to_tell() -> Result<()> {
+    // Seen from the wire: the master's publication of such a job.
+    let fleet = Fleet::new("quiet")?;
+    let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let keys = master.dir().join("pki/minions");
+    fs::copy(keys.join("web1"), keys.join("unknown1"))?;
+    let tools = master.tools(Kind::Ours);
+    let args = [
+        "-L",
+        "web1,unknown1",
+        "-t",
+        "1",
+        "state.single",
+        "test.nop",
+        "x",
+    ];
+    let recipe = tools.recipe(Program::Salt, &args)?;
+    let mark = master.events()?.mark();
+    Terminal::start(&recipe, 80)?.end(START)?;
+    let asked = |event: &halite_integration_tests::Event| {
+        event.tag.ends_with("/publish") && event.data.get("progress").is_some()
+    };
+    let events = master.events()?.events().split_off(mark);
+    ensure!(!events.iter().any(asked), "it was asked: {events:?}");
+    drop(minion);
+    Ok(())
+}

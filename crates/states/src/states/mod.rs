@@ -5,6 +5,7 @@ mod command;
 mod event;
 mod module;
 mod salt;
+mod saltutil;
 mod stateful;
 mod test;
 
@@ -16,6 +17,7 @@ pub(crate) static STATES: &[Module] = &[
     event::MODULE,
     module::MODULE,
     salt::MODULE,
+    saltutil::MODULE,
     test::MODULE,
 ];
 

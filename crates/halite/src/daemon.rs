@@ -23,7 +23,7 @@ use halite_proto::Value;
 const SETTLED_AFTER: Duration = Duration::from_secs(3);
 
 /// How soon after a burst of work its memory is given back.
-const SETTLING_EVERY: Duration = Duration::from_secs(15);
+const SETTLING_EVERY: Duration = Duration::from_secs(5);
 
 /// How long work that was left behind may hold up the end.
 const RUNTIME_SHUTDOWN: Duration = Duration::from_millis(500);

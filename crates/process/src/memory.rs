@@ -11,6 +11,13 @@ pub fn give_back() {
     sys::trim_memory();
 }
 
+/// Has all threads share one heap, for a program that does one large thing at a
+/// time: with a heap for each thread, what one has freed is of no use to the
+/// next. To be called before there are threads.
+pub fn share_heap() {
+    sys::share_heap();
+}
+
 /// Gives back what only the start of a program has needed: free memory, and the
 /// pages of code that were mapped on the way. Code that runs on is mapped again
 /// when it is called, from memory; that costs microseconds. A program that
@@ -32,28 +39,63 @@ pub fn settle() {
 
 /// Notices when memory has grown by a quarter, so that a daemon that idles after
 /// a burst of work can be as small as before it.
+///
+/// What is the program's own counts apart from the pages of files: those are as
+/// many as the system likes to map.
 #[derive(Debug, Default)]
 pub struct Settling {
     /// What was in memory when the code that runs on had been mapped again.
-    usual: Option<u64>,
+    usual: Option<Pages>,
+    /// How often settling was of no use since, which is why to wait.
+    in_vain: u32,
+    waits: u32,
 }
+
+/// Pages of a process that are in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pages {
+    own: u64,
+    all: u64,
+}
+
+/// How many times a look is left out at most, where settling does not help.
+const WAITS_MAX: u32 = 12;
 
 impl Settling {
     /// Whether it is time for [`settle`], which blocks; to be asked now and then
     /// once a first one is done.
     pub fn is_due(&mut self) -> bool {
-        let Some(resident) = resident_pages() else {
+        resident_pages().is_some_and(|pages| self.judge(pages))
+    }
+
+    fn judge(&mut self, now: Pages) -> bool {
+        let usual = *self.usual.get_or_insert(now);
+        let has_grown = |now: u64, usual: u64| now > usual.saturating_add(usual / 4);
+        if !has_grown(now.own, usual.own) && !has_grown(now.all, usual.all) {
+            self.in_vain = 0;
+            self.waits = 0;
             return false;
-        };
-        let usual = *self.usual.get_or_insert(resident);
-        resident > usual.saturating_add(usual / 4)
+        }
+        if self.waits > 0 {
+            self.waits -= 1;
+            return false;
+        }
+        // The work goes on, or needs what it has: it is tried again, later.
+        self.waits = (1_u32 << self.in_vain.min(WAITS_MAX)).min(WAITS_MAX) - 1;
+        self.in_vain = self.in_vain.saturating_add(1);
+        true
     }
 }
 
-/// Pages of this process that are in memory.
-fn resident_pages() -> Option<u64> {
+fn resident_pages() -> Option<Pages> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    statm.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut fields = statm.split_ascii_whitespace().skip(1);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    let (all, of_files) = (next()?, next()?);
+    Some(Pages {
+        own: all.saturating_sub(of_files),
+        all,
+    })
 }
 
 /// The addresses of a line of `/proc/self/maps` that is code of `program`, read
@@ -71,6 +113,26 @@ fn code_of(line: &str, program: &Path) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn growth_is_settled_at_once_and_then_less_and_less_often() {
+        let mut settling = Settling::default();
+        let mut at = |own: u64| {
+            settling.judge(Pages {
+                own,
+                all: 2000 + own,
+            })
+        };
+        assert!(!at(400));
+        assert!(!at(500));
+        // The pages of files would hide this.
+        assert!(at(501));
+        let due: Vec<u32> = (0..40).filter(|_| at(600)).collect();
+        assert_eq!(due, [0, 2, 6, 14, 26, 38]);
+        // It has helped; the next burst counts anew.
+        assert!(!at(410));
+        assert!(at(600));
+    }
 
     #[test]
     fn only_code_of_the_program_is_let_go() {
@@ -96,7 +158,7 @@ mod tests {
         settle();
         let mut settling = Settling::default();
         assert!(!settling.is_due(), "the first look says what is usual");
-        settling.usual = Some(1);
+        settling.usual = Some(Pages { own: 1, all: 1 });
         assert!(settling.is_due());
         assert_eq!(code_of("", Path::new("/")), None);
     }

@@ -75,6 +75,15 @@ pub(crate) fn trim_memory() {
     }
 }
 
+/// Has threads share the first heap, where the C library has several.
+pub(crate) fn share_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes no pointers and sets a number of the allocator.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// Unmaps pages of the program's code; whichever is called next is mapped anew.
 /// The addresses are those of a private mapping of the program's file that may
 /// be executed and not written.

@@ -131,5 +131,6 @@ fn status(config: &MinionConfig, format: Option<&str>, screen: &mut Screen) -> E
 }
 
 fn main() -> ExitCode {
+    halite_process::memory::share_heap();
     ExitCode::from(daemon::run::<Minion>())
 }

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|herd|outages|pages|peers`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|outages|pages|peers`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -13,6 +13,7 @@ mod bench;
 mod build;
 mod chaos;
 mod demo;
+mod formulas;
 mod herd;
 mod lint;
 mod outages;
@@ -46,6 +47,8 @@ enum Command {
     Bench(bench::Args),
     /// Masters, minions and cables fail for minutes; nothing may be lost
     Chaos(chaos::Args),
+    /// Public formulas, compiled and run in test mode by ours and by real Salt
+    Formulas(formulas::Args),
     /// Hundreds of minions come back to two masters that start again at once
     Herd(herd::Args),
     /// The same outages for ours and for real Salt, side by side
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Lint => lint::run(),
         Command::Bench(args) => bench::run(&args),
         Command::Chaos(args) => chaos::run(&args),
+        Command::Formulas(args) => formulas::run(&args),
         Command::Herd(args) => herd::run(&args),
         Command::Outages(args) => outages::run(&args),
         Command::Pages(args) => pages::run(&args),

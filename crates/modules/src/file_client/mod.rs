@@ -156,9 +156,10 @@ impl<'a> FileClient<'a> {
         to: &Path,
         gzip: Option<i64>,
     ) -> Result<bool, FileError> {
-        let Some((hash, _)) = self.hash_and_stat(path, saltenv)? else {
+        let Some((hash, stat)) = self.hash_and_stat(path, saltenv)? else {
             return Ok(false);
         };
+        let size = size_of(&stat);
         if to.is_file() && has_hash(to, &hash) {
             return Ok(true);
         }
@@ -183,6 +184,10 @@ impl<'a> FileClient<'a> {
             }
             partial.file.write_all(&data).map_err(wrong)?;
             written += data.len() as u64;
+            // Whole already: nobody need say that nothing comes behind it.
+            if size == Some(written) && has_hash(partial.path(), &hash) {
+                break;
+            }
         }
         partial.finish(to).map_err(wrong)?;
         Ok(true)
@@ -323,6 +328,13 @@ fn has_hash(path: &Path, hash: &Map) -> bool {
         .ok()
         .and_then(|hash_type| hash_of(path, hash_type).ok())
         .is_some_and(|own| own == sum)
+}
+
+/// The size in what a master says of a file: the fields of Python's `os.stat`
+/// in their order.
+fn size_of(stat: &Value) -> Option<u64> {
+    const ST_SIZE: usize = 6;
+    u64::try_from(stat.as_list()?.get(ST_SIZE)?.as_i64()?).ok()
 }
 
 /// The hash of a file, read piece by piece.

@@ -35,6 +35,11 @@ impl Partial {
         })
     }
 
+    /// Where it lies for now.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The mode of a file that was there before stays.
     pub(super) fn finish(mut self, to: &Path) -> io::Result<()> {
         if let Ok(data) = fs::metadata(to) {

@@ -10,7 +10,7 @@ mod python;
 mod states;
 mod time;
 
-use halite_modules::{Call, Module};
+use halite_modules::{Call, CallError, Module};
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
@@ -42,6 +42,32 @@ fn scope(call: &Call<'_>) -> &'static [&'static str] {
     } else {
         &[]
     }
+}
+
+/// The arguments without a place, which may only be `names`.
+///
+/// # Errors
+/// When another one is left.
+fn only(call: &Call<'_>, names: &[&str]) -> Result<halite_proto::Map, CallError> {
+    let kwargs = call.clean_kwargs();
+    let wrong: Vec<String> = kwargs
+        .iter()
+        .filter(|(key, _)| !key.as_str().is_some_and(|key| names.contains(&key)))
+        .map(|(key, value)| {
+            format!(
+                "{}={}",
+                halite_modules::python::str(key),
+                halite_modules::python::str(value)
+            )
+        })
+        .collect();
+    if wrong.is_empty() {
+        return Ok(kwargs);
+    }
+    Err(CallError::invocation(format!(
+        "The following keyword arguments are not valid: {}",
+        wrong.join(", ")
+    )))
 }
 
 #[cfg(test)]

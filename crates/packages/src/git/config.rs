@@ -5,7 +5,7 @@ use halite_proto::{Map, Value};
 
 use super::Git;
 use super::command::texts;
-use super::history::only;
+use crate::only;
 
 /// `--global` or the repository of `cwd`.
 pub(crate) fn config_words(global: bool) -> Vec<String> {

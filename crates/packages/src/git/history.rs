@@ -3,30 +3,11 @@
 use std::path::Path;
 
 use halite_modules::{Call, CallError, CallResult, python};
-use halite_proto::{Map, Value};
+use halite_proto::Value;
 
 use super::Git;
 use super::command::{list_of, texts, words_of};
-
-/// The arguments without a place, except that `names` take theirs out of them.
-///
-/// # Errors
-/// When another one is left.
-pub(super) fn only(call: &Call<'_>, names: &[&str]) -> Result<Map, CallError> {
-    let kwargs = call.clean_kwargs();
-    let wrong: Vec<String> = kwargs
-        .iter()
-        .filter(|(key, _)| !key.as_str().is_some_and(|key| names.contains(&key)))
-        .map(|(key, value)| format!("{}={}", python::str(key), python::str(value)))
-        .collect();
-    if wrong.is_empty() {
-        return Ok(kwargs);
-    }
-    Err(CallError::invocation(format!(
-        "The following keyword arguments are not valid: {}",
-        wrong.join(", ")
-    )))
-}
+use crate::only;
 
 pub(super) fn archive(call: &Call<'_>) -> CallResult {
     let kwargs = only(call, &["format"])?;

@@ -4,8 +4,8 @@ use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::command::words_of;
-use super::history::only;
 use super::{Git, run};
+use crate::only;
 
 pub(super) fn ls_remote(call: &Call<'_>) -> CallResult {
     let remote = run::with_auth(

@@ -5,7 +5,7 @@ use halite_proto::{Map, Value};
 
 use super::Git;
 use super::command::words_of;
-use super::history::only;
+use crate::only;
 
 pub(super) fn is_worktree(call: &Call<'_>) -> CallResult {
     Ok(Git::of(call).is_worktree(call).into())

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 
 use super::apt;
 use super::functions::{by_package, listed, names, one_or_all, verify_arguments};
-use super::provider::{Provider, provider};
+use super::provider::{Files, Provider, provider};
 use super::rpm::low;
 use super::targets::local_file;
 use super::{lists, version};
@@ -35,13 +35,13 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "lowpkg.file_dict",
             "(*packages, **kwargs)",
-            |call| Ok(by_package(tool(call)?.1.files(call, &names(call))?).into()),
+            |call| files(call, by_package),
             "The files of packages, by package.",
         ),
         Function::new(
             "lowpkg.file_list",
             "(*packages, **kwargs)",
-            |call| Ok(listed(tool(call)?.1.files(call, &names(call))?).into()),
+            |call| files(call, listed),
             "The files of packages in one list.",
         ),
         Function::new(
@@ -163,16 +163,28 @@ fn diff(call: &Call<'_>) -> CallResult {
     only(call, Tool::Rpm)?;
     let (package, path) = (call.text("package_path"), call.text("path"));
     let different = low::diff(call, &package, &path)?;
-    Ok(different.unwrap_or_else(|| "Unchanged".to_owned()).into())
+    Ok(different.unwrap_or_default().into())
+}
+
+/// The files of packages. What dpkg says of one that is not there is returned,
+/// not raised, as in Salt.
+fn files(call: &Call<'_>, shape: fn(Files) -> Map) -> CallResult {
+    let (tool, provider) = tool(call)?;
+    match provider.files(call, &names(call)) {
+        Ok(found) => Ok(shape(found).into()),
+        Err(error) if tool == Tool::Dpkg => Ok(error.to_string().into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn info(call: &Call<'_>) -> CallResult {
-    let (tool, provider) = tool(call)?;
     let names = names(call);
-    let kwargs = call.clean_kwargs();
-    if tool == Tool::Dpkg {
-        return Ok(provider.info(call, &names, &kwargs)?.into());
+    if tool(call)?.0 == Tool::Dpkg {
+        let kwargs = crate::only(call, &["failhard"])?;
+        let failhard = kwargs.get("failhard").is_none_or(Value::is_true);
+        return Ok(apt::info_plain(call, &names, failhard)?.into());
     }
+    let kwargs = call.clean_kwargs();
     let wanted = super::functions::attributes_of(kwargs.get("attr"));
     let all_versions = kwargs.get("all_versions").is_some_and(Value::is_true);
     let mut all = Map::new();
@@ -189,7 +201,10 @@ fn info(call: &Call<'_>) -> CallResult {
 fn list_pkgs(call: &Call<'_>) -> CallResult {
     let names = names(call);
     if tool(call)?.0 == Tool::Dpkg {
-        return Ok(apt::list_plain(call, &names)?.into());
+        return Ok(match apt::list_plain(call, &names) {
+            Ok(list) => list.into(),
+            Err(error) => error.to_string().into(),
+        });
     }
     Ok(low::list_plain(call, &names)?.into())
 }

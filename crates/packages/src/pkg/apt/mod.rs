@@ -146,7 +146,7 @@ impl Provider for Apt {
     }
 }
 
-pub(crate) use query::{list_plain, show};
+pub(crate) use query::{info_plain, list_plain, show};
 pub(crate) use selections::{
     get as get_selections, parse as parse_selections, set as set_selections,
 };

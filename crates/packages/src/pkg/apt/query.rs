@@ -23,9 +23,9 @@ pub(super) fn owner(call: &Call<'_>, path: &str) -> Result<String, PkgError> {
     })
 }
 
-/// What dpkg lists: name, version, architecture and description of packages.
+/// The versions of installed packages; of all, if none is named.
 pub(crate) fn list_plain(call: &Call<'_>, names: &[String]) -> Result<Map, PkgError> {
-    let format = "-f=${db:Status-Status}\t${binary:Package}\t${Version}\t${Architecture}\t${binary:Summary}\n";
+    let format = "-f=${db:Status-Status}\t${binary:Package}\t${Version}\n";
     let mut words = vec!["dpkg-query".to_owned(), format.to_owned(), "-W".to_owned()];
     words.extend(names.iter().cloned());
     let ran = Program::new(call, &words).may_fail().run()?;
@@ -35,13 +35,8 @@ pub(crate) fn list_plain(call: &Call<'_>, names: &[String]) -> Result<Map, PkgEr
     let mut all = Map::new();
     for line in ran.stdout.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
-        if let ["installed", name, version, arch, summary] = fields.as_slice() {
-            let about = Map::from([
-                ("version", *version),
-                ("architecture", *arch),
-                ("description", *summary),
-            ]);
-            all.insert(*name, about);
+        if let ["installed", name, version] = fields.as_slice() {
+            all.insert(*name, *version);
         }
     }
     Ok(all)
@@ -119,6 +114,57 @@ pub(crate) fn file_info(call: &Call<'_>, path: &str) -> Result<FileInfo, PkgErro
 /// What dpkg knows of installed packages, under the keys that all package
 /// managers share.
 pub(crate) fn info(call: &Call<'_>, names: &[String], failhard: bool) -> Result<Map, PkgError> {
+    let mut all = Map::new();
+    for (name, fields) in described(call, names, failhard)? {
+        let mut info = Map::new();
+        let mut status = String::from("ii");
+        for (key, value) in fields {
+            match key.as_str() {
+                "package" => drop(info.insert("name", value)),
+                "status" => status = value,
+                "origin" => drop(info.insert("vendor", value)),
+                "section" => drop(info.insert("group", value)),
+                "maintainer" => drop(info.insert("packager", value)),
+                "homepage" => drop(info.insert("url", value)),
+                _ => drop(info.insert(key, value)),
+            }
+        }
+        if let Some(license) = license(call, &name) {
+            info.insert("license", license);
+        }
+        if status.chars().nth(1) == Some('i') {
+            all.insert(name, info);
+        }
+    }
+    Ok(all)
+}
+
+/// The same under dpkg's own keys.
+pub(crate) fn info_plain(
+    call: &Call<'_>,
+    names: &[String],
+    failhard: bool,
+) -> Result<Map, PkgError> {
+    let mut all = Map::new();
+    for (name, fields) in described(call, names, failhard)? {
+        let mut info: Map = fields.into_iter().collect();
+        if let Some(license) = license(call, &name) {
+            info.insert("license", license);
+        }
+        all.insert(name, info);
+    }
+    Ok(all)
+}
+
+/// A package and its fields.
+type Described = (String, Vec<(String, String)>);
+
+/// The fields of packages that are not empty, as dpkg-query shows them.
+fn described(
+    call: &Call<'_>,
+    names: &[String],
+    failhard: bool,
+) -> Result<Vec<Described>, PkgError> {
     let format = [
         "-f=package:${Package}\\n",
         "revision:${binary:Revision}\\n",
@@ -146,55 +192,42 @@ pub(crate) fn info(call: &Call<'_>, names: &[String], failhard: bool) -> Result<
     let ran = Program::new(call, &words).run()?;
     if !ran.ok() {
         if !failhard {
-            return Ok(Map::new());
+            return Ok(Vec::new());
         }
         return Err(PkgError::command(format!(
             "Error getting packages information: {}",
             ran.stderr
         )));
     }
-    let mut all = Map::new();
+    let mut all = Vec::new();
     for text in ran.stdout.split(END_OF_PACKAGE) {
-        let Some((fields, description)) = text.split_once("\ndescription:") else {
+        let Some((head, description)) = text.split_once("\ndescription:") else {
             continue;
         };
-        let mut info = Map::new();
-        let mut name = String::new();
-        let mut status = String::from("ii");
-        for line in fields.lines().map(str::trim) {
+        let (mut name, mut fields) = (String::new(), Vec::new());
+        for line in head.lines().map(str::trim) {
             let Some((key, value)) = line.split_once(':') else {
                 continue;
             };
             match key {
-                "package" => {
-                    name = value.to_owned();
-                    info.insert("name", value);
-                }
-                "status" => status = value.to_owned(),
                 "installed_size" => {}
+                _ if value.is_empty() => {}
                 "install_date" => {
                     if let Ok(seconds) = value.parse() {
-                        info.insert("install_date", time::utc(seconds));
+                        fields.push((key.to_owned(), time::utc(seconds)));
                     }
                 }
-                _ if value.is_empty() => {}
-                "origin" => drop(info.insert("vendor", value)),
-                "section" => drop(info.insert("group", value)),
-                "maintainer" => drop(info.insert("packager", value)),
-                "homepage" => drop(info.insert("url", value)),
-                key => drop(info.insert(key, value)),
+                key => {
+                    if key == "package" {
+                        value.clone_into(&mut name);
+                    }
+                    fields.push((key.to_owned(), value.to_owned()));
+                }
             }
         }
-        info.insert(
-            "description",
-            description.strip_suffix("\n\n").unwrap_or(description),
-        );
-        if let Some(license) = license(call, &name) {
-            info.insert("license", license);
-        }
-        if status.chars().nth(1) == Some('i') {
-            all.insert(name, info);
-        }
+        let description = description.strip_suffix('\n').unwrap_or(description);
+        fields.push(("description".to_owned(), description.to_owned()));
+        all.push((name, fields));
     }
     Ok(all)
 }

@@ -393,6 +393,11 @@ pub(crate) fn diff(call: &Call<'_>, package: &str, path: &str) -> Result<Option<
             .into());
         }
     }
+    if !call.host().path(package).is_file() {
+        return Err(PkgError::command(format!(
+            "{package} does not exist on minion"
+        )));
+    }
     // The file inside comes through two pipes; nothing of either is a shell's.
     let line = "rpm2cpio \"$1\" | cpio -i --quiet --to-stdout \".$2\" | diff -u --label \"A $2\" --from-file=- --label \"B $2\" \"$2\"";
     let ran = Program::new(call, &["sh", "-c", line, "sh", package, path])

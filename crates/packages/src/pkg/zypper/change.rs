@@ -76,7 +76,7 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
             let name = older
                 .rsplit_once('-')
                 .and_then(|(rest, _)| rest.rsplit_once('-'));
-            name.map_or(older.clone(), |(name, _)| name.to_owned())
+            name.map_or_else(|| older.clone(), |(name, _)| name.to_owned())
         };
         let older: Vec<String> = older.iter().map(names).collect();
         let forced: Vec<String> = targets

@@ -241,6 +241,24 @@ for_each_salt! {
         Ok(())
     };
 
+    fn a_batch_that_salt_of_python_begins_goes_on_at_our_master(tool) {
+        // Older releases wait for their batches.
+        if tool != Kind::Salt3008 {
+            return Ok(());
+        }
+        let ours = Ours::start()?;
+        let started = ours.master.tools(tool).salt(&["--async", "-b", "1", "*", "test.echo", "part"])?.ok()?;
+        let jid = started.stdout.trim().rsplit(' ').next().unwrap_or_default().to_owned();
+        let complete = format!("salt/batch/{jid}/complete");
+        let done = ours.master.events()?.wait("the batch to complete", START, |event| event.tag == complete)?;
+        assert_eq!((&done.data["completed"], &done.data["failed"]), (&json!(2), &json!(0)));
+        let status = ours.master.tools(tool).runner(&["batch.status", &jid, "--out=json"])?.ok()?.json()?;
+        assert_eq!((&status["completed"], &status["pending"]), (&json!(2), &json!(0)));
+        let active = ours.master.tools(tool).runner(&["batch.list_active", "--out=json"])?.ok()?.json()?;
+        assert_eq!(active, json!([]));
+        Ok(())
+    };
+
     fn our_salt_key_decides_for_a_python_master(theirs) {
         let fleet = Fleet::new("keys")?;
         let master = fleet.master("m1", theirs).start()?;

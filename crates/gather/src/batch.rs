@@ -75,6 +75,20 @@ impl Batch {
         }
     }
 
+    /// A job that some minions work on already, `size` at a time.
+    pub fn under_way(
+        active: impl IntoIterator<Item = String>,
+        pending: Vec<String>,
+        size: usize,
+        wait: Duration,
+        failhard: bool,
+    ) -> Self {
+        Self {
+            active: active.into_iter().collect(),
+            ..Self::new(pending, BatchSize::Minions(size), wait, failhard)
+        }
+    }
+
     /// Who is still to get the job or works on it, in number.
     pub fn left(&self) -> usize {
         self.pending.len() + self.active.len()

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use crate::accepted::AcceptedKeys;
 use crate::attendance::{Attendance, tell_presence};
-use crate::batches::Batches;
+use crate::batches::{Batches, adopt};
 use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
 use crate::error::StartError;
@@ -146,6 +146,7 @@ impl Daemon {
             .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
         let pulses = tokio::spawn(Arc::clone(&master.attendance).follow_pulses());
         let reactor = tokio::spawn(react(Arc::clone(&master)));
+        let adopter = tokio::spawn(adopt(Arc::clone(&master)));
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
             () = publish_pushed(&master, &mut puller) => {
@@ -160,6 +161,7 @@ impl Daemon {
         }
         stop(pulses).await;
         stop(reactor).await;
+        stop(adopter).await;
         master.runners.close();
         master.batches.close();
         drain(server).await;

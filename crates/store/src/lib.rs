@@ -10,6 +10,7 @@
 
 mod atomic;
 pub mod banks;
+mod batches;
 pub mod clean;
 pub mod data;
 pub mod error;

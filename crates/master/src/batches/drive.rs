@@ -14,8 +14,9 @@ use halite_transport::ipc::LocalEvents;
 use tokio::runtime::Handle;
 use tokio::time::sleep_until;
 
-use super::{Job, Plan, count, seconds_now};
+use super::{Begun, Job, Plan, count, seconds_now};
 use crate::core::targets::Resolved;
+use crate::error::chain;
 use crate::handlers::publish::send;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 use crate::master::Master;
@@ -39,8 +40,12 @@ pub(super) fn drive(master: &Arc<Master>, runtime: &Handle, job: &Arc<Job>, plan
         collectors: Vec::new(),
         next_check: Instant::now(),
     };
+    let is_begun = plan.begun.is_some();
     drive.run(plan);
     job.course().is_over = true;
+    if is_begun && let Err(error) = master.jobs.end_batch(&job.jid) {
+        tracing::warn!(jid = %job.jid, "could not note the end of a batch: {}", chain(&error));
+    }
 }
 
 struct Drive<'a> {
@@ -56,20 +61,33 @@ struct Drive<'a> {
 impl Drive<'_> {
     fn run(mut self, plan: Plan) {
         let began = Instant::now();
-        let alive = match self.ping(&plan.minions) {
-            Ok(alive) => alive,
-            Err(why) => return self.tell_halted(&why, began, Vec::new(), Vec::new()),
+        let mut is_new = plan.begun.is_none();
+        let (mut active, mut left) = match &plan.begun {
+            Some(begun) => {
+                self.collect(self.job.jid.clone(), &begun.active);
+                (begun.active.clone(), begun.pending.clone())
+            }
+            None => match self.ping(&plan.minions) {
+                Ok(alive) => (Vec::new(), alive),
+                Err(why) => return self.tell_halted(&why, began, Vec::new(), Vec::new()),
+            },
         };
-        let mut left = alive.clone();
-        let mut active: Vec<String> = Vec::new();
-        {
+        let size = {
             let mut course = self.job.course();
-            course.total = alive.len();
-            course.pending = alive.len();
-            course.batch_size = plan.size.of(alive.len());
+            if is_new {
+                course.total = left.len();
+                course.batch_size = plan.size.of(left.len());
+            }
+            course.batch_size
+        };
+        let mut batch =
+            Batch::under_way(active.clone(), left.clone(), size, plan.wait, plan.failhard);
+        // Returns that came before anybody listened.
+        for id in self.returned_before(&active) {
+            active.retain(|known| *known != id);
+            batch.ended(&id, false, Instant::now());
+            self.job.course().completed += 1;
         }
-        let mut batch = Batch::new(alive, plan.size, plan.wait, plan.failhard);
-        let mut is_new = true;
         loop {
             let next = batch.dispatch(Instant::now());
             if !next.is_empty() {
@@ -80,6 +98,9 @@ impl Drive<'_> {
                 active.extend(next);
             }
             self.note(active.len(), left.len());
+            if let Some(begun) = &plan.begun {
+                self.save(begun, &active, &left);
+            }
             if is_new {
                 is_new = false;
                 self.tell_new();
@@ -165,6 +186,11 @@ impl Drive<'_> {
             ..Resolved::default()
         };
         let jid = send(self.master, &request, &resolved, false)?;
+        self.collect(jid, ids);
+        Ok(())
+    }
+
+    fn collect(&mut self, jid: Jid, ids: &[String]) {
         let settings = &self.master.settings;
         self.collectors.push(Collector::new(
             Instant::now(),
@@ -177,7 +203,45 @@ impl Drive<'_> {
                 syndic_wait: None,
             },
         ));
-        Ok(())
+    }
+
+    /// Who of these has returned, as the job cache knows.
+    fn returned_before(&self, active: &[String]) -> Vec<String> {
+        if active.is_empty() {
+            return Vec::new();
+        }
+        let returns = self.master.jobs.returns(&self.job.jid).unwrap_or_default();
+        let ids = returns.into_iter().map(|(id, _)| id.to_string());
+        ids.filter(|id| active.contains(id)).collect()
+    }
+
+    /// Keeps up to date what programs of Salt's read.
+    fn save(&self, begun: &Begun, active: &[String], left: &[String]) {
+        let course = self.job.course().clone();
+        let mut state = begun.state.clone();
+        let since = Value::from(course.last_progress_s);
+        let returned = Value::from(Map::from([("ret", Value::from("")), ("retcode", 0.into())]));
+        let with = |ids: Vec<&String>, value: &Value| -> Map {
+            let of = ids
+                .into_iter()
+                .map(|id| (Value::from(id.as_str()), value.clone()));
+            of.collect()
+        };
+        let all = begun.active.iter().chain(&begun.pending);
+        let done = all.filter(|id| !active.contains(id) && !left.contains(id));
+        state.insert("active", with(active.iter().collect(), &since));
+        state.insert("done", with(done.collect(), &returned));
+        let pending = left.iter().map(|id| id.as_str().into());
+        state.insert("pending", Value::List(pending.collect()));
+        state.insert("halted", course.halted.is_some());
+        state.insert(
+            "halted_reason",
+            course.halted.map_or(Value::Nil, Value::from),
+        );
+        state.insert("last_progress", course.last_progress_s);
+        if let Err(error) = self.master.jobs.put_batch(&self.job.jid, &state) {
+            tracing::warn!(jid = %self.job.jid, "could not note how far a batch is: {}", chain(&error));
+        }
     }
 
     /// What has come of the parts since the last time.

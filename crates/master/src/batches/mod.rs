@@ -3,7 +3,10 @@
 //! Invariant: a job that was accepted ends with one event, `complete` or
 //! `halted`, under `salt/batch/<jid>`.
 
+mod adopt;
 mod drive;
+
+pub(crate) use adopt::adopt;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +34,32 @@ pub(crate) struct Plan {
     pub(crate) wait: Duration,
     /// A failure ends it.
     pub(crate) failhard: bool,
+    /// How far another program has come with it.
+    pub(crate) begun: Option<Begun>,
+}
+
+/// A job that a program of Salt's has begun and left to the master.
+pub(crate) struct Begun {
+    /// Who has got the job and was not waited for.
+    active: Vec<String>,
+    /// Who is still to get it.
+    pending: Vec<String>,
+    /// What that program has written, to be kept up to date.
+    state: Map,
+}
+
+impl Plan {
+    /// For a job that nobody has begun.
+    pub(crate) fn new(request: PublishRequest, minions: Vec<MinionId>, size: BatchSize) -> Self {
+        Self {
+            request,
+            minions,
+            size,
+            wait: Duration::ZERO,
+            failhard: false,
+            begun: None,
+        }
+    }
 }
 
 /// Why a job in batches was not started.
@@ -196,6 +225,7 @@ impl Job {
 pub(crate) fn start(master: &Arc<Master>, plan: Plan) -> Result<Jid, BatchError> {
     let runtime = master.runners.runtime()?;
     let jid = match &plan.request.jid {
+        Some(jid) if plan.begun.is_some() => Ok(jid.clone()),
         Some(jid) => master.jobs.prepare(jid, false).map(|()| jid.clone()),
         None => master.allocate_jid(false),
     };

@@ -30,11 +30,9 @@ pub(crate) fn start(master: &Arc<Master>, request: &BatchRequest) -> Published {
         judged.resolved.missing.clone(),
     );
     let plan = Plan {
-        request: judged.request,
-        minions: judged.resolved.minions,
-        size,
         wait: Duration::try_from_secs_f64(request.wait_s).unwrap_or(Duration::ZERO),
         failhard: request.failhard,
+        ..Plan::new(judged.request, judged.resolved.minions, size)
     };
     match batches::start(master, plan) {
         Ok(jid) => PublishReply::Accepted {

@@ -1,0 +1,146 @@
+//! Batches that a program of Salt's begins and leaves to the master: it sends
+//! the first part, writes how far it is beside the job, and says so on the
+//! event bus.
+//!
+//! Invariant: what is taken over was written by a local program a moment ago;
+//! an event alone starts nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_gather::batch::BatchSize;
+use halite_proto::clear::PublishRequest;
+use halite_proto::{Jid, Map, MinionId, Value};
+use tokio::task::spawn_blocking;
+
+use super::{Begun, Plan, seconds_now, start};
+use crate::error::chain;
+use crate::master::Master;
+
+/// A state older than this is history.
+const AGE_S_MAX: f64 = 60.0;
+
+/// Takes over what is announced, until it is dropped.
+pub(crate) async fn adopt(master: Arc<Master>) {
+    let mut events = master.bus.subscribe("salt/batch/".to_owned());
+    while let Some(event) = events.recv().await {
+        let jid = event.tag().strip_prefix("salt/batch/");
+        let jid = jid.and_then(|rest| rest.strip_suffix("/new"));
+        let Some(jid) = jid.and_then(|jid| Jid::parse(jid).ok()) else {
+            continue;
+        };
+        if master.batches.find(&jid).is_some() {
+            continue;
+        }
+        let master = Arc::clone(&master);
+        let _ = spawn_blocking(move || take_over(&master, &jid)).await;
+    }
+}
+
+fn take_over(master: &Arc<Master>, jid: &Jid) {
+    let state = match master.jobs.batch(jid) {
+        Ok(Some(state)) => state,
+        Ok(None) => return,
+        Err(error) => return tracing::error!(%jid, "a batch is not taken over: {}", chain(&error)),
+    };
+    let Some(plan) = plan(jid, state) else {
+        return tracing::warn!(%jid, "a batch is not taken over: it is not the master's, or old");
+    };
+    if let Err(error) = start(master, plan) {
+        tracing::error!(%jid, "a batch is not taken over: {}", chain(&error));
+    }
+}
+
+fn plan(jid: &Jid, state: Map) -> Option<Plan> {
+    let text = |name: &str| state.get(name).and_then(Value::as_str);
+    let flag = |name: &str| state.get(name).is_some_and(Value::is_true);
+    let age_s = seconds_now() - state.get("created").and_then(Value::as_f64)?;
+    if text("driver") != Some("master")
+        || flag("halted")
+        || !(-AGE_S_MAX..AGE_S_MAX).contains(&age_s)
+    {
+        return None;
+    }
+    let ids = |value: Option<&Value>| -> Vec<String> {
+        let names: Vec<&Value> = match value {
+            Some(Value::List(list)) => list.iter().collect(),
+            Some(Value::Map(map)) => map.keys().collect(),
+            _ => Vec::new(),
+        };
+        let valid = names.into_iter().filter_map(Value::as_str);
+        valid
+            .filter(|id| MinionId::parse(*id).is_ok())
+            .map(str::to_owned)
+            .collect()
+    };
+    let (active, pending) = (ids(state.get("active")), ids(state.get("pending")));
+    let all = ids(state.get("all_minions"));
+    let size = state.get("batch_size").and_then(Value::as_i64)?;
+    let wait_s = state
+        .get("batch_wait")
+        .and_then(Value::as_f64)
+        .unwrap_or(0.0);
+    let load = ["tgt", "tgt_type", "fun", "arg", "ret", "user", "kwargs"]
+        .into_iter()
+        .filter_map(|name| Some((Value::from(name), state.get(name)?.clone())))
+        .collect();
+    let mut request = PublishRequest::from_map(load).ok()?;
+    request.jid = Some(jid.clone());
+    let minions = all
+        .iter()
+        .filter_map(|id| MinionId::parse(id.as_str()).ok());
+    let size = BatchSize::Minions(usize::try_from(size).ok()?.max(1));
+    Some(Plan {
+        wait: Duration::try_from_secs_f64(wait_s).unwrap_or_default(),
+        failhard: flag("failhard"),
+        begun: Some(Begun {
+            active,
+            pending,
+            state: state.clone(),
+        }),
+        ..Plan::new(request, minions.collect(), size)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(created: f64, halted: bool) -> Map {
+        let list = |ids: &[&str]| Value::List(ids.iter().map(|id| Value::from(*id)).collect());
+        Map::from([
+            ("driver", Value::from("master")),
+            ("created", created.into()),
+            ("halted", halted.into()),
+            ("all_minions", list(&["a", "b", "c"])),
+            ("active", Map::from([("a", Map::new())]).into()),
+            ("pending", list(&["b", "c", "../x"])),
+            ("batch_size", 2.into()),
+            ("batch_wait", 0.into()),
+            ("failhard", true.into()),
+            ("fun", "test.ping".into()),
+            ("arg", list(&[])),
+            ("tgt", "*".into()),
+            ("tgt_type", "glob".into()),
+            ("ret", "".into()),
+            ("user", "root".into()),
+            ("kwargs", Map::new().into()),
+        ])
+    }
+
+    #[test]
+    fn only_what_was_begun_a_moment_ago_is_taken_over() {
+        let jid = Jid::parse("20261120222423196046").unwrap();
+        let found = plan(&jid, state(seconds_now(), false)).unwrap();
+        let begun = found.begun.unwrap();
+        assert_eq!(begun.active, ["a"]);
+        assert_eq!(begun.pending, ["b", "c"]);
+        assert_eq!((found.minions.len(), found.failhard), (3, true));
+        assert!(plan(&jid, state(seconds_now() - 3600.0, false)).is_none());
+        assert!(plan(&jid, state(seconds_now(), true)).is_none());
+        let mut of_cli = state(seconds_now(), false);
+        of_cli.insert("driver", "cli");
+        assert!(plan(&jid, of_cli).is_none());
+        assert!(plan(&jid, Map::new()).is_none());
+    }
+}

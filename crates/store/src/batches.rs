@@ -1,0 +1,83 @@
+//! The state of a job in batches that a program of Salt's has begun and leaves
+//! to the master (`.batch.p` beside the job, `batch_active.p` above all jobs).
+
+use std::path::PathBuf;
+
+use halite_proto::msgpack::pack_modern;
+use halite_proto::{Jid, Map, Value};
+
+use crate::atomic::{load, put};
+use crate::error::StoreError;
+use crate::jobs::JobCache;
+
+const STATE: &str = ".batch.p";
+const ACTIVE: &str = "batch_active.p";
+
+impl JobCache {
+    /// The state of a job in batches, none if the job has none.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        match load(&self.job_dir(jid).join(STATE))? {
+            Some(Value::Map(state)) => Ok(Some(state)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes the state of a job in batches, whose directory is there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put_batch(&self, jid: &Jid, state: &Map) -> Result<(), StoreError> {
+        write(self.job_dir(jid).join(STATE), &state.clone().into())
+    }
+
+    /// Takes a job off the list of those that are not over.
+    ///
+    /// # Errors
+    /// When the list cannot be read or written.
+    pub fn end_batch(&self, jid: &Jid) -> Result<(), StoreError> {
+        let Some(path) = self.dir().parent().map(|dir| dir.join(ACTIVE)) else {
+            return Ok(());
+        };
+        let Some(Value::List(mut jids)) = load(&path)? else {
+            return Ok(());
+        };
+        jids.retain(|known| known.as_str() != Some(jid.as_str()));
+        write(path, &jids.into())
+    }
+}
+
+fn write(path: PathBuf, value: &Value) -> Result<(), StoreError> {
+    match pack_modern(value) {
+        Ok(packed) => put(&path, &packed),
+        Err(source) => Err(StoreError::Pack { path, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_crypto::HashType;
+
+    use super::*;
+
+    #[test]
+    fn the_state_is_read_and_written_where_salt_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+        let jid = Jid::parse("20261120222423196046").unwrap();
+        cache.prepare(&jid, false).unwrap();
+        assert_eq!(cache.batch(&jid).unwrap(), None);
+        let state = Map::from([("driver", "master")]);
+        cache.put_batch(&jid, &state).unwrap();
+        assert_eq!(cache.batch(&jid).unwrap(), Some(state));
+        cache.end_batch(&jid).unwrap();
+        let active = dir.path().join(ACTIVE);
+        let list = Value::List(vec![jid.as_str().into(), "20200101000000000000".into()]);
+        write(active.clone(), &list).unwrap();
+        cache.end_batch(&jid).unwrap();
+        let left = load(&active).unwrap();
+        assert_eq!(left, Some(Value::List(vec!["20200101000000000000".into()])));
+    }
+}

@@ -218,22 +218,29 @@ impl<'c, 'a> Program<'c, 'a> {
     ///
     /// # Errors
     /// When it cannot be started. A return code other than 0 is no error here.
-    pub fn run(mut self) -> Result<Ran, CallError> {
-        if let Some(search) = &self.call.host().search {
-            self.env.insert("PATH", search.as_str());
-        }
-        if !self.env.is_empty() {
-            self.kwargs.insert("env", self.env);
-        }
-        let ret = self
-            .call
-            .salt("cmd.run_all", &[Value::List(self.words)], self.kwargs)?;
+    pub fn run(self) -> Result<Ran, CallError> {
+        let ret = self.run_all()?;
         let text = |name| ret.get(name).map(python::str).unwrap_or_default();
         Ok(Ran {
             code: ret.get("retcode").and_then(Value::as_i64).unwrap_or(-1),
             stdout: text("stdout"),
             stderr: text("stderr"),
         })
+    }
+
+    /// Runs it to its end, for what `cmd.run_all` returns.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_all(mut self) -> Result<Value, CallError> {
+        if let Some(search) = &self.call.host().search {
+            self.env.insert("PATH", search.as_str());
+        }
+        if !self.env.is_empty() {
+            self.kwargs.insert("env", self.env);
+        }
+        self.call
+            .salt("cmd.run_all", &[Value::List(self.words)], self.kwargs)
     }
 }
 

@@ -202,7 +202,10 @@ fn indented(lines: &[&str], at: &mut usize, depth: usize) -> Map {
             break;
         }
         *at += 1;
-        let (key, value) = line.trim().split_once(':').unwrap_or((line.trim(), ""));
+        let (key, value) = line
+            .trim()
+            .split_once(':')
+            .unwrap_or_else(|| (line.trim(), ""));
         let value = value.trim();
         if !value.is_empty() {
             found.insert(key.trim(), value);

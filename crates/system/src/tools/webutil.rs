@@ -1,8 +1,8 @@
 //! Passwords of web servers: the execution module `webutil`.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
-use halite_proto::{Map, Value};
+use halite_modules::host::Program;
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::Value;
 
 pub(crate) const MODULE: Module = Module {
     name: "webutil",
@@ -30,7 +30,7 @@ pub(crate) const MODULE: Module = Module {
 
 /// Runs htpasswd; the password goes in over its input, so that no list of
 /// processes shows it.
-fn htpasswd(call: &Call<'_>, flags: &str, password: Option<&str>) -> Result<Ran, CallError> {
+fn htpasswd(call: &Call<'_>, flags: &str, password: Option<&str>) -> CallResult {
     if !call.host().has("htpasswd") {
         return Err(CallError::NotFound(
             "The 'htpasswd' binary was not found in $PATH.".to_owned(),
@@ -45,8 +45,8 @@ fn htpasswd(call: &Call<'_>, flags: &str, password: Option<&str>) -> Result<Ran,
     let runas = call.text_opt("runas");
     let program = Program::new(call, &["htpasswd", flags, &file, &user]).user(runas.as_deref());
     match password {
-        Some(password) => program.stdin(format!("{password}\n")).run(),
-        None => program.run(),
+        Some(password) => program.stdin(format!("{password}\n")).run_all(),
+        None => program.run_all(),
     }
 }
 
@@ -64,19 +64,10 @@ fn is_there(call: &Call<'_>) -> bool {
     call.host().path(call.text("pwfile")).exists()
 }
 
-fn all(ran: Ran) -> Value {
-    Map::from([
-        ("retcode", Value::from(ran.code)),
-        ("stdout", ran.stdout.into()),
-        ("stderr", ran.stderr.into()),
-    ])
-    .into()
-}
-
 fn useradd(call: &Call<'_>) -> CallResult {
     let create = if is_there(call) { "" } else { "c" };
     let flags = format!("-i{}{create}", flags(call)?);
-    Ok(all(htpasswd(call, &flags, Some(&call.text("password")))?))
+    htpasswd(call, &flags, Some(&call.text("password")))
 }
 
 fn userdel(call: &Call<'_>) -> CallResult {
@@ -85,10 +76,10 @@ fn userdel(call: &Call<'_>) -> CallResult {
     }
     let ran = htpasswd(call, "-D", None)?;
     if call.flag("all_results") {
-        return Ok(all(ran));
+        return Ok(ran);
     }
-    let both = [ran.stdout.as_str(), ran.stderr.as_str()];
-    let lines = both.into_iter().flat_map(str::lines).map(Value::from);
+    let both = ["stdout", "stderr"].map(|name| ran.get(name).map(python::str).unwrap_or_default());
+    let lines = both.iter().flat_map(|text| text.lines()).map(Value::from);
     Ok(lines.collect::<Vec<_>>().into())
 }
 
@@ -97,7 +88,6 @@ fn verify(call: &Call<'_>) -> CallResult {
         return Ok(false.into());
     }
     let flags = format!("-iv{}", flags(call)?);
-    Ok(htpasswd(call, &flags, Some(&call.text("password")))?
-        .ok()
-        .into())
+    let ran = htpasswd(call, &flags, Some(&call.text("password")))?;
+    Ok((ran.get("retcode").and_then(Value::as_i64) == Some(0)).into())
 }

@@ -106,7 +106,8 @@ pub fn to_json(value: &Value) -> Json {
 fn sorted(json: &Json) -> Json {
     match json {
         Json::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
+            // Process ids are never the same.
+            let mut entries: Vec<_> = map.iter().filter(|(key, _)| *key != "pid").collect();
             entries.sort_by_key(|(key, _)| key.as_str());
             entries
                 .into_iter()

@@ -254,7 +254,7 @@ mod tests {
             let wanted = keys(&[&format!("k{number}")]);
             let parts = cache.parts(Bank::Grains, &[id("a")], &wanted).unwrap();
             assert_eq!(
-                parts[&id("a")].get(&*format!("k{number}")),
+                parts[&id("a")].get(&format!("k{number}")),
                 Some(&number.into())
             );
             assert!(parts[&id("a")].len() <= INDEX_KEYS_MAX);

@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout, reason = "a tool for people")]
 
+mod admin;
 mod calls;
 mod daemons;
 mod load;

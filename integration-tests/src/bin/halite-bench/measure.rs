@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::{calls, daemons, runs, silence};
+use crate::{admin, calls, daemons, runs, silence};
 
 /// How often and how long each number is measured.
 #[derive(Clone, Copy, Debug)]
@@ -55,17 +55,20 @@ pub(crate) enum Part {
     Runs,
     /// Masters and minions that are gone.
     Silence,
+    /// Large files, and targets over large fleets.
+    Admin,
 }
 
 impl Part {
     /// All parts, in the order of the table.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Starts,
         Self::Fleet,
         Self::Load,
         Self::Compile,
         Self::Runs,
         Self::Silence,
+        Self::Admin,
     ];
 
     const fn name(self) -> &'static str {
@@ -76,6 +79,7 @@ impl Part {
             Self::Compile => "compile",
             Self::Runs => "runs",
             Self::Silence => "silence",
+            Self::Admin => "admin",
         }
     }
 
@@ -104,6 +108,7 @@ impl Part {
             Self::Compile => calls::compile(kind, effort, numbers),
             Self::Runs => runs::runs(kind, effort, numbers),
             Self::Silence => silence::silence(kind, effort, numbers),
+            Self::Admin => admin::admin(kind, effort, numbers),
         }
     }
 }

@@ -18,6 +18,8 @@ mod gather;
 mod http;
 mod jobs;
 pub(crate) mod keep;
+#[cfg(test)]
+mod listed;
 mod manage;
 mod masters;
 mod matching;

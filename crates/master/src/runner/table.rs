@@ -164,7 +164,7 @@ pub(crate) fn docs() -> Map {
         .collect()
 }
 
-fn all() -> impl Iterator<Item = &'static Function> {
+pub(super) fn all() -> impl Iterator<Item = &'static Function> {
     TABLES.iter().flat_map(|table| table.iter())
 }
 

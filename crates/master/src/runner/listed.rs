@@ -1,0 +1,21 @@
+//! What `sys.list_runners` and its like tell of on minions is the table of
+//! runners. `HALITE_UPDATE_RUNNERS=1 cargo test -p halite-master listed`
+//! writes it anew.
+
+use super::table;
+
+#[test]
+fn minions_know_the_runners() {
+    let ours = table::all().map(|function| (function.name, function.signature, function.doc));
+    let listed = halite_modules::runners_listed(ours);
+    if std::env::var_os("HALITE_UPDATE_RUNNERS").is_some() {
+        let path = "../modules/src/modules/sys/runners.tsv";
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        std::fs::write(path, &listed).unwrap();
+        return;
+    }
+    assert!(
+        halite_modules::RUNNERS == listed,
+        "sys/runners.tsv is stale: run this test with HALITE_UPDATE_RUNNERS=1"
+    );
+}

@@ -19,6 +19,7 @@ pub const MODULES: &[Module] = &[
     pkg::low::MODULE,
     python::pip::MODULE,
     pkg::MODULE,
+    pkg::resource::MODULE,
     python::virtualenv::MODULE,
 ];
 

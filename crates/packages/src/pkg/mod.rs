@@ -11,6 +11,7 @@ mod pacman;
 pub(crate) mod provider;
 pub(crate) mod repositories;
 pub(crate) mod requirement;
+pub(crate) mod resource;
 pub(crate) mod rpm;
 pub(crate) mod targets;
 pub(crate) mod version;

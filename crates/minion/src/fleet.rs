@@ -90,6 +90,7 @@ impl Fleet {
                 phase: reports.phase.clone(),
                 reports,
                 pillar: watch::channel(None).0,
+                grains: std::sync::Mutex::default(),
             });
             fleet.inputs.push(input);
         }

@@ -49,6 +49,14 @@ pub struct Master {
     pub reports: Reports,
     /// The pillar it compiled for this minion; none before the first.
     pub pillar: watch::Sender<Option<Arc<Map>>>,
+    /// The grains as it sees them, made once for all who ask.
+    pub(crate) grains: Mutex<Option<MadeGrains>>,
+}
+
+/// Grains that were made of others.
+pub(crate) struct MadeGrains {
+    of: Arc<Map>,
+    made: Arc<Map>,
 }
 
 impl Master {
@@ -113,17 +121,25 @@ impl Minion {
     /// whatever else is in the list.
     pub fn grains_at(&self, master: Option<usize>) -> Arc<Map> {
         let grains = self.grains();
-        let host = master
-            .and_then(|master| self.masters.get(master))
-            .map(|master| master.host.as_str());
-        match host {
-            Some(host) if grains.get("master").and_then(Value::as_str) != Some(host) => {
-                let mut own = Map::clone(&grains);
-                own.insert("master", host);
-                Arc::new(own)
-            }
-            _ => grains,
+        let Some(master) = master.and_then(|master| self.masters.get(master)) else {
+            return grains;
+        };
+        let host = master.host.as_str();
+        if grains.get("master").and_then(Value::as_str) == Some(host) {
+            return grains;
         }
+        let mut kept = master.grains.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.as_ref().filter(|kept| Arc::ptr_eq(&kept.of, &grains)) {
+            return Arc::clone(&kept.made);
+        }
+        let mut own = Map::clone(&grains);
+        own.insert("master", host);
+        let made = Arc::new(own);
+        *kept = Some(MadeGrains {
+            of: grains,
+            made: Arc::clone(&made),
+        });
+        made
     }
 
     /// Collects the grains again. Takes milliseconds: not for async threads.

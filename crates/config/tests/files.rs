@@ -299,6 +299,44 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
 }
 
 #[test]
+fn what_a_master_does_not_have_is_refused_where_it_is_set() {
+    for (text, expected) in [
+        (
+            "external_auth:\n  pam: {alice: [.*]}\n  keystone: {bob: [.*]}\n",
+            "DIR/master:3:3: external_auth cannot be \"keystone\"; it is a map from ways to log in",
+        ),
+        (
+            "external_auth:\n  pam: [alice]\n",
+            "DIR/master:2:3: external_auth cannot be \"pam\"",
+        ),
+        (
+            "event_return: [mysql]\n",
+            "DIR/master:1:15: event_return cannot be",
+        ),
+        (
+            "eauth_acl_module: ldap\n",
+            "DIR/master:1:19: eauth_acl_module cannot be",
+        ),
+        (
+            "master_job_cache: redis\n",
+            "DIR/master:1:19: master_job_cache cannot be \"redis\"; it is `local_cache`",
+        ),
+    ] {
+        let home = Dir::new();
+        home.file("master", text);
+        let error = load_master(&home.options()).unwrap_err();
+        let error = home.anonymous(&error.render());
+        assert!(error.starts_with(expected), "{text}\n{error}");
+    }
+    let home = Dir::new();
+    home.file(
+        "master",
+        "external_auth:\nevent_return: []\neauth_acl_module: ''\n",
+    );
+    assert!(home.master().config.external_auth.0.is_empty());
+}
+
+#[test]
 fn values_are_read_with_the_meaning_of_yaml_1_1() {
     let dir = Dir::new();
     dir.file(

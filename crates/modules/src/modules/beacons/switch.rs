@@ -92,8 +92,8 @@ fn enabled(config: &Value) -> Option<bool> {
         Value::List(items) => items.as_slice(),
         one => std::slice::from_ref(one),
     };
-    let said = items.iter().filter_map(|item| item.get("enabled"));
-    said.last().map(Value::is_true)
+    let mut said = items.iter().filter_map(|item| item.get("enabled"));
+    said.next_back().map(Value::is_true)
 }
 
 pub(super) fn reset(call: &Call<'_>) -> CallResult {

@@ -343,7 +343,7 @@ mod tests {
             Some(vec![Value::from(1), "on".into()].into())
         );
         assert_eq!(setting("256"), Some(256.into()));
-        let geometry = vec![Value::from("121601"), 255.into()];
+        let geometry = [Value::from("121601"), 255.into()];
         assert_eq!(
             setting("121601/255"),
             Some(vec![121_601.into(), geometry[1].clone()].into())

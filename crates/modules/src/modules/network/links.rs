@@ -39,8 +39,11 @@ pub(super) fn ip_neighs6(call: &Call<'_>) -> CallResult {
     neighbours(call, ':')
 }
 
+/// How a line of a program is read.
+type Reader = fn(&[&str]) -> Option<Map>;
+
 pub(super) fn netstat(call: &Call<'_>) -> CallResult {
-    let (said, read): (String, fn(&[&str]) -> Option<Map>) = match call.host().has("netstat") {
+    let (said, read): (String, Reader) = match call.host().has("netstat") {
         true => (output(call, &["netstat", "-tulpnea"])?, of_netstat),
         false => (output(call, &["ss", "-tulpnea"])?, of_ss),
     };
@@ -96,7 +99,7 @@ fn of_ss(words: &[&str]) -> Option<Map> {
     }
     let field = |name: &str| rest.iter().find_map(|word| word.strip_prefix(name));
     let program = field("users:").and_then(|users| users.split('"').nth(1));
-    let number = |name: &str| field(name).map_or(Value::from(0), Value::from);
+    let number = |name: &str| field(name).map_or_else(|| Value::from(0), Value::from);
     let mut socket = Map::from([
         ("proto", *proto),
         ("recv-q", receive),

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bad_publications;
+mod bad_states;
 mod batches;
 mod daemons;
 mod first_day;

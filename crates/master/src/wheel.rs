@@ -24,6 +24,9 @@ struct Function {
     run: fn(&Master, &Bound) -> Done,
 }
 
+/// In the place of a secret, as Salt masks pillars.
+const MASK: &str = "**********";
+
 /// What one returns.
 type Done = Result<Value, WheelError>;
 
@@ -104,10 +107,22 @@ pub(crate) fn run(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map, use
     };
     data.insert("return", value);
     data.insert("success", success);
-    keep::store(master, &jid, &data);
-    master.bus.fire(&format!("{tag}/ret"), data.clone());
+    let told = without_secrets(&data);
+    keep::store(master, &jid, &told);
+    master.bus.fire(&format!("{tag}/ret"), told);
     data.insert("tag", tag.as_str());
     Map::from([("tag", Value::from(tag)), ("data", data.into())]).into()
+}
+
+/// What everybody may hear: who asked gets private keys, nobody else.
+fn without_secrets(data: &Map) -> Map {
+    let mut told = data.clone();
+    if let Some(Value::Map(returned)) = told.get_mut("return")
+        && returned.contains_key("priv")
+    {
+        returned.insert("priv", MASK);
+    }
+    told
 }
 
 fn called(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, String> {
@@ -145,6 +160,16 @@ mod tests {
         for table in TABLES {
             assert!(table.windows(2).all(|pair| pair[0].name < pair[1].name));
         }
+    }
+
+    #[test]
+    fn private_keys_are_told_to_nobody() {
+        let pair = Map::from([("priv", "secret"), ("pub", "open")]);
+        let told = without_secrets(&Map::from([("return", pair)]));
+        let expect = Map::from([("priv", MASK), ("pub", "open")]);
+        assert_eq!(told, Map::from([("return", expect)]));
+        let other = Map::from([("return", Value::from(true))]);
+        assert_eq!(without_secrets(&other), other);
     }
 
     /// The wheel functions of Salt 3008.5.

@@ -143,7 +143,7 @@ impl Run {
         let asked = &self.asked;
         let mut fun_args = asked.args.clone();
         if !asked.kwargs.is_empty() {
-            fun_args.push(asked.kwargs.clone().into());
+            fun_args.push(without_password(&asked.kwargs).into());
         }
         Map::from([
             ("fun", Value::from(format!("runner.{}", asked.fun))),
@@ -260,6 +260,16 @@ impl Run {
     }
 }
 
+/// Arguments as everybody may hear them.
+fn without_password(kwargs: &Map) -> Map {
+    const MASK: &str = "**********";
+    let mut told = kwargs.clone();
+    if told.contains_key("password") {
+        told.insert("password", MASK);
+    }
+    told
+}
+
 /// The return code of a runner that does not exist.
 const NOT_AVAILABLE: i64 = 254;
 
@@ -312,6 +322,16 @@ fn run_and_tell(master: &Arc<Master>, asked: Asked, stop: Stop) -> Result<Map, N
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_are_told_to_nobody() {
+        let given = Map::from([("username", "ali"), ("password", "sesame")]);
+        let told = without_password(&given);
+        assert_eq!(told.get("password"), Some(&"**********".into()));
+        assert_eq!(told.get("username"), Some(&"ali".into()));
+        let other = Map::from([("tgt", "*")]);
+        assert_eq!(without_password(&other), other);
+    }
 
     #[test]
     fn results_of_states_say_whether_all_went_well() {

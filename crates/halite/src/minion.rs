@@ -248,8 +248,8 @@ fn masters(config: &MinionConfig) -> Result<Vec<(String, MasterUri)>> {
     addresses.into_iter().map(uri).collect()
 }
 
-/// All masters share one bus, which has the first pair of ports; all pairs are
-/// checked all the same, so that a mistake is not found years later.
+/// There is one bus, and each master has a pair of ports of it: what listens at
+/// any of them hears all.
 fn bus(config: &MinionConfig, masters: &[(String, MasterUri)]) -> Result<BusPlace> {
     if config.ipc_mode == IpcMode::Ipc {
         return Ok(BusPlace::SockDir(config.sock_dir.clone()));
@@ -259,17 +259,18 @@ fn bus(config: &MinionConfig, masters: &[(String, MasterUri)]) -> Result<BusPlac
         PortSetting::Base(port) => ports::PortSetting::Base(*port),
         PortSetting::List(list) => ports::PortSetting::List(list.clone()),
     };
-    let all = ports::allocate(
+    let mut all = ports::allocate(
         &names,
         &setting(&config.tcp_pub_port),
         &setting(&config.tcp_pull_port),
     )?;
-    let first = all.first().copied();
-    let default = BusPorts {
-        publish: ports::TCP_PUB_PORT,
-        pull: ports::TCP_PULL_PORT,
-    };
-    Ok(BusPlace::Ports(first.unwrap_or(default)))
+    if all.is_empty() {
+        all.push(BusPorts {
+            publish: ports::TCP_PUB_PORT,
+            pull: ports::TCP_PULL_PORT,
+        });
+    }
+    Ok(BusPlace::Ports(all))
 }
 
 /// Where the bus of the minion that has this configuration is, when it runs:
@@ -287,7 +288,10 @@ pub fn bus_endpoints(config: &MinionConfig) -> Result<(Endpoint, Endpoint)> {
         BusPlace::SockDir(dir) => {
             halite_minion::start::bus_endpoints(&dir, &config.minion_id()?, hash_type)
         }
-        BusPlace::Ports(ports) => ports.endpoints(config.ipv6),
+        BusPlace::Ports(all) => match all.first() {
+            Some(first) => first.endpoints(config.ipv6),
+            None => anyhow::bail!("this minion's bus has no ports"),
+        },
         BusPlace::Process => anyhow::bail!("this minion has no bus"),
     })
 }

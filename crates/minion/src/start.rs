@@ -141,8 +141,8 @@ pub enum BusPlace {
     Process,
     /// Unix sockets in `sock_dir`.
     SockDir(PathBuf),
-    /// Loopback TCP.
-    Ports(BusPorts),
+    /// Loopback TCP: a pair of ports for each master, all of one bus.
+    Ports(Vec<BusPorts>),
 }
 
 /// Why a minion does not start.
@@ -269,12 +269,15 @@ fn open_bus(setup: &Setup) -> Result<EventBus, BindError> {
         Some(_) => None,
         None => Some(framing_of),
     };
-    let (publish, pull) = match &setup.bus {
+    let places = match &setup.bus {
         BusPlace::Process => return Ok(EventBus::in_process(options)),
-        BusPlace::SockDir(dir) => bus_endpoints(dir, &setup.id, setup.trust.hash_type),
-        BusPlace::Ports(ports) => ports.endpoints(setup.ipv6),
+        BusPlace::SockDir(dir) => vec![bus_endpoints(dir, &setup.id, setup.trust.hash_type)],
+        BusPlace::Ports(all) => {
+            let places = all.iter().map(|ports| ports.endpoints(setup.ipv6));
+            places.collect()
+        }
     };
-    EventBus::bind(&publish, &pull, options)
+    EventBus::bind_all(&places, options)
 }
 
 fn keys(setup: &Setup) -> Result<(Identity, TrustStore), StartError> {

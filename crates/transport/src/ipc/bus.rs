@@ -90,16 +90,34 @@ impl EventBus {
         pull: &Endpoint,
         options: BusOptions,
     ) -> Result<Self, BindError> {
-        let publish = Listener::bind(publish, options.publish_mode)?;
-        let pull = Listener::bind(pull, options.pull_mode)?;
+        Self::bind_all(&[(publish.clone(), pull.clone())], options)
+    }
+
+    /// As `bind`, at several places: whoever subscribes at any of them hears
+    /// all events, and an event is taken at any of them.
+    ///
+    /// # Errors
+    /// When one of them cannot be bound; none is then.
+    pub fn bind_all(
+        places: &[(Endpoint, Endpoint)],
+        options: BusOptions,
+    ) -> Result<Self, BindError> {
+        let mut listeners = Vec::with_capacity(places.len() * 2);
+        for (publish, pull) in places {
+            let publish = Listener::bind(publish, options.publish_mode)?;
+            listeners.push((publish, Side::Subscribers));
+            let pull = Listener::bind(pull, options.pull_mode)?;
+            listeners.push((pull, Side::Senders));
+        }
+        if listeners.is_empty() {
+            return Err(BindError::NoEndpoint);
+        }
         let hub = Arc::new(Hub::new(options));
         let (shutdown, ends) = watch::channel(());
         let (running, finished) = mpsc::channel(1);
         let mut endpoints = Vec::new();
         let mut files = Vec::new();
-        for ((listener, file, endpoint), side) in
-            [(publish, Side::Subscribers), (pull, Side::Senders)]
-        {
+        for ((listener, file, endpoint), side) in listeners {
             endpoints.push(endpoint);
             files.extend(file);
             let hub = Arc::clone(&hub);
@@ -142,7 +160,8 @@ impl EventBus {
         LocalEvents(self.0.hub.subscribe(Overflow::DropOldest, prefixes))
     }
 
-    /// Where to subscribe and where to send events, in this order.
+    /// Where to subscribe and where to send events, in this order, for each
+    /// place.
     pub fn endpoints(&self) -> &[Endpoint] {
         &self.0.endpoints
     }

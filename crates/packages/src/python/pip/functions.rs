@@ -1,8 +1,6 @@
 //! The functions of `pip`.
 
-use super::run::Pip;
-use super::run::ran_map;
-use super::run::requirement_files;
+use super::run::{Pip, ran_map, requirement_files};
 use crate::python::requirement::normal_name;
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};

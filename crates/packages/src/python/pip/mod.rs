@@ -4,8 +4,10 @@ mod functions;
 mod run;
 
 pub(crate) use functions::arguments;
-use functions::{freeze_, install_, is_installed, list_, list_all_versions, list_freeze_parse};
-use functions::{list_upgrades_, normalize, uninstall_, upgrade, upgrade_available, version_};
+use functions::{
+    freeze_, install_, is_installed, list_, list_all_versions, list_freeze_parse, list_upgrades_,
+    normalize, uninstall_, upgrade, upgrade_available, version_,
+};
 use halite_modules::{Function, Module};
 pub(crate) use run::{Pip, ran_map};
 

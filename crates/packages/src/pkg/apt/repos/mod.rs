@@ -10,11 +10,9 @@ use crate::pkg::error::PkgError;
 pub(crate) use delete::del_repo;
 use halite_modules::{Call, python};
 use halite_proto::{Map, Value};
-pub(crate) use modify::comments_text;
-pub(crate) use modify::mod_repo;
 use modify::set_line_fields;
-use ppa::of_ppa;
-use ppa::ppa_file;
+pub(crate) use modify::{comments_text, mod_repo};
+use ppa::{of_ppa, ppa_file};
 
 fn list(items: Vec<String>) -> Value {
     Value::List(items.into_iter().map(Value::from).collect())

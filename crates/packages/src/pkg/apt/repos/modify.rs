@@ -1,11 +1,8 @@
 //! Setting repositories up, and changing them.
 
-use super::comma_list;
 use super::delete::consolidate;
-use super::get_repo;
-use super::list;
-use super::ppa::Ppa;
-use super::ppa::ppa;
+use super::ppa::{Ppa, ppa};
+use super::{comma_list, get_repo, list};
 use crate::pkg::apt::source_list::{MAIN_FILE, SourceList};
 use crate::pkg::apt::sources::{Form, Line, Section, Source, truth};
 use crate::pkg::apt::{keys, refresh};

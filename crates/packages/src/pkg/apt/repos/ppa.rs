@@ -1,8 +1,6 @@
 //! Repositories of `ppa:`.
 
-use super::get_repo;
-use super::grain;
-use super::list;
+use super::{get_repo, grain, list};
 use crate::pkg::apt::refresh;
 use crate::pkg::error::PkgError;
 use halite_modules::{Call, python};

@@ -1,9 +1,6 @@
 //! Making the clone where there is none.
 
-use super::Job;
-use super::Stop;
-use super::empty_directory;
-use super::sentence;
+use super::{Job, Stop, empty_directory, sentence};
 use crate::git::run::reason;
 use halite_modules::StateReturn;
 

@@ -1,7 +1,6 @@
 //! Fetching, and tags that are gone.
 
-use super::Job;
-use super::Stop;
+use super::{Job, Stop};
 use crate::git::run::reason;
 use halite_modules::StateReturn;
 use halite_proto::Value;

@@ -1,9 +1,6 @@
 //! What test mode says.
 
-use super::Job;
-use super::Stop;
-use super::sentence;
-use super::short;
+use super::{Job, Stop, sentence, short};
 use crate::git::run::redacted;
 use halite_modules::StateReturn;
 

@@ -1,10 +1,7 @@
 //! Bringing a clone that is there to the wanted revision.
 
-use super::Job;
-use super::Stop;
 use super::predict::Seen;
-use super::sentence;
-use super::short;
+use super::{Job, Stop, sentence, short};
 use crate::git::run::redacted;
 use halite_modules::{CallError, StateReturn};
 use halite_proto::Value;

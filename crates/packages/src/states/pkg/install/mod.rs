@@ -1,14 +1,19 @@
 //! `pkg.installed`.
 
-use halite_modules::{Call, CallResult, StateReturn, python};
-use halite_proto::{Map, Value};
+mod outcome;
+mod predict;
 
-use super::targets::{self, Request, Todo, add_warnings, written};
+use super::targets::{self, Request, Todo, add_warnings};
 use super::{extra, is_empty_list, state};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Provider, provider};
 use crate::pkg::targets::{Wanted, one_entry};
-use crate::pkg::{check_refresh, hold_names, lists};
+use crate::pkg::{check_refresh, hold_names};
+use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_proto::{Map, Value};
+use outcome::{add_hold_change, not_installed, outcome, say_modified, say_unmodified, summary};
+pub(super) use predict::installable;
+use predict::predict;
 
 pub(super) fn installed(call: &Call<'_>) -> CallResult {
     if is_empty_list(call.arg("pkgs")) {
@@ -128,111 +133,6 @@ fn hold_only(
     Ok(done)
 }
 
-/// What test mode says.
-fn predict(
-    call: &Call<'_>,
-    provider: &dyn Provider,
-    request: &Request<'_>,
-    todo: &Todo,
-) -> Result<StateReturn, PkgError> {
-    let mut state = state(call);
-    let mut comments = Vec::new();
-    let from_files = request.sources.is_true();
-    let installed = || lists::change("", "installed");
-    if !todo.targets.is_empty() {
-        state.changes = if from_files {
-            todo.targets
-                .iter()
-                .map(|(name, _)| (name.as_str(), installed()))
-                .collect()
-        } else {
-            installable(call, provider, &todo.targets, &Map::new(), request.refresh)?
-        };
-        let names: Vec<&str> = todo.targets.iter().map(|(name, _)| name.as_str()).collect();
-        comments.push(format!(
-            "The following packages would be installed/updated: {}",
-            names.join(", ")
-        ));
-    }
-    if !todo.unpurge.is_empty() {
-        comments.push(format!(
-            "The following packages would have their selection status changed from 'purge' to 'install': {}",
-            todo.unpurge.join(", ")
-        ));
-        for name in &todo.unpurge {
-            state.changes.insert(name.as_str(), installed());
-        }
-    }
-    if !todo.reinstall.is_empty() {
-        let mut names = Vec::new();
-        for (name, _) in &todo.reinstall {
-            let name = if from_files {
-                name.clone()
-            } else {
-                written(name, &todo.reinstall)
-            };
-            state.changes.insert(name.as_str(), installed());
-            names.push(name);
-        }
-        comments.push(format!(
-            "The following packages would be reinstalled: {}",
-            names.join(", ")
-        ));
-    }
-    let mut state = state.pending(comments.join("\n"));
-    add_warnings(&mut state, &todo.warnings);
-    Ok(state)
-}
-
-/// The versions that would be installed.
-pub(super) fn installable(
-    call: &Call<'_>,
-    provider: &dyn Provider,
-    targets: &Wanted,
-    current: &Map,
-    refresh: bool,
-) -> Result<Map, PkgError> {
-    let newest: Vec<String> = targets
-        .iter()
-        .filter(|(_, version)| version.as_deref().is_none_or(str::is_empty))
-        .map(|(name, _)| name.clone())
-        .collect();
-    let mut versions = Map::new();
-    if !newest.is_empty() {
-        let kwargs = Map::from([("refresh", refresh)]);
-        versions = provider.latest(call, &newest, false, &kwargs)?;
-    }
-    let exact: Vec<String> = targets
-        .iter()
-        .filter(|(name, _)| !newest.contains(name))
-        .map(|(name, _)| written(name, targets))
-        .collect();
-    if !exact.is_empty() {
-        for (name, list) in provider.available(call, &exact, &Map::new())? {
-            if let Value::List(list) = list
-                && let Some(first) = list.into_iter().next()
-            {
-                versions.insert(name, first);
-            }
-        }
-    }
-    Ok(targets
-        .iter()
-        .map(|(name, _)| {
-            let new = versions
-                .get(name)
-                .filter(|version| version.is_true())
-                .cloned();
-            let old = current.get(name).cloned();
-            let change = Map::from([
-                ("new", new.unwrap_or_else(|| "installed".into())),
-                ("old", old.unwrap_or_else(|| "".into())),
-            ]);
-            (name.as_str(), Value::from(change))
-        })
-        .collect())
-}
-
 /// The arguments of the installation.
 fn install_arguments(request: &Request<'_>, call: &Call<'_>, todo: &Todo, refresh: bool) -> Map {
     let mut kwargs = request.kwargs.clone();
@@ -342,145 +242,4 @@ fn carry_out(
     state.comment = comments.join("\n").into();
     add_warnings(&mut state, &todo.warnings);
     Ok(state)
-}
-
-fn not_installed(call: &Call<'_>, error: &PkgError, warnings: &[String]) -> StateReturn {
-    let mut state = state(call);
-    match error.changes() {
-        Some(changes) => {
-            state.changes = changes;
-            state = state.failed(error.without_changes());
-        }
-        None => {
-            state = state.failed(format!(
-                "An error was encountered while installing package(s): {error}"
-            ));
-        }
-    }
-    add_warnings(&mut state, warnings);
-    state
-}
-
-struct Outcome {
-    modified: Vec<String>,
-    unmodified: Vec<String>,
-    failed: Vec<String>,
-}
-
-fn outcome(
-    call: &Call<'_>,
-    provider: &dyn Provider,
-    request: &Request<'_>,
-    todo: &Todo,
-    changes: &Map,
-) -> Result<Outcome, PkgError> {
-    let in_list = |list: &Wanted, name: &String| targets::version_of(list, name).is_some();
-    if request.sources.is_true() {
-        let modified: Vec<String> = changes
-            .keys()
-            .map(python::str)
-            .filter(|name| in_list(&todo.targets, name))
-            .collect();
-        let names =
-            |list: &Wanted| -> Vec<String> { list.iter().map(|(name, _)| name.clone()).collect() };
-        return Ok(Outcome {
-            unmodified: names(&todo.desired)
-                .into_iter()
-                .filter(|name| !in_list(&todo.targets, name) && !in_list(&todo.reinstall, name))
-                .collect(),
-            failed: names(&todo.targets)
-                .into_iter()
-                .filter(|name| !modified.contains(name))
-                .collect(),
-            modified,
-        });
-    }
-    let (fine, mut failed) = targets::verify(call, provider, &todo.desired, request.ignore_epoch)?;
-    failed.retain(|name| in_list(&todo.targets, name));
-    let (modified, rest): (Vec<String>, Vec<String>) = fine
-        .into_iter()
-        .partition(|name| in_list(&todo.targets, name));
-    Ok(Outcome {
-        modified,
-        unmodified: rest
-            .into_iter()
-            .filter(|name| !in_list(&todo.reinstall, name))
-            .collect(),
-        failed,
-    })
-}
-
-fn summary(request: &Request<'_>, todo: &Todo, names: &[String]) -> String {
-    if request.sources.is_true() {
-        return names.join(", ");
-    }
-    let written: Vec<String> = names
-        .iter()
-        .map(|name| written(name, &todo.desired))
-        .collect();
-    written.join(", ")
-}
-
-/// Short lists are shown, of long ones the number.
-fn say_modified(comments: &mut Vec<String>, request: &Request<'_>, todo: &Todo, names: &[String]) {
-    if names.is_empty() {
-        return;
-    }
-    let summary = summary(request, todo, names);
-    comments.push(if summary.len() < 20 {
-        format!("The following packages were installed/updated: {summary}")
-    } else {
-        format!("{} installed/updated.", counted(names.len()))
-    });
-}
-
-fn say_unmodified(
-    comments: &mut Vec<String>,
-    request: &Request<'_>,
-    todo: &Todo,
-    names: &[String],
-) {
-    if names.is_empty() {
-        return;
-    }
-    comments.push(if names.len() <= 20 {
-        let summary = summary(request, todo, names);
-        format!("The following packages were already installed: {summary}")
-    } else {
-        format!("{} already installed", counted(names.len()))
-    });
-}
-
-fn counted(count: usize) -> String {
-    if count > 1 {
-        format!("{count} targeted packages were")
-    } else {
-        format!("{count} targeted package was")
-    }
-}
-
-/// Adds that a package is now held to what changed of it.
-fn add_hold_change(changes: &mut Map, result: &Map) {
-    let name = result.get("name").map(python::str).unwrap_or_default();
-    let held = result.get("changes");
-    let text = |key: &str| {
-        held.and_then(|held| held.get(key))
-            .map(python::str)
-            .unwrap_or_default()
-    };
-    match changes.get_mut(&name).and_then(Value::as_map_mut) {
-        Some(change) => {
-            for key in ["new", "old"] {
-                let mut joined = change.get(key).map(python::str).unwrap_or_default();
-                if !joined.is_empty() {
-                    joined.push('\n');
-                }
-                joined.push_str(&text(key));
-                change.insert(key, joined);
-            }
-        }
-        None => {
-            changes.insert(name, Map::from([("new", text("new"))]));
-        }
-    }
 }

@@ -1,160 +1,10 @@
-//! Users: the execution module `user`.
+//! Adding, changing and deleting users.
 
+use super::{GECOS, gecos_parts, groups_list, info};
+use crate::accounts::{db, is_busybox, runs_well, tool, with_root, words};
 use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
-
-use super::{db, is_busybox, runs_well, tool, with_root, words};
-
-pub(crate) const MODULE: Module = Module {
-    name: "user",
-    functions: &[
-        Function::new(
-            "user.add",
-            "(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname='', roomnumber='', workphone='', homephone='', other='', createhome=True, loginclass=None, nologinit=False, root=None, usergroup=None, local=False)",
-            add_,
-            "Adds a user.",
-        ),
-        Function::new(
-            "user.chfullname",
-            "(name, fullname, root=None)",
-            |call| change_(call, "fullname"),
-            "Changes the full name of a user.",
-        ),
-        Function::new(
-            "user.chgid",
-            "(name, gid, root=None)",
-            |call| change_(call, "gid"),
-            "Changes the first group of a user.",
-        ),
-        Function::new(
-            "user.chgroups",
-            "(name, groups, append=False, root=None)",
-            chgroups_,
-            "Changes the groups of a user.",
-        ),
-        Function::new(
-            "user.chhome",
-            "(name, home, persist=False, root=None)",
-            |call| change_(call, "home"),
-            "Changes the home of a user; with persist its files move along.",
-        ),
-        Function::new(
-            "user.chhomephone",
-            "(name, homephone, root=None)",
-            |call| change_(call, "homephone"),
-            "Changes the telephone number of a user at home.",
-        ),
-        Function::new(
-            "user.chother",
-            "(name, other, root=None)",
-            |call| change_(call, "other"),
-            "Changes the last field of a user's description.",
-        ),
-        Function::new(
-            "user.chroomnumber",
-            "(name, roomnumber, root=None)",
-            |call| change_(call, "roomnumber"),
-            "Changes the room of a user.",
-        ),
-        Function::new(
-            "user.chshell",
-            "(name, shell, root=None)",
-            |call| change_(call, "shell"),
-            "Changes the login shell of a user.",
-        ),
-        Function::new(
-            "user.chuid",
-            "(name, uid, root=None)",
-            |call| change_(call, "uid"),
-            "Changes the number of a user.",
-        ),
-        Function::new(
-            "user.chworkphone",
-            "(name, workphone, root=None)",
-            |call| change_(call, "workphone"),
-            "Changes the telephone number of a user at work.",
-        ),
-        Function::new(
-            "user.delete",
-            "(name, remove=False, force=False, root=None, local=False)",
-            delete_,
-            "Deletes a user; with remove its home too.",
-        ),
-        Function::new(
-            "user.getent",
-            "(refresh=False, root=None)",
-            getent,
-            "What is known of all users.",
-        ),
-        Function::new(
-            "user.info",
-            "(name, root=None)",
-            info_,
-            "What is known of a user; empty if there is none.",
-        ),
-        Function::new(
-            "user.list_groups",
-            "(name)",
-            list_groups,
-            "The groups that a user is in.",
-        ),
-        Function::new(
-            "user.list_users",
-            "(root=None)",
-            list_users,
-            "The names of all users.",
-        ),
-        Function::new(
-            "user.primary_group",
-            "(name)",
-            primary_group,
-            "The first group of a user.",
-        ),
-        Function::new(
-            "user.rename",
-            "(name, new_name, root=None)",
-            rename,
-            "Renames a user.",
-        ),
-    ],
-};
-
-/// The parts of a user's description, in their order.
-pub(crate) const GECOS: &[&str] = &["fullname", "roomnumber", "workphone", "homephone", "other"];
-
-fn gecos_parts(user: &db::User) -> Vec<String> {
-    let mut parts: Vec<String> = user.gecos.splitn(5, ',').map(str::to_owned).collect();
-    parts.resize(GECOS.len(), String::new());
-    parts
-}
-
-fn describe(call: &Call<'_>, user: &db::User) -> Map {
-    let groups = db::groups_of(call, user)
-        .into_iter()
-        .map(Value::from)
-        .collect();
-    let mut info = Map::from([
-        ("gid", Value::from(user.gid)),
-        ("groups", Value::List(groups)),
-        ("home", user.home.as_str().into()),
-        ("name", user.name.as_str().into()),
-        ("passwd", user.passwd.as_str().into()),
-        ("shell", user.shell.as_str().into()),
-        ("uid", user.uid.into()),
-    ]);
-    for (key, part) in GECOS.iter().zip(gecos_parts(user)) {
-        info.insert(*key, part);
-    }
-    info
-}
-
-/// What is known of a user; empty if there is none.
-pub(crate) fn info(call: &Call<'_>, name: &str) -> Map {
-    db::user(call, name)
-        .map(|user| describe(call, &user))
-        .unwrap_or_default()
-}
 
 /// Adds the user that `args` describes.
 pub(crate) fn add(call: &Call<'_>, args: &Map) -> Result<bool, CallError> {
@@ -228,7 +78,7 @@ pub(crate) fn add(call: &Call<'_>, args: &Map) -> Result<bool, CallError> {
 }
 
 /// Busybox has no way to say the description's parts or that a home stays.
-fn add_busybox(call: &Call<'_>, name: &str, args: &Map) -> Result<bool, CallError> {
+pub(super) fn add_busybox(call: &Call<'_>, name: &str, args: &Map) -> Result<bool, CallError> {
     let get = |name: &str| args.get(name).unwrap_or(&Value::Nil);
     let mut line = words(&["adduser", "-D"]);
     let mut option = |option: &str, name: &str| {
@@ -265,7 +115,7 @@ fn add_busybox(call: &Call<'_>, name: &str, args: &Map) -> Result<bool, CallErro
 }
 
 /// Whether every user gets a group of its own name.
-fn own_groups_enabled(call: &Call<'_>) -> bool {
+pub(super) fn own_groups_enabled(call: &Call<'_>) -> bool {
     let text = call.host().read("/etc/login.defs");
     text.lines()
         .find(|line| {
@@ -275,15 +125,6 @@ fn own_groups_enabled(call: &Call<'_>) -> bool {
                 .contains("USERGROUPS_ENAB")
         })
         .is_some_and(|line| line.contains("yes"))
-}
-
-/// Groups of a list or of comma separated text.
-pub(crate) fn groups_list(value: &Value) -> Vec<String> {
-    match value {
-        Value::List(items) => items.iter().map(python::str).collect(),
-        Value::Nil => Vec::new(),
-        other => python::str(other).split(',').map(str::to_owned).collect(),
-    }
 }
 
 /// Deletes a user.
@@ -366,7 +207,12 @@ pub(crate) fn change(
     Ok(info(call, name).get(key) == Some(value))
 }
 
-fn change_gecos(call: &Call<'_>, name: &str, key: &str, value: &str) -> Result<bool, CallError> {
+pub(super) fn change_gecos(
+    call: &Call<'_>,
+    name: &str,
+    key: &str,
+    value: &str,
+) -> Result<bool, CallError> {
     let parts = |call: &Call<'_>| db::user(call, name).map(|user| gecos_parts(&user));
     let at = GECOS.iter().position(|known| *known == key).unwrap_or(0);
     let Some(mut now) = parts(call) else {
@@ -441,92 +287,4 @@ pub(crate) fn chgroups(
         return Ok(fine);
     }
     Ok(ran.ok())
-}
-
-fn arguments(call: &Call<'_>, names: &[&str]) -> Map {
-    names
-        .iter()
-        .map(|name| (*name, call.arg(name).clone()))
-        .collect()
-}
-
-fn add_(call: &Call<'_>) -> CallResult {
-    let args = arguments(
-        call,
-        &[
-            "name",
-            "uid",
-            "gid",
-            "groups",
-            "home",
-            "shell",
-            "unique",
-            "system",
-            "fullname",
-            "roomnumber",
-            "workphone",
-            "homephone",
-            "other",
-            "createhome",
-            "nologinit",
-            "root",
-            "usergroup",
-            "local",
-        ],
-    );
-    Ok(add(call, &args)?.into())
-}
-
-fn delete_(call: &Call<'_>) -> CallResult {
-    let (remove, force, local) = (call.flag("remove"), call.flag("force"), call.flag("local"));
-    Ok(delete(call, &call.text("name"), remove, force, local)?.into())
-}
-
-fn change_(call: &Call<'_>, key: &str) -> CallResult {
-    let persist = call.get("persist").is_some_and(Value::is_true);
-    Ok(change(call, &call.text("name"), key, call.arg(key), persist)?.into())
-}
-
-fn chgroups_(call: &Call<'_>) -> CallResult {
-    let groups = groups_list(call.arg("groups"));
-    Ok(chgroups(call, &call.text("name"), &groups, call.flag("append"))?.into())
-}
-
-fn rename(call: &Call<'_>) -> CallResult {
-    let (name, new) = (call.text("name"), call.text("new_name"));
-    if db::user(call, &new).is_some() {
-        return Err(CallError::command(format!("User '{new}' already exists")));
-    }
-    change(call, &name, "name", &new.as_str().into(), false)?;
-    Ok((db::user(call, &new).is_some() && db::user(call, &name).is_none()).into())
-}
-
-fn getent(call: &Call<'_>) -> CallResult {
-    let all = db::users(call)
-        .iter()
-        .map(|user| describe(call, user).into())
-        .collect();
-    Ok(Value::List(all))
-}
-
-fn info_(call: &Call<'_>) -> CallResult {
-    Ok(info(call, &call.text("name")).into())
-}
-
-fn list_groups(call: &Call<'_>) -> CallResult {
-    let name = call.text("name");
-    let groups = db::user(call, &name).map(|user| db::groups_of(call, &user));
-    let groups = groups.unwrap_or_default();
-    Ok(Value::List(groups.into_iter().map(Value::from).collect()))
-}
-
-fn list_users(call: &Call<'_>) -> CallResult {
-    let mut names: Vec<String> = db::users(call).into_iter().map(|user| user.name).collect();
-    names.sort();
-    Ok(Value::List(names.into_iter().map(Value::from).collect()))
-}
-
-fn primary_group(call: &Call<'_>) -> CallResult {
-    let group = db::user(call, &call.text("name")).and_then(|user| db::group_of(call, user.gid));
-    Ok(group.map(|group| group.name).unwrap_or_default().into())
 }

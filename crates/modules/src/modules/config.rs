@@ -5,7 +5,7 @@ use halite_target::glob::fnmatch;
 
 use crate::call::Call;
 use crate::dicts;
-use crate::error::CallResult;
+use crate::error::{CallError, CallResult};
 use crate::python;
 use crate::registry::{Function, Module};
 
@@ -23,6 +23,12 @@ pub(super) const MODULE: Module = Module {
             "(value)",
             dot_vals,
             "All settings whose names start with `value.`.",
+        ),
+        Function::new(
+            "config.gather_bootstrap_script",
+            "(bootstrap=None)",
+            gather_bootstrap_script,
+            "Fetches the script that installs minions and returns where it is.",
         ),
         Function::new(
             "config.get",
@@ -57,6 +63,10 @@ pub(super) const MODULE: Module = Module {
         ),
     ],
 };
+
+/// Where the script that installs minions comes from.
+const BOOTSTRAP: &str =
+    "https://github.com/saltstack/salt-bootstrap/releases/latest/download/bootstrap-salt.sh";
 
 /// Settings that modules have when nobody configures them.
 const DEFAULTS: &[(&str, &str)] = &[
@@ -117,7 +127,50 @@ fn get(call: &Call<'_>) -> CallResult {
             .find_map(|place| python::traverse_map(place, &key, &delimiter).cloned())
             .or_else(|| default_of(&key)),
     };
-    Ok(found.unwrap_or_else(|| call.arg("default").clone()))
+    resolved(call, found.unwrap_or_else(|| call.arg("default").clone()))
+}
+
+/// What is behind a setting that is an address of `sdb`.
+fn resolved(call: &Call<'_>, value: Value) -> CallResult {
+    match value.as_str() {
+        Some(text) if text.starts_with("sdb://") => call.salt("sdb.get", &[value], Map::new()),
+        _ => Ok(value),
+    }
+}
+
+/// Fetches the script that installs a minion and puts it where Salt does.
+fn gather_bootstrap_script(call: &Call<'_>) -> CallResult {
+    let given = call.text_opt("bootstrap");
+    let option = call.opt_text("bootstrap_script_url");
+    let usual = option.unwrap_or_else(|| BOOTSTRAP.to_owned());
+    let source = given.unwrap_or_else(|| usual.clone());
+    let name = match source == usual {
+        true => "bootstrap-salt.sh",
+        false => source.rsplit('/').next().unwrap_or(&source),
+    };
+    if name.is_empty() || name.starts_with('.') {
+        return Err(CallError::invocation(format!(
+            "no script is called {name:?}"
+        )));
+    }
+    let folder = call.ctx.config_dir().join("cloud.deploy.d");
+    let failed =
+        |error: std::io::Error| CallError::command(format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let target = folder.join(name).display().to_string();
+    let args = [Value::from(source.as_str()), target.as_str().into()];
+    let fetched = match source.contains("://") {
+        true => call.salt("cp.get_url", &args, Map::new())?.is_true(),
+        false => std::fs::copy(&source, &target)
+            .map_err(failed)
+            .map(|_| true)?,
+    };
+    match fetched {
+        true => Ok(target.into()),
+        false => Err(CallError::command(format!(
+            "Failed to download the latest stable version of the bootstrap-salt.sh script from {source}."
+        ))),
+    }
 }
 
 /// All settings in one map; the minion's own options have the last word. As in
@@ -175,7 +228,7 @@ fn option(call: &Call<'_>) -> CallResult {
         });
     }
     let found = places.iter().find_map(|place| place.get(&name).cloned());
-    Ok(found.or_else(|| default_of(&name)).unwrap_or(default))
+    resolved(call, found.or_else(|| default_of(&name)).unwrap_or(default))
 }
 
 fn merge(call: &Call<'_>) -> CallResult {

@@ -104,6 +104,12 @@ pub(super) const MODULE: Module = Module {
             "All processes with their users and command lines.",
         ),
         Function::new(
+            "status.proxy_reconnect",
+            "(proxy_name, opts=None)",
+            |_| Ok(false.into()),
+            "Connects a proxy minion again, which this one is not.",
+        ),
+        Function::new(
             "status.time",
             "(format='%A, %d. %B %Y %I:%M%p')",
             time,

@@ -116,6 +116,12 @@ pub(super) const MODULE: Module = Module {
             "Returns the modules that could not be loaded: none, they are built in.",
         ),
         Function::new(
+            "test.opts_pkg",
+            "()",
+            opts_pkg,
+            "All options of the minion, its grains among them.",
+        ),
+        Function::new(
             "test.outputter",
             "(data)",
             outputter,
@@ -293,6 +299,12 @@ fn echo(call: &Call<'_>) -> CallResult {
 
 fn get_opts(call: &Call<'_>) -> CallResult {
     Ok(call.ctx.opts().clone().into())
+}
+
+fn opts_pkg(call: &Call<'_>) -> CallResult {
+    let mut all = call.ctx.opts().clone();
+    all.insert("grains", Map::clone(&call.ctx.grains()));
+    Ok(all.into())
 }
 
 fn kwarg(call: &Call<'_>) -> CallResult {

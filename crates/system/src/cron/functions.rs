@@ -1,12 +1,12 @@
 //! The functions of `cron`.
+use halite_modules::{Call, CallResult, python};
+use halite_proto::{Map, Value};
 
 use super::tab::{Entry, When};
 use super::{
     Job, TIMES, optional, raw, read, remove, remove_env, remove_special, set, set_env, times_of,
     write_file,
 };
-use halite_modules::{Call, CallResult, python};
-use halite_proto::{Map, Value};
 
 pub(super) fn user(call: &Call<'_>) -> String {
     call.text("user")

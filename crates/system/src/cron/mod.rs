@@ -2,16 +2,17 @@
 
 mod functions;
 pub(crate) mod tab;
+use std::io::Write;
+
+use halite_modules::host::{Program, Ran};
+use halite_modules::{Call, CallError, Function, Module, python};
+use halite_proto::Value;
 
 use crate::accounts::db;
 use functions::{
     get_entry, list_tab, raw_cron, rm_env_, rm_job_, rm_special_, set_env_, set_job_, set_special_,
     write_cron_file, write_cron_file_verbose,
 };
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, Function, Module, python};
-use halite_proto::Value;
-use std::io::Write;
 use tab::{Entry, NO_IDENTIFIER, Tab, When};
 
 const SET_JOB: &str = "(user, minute, hour, daymonth, month, dayweek, cmd, commented=False, comment=None, identifier=None)";

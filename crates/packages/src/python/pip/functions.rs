@@ -1,9 +1,9 @@
 //! The functions of `pip`.
+use halite_modules::{Call, CallError, CallResult, python};
+use halite_proto::{Map, Value};
 
 use super::run::{Pip, ran_map, requirement_files};
 use crate::python::requirement::normal_name;
-use halite_modules::{Call, CallError, CallResult, python};
-use halite_proto::{Map, Value};
 
 /// All named arguments that pip's install takes.
 pub(crate) fn arguments(call: &Call<'_>) -> Map {

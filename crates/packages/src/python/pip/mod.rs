@@ -2,13 +2,13 @@
 
 mod functions;
 mod run;
+use halite_modules::{Function, Module};
 
 pub(crate) use functions::arguments;
 use functions::{
     freeze_, install_, is_installed, list_, list_all_versions, list_freeze_parse, list_upgrades_,
     normalize, uninstall_, upgrade, upgrade_available, version_,
 };
-use halite_modules::{Function, Module};
 pub(crate) use run::{Pip, ran_map};
 
 const INSTALL: &str = "(pkgs=None, requirements=None, bin_env=None, use_wheel=False, no_use_wheel=False, log=None, proxy=None, timeout=None, editable=None, find_links=None, index_url=None, extra_index_url=None, no_index=False, mirrors=None, build=None, target=None, download=None, download_cache=None, source=None, upgrade=False, force_reinstall=False, ignore_installed=False, exists_action=None, no_deps=False, no_install=False, no_download=False, global_options=None, install_options=None, user=None, cwd=None, pre_releases=False, cert=None, allow_all_external=False, allow_external=None, allow_unverified=None, process_dependency_links=False, saltenv='base', env_vars=None, use_vt=False, trusted_host=None, no_cache_dir=False, extra_args=None, cache_dir=None, no_binary=None, disable_version_check=False, **kwargs)";

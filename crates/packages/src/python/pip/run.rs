@@ -1,9 +1,9 @@
 //! Running pip: which one, and with which options.
+use std::path::{Path, PathBuf};
 
 use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
-use std::path::{Path, PathBuf};
 
 use crate::python::pep440;
 use crate::python::requirement::normal_name;

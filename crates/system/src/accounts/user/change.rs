@@ -1,10 +1,10 @@
 //! Adding, changing and deleting users.
-
-use super::{GECOS, gecos_parts, groups_list, info};
-use crate::accounts::{db, is_busybox, runs_well, tool, with_root, words};
 use halite_modules::host::Program;
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
+
+use super::{GECOS, gecos_parts, groups_list, info};
+use crate::accounts::{db, is_busybox, runs_well, tool, with_root, words};
 
 /// Adds the user that `args` describes.
 pub(crate) fn add(call: &Call<'_>, args: &Map) -> Result<bool, CallError> {

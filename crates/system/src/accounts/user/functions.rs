@@ -1,10 +1,10 @@
 //! The functions of `user`.
+use halite_modules::{Call, CallError, CallResult};
+use halite_proto::{Map, Value};
 
 use super::change::{add, change, chgroups, delete};
 use super::{describe, groups_list, info};
 use crate::accounts::db;
-use halite_modules::{Call, CallError, CallResult};
-use halite_proto::{Map, Value};
 
 pub(super) fn arguments(call: &Call<'_>, names: &[&str]) -> Map {
     names

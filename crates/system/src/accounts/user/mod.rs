@@ -2,6 +2,8 @@
 
 mod change;
 mod functions;
+use halite_modules::{Call, Function, Module, python};
+use halite_proto::{Map, Value};
 
 use super::db;
 pub(crate) use change::{add, change, chgroups, delete};
@@ -9,8 +11,6 @@ use functions::{
     add_, change_, chgroups_, delete_, getent, info_, list_groups, list_users, primary_group,
     rename,
 };
-use halite_modules::{Call, Function, Module, python};
-use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
     name: "user",

@@ -1,9 +1,9 @@
 //! Services that cannot be started.
+use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_proto::Map;
 
 use super::{or_failed, state};
 use crate::service::{self, How, Init};
-use halite_modules::{Call, CallError, CallResult, StateReturn};
-use halite_proto::Map;
 
 pub(super) fn masked(call: &Call<'_>) -> CallResult {
     let (name, runtime) = (call.text("name"), call.flag("runtime"));

@@ -2,10 +2,10 @@
 
 mod mask;
 mod run;
-
-use crate::service::{self, Action, How, Init};
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, host};
 use halite_proto::{Map, Value};
+
+use crate::service::{self, Action, How, Init};
 use mask::{masked, unmasked};
 use run::{dead, delay, running};
 

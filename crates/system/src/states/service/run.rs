@@ -1,11 +1,12 @@
 //! Services that run, or do not.
+use std::time::Duration;
+
+use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_proto::Value;
 
 use super::mask::take_off_mask;
 use super::{SYSTEMD_ONLY, Standing, how, or_failed, state, toggle, wanted};
 use crate::service::{self, Action, How};
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
-use halite_proto::Value;
-use std::time::Duration;
 
 pub(super) fn delay(call: &Call<'_>) -> Result<(), CallError> {
     let delay = call.arg("init_delay");

@@ -1,12 +1,12 @@
 //! Deleting repositories.
+use halite_modules::{Call, CallError, host, python};
+use halite_proto::Map;
 
 use super::ppa::of_ppa;
 use crate::pkg::apt::refresh;
 use crate::pkg::apt::source_list::{MAIN_FILE, SourceList};
 use crate::pkg::apt::sources::{Line, Source};
 use crate::pkg::error::PkgError;
-use halite_modules::{Call, CallError, host, python};
-use halite_proto::Map;
 
 /// Puts all entries into the main file, equal ones together.
 pub(super) fn consolidate(call: &Call<'_>, sources: &mut SourceList) -> Result<(), PkgError> {

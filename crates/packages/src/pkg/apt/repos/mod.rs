@@ -3,13 +3,13 @@
 mod delete;
 mod modify;
 mod ppa;
+use halite_modules::{Call, python};
+use halite_proto::{Map, Value};
 
 use super::source_list::{MAIN_FILE, SourceList};
 use super::sources::{Form, Line, Section, Source};
 use crate::pkg::error::PkgError;
 pub(crate) use delete::del_repo;
-use halite_modules::{Call, python};
-use halite_proto::{Map, Value};
 use modify::set_line_fields;
 pub(crate) use modify::{comments_text, mod_repo};
 use ppa::{of_ppa, ppa_file};

@@ -1,4 +1,6 @@
 //! Setting repositories up, and changing them.
+use halite_modules::{Call, host, python};
+use halite_proto::{Map, Value};
 
 use super::delete::consolidate;
 use super::ppa::{Ppa, ppa};
@@ -7,8 +9,6 @@ use crate::pkg::apt::source_list::{MAIN_FILE, SourceList};
 use crate::pkg::apt::sources::{Form, Line, Section, Source, truth};
 use crate::pkg::apt::{keys, refresh};
 use crate::pkg::error::PkgError;
-use halite_modules::{Call, host, python};
-use halite_proto::{Map, Value};
 
 pub(super) fn set_line_fields(entry: &mut Line, kwargs: &Map) {
     let text = |name: &str| kwargs.get(name).map(python::str);

@@ -1,10 +1,10 @@
 //! Repositories of `ppa:`.
+use halite_modules::{Call, python};
+use halite_proto::{Map, Value};
 
 use super::{get_repo, grain, list};
 use crate::pkg::apt::refresh;
 use crate::pkg::error::PkgError;
-use halite_modules::{Call, python};
-use halite_proto::{Map, Value};
 
 /// Systems that know `ppa:` repositories.
 pub(super) const WITH_PPA: &[&str] = &["Ubuntu", "Mint", "neon"];

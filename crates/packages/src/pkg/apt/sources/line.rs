@@ -1,7 +1,7 @@
 //! Entries in one line.
+use halite_modules::CallError;
 
 use super::truth;
-use halite_modules::CallError;
 
 pub(super) const TYPES: &[&str] = &["deb", "deb-src", "rpm", "rpm-src"];
 

@@ -6,7 +6,6 @@
 
 mod line;
 mod section;
-
 pub(crate) use line::Line;
 pub(crate) use section::Section;
 

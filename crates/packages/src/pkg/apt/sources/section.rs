@@ -1,5 +1,4 @@
 //! Entries of `.sources` files.
-
 use std::fmt;
 
 /// A section of a `.sources` file.

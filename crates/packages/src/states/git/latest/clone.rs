@@ -1,8 +1,8 @@
 //! Making the clone where there is none.
+use halite_modules::StateReturn;
 
 use super::{Job, Stop, empty_directory, sentence};
 use crate::git::run::reason;
-use halite_modules::StateReturn;
 
 impl Job<'_, '_> {
     pub(super) fn clone_it(

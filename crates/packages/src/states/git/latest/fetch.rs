@@ -1,9 +1,9 @@
 //! Fetching, and tags that are gone.
+use halite_modules::StateReturn;
+use halite_proto::Value;
 
 use super::{Job, Stop};
 use crate::git::run::reason;
-use halite_modules::StateReturn;
-use halite_proto::Value;
 
 impl Job<'_, '_> {
     /// Fetches new tags and drops those that are gone; whether tags differ.

@@ -4,12 +4,12 @@ mod clone;
 mod fetch;
 mod predict;
 mod update;
+use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_proto::{Map, Value};
 
 use super::{auth, is_repository, state};
 use crate::git::Git;
 use crate::git::run::{parse_refs, reason};
-use halite_modules::{Call, CallError, CallResult, StateReturn};
-use halite_proto::{Map, Value};
 
 /// Comments in one text: sentences, if there are several.
 pub(super) fn sentence(comments: &[String]) -> String {

@@ -1,8 +1,8 @@
 //! What test mode says.
+use halite_modules::StateReturn;
 
 use super::{Job, Stop, sentence, short};
 use crate::git::run::redacted;
-use halite_modules::StateReturn;
 
 impl Job<'_, '_> {
     pub(super) fn predict(

@@ -1,10 +1,10 @@
 //! Bringing a clone that is there to the wanted revision.
+use halite_modules::{CallError, StateReturn};
+use halite_proto::Value;
 
 use super::predict::Seen;
 use super::{Job, Stop, sentence, short};
 use crate::git::run::redacted;
-use halite_modules::{CallError, StateReturn};
-use halite_proto::Value;
 
 impl Job<'_, '_> {
     pub(super) fn update(

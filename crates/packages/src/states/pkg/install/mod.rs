@@ -2,6 +2,8 @@
 
 mod outcome;
 mod predict;
+use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_proto::{Map, Value};
 
 use super::targets::{self, Request, Todo, add_warnings};
 use super::{extra, is_empty_list, state};
@@ -9,8 +11,6 @@ use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Provider, provider};
 use crate::pkg::targets::{Wanted, one_entry};
 use crate::pkg::{check_refresh, hold_names};
-use halite_modules::{Call, CallResult, StateReturn, python};
-use halite_proto::{Map, Value};
 use outcome::{add_hold_change, not_installed, outcome, say_modified, say_unmodified, summary};
 pub(super) use predict::installable;
 use predict::predict;

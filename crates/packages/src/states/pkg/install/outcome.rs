@@ -1,12 +1,12 @@
 //! What came of an installation, in words.
+use halite_modules::{Call, StateReturn, python};
+use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::Provider;
 use crate::pkg::targets::Wanted;
 use crate::states::pkg::state;
 use crate::states::pkg::targets::{self, Request, Todo, add_warnings, written};
-use halite_modules::{Call, StateReturn, python};
-use halite_proto::{Map, Value};
 
 pub(super) fn not_installed(call: &Call<'_>, error: &PkgError, warnings: &[String]) -> StateReturn {
     let mut state = state(call);

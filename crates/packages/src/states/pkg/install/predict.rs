@@ -1,4 +1,6 @@
 //! What test mode says.
+use halite_modules::{Call, StateReturn};
+use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
@@ -6,8 +8,6 @@ use crate::pkg::provider::Provider;
 use crate::pkg::targets::Wanted;
 use crate::states::pkg::state;
 use crate::states::pkg::targets::{Request, Todo, add_warnings, written};
-use halite_modules::{Call, StateReturn};
-use halite_proto::{Map, Value};
 
 /// What test mode says.
 pub(super) fn predict(

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::files::{
@@ -135,6 +136,9 @@ impl Program<'_> {
     ) -> Result<Secret<String>, TransferError> {
         if let Some(path) = &self.options.passphrase_file {
             let bytes = read_limited(path, KEY_BYTES_MAX)?;
+            if is_open_to_others(path) {
+                tracing::warn!("{} can be read by other users", path.display());
+            }
             let text = String::from_utf8_lossy(&bytes);
             let line = text.lines().next().unwrap_or_default();
             return Ok(Secret::new(line.to_owned()));
@@ -150,6 +154,12 @@ impl Program<'_> {
         }
         Ok(first)
     }
+}
+
+/// Whether the mode of a file lets others read it.
+fn is_open_to_others(path: &Path) -> bool {
+    const OTHERS: u32 = 0o077;
+    std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & OTHERS != 0)
 }
 
 fn not_opened(file: &Path, source: PassphraseError) -> TransferError {

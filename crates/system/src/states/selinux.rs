@@ -288,7 +288,7 @@ fn module(call: &Call<'_>) -> CallResult {
         let source = call
             .kwargs()
             .get("source")
-            .map_or(name.clone(), python::str);
+            .map_or_else(|| name.clone(), python::str);
         done = module_install(call, &source)?;
         if done.result == Some(false) {
             return Ok(done.into());

@@ -43,6 +43,11 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     ),
     ("packages", "npm_|-", "npm.installed is not there"),
     (
+        "timezone",
+        "timezone_|-",
+        "Salt asks timedatectl, which does not work without systemd",
+    ),
+    (
         "users",
         "file_|-users_userfiles_",
         "Salt lists files in the order of a set",

@@ -64,17 +64,15 @@ pub fn compile_all(
     Low::compile(&high, options)
 }
 
-/// The dependencies of high data in the language DOT (`state.graph`); of data
-/// that is wrong the empty graph, as Salt has it.
+/// The dependencies of high data in the language DOT (`state.graph`). As in
+/// Salt what is wrong is left out of it.
 pub fn graph(mut high: Map, options: &LowOptions<'_>) -> String {
     let mut mistakes = reconcile_extend(&mut high, false);
     mistakes.extend(verify(&high));
-    if mistakes.is_empty() {
-        mistakes = requisite_in(&mut high, options.disabled_requisites);
-        apply_exclude(&mut high);
-    }
-    if !mistakes.is_empty() {
-        high = Map::new();
+    mistakes.extend(requisite_in(&mut high, options.disabled_requisites));
+    apply_exclude(&mut high);
+    for mistake in mistakes {
+        tracing::debug!("left out of the graph: {mistake}");
     }
     Low::dot(&high, options)
 }

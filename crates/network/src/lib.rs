@@ -3,6 +3,8 @@
 //! Invariant: whatever changes the network goes through a program that
 //! `halite_modules::host` runs, or a file below its root.
 
+mod diff;
+mod ip;
 mod iptables;
 mod nftables;
 mod program;
@@ -11,10 +13,14 @@ mod states;
 use halite_modules::Module;
 
 /// The execution modules.
-pub const MODULES: &[Module] = &[iptables::MODULE, nftables::MODULE];
+pub const MODULES: &[Module] = &[ip::MODULE, iptables::MODULE, nftables::MODULE];
 
 /// The state modules.
-pub const STATES: &[Module] = &[states::iptables::MODULE, states::nftables::MODULE];
+pub const STATES: &[Module] = &[
+    states::iptables::MODULE,
+    states::network::MODULE,
+    states::nftables::MODULE,
+];
 
 #[cfg(test)]
 mod tests {

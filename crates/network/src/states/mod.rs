@@ -1,4 +1,5 @@
 //! The states of this family.
 
 pub(crate) mod iptables;
+pub(crate) mod network;
 pub(crate) mod nftables;

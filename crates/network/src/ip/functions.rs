@@ -1,0 +1,171 @@
+//! The execution module `ip`.
+
+use halite_modules::host::replace_file;
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::{Map, Value};
+
+use super::interfaces::{self, DIRECTORY, FILE, Interface};
+use super::{routes, settings, system, wrong};
+use crate::program;
+
+pub(crate) const MODULE: Module = Module {
+    name: "ip",
+    functions: &[
+        Function::new(
+            "ip.apply_network_settings",
+            "(**settings)",
+            |call| Ok(system::apply(call, &own(call)?)?.into()),
+            "Has the network started again with what was set.",
+        ),
+        Function::new(
+            "ip.build_interface",
+            "(iface, iface_type, enabled, **settings)",
+            build_interface,
+            "Writes an interface: of the kinds eth, vlan, bridge, slave and source.",
+        ),
+        Function::new(
+            "ip.build_network_settings",
+            "(**settings)",
+            |call| system::build(call, &own(call)?),
+            "Writes the settings of the network as a whole.",
+        ),
+        Function::new(
+            "ip.build_routes",
+            "(iface, **settings)",
+            |call| routes::build(call, &call.text("iface"), &own(call)?),
+            "Writes the routes of an interface.",
+        ),
+        Function::new(
+            "ip.down",
+            "(iface, iface_type)",
+            |call| switch(call, "ifdown"),
+            "Turns an interface off.",
+        ),
+        Function::new(
+            "ip.get_interface",
+            "(iface)",
+            get_interface,
+            "What is written of an interface.",
+        ),
+        Function::new(
+            "ip.get_network_settings",
+            "()",
+            |call| {
+                own(call)?;
+                system::get(call)
+            },
+            "The settings of the network as a whole.",
+        ),
+        Function::new(
+            "ip.get_routes",
+            "(iface)",
+            |call| {
+                own(call)?;
+                Ok(routes::get(call, &call.text("iface")))
+            },
+            "The routes that are written of an interface.",
+        ),
+        Function::new(
+            "ip.up",
+            "(iface, iface_type)",
+            |call| switch(call, "ifup"),
+            "Turns an interface on.",
+        ),
+    ],
+};
+
+/// The arguments, on systems that have such files.
+fn own(call: &Call<'_>) -> Result<Map, CallError> {
+    let grains = call.ctx.grains();
+    if grains.get("os_family").and_then(Value::as_str) != Some("Debian") {
+        return Err(wrong(
+            "only the network settings of Debian (ifupdown) are supported here",
+        ));
+    }
+    if call.host().has("netplan") && call.host().path("/etc/netplan").is_dir() {
+        return Err(wrong("network settings of netplan are not supported here"));
+    }
+    Ok(call.clean_kwargs())
+}
+
+fn switch(call: &Call<'_>, verb: &str) -> CallResult {
+    own(call)?;
+    if ["slave", "source"].contains(&call.text("iface_type").as_str()) {
+        return Ok(Value::Nil);
+    }
+    let name = call.text("iface");
+    let ran = halite_modules::host::Program::new(call, &[verb, &name]).run()?;
+    Ok(program::said(&ran).into())
+}
+
+fn get_interface(call: &Call<'_>) -> CallResult {
+    own(call)?;
+    let name = call.text("iface");
+    let all = interfaces::read(call)?;
+    let found = all.iter().find(|(known, _)| *known == name);
+    Ok(found.map_or_else(
+        || Value::List(Vec::new()),
+        |(name, interface)| interfaces::lines(&interface.written(name)),
+    ))
+}
+
+fn build_interface(call: &Call<'_>) -> CallResult {
+    let arguments = own(call)?;
+    let (name, kind) = (call.text("iface"), call.text("iface_type").to_lowercase());
+    let test = arguments.get("test").is_some_and(Value::is_true);
+    settings::check_kind(&name, &kind, &arguments)?;
+    let package = match kind.as_str() {
+        "vlan" => Some("vlan"),
+        "bridge" => Some("bridge-utils"),
+        _ => None,
+    };
+    if let Some(package) = package
+        && !test
+        && call.has_function("pkg.install")
+    {
+        call.salt("pkg.install", &[package.into()], Map::new())?;
+    }
+    let interface = if kind == "source" {
+        let source = arguments.get("source").map(python::str);
+        Interface {
+            sources: source.into_iter().collect(),
+            ..Interface::default()
+        }
+    } else {
+        settings::interface(&name, &kind, call.flag("enabled"), &arguments)?
+    };
+    let text = interface.written(&name);
+    if !test {
+        write(call, &name, interface, &arguments)?;
+    }
+    Ok(interfaces::lines(&text))
+}
+
+/// Writes the file anew with the interface in its place, or a file of its own.
+fn write(
+    call: &Call<'_>,
+    name: &str,
+    interface: Interface,
+    arguments: &Map,
+) -> Result<(), CallError> {
+    let (file, text) = match arguments.get("filename").map(python::str) {
+        Some(file) if file.starts_with('/') => (file, interface.written(name)),
+        Some(file) => (format!("{DIRECTORY}/{file}"), interface.written(name)),
+        None => {
+            let mut all = interfaces::read(call)?;
+            match all.iter_mut().find(|(known, _)| known == name) {
+                Some((_, old)) => *old = interface,
+                None => all.push((name.to_owned(), interface)),
+            }
+            let texts = all.iter().map(|(name, interface)| interface.written(name));
+            (FILE.to_owned(), texts.collect())
+        }
+    };
+    let path = call.host().path(&file);
+    if !path.parent().is_some_and(std::path::Path::is_dir) {
+        let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
+        return Err(wrong(format!("{directory} cannot be written.")));
+    }
+    replace_file(&path, text.as_bytes())
+        .map_err(|error| CallError::command(format!("{file} cannot be written: {error}")))
+}

@@ -162,7 +162,11 @@ impl Beacon for NetworkInfo {
         let interfaces = merged.get("interfaces").and_then(Value::as_map);
         let mut seen = Vec::new();
         for (name, about) in interfaces.into_iter().flatten() {
-            let stats = call.salt("ps.network_io_counters", &[name.clone()], Map::new())?;
+            let stats = call.salt(
+                "ps.network_io_counters",
+                std::slice::from_ref(name),
+                Map::new(),
+            )?;
             let Value::Map(stats) = stats else {
                 // There is no such interface.
                 continue;

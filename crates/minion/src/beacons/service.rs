@@ -28,7 +28,7 @@ impl Beacon for Services {
         let services = merged.get("services").and_then(Value::as_map);
         let mut seen = Vec::new();
         for (name, about) in services.into_iter().flatten() {
-            let running = call.salt("service.status", &[name.clone()], Map::new())?;
+            let running = call.salt("service.status", std::slice::from_ref(name), Map::new())?;
             let mut state = Map::from([("running", running.clone())]);
             let pid_file = about.get("uncleanshutdown").and_then(Value::as_str);
             if let Some(pid_file) = pid_file.filter(|_| !running.is_true()) {

@@ -58,7 +58,7 @@ class Minion:
             "cachedir": f"{work}/cache", "pki_dir": f"{work}/minion/pki",
             "log_file": f"{work}/minion/log", "sock_dir": f"{work}/minion/run",
             "file_roots": {"base": [f"{work}/srv"], "dev": [f"{work}/srv-dev"]},
-            "enable_fqdns_grains": False, "enable_gpu_grains": False,
+            "fileserver_list_cache_time": 0, "enable_fqdns_grains": False, "enable_gpu_grains": False,
         }
         with open(conf, "w") as out:
             json.dump(settings, out)

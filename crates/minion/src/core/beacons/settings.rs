@@ -48,7 +48,7 @@ impl Settings {
 }
 
 /// The maps of a configuration, which may be one map instead of a list.
-fn maps(config: &Value) -> impl Iterator<Item = &Map> {
+fn maps(config: &Value) -> impl DoubleEndedIterator<Item = &Map> {
     let list = match config {
         Value::List(items) => items.as_slice(),
         other => std::slice::from_ref(other),
@@ -58,7 +58,7 @@ fn maps(config: &Value) -> impl Iterator<Item = &Map> {
 
 /// What a configuration says of `key`; the last word counts.
 fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    maps(config).filter_map(|item| item.get(key)).last()
+    maps(config).filter_map(|item| item.get(key)).next_back()
 }
 
 /// A flag of the engine.

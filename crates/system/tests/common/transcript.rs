@@ -16,6 +16,7 @@ use super::{Host, Machine, differing, from_json, replaced, sorted};
 /// A stand-in of each tool: gives the answer of the first run of the same
 /// command line that has not been given yet.
 const REPLAY: &str = r#"#!/bin/sh
+PATH=/usr/bin:/bin
 DIR=${0%/*}/..
 printf '%s\0' "${0##*/}" "$@" >"$DIR/asked"
 for run in "$DIR"/runs/*/; do
@@ -138,6 +139,10 @@ fn play(name: &str, transcript: &Json, registry: &'static Registry) -> (usize, V
     if transcript["live"] == json!(true) {
         // Only places below @TMP@ are meant.
         machine.host.opts.remove("__host_root__");
+    } else {
+        // No tool of the machine that we are on.
+        let bin = machine.dir.path().join("bin").display().to_string();
+        machine.host.opts.insert("__host_path__", bin);
     }
     let machine = machine;
     let directory = machine.dir.path();

@@ -9,6 +9,7 @@ mod caller;
 pub use halite_gather as collect;
 mod connected;
 mod error;
+mod look;
 mod nodegroup;
 mod places;
 mod runner;

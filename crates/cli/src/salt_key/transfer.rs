@@ -159,7 +159,7 @@ impl Program<'_> {
 /// Whether the mode of a file lets others read it.
 fn is_open_to_others(path: &Path) -> bool {
     const OTHERS: u32 = 0o077;
-    std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & OTHERS != 0)
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & OTHERS != 0)
 }
 
 fn not_opened(file: &Path, source: PassphraseError) -> TransferError {

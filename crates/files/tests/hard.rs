@@ -297,3 +297,27 @@ fn a_thousand_files() {
     }
     assert_eq!(fs::read_to_string(work.join("f7")).unwrap(), "hello web\n");
 }
+
+/// `- context:` with the variables beside it and not below it is a mistake
+/// that many formulas make, and that works.
+#[test]
+fn arguments_that_the_state_does_not_know_are_names_in_the_template() {
+    let (_guard, work) = work();
+    let minion = FakeMinion::new(&work);
+    fs::write(work.join("srv/s"), "{{ config.a }} {{ zone }} {{ c }}\n").unwrap();
+    let path = work.join("f");
+    let ret = managed(
+        &minion,
+        &[
+            name(&path),
+            ("source", "salt://s".into()),
+            ("template", "jinja".into()),
+            ("context", Value::from(Map::from([("c", "context")]))),
+            ("config", Value::from(Map::from([("a", 1)]))),
+            ("zone", "z".into()),
+            ("c", "argument".into()),
+        ],
+    );
+    assert_eq!(result(&ret), Some(true), "{ret:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "1 z context\n");
+}

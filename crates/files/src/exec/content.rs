@@ -239,9 +239,7 @@ pub(super) fn contains_glob(call: &Call<'_>) -> CallResult {
     };
     let glob = call.text("glob_expr");
     // A line holds its end, as in Salt: `*` at the end of the pattern takes it.
-    let found = text
-        .split_inclusive('\n')
-        .any(|line| fnmatch(&glob, line));
+    let found = text.split_inclusive('\n').any(|line| fnmatch(&glob, line));
     Ok(found.into())
 }
 

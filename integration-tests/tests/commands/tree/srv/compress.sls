@@ -1,8 +1,0 @@
-several:
-  test.nop:
-    - names:
-      - a
-      - b
-      - c
-  test.succeed_with_changes:
-    - name: d

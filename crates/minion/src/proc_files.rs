@@ -200,17 +200,19 @@ mod tests {
     fn a_job_that_was_ours_is_left_behind_whoever_has_its_process_number() {
         let dir = tempfile::tempdir().unwrap();
         let proc = ProcDir::open(dir.path()).unwrap();
-        let mut other = std::process::Command::new("sleep")
-            .args(["60"])
-            .env_clear()
+        // It waits for its input, which does not come.
+        let mut other = std::process::Command::new("sh")
+            .args(["-c", "read line; : salt"])
+            .stdin(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([("pid", Value::from(other.id()))]);
         let _file = proc.enter(&jid, &load).unwrap();
-        let ours = proc.left_behind(|name| name == jid.as_str());
-        assert_eq!(ours.len(), 1);
+        let guessed = proc.left_behind(|_| false).len();
+        let ours = proc.left_behind(|name| name == jid.as_str()).len();
         other.kill().unwrap();
         other.wait().unwrap();
+        assert_eq!((guessed, ours), (0, 1));
     }
 }

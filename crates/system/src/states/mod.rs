@@ -17,6 +17,7 @@ pub(crate) mod process;
 pub(crate) mod repeat;
 pub(crate) mod schedule;
 pub(crate) mod selinux;
+mod selinux_labels;
 pub(crate) mod service;
 pub(crate) mod ssh_auth;
 pub(crate) mod ssh_known_hosts;

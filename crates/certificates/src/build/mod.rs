@@ -3,13 +3,20 @@
 //! Invariant: what is built says everything but the signature, so that it can
 //! be compared with what is there before anything is signed.
 
+mod list;
+mod signature;
+
+pub(crate) use list::UnsignedList;
+pub(crate) use signature::{algorithm_name, digest_of_algorithm};
+
 use halite_modules::{CallError, python};
 use halite_proto::{Map, Value};
 
-use crate::asn1::{bits, integer, null, oid, sequence, small, tag, tlv};
-use crate::certificate::{Certificate, Request, Revoked};
+use self::signature::{algorithm, signed};
+use crate::asn1::{integer, sequence, small, tag, tlv};
+use crate::certificate::{Certificate, Request};
 use crate::extension::{self, Extension, Parties};
-use crate::keys::{Kind, PrivateKey, PublicKey, random_serial};
+use crate::keys::{PrivateKey, PublicKey, random_serial};
 use crate::name::{self, Name};
 use crate::{text, time};
 
@@ -278,90 +285,6 @@ fn extensions(
     Ok(made)
 }
 
-/// A body with its signature.
-fn signed(
-    key: &PrivateKey,
-    digest: &str,
-    algorithm: &[u8],
-    body: Vec<u8>,
-) -> Result<Vec<u8>, CallError> {
-    let signature = key.sign(digest, &body)?;
-    Ok(sequence(&[body, algorithm.to_vec(), bits(&signature)]))
-}
-
-/// Algorithms: kind of the key, digest, identifier.
-const ALGORITHMS: &[(Kind, &str, &str)] = &[
-    (Kind::Rsa, "sha1", "1.2.840.113549.1.1.5"),
-    (Kind::Rsa, "sha224", "1.2.840.113549.1.1.14"),
-    (Kind::Rsa, "sha256", "1.2.840.113549.1.1.11"),
-    (Kind::Rsa, "sha384", "1.2.840.113549.1.1.12"),
-    (Kind::Rsa, "sha512", "1.2.840.113549.1.1.13"),
-    (Kind::Rsa, "sha3_224", "2.16.840.1.101.3.4.3.13"),
-    (Kind::Rsa, "sha3_256", "2.16.840.1.101.3.4.3.14"),
-    (Kind::Rsa, "sha3_384", "2.16.840.1.101.3.4.3.15"),
-    (Kind::Rsa, "sha3_512", "2.16.840.1.101.3.4.3.16"),
-    (Kind::Ec, "sha1", "1.2.840.10045.4.1"),
-    (Kind::Ec, "sha224", "1.2.840.10045.4.3.1"),
-    (Kind::Ec, "sha256", "1.2.840.10045.4.3.2"),
-    (Kind::Ec, "sha384", "1.2.840.10045.4.3.3"),
-    (Kind::Ec, "sha512", "1.2.840.10045.4.3.4"),
-    (Kind::Ec, "sha3_224", "2.16.840.1.101.3.4.3.9"),
-    (Kind::Ec, "sha3_256", "2.16.840.1.101.3.4.3.10"),
-    (Kind::Ec, "sha3_384", "2.16.840.1.101.3.4.3.11"),
-    (Kind::Ec, "sha3_512", "2.16.840.1.101.3.4.3.12"),
-];
-
-const ED25519: &str = "1.3.101.112";
-const ED448: &str = "1.3.101.113";
-
-fn algorithm(kind: Kind, digest: &str) -> Result<Vec<u8>, CallError> {
-    let id = match kind {
-        Kind::Ed25519 => ED25519,
-        Kind::Ed448 => ED448,
-        kind => {
-            let mut all = ALGORITHMS.iter();
-            let found = all.find(|(known, name, _)| *known == kind && *name == digest);
-            let (_, _, id) = found.ok_or_else(|| {
-                CallError::command(format!(
-                    "there is no signature of a key of the kind {} with {digest}",
-                    kind.name()
-                ))
-            })?;
-            id
-        }
-    };
-    let mut parts = vec![oid(id)];
-    if kind == Kind::Rsa {
-        parts.push(null());
-    }
-    Ok(sequence(&parts))
-}
-
-/// The digest of a signature's algorithm; nothing for those without one.
-pub(crate) fn digest_of_algorithm(id: &str) -> Option<&'static str> {
-    let mut all = ALGORITHMS.iter();
-    all.find(|(_, _, known)| *known == id)
-        .map(|(_, digest, _)| *digest)
-}
-
-/// What results call an algorithm.
-pub(crate) fn algorithm_name(id: &str) -> String {
-    let found = ALGORITHMS.iter().find(|(_, _, known)| *known == id);
-    match (id, found) {
-        (ED25519, _) => "ed25519".to_owned(),
-        (ED448, _) => "ed448".to_owned(),
-        ("1.2.840.113549.1.1.10", _) => "rsassaPss".to_owned(),
-        ("1.2.840.113549.1.1.4", _) => "md5WithRSAEncryption".to_owned(),
-        (_, Some((Kind::Rsa, digest, _))) if !digest.contains('_') => {
-            format!("{digest}WithRSAEncryption")
-        }
-        (_, Some((Kind::Ec, digest, _))) if !digest.contains('_') => {
-            format!("ecdsa-with-{}", digest.to_uppercase())
-        }
-        _ => id.to_owned(),
-    }
-}
-
 /// A request that is not signed yet.
 pub(crate) struct UnsignedRequest {
     pub(crate) key: PrivateKey,
@@ -405,159 +328,4 @@ impl UnsignedRequest {
         let algorithm = algorithm(self.key.kind, digest)?;
         signed(&self.key, digest, &algorithm, body)
     }
-}
-
-/// A revocation list that is not signed yet.
-pub(crate) struct UnsignedList {
-    pub(crate) key: PrivateKey,
-    pub(crate) issuer: Option<Name>,
-    issuer_der: Vec<u8>,
-    pub(crate) revoked: Vec<Revoked>,
-    pub(crate) extensions: Vec<Extension>,
-    now: i64,
-    next_update: i64,
-}
-
-/// Entries may be maps, or a name with a list of maps; a reason may stand
-/// outside of the extensions.
-pub(crate) fn revoked_entries(value: &Value) -> Vec<Map> {
-    let mut entries = Vec::new();
-    for entry in value.as_list().unwrap_or_default() {
-        let Value::Map(map) = entry else {
-            continue;
-        };
-        let mut map = match (map.len(), map.iter().next()) {
-            (1, Some((_, Value::List(parts)))) => {
-                let mut merged = Map::new();
-                for part in parts.iter().filter_map(Value::as_map) {
-                    merged.extend(part.clone());
-                }
-                merged
-            }
-            _ => map.clone(),
-        };
-        if let Some(reason) = map.remove("reason") {
-            let mut extensions = match map.remove("extensions") {
-                Some(Value::Map(map)) => map,
-                _ => Map::new(),
-            };
-            extensions.insert("CRLReason", reason);
-            map.insert("extensions", extensions);
-        }
-        entries.push(map);
-    }
-    entries
-}
-
-impl UnsignedList {
-    pub(crate) fn new(kwargs: &Map) -> Result<Self, CallError> {
-        let certificate = match given(kwargs, "signing_cert") {
-            Some(value) => Some(Certificate::load(value)?),
-            None => None,
-        };
-        let key = kwargs.get("signing_private_key").unwrap_or(&Value::Nil);
-        let passphrase = text_of(kwargs, "signing_private_key_passphrase");
-        let (key, _) = PrivateKey::load(key, passphrase.as_deref())?;
-        if let Some(certificate) = &certificate
-            && !certificate.key()?.is_pair_of(&key)
-        {
-            return Err(mismatch());
-        }
-        let now = time::now();
-        let mut revoked = Vec::new();
-        for entry in revoked_entries(kwargs.get("revoked").unwrap_or(&Value::Nil)) {
-            let with_expired = given(kwargs, "include_expired").is_some();
-            revoked.extend(revoke(&entry, now, with_expired)?);
-        }
-        let parties = Parties {
-            issuer: certificate.as_ref(),
-            ..Parties::default()
-        };
-        let mut extensions = Vec::new();
-        if let Some(Value::Map(wanted)) = kwargs.get("extensions") {
-            for (name, value) in wanted {
-                let name = python::str(name);
-                if extension::is_of_lists(&name) {
-                    extensions.push(extension::build(&name, value, parties)?);
-                }
-            }
-        }
-        let issuer_der = certificate.as_ref().map(|cert| cert.subject_der.clone());
-        Ok(Self {
-            key,
-            issuer_der: issuer_der.unwrap_or_default(),
-            issuer: certificate.map(|certificate| certificate.subject),
-            revoked,
-            extensions,
-            now,
-            next_update: time::later(now, days(kwargs, "days_valid", 100)?),
-        })
-    }
-
-    pub(crate) fn sign(&self, digest: &str) -> Result<Vec<u8>, CallError> {
-        if self.issuer.is_none() {
-            return Err(CallError::exception(
-                "ValueError",
-                "A CRL must have an issuer name",
-            ));
-        }
-        let algorithm = algorithm(self.key.kind, digest)?;
-        let mut parts = vec![
-            small(1),
-            algorithm.clone(),
-            self.issuer_der.clone(),
-            time::der(self.now),
-            time::der(self.next_update),
-        ];
-        if !self.revoked.is_empty() {
-            let list: Vec<Vec<u8>> = self.revoked.iter().map(Revoked::der).collect();
-            parts.push(sequence(&list));
-        }
-        if !self.extensions.is_empty() {
-            let list: Vec<Vec<u8>> = self.extensions.iter().map(Extension::der).collect();
-            parts.push(tlv(tag::explicit(0), &sequence(&list)));
-        }
-        signed(&self.key, digest, &algorithm, sequence(&parts))
-    }
-}
-
-/// One entry; nothing for a certificate that has ended.
-fn revoke(entry: &Map, now: i64, with_expired: bool) -> Result<Option<Revoked>, CallError> {
-    let date = |name: &str| match text_of(entry, name) {
-        Some(text) => time::parse(&text).map(Some),
-        None => Ok(None),
-    };
-    let mut not_after = date("not_after")?;
-    let serial = match entry.get("certificate") {
-        Some(value) => {
-            let certificate = Certificate::load(value)?;
-            not_after = Some(certificate.not_after);
-            certificate.serial
-        }
-        None => {
-            let number = given(entry, "serial_number")
-                .ok_or_else(|| CallError::invocation("Need serial_number or certificate"))?;
-            serial(Some(number))?
-        }
-    };
-    if !with_expired && not_after.is_some_and(|end| now > end) {
-        return Ok(None);
-    }
-    let mut extensions = Vec::new();
-    if let Some(Value::Map(wanted)) = entry.get("extensions") {
-        for (name, value) in wanted {
-            let name = python::str(name);
-            if extension::OF_ENTRIES
-                .iter()
-                .any(|(known, _)| *known == name)
-            {
-                extensions.push(extension::build(&name, value, Parties::default())?);
-            }
-        }
-    }
-    Ok(Some(Revoked {
-        serial,
-        date: date("revocation_date")?.unwrap_or(now),
-        extensions,
-    }))
 }

@@ -33,19 +33,51 @@ impl JobCache {
         write(self.job_dir(jid).join(STATE), &state.clone().into())
     }
 
+    /// The jobs in batches that are not over.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
+        let Some(Value::List(jids)) = load(&self.active_path())? else {
+            return Ok(Vec::new());
+        };
+        let jids = jids.iter().filter_map(Value::as_str);
+        Ok(jids.filter_map(|jid| Jid::parse(jid).ok()).collect())
+    }
+
+    /// Puts a job on the list of those that are not over.
+    ///
+    /// # Errors
+    /// When the list cannot be read or written.
+    pub fn begin_batch(&self, jid: &Jid) -> Result<(), StoreError> {
+        let mut jids = self.active_batches()?;
+        if !jids.contains(jid) {
+            jids.push(jid.clone());
+        }
+        self.put_active(&jids)
+    }
+
     /// Takes a job off the list of those that are not over.
     ///
     /// # Errors
     /// When the list cannot be read or written.
     pub fn end_batch(&self, jid: &Jid) -> Result<(), StoreError> {
-        let Some(path) = self.dir().parent().map(|dir| dir.join(ACTIVE)) else {
+        let mut jids = self.active_batches()?;
+        if !jids.contains(jid) {
             return Ok(());
-        };
-        let Some(Value::List(mut jids)) = load(&path)? else {
-            return Ok(());
-        };
-        jids.retain(|known| known.as_str() != Some(jid.as_str()));
-        write(path, &jids.into())
+        }
+        jids.retain(|known| known != jid);
+        self.put_active(&jids)
+    }
+
+    fn put_active(&self, jids: &[Jid]) -> Result<(), StoreError> {
+        let jids = jids.iter().map(Value::from).collect();
+        write(self.active_path(), &Value::List(jids))
+    }
+
+    /// Beside the directory of all jobs.
+    fn active_path(&self) -> PathBuf {
+        self.dir().with_file_name(ACTIVE)
     }
 }
 
@@ -73,11 +105,16 @@ mod tests {
         cache.put_batch(&jid, &state).unwrap();
         assert_eq!(cache.batch(&jid).unwrap(), Some(state));
         cache.end_batch(&jid).unwrap();
-        let active = dir.path().join(ACTIVE);
-        let list = Value::List(vec![jid.as_str().into(), "20200101000000000000".into()]);
-        write(active.clone(), &list).unwrap();
+        let other = Jid::parse("20200101000000000000").unwrap();
+        for jid in [&jid, &other, &jid] {
+            cache.begin_batch(jid).unwrap();
+        }
+        assert_eq!(
+            cache.active_batches().unwrap(),
+            [jid.clone(), other.clone()]
+        );
         cache.end_batch(&jid).unwrap();
-        let left = load(&active).unwrap();
-        assert_eq!(left, Some(Value::List(vec!["20200101000000000000".into()])));
+        assert_eq!(cache.active_batches().unwrap(), [other]);
+        assert!(dir.path().join(ACTIVE).is_file());
     }
 }

@@ -178,6 +178,35 @@ fn batches_go_on_without_their_program() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_batch_outlives_its_master() -> Result<()> {
+    let mut pair = Pair::start("restart", &[])?;
+    let started = pair
+        .master
+        .salt(&["--async", "-b", "1", "*", "cmd.run", "sleep 1; echo done"])?
+        .ok()?;
+    let jid = started
+        .stdout
+        .trim()
+        .rsplit(' ')
+        .next()
+        .context("no id")?
+        .to_owned();
+    until("the batch to begin", START, || {
+        let active = pair.returned(&["batch.list_active"])?;
+        Ok((active[0]["active"] == json!(1)).then_some(()))
+    })?;
+    pair.master.stop()?;
+    pair.master.start()?;
+    until("the batch to complete", START, || {
+        let status = pair.returned(&["batch.status", &jid])?;
+        Ok((status["completed"] == json!(2)).then_some(()))
+    })?;
+    let found = pair.returned(&["jobs.lookup_jid", &jid])?;
+    assert_eq!(found, json!({ "web1": "done", "web2": "done" }));
+    Ok(())
+}
+
 /// A web server that knows one password, and answers with rights.
 fn web_server() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;

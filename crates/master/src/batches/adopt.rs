@@ -1,9 +1,9 @@
-//! Batches that a program of Salt's begins and leaves to the master: it sends
-//! the first part, writes how far it is beside the job, and says so on the
-//! event bus.
+//! Batches that others have begun: a program of Salt's, which sends the first
+//! part, writes how far it is beside the job and says so on the event bus; or
+//! this master before it was stopped.
 //!
-//! Invariant: what is taken over was written by a local program a moment ago;
-//! an event alone starts nothing.
+//! Invariant: an event alone starts nothing: what it announces must have been
+//! written by a local program a moment ago.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use halite_gather::batch::BatchSize;
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use super::{Begun, Plan, seconds_now, start};
 use crate::error::chain;
@@ -20,8 +21,40 @@ use crate::master::Master;
 /// A state older than this is history.
 const AGE_S_MAX: f64 = 60.0;
 
-/// Takes over what is announced, until it is dropped.
+/// How long minions have to come back after a start, before what was left is
+/// gone on with.
+const RETURN_TIME: Duration = Duration::from_secs(5);
+
+/// Goes on with what was left, and takes over what is announced, until it is
+/// dropped.
 pub(crate) async fn adopt(master: Arc<Master>) {
+    let left = {
+        let master = Arc::clone(&master);
+        spawn_blocking(move || master.jobs.active_batches()).await
+    };
+    let left = match left {
+        Ok(Ok(left)) => left,
+        Ok(Err(error)) => {
+            tracing::error!(
+                "the batches that were left are not known: {}",
+                chain(&error)
+            );
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    };
+    if !left.is_empty() {
+        let master = Arc::clone(&master);
+        tokio::spawn(async move {
+            sleep(RETURN_TIME).await;
+            let goes_on = move || {
+                for jid in left {
+                    take_over(&master, &jid, f64::INFINITY);
+                }
+            };
+            let _ = spawn_blocking(goes_on).await;
+        });
+    }
     let mut events = master.bus.subscribe("salt/batch/".to_owned());
     while let Some(event) = events.recv().await {
         let jid = event.tag().strip_prefix("salt/batch/");
@@ -33,31 +66,35 @@ pub(crate) async fn adopt(master: Arc<Master>) {
             continue;
         }
         let master = Arc::clone(&master);
-        let _ = spawn_blocking(move || take_over(&master, &jid)).await;
+        let _ = spawn_blocking(move || take_over(&master, &jid, AGE_S_MAX)).await;
     }
 }
 
-fn take_over(master: &Arc<Master>, jid: &Jid) {
-    let state = match master.jobs.batch(jid) {
-        Ok(Some(state)) => state,
-        Ok(None) => return,
+fn take_over(master: &Arc<Master>, jid: &Jid, age_s_max: f64) {
+    let taken = match master.jobs.batch(jid) {
+        Ok(state) => state.and_then(|state| plan(jid, state, age_s_max)),
         Err(error) => return tracing::error!(%jid, "a batch is not taken over: {}", chain(&error)),
     };
-    let Some(plan) = plan(jid, state) else {
-        return tracing::warn!(%jid, "a batch is not taken over: it is not the master's, or old");
+    let Some(plan) = taken else {
+        tracing::debug!(%jid, "a batch is not taken over: it is over, old, or not the master's");
+        let _one = master.batches.listing();
+        if let Err(error) = master.jobs.end_batch(jid) {
+            tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
+        }
+        return;
     };
     if let Err(error) = start(master, plan) {
         tracing::error!(%jid, "a batch is not taken over: {}", chain(&error));
     }
 }
 
-fn plan(jid: &Jid, state: Map) -> Option<Plan> {
+fn plan(jid: &Jid, state: Map, age_s_max: f64) -> Option<Plan> {
     let text = |name: &str| state.get(name).and_then(Value::as_str);
     let flag = |name: &str| state.get(name).is_some_and(Value::is_true);
     let age_s = seconds_now() - state.get("created").and_then(Value::as_f64)?;
     if text("driver") != Some("master")
         || flag("halted")
-        || !(-AGE_S_MAX..AGE_S_MAX).contains(&age_s)
+        || !(-age_s_max..=age_s_max).contains(&age_s)
     {
         return None;
     }
@@ -131,16 +168,19 @@ mod tests {
     #[test]
     fn only_what_was_begun_a_moment_ago_is_taken_over() {
         let jid = Jid::parse("20261120222423196046").unwrap();
-        let found = plan(&jid, state(seconds_now(), false)).unwrap();
+        let found = plan(&jid, state(seconds_now(), false), AGE_S_MAX).unwrap();
         let begun = found.begun.unwrap();
         assert_eq!(begun.active, ["a"]);
         assert_eq!(begun.pending, ["b", "c"]);
         assert_eq!((found.minions.len(), found.failhard), (3, true));
-        assert!(plan(&jid, state(seconds_now() - 3600.0, false)).is_none());
-        assert!(plan(&jid, state(seconds_now(), true)).is_none());
+        assert!(plan(&jid, state(seconds_now() - 3600.0, false), AGE_S_MAX).is_none());
+        assert!(plan(&jid, state(seconds_now(), true), AGE_S_MAX).is_none());
+        // After a restart of the master age does not matter.
+        let old = state(seconds_now() - 3600.0, false);
+        assert!(plan(&jid, old, f64::INFINITY).is_some());
         let mut of_cli = state(seconds_now(), false);
         of_cli.insert("driver", "cli");
-        assert!(plan(&jid, of_cli).is_none());
-        assert!(plan(&jid, Map::new()).is_none());
+        assert!(plan(&jid, of_cli, AGE_S_MAX).is_none());
+        assert!(plan(&jid, Map::new(), AGE_S_MAX).is_none());
     }
 }

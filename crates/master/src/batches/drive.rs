@@ -20,7 +20,7 @@ use crate::error::chain;
 use crate::handlers::publish::send;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 use crate::master::Master;
-use crate::runner::{Stop, ask_working};
+use crate::runner::{Stop, Why, ask_working};
 
 /// What came of a job on one minion.
 struct Ended {
@@ -39,13 +39,26 @@ pub(super) fn drive(master: &Arc<Master>, runtime: &Handle, job: &Arc<Job>, plan
         events: master.bus.subscribe("salt/job/".to_owned()),
         collectors: Vec::new(),
         next_check: Instant::now(),
+        begun: None,
     };
-    let is_begun = plan.begun.is_some();
-    drive.run(plan);
+    let went = drive.run(plan);
     job.course().is_over = true;
-    if is_begun && let Err(error) = master.jobs.end_batch(&job.jid) {
+    if went == Went::Paused {
+        return tracing::info!(jid = %job.jid, "a job in batches goes on when the master starts again");
+    }
+    let _one = master.batches.listing();
+    if let Err(error) = master.jobs.end_batch(&job.jid) {
         tracing::warn!(jid = %job.jid, "could not note the end of a batch: {}", chain(&error));
     }
+}
+
+/// How a course has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Went {
+    /// It is over, and that was told.
+    Over,
+    /// The master stops; the rest is left to its next start.
+    Paused,
 }
 
 struct Drive<'a> {
@@ -56,38 +69,53 @@ struct Drive<'a> {
     /// One for each part that is not over.
     collectors: Vec<Collector>,
     next_check: Instant,
+    /// What lies beside the job.
+    begun: Option<Begun>,
 }
 
 impl Drive<'_> {
-    fn run(mut self, plan: Plan) {
+    fn run(mut self, mut plan: Plan) -> Went {
         let began = Instant::now();
         let mut is_new = plan.begun.is_none();
         let (mut active, mut left) = match &plan.begun {
             Some(begun) => {
-                self.collect(self.job.jid.clone(), &begun.active);
-                (begun.active.clone(), begun.pending.clone())
+                // Returns that came before anybody listened are in the cache.
+                let returned = self.returned_before(&begun.active);
+                let mut active = begun.active.clone();
+                active.retain(|id| !returned.contains(id));
+                if !active.is_empty() {
+                    self.collect(self.job.jid.clone(), &active);
+                }
+                (active, begun.pending.clone())
             }
-            None => match self.ping(&plan.minions) {
-                Ok(alive) => (Vec::new(), alive),
-                Err(why) => return self.tell_halted(&why, began, Vec::new(), Vec::new()),
-            },
+            None => {
+                let all: Vec<String> = plan.minions.iter().map(ToString::to_string).collect();
+                // Also a master that is stopped during the ping goes on.
+                self.begun = self.begin(&plan, &all);
+                self.save(&[], &all);
+                match self.ping(&plan.minions) {
+                    Ok(alive) => (Vec::new(), alive),
+                    Err(_) if self.job.stop.why() == Some(Why::Closing) => return Went::Paused,
+                    Err(why) => return self.tell_halted(&why, began, Vec::new(), all),
+                }
+            }
         };
         let size = {
             let mut course = self.job.course();
             if is_new {
                 course.total = left.len();
                 course.batch_size = plan.size.of(left.len());
+            } else {
+                course.completed = course.total.saturating_sub(active.len() + left.len());
             }
             course.batch_size
         };
+        self.begun = match plan.begun.take() {
+            Some(begun) => Some(begun),
+            None => self.begin(&plan, &left),
+        };
         let mut batch =
             Batch::under_way(active.clone(), left.clone(), size, plan.wait, plan.failhard);
-        // Returns that came before anybody listened.
-        for id in self.returned_before(&active) {
-            active.retain(|known| *known != id);
-            batch.ended(&id, false, Instant::now());
-            self.job.course().completed += 1;
-        }
         loop {
             let next = batch.dispatch(Instant::now());
             if !next.is_empty() {
@@ -98,9 +126,7 @@ impl Drive<'_> {
                 active.extend(next);
             }
             self.note(active.len(), left.len());
-            if let Some(begun) = &plan.begun {
-                self.save(begun, &active, &left);
-            }
+            self.save(&active, &left);
             if is_new {
                 is_new = false;
                 self.tell_new();
@@ -121,11 +147,16 @@ impl Drive<'_> {
                     break ended;
                 }
                 self.wait(batch.next_timeout());
-                if self.job.stop.why().is_some() {
-                    return self.tell_halted("stop", began, active, left);
+                match self.job.stop.why() {
+                    None => {}
+                    Some(Why::Closing) => return Went::Paused,
+                    Some(_) => return self.tell_halted("stop", began, active, left),
                 }
             };
             for ended in ended {
+                if !active.contains(&ended.id) {
+                    continue;
+                }
                 active.retain(|id| *id != ended.id);
                 batch.ended(&ended.id, ended.has_failed, Instant::now());
                 let mut course = self.job.course();
@@ -215,8 +246,48 @@ impl Drive<'_> {
         ids.filter(|id| active.contains(id)).collect()
     }
 
-    /// Keeps up to date what programs of Salt's read.
-    fn save(&self, begun: &Begun, active: &[String], left: &[String]) {
+    /// Writes beside the job that it has begun, in Salt's form.
+    fn begin(&self, plan: &Plan, pending: &[String]) -> Option<Begun> {
+        let (request, settings) = (&self.job.request, &self.master.settings);
+        let course = self.job.course().clone();
+        let ids = Value::List(pending.iter().map(|id| id.as_str().into()).collect());
+        let mut state = self.about();
+        for (name, value) in [
+            ("all_minions", ids),
+            ("arg", Value::List(request.arg.clone())),
+            ("batch_size", count(course.batch_size).into()),
+            ("batch_wait", plan.wait.as_secs_f64().into()),
+            ("created", self.job.created_s.into()),
+            ("driver", "master".into()),
+            ("failed", Map::new().into()),
+            ("failhard", plan.failhard.into()),
+            (
+                "gather_job_timeout",
+                settings.gather_job_timeout.as_secs_f64().into(),
+            ),
+            ("kwargs", request.kwargs.clone().into()),
+            ("ret", request.ret.as_str().into()),
+            ("timeout", settings.timeout.as_secs_f64().into()),
+            ("wait", Value::List(Vec::new())),
+        ] {
+            state.insert(name, value);
+        }
+        let _one = self.master.batches.listing();
+        if let Err(error) = self.master.jobs.begin_batch(&self.job.jid) {
+            tracing::warn!(jid = %self.job.jid, "a batch would not outlive the master: {}", chain(&error));
+        }
+        Some(Begun {
+            active: Vec::new(),
+            pending: pending.to_vec(),
+            state,
+        })
+    }
+
+    /// Keeps up to date what lies beside the job.
+    fn save(&self, active: &[String], left: &[String]) {
+        let Some(begun) = &self.begun else {
+            return;
+        };
         let course = self.job.course().clone();
         let mut state = begun.state.clone();
         let since = Value::from(course.last_progress_s);
@@ -227,10 +298,14 @@ impl Drive<'_> {
                 .map(|id| (Value::from(id.as_str()), value.clone()));
             of.collect()
         };
-        let all = begun.active.iter().chain(&begun.pending);
-        let done = all.filter(|id| !active.contains(id) && !left.contains(id));
+        let all = begun.state.get("all_minions").and_then(Value::as_list);
+        let all = all.unwrap_or_default().iter().filter_map(Value::as_str);
+        let done = all
+            .map(str::to_owned)
+            .filter(|id| !active.contains(id) && !left.contains(id));
+        let done: Vec<String> = done.collect();
         state.insert("active", with(active.iter().collect(), &since));
-        state.insert("done", with(done.collect(), &returned));
+        state.insert("done", with(done.iter().collect(), &returned));
         let pending = left.iter().map(|id| id.as_str().into());
         state.insert("pending", Value::List(pending.collect()));
         state.insert("halted", course.halted.is_some());
@@ -363,7 +438,7 @@ impl Drive<'_> {
         self.fire("progress", data);
     }
 
-    fn tell_complete(&self, began: Instant) {
+    fn tell_complete(&self, began: Instant) -> Went {
         let course = self.job.course().clone();
         let mut data = self.about();
         data.insert("total_minions", count(course.total));
@@ -371,9 +446,16 @@ impl Drive<'_> {
         data.insert("failed", count(course.failed));
         data.insert("duration", began.elapsed().as_secs_f64());
         self.fire("complete", data);
+        Went::Over
     }
 
-    fn tell_halted(&self, why: &str, began: Instant, active: Vec<String>, left: Vec<String>) {
+    fn tell_halted(
+        &self,
+        why: &str,
+        began: Instant,
+        active: Vec<String>,
+        left: Vec<String>,
+    ) -> Went {
         let reason = match why {
             "failhard" => "failhard",
             "stop" => "stop",
@@ -386,6 +468,7 @@ impl Drive<'_> {
         course.halted = Some(reason);
         let (completed, failed) = (course.completed, course.failed);
         drop(course);
+        self.save(&active, &left);
         let list = |ids: Vec<String>| Value::List(ids.into_iter().map(Value::from).collect());
         let mut data = self.about();
         data.insert("reason", reason);
@@ -395,5 +478,6 @@ impl Drive<'_> {
         data.insert("abandoned_pending", list(left));
         data.insert("duration", began.elapsed().as_secs_f64());
         self.fire("halted", data);
+        Went::Over
     }
 }

@@ -1,5 +1,8 @@
 //! Jobs in batches that run without anybody waiting for them.
 //!
+//! How far each is lies beside the job in Salt's form, so that programs of
+//! Salt's read it and a master that was restarted goes on.
+//!
 //! Invariant: a job that was accepted ends with one event, `complete` or
 //! `halted`, under `salt/batch/<jid>`.
 
@@ -34,17 +37,18 @@ pub(crate) struct Plan {
     pub(crate) wait: Duration,
     /// A failure ends it.
     pub(crate) failhard: bool,
-    /// How far another program has come with it.
+    /// How far others have come with it.
     pub(crate) begun: Option<Begun>,
 }
 
-/// A job that a program of Salt's has begun and left to the master.
+/// A job that was begun: by the same thread, by a program of Salt's that left it
+/// to the master, or by a master that was stopped.
 pub(crate) struct Begun {
     /// Who has got the job and was not waited for.
     active: Vec<String>,
     /// Who is still to get it.
     pending: Vec<String>,
-    /// What that program has written, to be kept up to date.
+    /// What lies beside the job, to be kept up to date.
     state: Map,
 }
 
@@ -103,6 +107,8 @@ pub(crate) struct Job {
 #[derive(Default)]
 pub(crate) struct Batches {
     known: Mutex<VecDeque<Arc<Job>>>,
+    /// One change at a time to the list on disk.
+    listing: Mutex<()>,
 }
 
 fn seconds_now() -> f64 {
@@ -144,6 +150,11 @@ impl Batches {
         for job in self.active() {
             job.stop.stop(Why::Closing);
         }
+    }
+
+    /// Holds off other changes to the list on disk.
+    fn listing(&self) -> MutexGuard<'_, ()> {
+        self.listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, job: &Arc<Job>) -> Result<(), BatchError> {

@@ -146,12 +146,7 @@ fn rsync(call: &Call<'_>) -> CallResult {
         false => (source, None),
     };
     words.extend([source, target]);
-    let words = Value::List(words.into_iter().map(Value::from).collect());
-    call.salt(
-        "cmd.run_all",
-        &[words],
-        Map::from([("python_shell", false)]),
-    )
+    Program::new(call, &words).run_all()
 }
 
 fn version(call: &Call<'_>) -> CallResult {

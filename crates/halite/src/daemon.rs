@@ -236,7 +236,7 @@ async fn give_back_memory() {
     let settle = || tokio::task::spawn_blocking(memory::settle);
     tokio::time::sleep(SETTLED_AFTER).await;
     let _ = settle().await;
-    let mut settling = Settling::default();
+    let mut settling = Settling::begin();
     loop {
         tokio::time::sleep(SETTLING_EVERY).await;
         if settling.is_due() {

@@ -44,8 +44,11 @@ pub fn settle() {
 /// many as the system likes to map.
 #[derive(Debug, Default)]
 pub struct Settling {
-    /// What was in memory when the code that runs on had been mapped again.
-    usual: Option<Pages>,
+    /// The program's own pages after the first settling.
+    own: u64,
+    /// All pages when the code that runs on had been mapped again and nothing
+    /// else was there.
+    all: Option<u64>,
     /// How often settling was of no use since, which is why to wait.
     in_vain: u32,
     waits: u32,
@@ -62,16 +65,24 @@ struct Pages {
 const WAITS_MAX: u32 = 12;
 
 impl Settling {
-    /// Whether it is time for [`settle`], which blocks; to be asked now and then
-    /// once a first one is done.
+    /// To be called right after the first [`settle`]: what the program has now
+    /// is what it needs.
+    pub fn begin() -> Self {
+        Self {
+            own: resident_pages().map_or(u64::MAX, |pages| pages.own),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is time for [`settle`], which blocks; to be asked now and then.
     pub fn is_due(&mut self) -> bool {
         resident_pages().is_some_and(|pages| self.judge(pages))
     }
 
     fn judge(&mut self, now: Pages) -> bool {
-        let usual = *self.usual.get_or_insert(now);
         let has_grown = |now: u64, usual: u64| now > usual.saturating_add(usual / 4);
-        if !has_grown(now.own, usual.own) && !has_grown(now.all, usual.all) {
+        // Not in the middle of a burst: its code would count as usual.
+        if !has_grown(now.own, self.own) && !has_grown(now.all, *self.all.get_or_insert(now.all)) {
             self.in_vain = 0;
             self.waits = 0;
             return false;
@@ -116,13 +127,18 @@ mod tests {
 
     #[test]
     fn growth_is_settled_at_once_and_then_less_and_less_often() {
-        let mut settling = Settling::default();
+        let mut settling = Settling {
+            own: 400,
+            ..Settling::default()
+        };
         let mut at = |own: u64| {
             settling.judge(Pages {
                 own,
                 all: 2000 + own,
             })
         };
+        // Work that is there at the first look is not usual.
+        assert!(at(700));
         assert!(!at(400));
         assert!(!at(500));
         // The pages of files would hide this.
@@ -156,9 +172,10 @@ mod tests {
     #[test]
     fn code_that_was_let_go_still_runs() {
         settle();
-        let mut settling = Settling::default();
-        assert!(!settling.is_due(), "the first look says what is usual");
-        settling.usual = Some(Pages { own: 1, all: 1 });
+        let mut settling = Settling {
+            own: 1,
+            ..Settling::begin()
+        };
         assert!(settling.is_due());
         assert_eq!(code_of("", Path::new("/")), None);
     }

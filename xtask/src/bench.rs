@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Fewer repetitions, for a first look
     #[arg(long)]
     quick: bool,
+    /// Some parts only: starts, fleet, load, compile, runs, silence
+    #[arg(long, value_name = "PARTS")]
+    only: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -39,6 +42,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     command.env("HALITE_BIN_DIR", bin_dir(&artifacts)?);
     if args.quick {
         command.arg("--quick");
+    }
+    if let Some(parts) = &args.only {
+        command.args(["--only", parts]);
     }
     if args.write {
         command

@@ -111,7 +111,7 @@ fn many_minions(master: &Master, effort: Effort, numbers: &mut Numbers) -> Resul
     let start = || -> Result<_> {
         let begun = Instant::now();
         let started = master
-            .salt(&["-C", EXPRESSION, "test.ping", "--async"])?
+            .salt(&["-t", "120", "-C", EXPRESSION, "test.ping", "--async"])?
             .ok()?;
         let took = begun.elapsed();
         ensure!(started.stdout.contains("job ID: 2"), "unexpected {started}");

@@ -58,7 +58,7 @@ fn pillars(fleet: &Fleet, kind: Kind, effort: Effort, numbers: &mut Numbers) -> 
     std::thread::sleep(SETTLE);
     let before = master.memory_kib()?;
     let rate = load::pillars(&master, "later", effort.load)?;
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(SETTLE * 2);
     let after = master.memory_kib()?;
     numbers.add(
         "pillars of 11 templates, by one master",

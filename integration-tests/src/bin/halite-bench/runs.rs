@@ -46,7 +46,7 @@ pub(crate) fn runs(kind: Kind, _effort: Effort, numbers: &mut Numbers) -> Result
             );
         }
     }
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(SETTLE * 2);
     let after = web1.memory_kib()?;
     let times = |kib: u64| mebibytes(kib) / mebibytes(idle);
     numbers.add(

@@ -202,10 +202,7 @@ fn local_fingers(store: &KeyStore, globs: &str, hash: HashType) -> Result<Map, K
     let mut local = Map::new();
     for (name, path) in store.local_keys()? {
         if halite_key::matches_any(globs, &name) {
-            local.insert(
-                name,
-                KeyStore::finger_local(&path, FingerForm::Body, hash)?,
-            );
+            local.insert(name, KeyStore::finger_local(&path, FingerForm::Body, hash)?);
         }
     }
     Ok(local)

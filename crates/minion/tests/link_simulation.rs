@@ -460,12 +460,18 @@ fn a_herd_comes_back_spread_and_in_time() {
     }
     back.sort();
     let last = back.last().copied().unwrap_or_default();
-    assert!(last <= Duration::from_secs(6), "the last is back after {last:?}");
+    assert!(
+        last <= Duration::from_secs(6),
+        "the last is back after {last:?}"
+    );
     let busiest = (0..60).map(|tenth: u64| {
         let tick = Duration::from_millis(tenth * 100);
         let within = |at: &&Duration| (tick..tick + Duration::from_millis(100)).contains(*at);
         back.iter().filter(within).count()
     });
     let busiest = busiest.max().unwrap_or_default();
-    assert!(busiest <= 100, "{busiest} of {HERD} within a tenth of a second");
+    assert!(
+        busiest <= 100,
+        "{busiest} of {HERD} within a tenth of a second"
+    );
 }

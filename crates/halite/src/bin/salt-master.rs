@@ -84,7 +84,10 @@ impl Daemon for Master {
 
 fn main() -> ExitCode {
     // The master starts itself again to ask PAM about one password.
-    if std::env::args_os().nth(1).is_some_and(|arg| arg == password::FLAG) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|arg| arg == password::FLAG)
+    {
         return ExitCode::from(password::helper());
     }
     ExitCode::from(daemon::run::<Master>())

@@ -8,8 +8,9 @@ use super::table::Compare;
 use crate::output::Output;
 
 /// Keys whose values never are the same twice.
-const VOLATILE: [&str; 9] = [
+const VOLATILE: [&str; 10] = [
     "__pub_pid",
+    "__pub_user",
     "_stamp",
     "duration",
     "pid",

@@ -112,27 +112,27 @@ mod tests {
 
     #[test]
     fn ratios_say_which_side_is_better() {
-        let number = |value, unit| Number {
-            name: "n".to_owned(),
+        let number = |name: &str, value, unit| Number {
+            name: name.to_owned(),
             value,
             unit,
             aim: "a",
         };
         let ours = [
-            number(10.0, Unit::Milliseconds),
-            number(400.0, Unit::PerSecond),
+            number("ping", 10.0, Unit::Milliseconds),
+            number("returns", 400.0, Unit::PerSecond),
         ];
         let theirs = [
-            number(550.0, Unit::Milliseconds),
-            number(100.0, Unit::PerSecond),
+            number("ping", 550.0, Unit::Milliseconds),
+            number("returns", 100.0, Unit::PerSecond),
         ];
         let table = render(&ours, &theirs);
         assert!(
-            table.contains("| n | 10.0 ms | 550 ms | 55.0x faster | a |"),
+            table.contains("| ping | 10.0 ms | 550 ms | 55.0x faster | a |"),
             "{table}"
         );
         assert!(
-            table.contains("| n | 400/s | 100/s | 4.0x more | a |"),
+            table.contains("| returns | 400/s | 100/s | 4.0x more | a |"),
             "{table}"
         );
     }

@@ -45,9 +45,15 @@ pub(crate) fn load(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result<
     );
     numbers.add(
         "returns",
-        clients::returns(&master, effort.load)?,
+        clients::returns(&master, effort.jobs)?,
         Unit::PerSecond,
         "20x Salt's",
+    );
+    numbers.add(
+        "returns, each of an unknown job",
+        clients::unknown_returns(&master, effort.load)?,
+        Unit::PerSecond,
+        "",
     );
     Ok(())
 }

@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use halite_crypto::PrivateKey;
 use halite_integration_tests::Master;
 use halite_integration_tests::wire::msgpack::Item;
-use halite_integration_tests::wire::stand_in::StandIn;
+use halite_integration_tests::wire::stand_in::{Session, StandIn};
 use halite_integration_tests::wire::zmtp::Connection;
 
 /// How many clients ask at the same time.
 const CLIENTS: usize = 8;
+
+/// How many minions each client plays when published jobs are returned.
+const MINIONS_OF_A_CLIENT: usize = 16;
 
 /// Sends publish requests as `salt` does, over one connection.
 #[derive(Debug)]
@@ -75,8 +79,73 @@ pub(crate) fn sign_ins(master: &Master, time: Duration) -> Result<f64> {
     per_second(clients, time)
 }
 
-/// Returns of small jobs per second, each of another job.
-pub(crate) fn returns(master: &Master, time: Duration) -> Result<f64> {
+/// Returns per second of so many jobs that the master has published to a fleet:
+/// each client plays some of its minions.
+pub(crate) fn returns(master: &Master, jobs: usize) -> Result<f64> {
+    // The master does not compare the keys of minions, and making one takes long.
+    let key = PrivateKey::generate(2048)?;
+    let mut clients = Vec::new();
+    for number in 0..CLIENTS {
+        let mut connection = master.connect()?;
+        let mut minions = Vec::new();
+        for other in 0..MINIONS_OF_A_CLIENT {
+            let minion = StandIn::with_key(&format!("fleet{number}x{other}"), key.clone())?;
+            let session = minion.must_sign_in(&mut connection)?;
+            minions.push((minion, session));
+        }
+        clients.push((connection, minions));
+    }
+    let mut publisher = Publisher::open(master)?;
+    let jids = (0..jobs).map(|_| publisher.ping("fleet*"));
+    let jids = jids.collect::<Result<Vec<String>>>()?;
+    let begun = Instant::now();
+    let results: Vec<Result<()>> = std::thread::scope(|scope| {
+        let running = clients.into_iter().map(|(mut connection, minions)| {
+            let jids = &jids;
+            scope.spawn(move || {
+                for jid in jids {
+                    for (minion, session) in &minions {
+                        give_back(minion, &mut connection, session, jid)?;
+                    }
+                }
+                Ok(())
+            })
+        });
+        let running: Vec<_> = running.collect();
+        let ended = running.into_iter().map(|client| client.join());
+        ended
+            .map(|client| client.unwrap_or_else(|_| bail!("a client panicked")))
+            .collect()
+    });
+    let took = begun.elapsed().as_secs_f64();
+    results.into_iter().collect::<Result<Vec<()>>>()?;
+    Ok((jobs * CLIENTS * MINIONS_OF_A_CLIENT) as f64 / took)
+}
+
+/// Returns `true` for a job.
+fn give_back(
+    minion: &StandIn,
+    connection: &mut Connection,
+    session: &Session,
+    jid: &str,
+) -> Result<()> {
+    let load = [
+        ("cmd", Item::from("_return")),
+        ("success", Item::from(true)),
+        ("return", Item::from(true)),
+        ("retcode", Item::from(0)),
+        ("jid", Item::from(jid)),
+        ("fun", Item::from("test.ping")),
+        ("fun_args", Item::List(Vec::new())),
+    ];
+    let reply = minion.ask(connection, session, &load)?;
+    ensure!(reply == Item::Nil, "a return got {reply:?}");
+    Ok(())
+}
+
+/// Returns per second of jobs that the master does not know, each of another
+/// one, as another master's may be.
+pub(crate) fn unknown_returns(master: &Master, time: Duration) -> Result<f64> {
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         let minion = StandIn::new(&format!("client{number}r"))?;
@@ -86,18 +155,7 @@ pub(crate) fn returns(master: &Master, time: Duration) -> Result<f64> {
         clients.push(move || -> Result<()> {
             job += 1;
             let jid = format!("20260101{number:02}{job:010}");
-            let load = [
-                ("cmd", Item::from("_return")),
-                ("success", Item::from(true)),
-                ("return", Item::from(true)),
-                ("retcode", Item::from(0)),
-                ("jid", Item::from(jid.as_str())),
-                ("fun", Item::from("test.ping")),
-                ("fun_args", Item::List(Vec::new())),
-            ];
-            let reply = minion.ask(&mut connection, &session, &load)?;
-            ensure!(reply == Item::Nil, "a return got {reply:?}");
-            Ok(())
+            give_back(&minion, &mut connection, &session, &jid)
         });
     }
     per_second(clients, time)

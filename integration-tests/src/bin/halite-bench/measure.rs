@@ -14,6 +14,7 @@ pub(crate) struct Effort {
     pub(crate) pings: usize,
     pub(crate) publications: usize,
     pub(crate) load: Duration,
+    pub(crate) jobs: usize,
     pub(crate) burst: usize,
     pub(crate) calls: usize,
 }
@@ -25,6 +26,7 @@ impl Effort {
         pings: 20,
         publications: 50,
         load: Duration::from_secs(10),
+        jobs: 100,
         burst: 160,
         calls: 3,
     };
@@ -35,6 +37,7 @@ impl Effort {
         pings: 3,
         publications: 10,
         load: Duration::from_secs(2),
+        jobs: 20,
         burst: 20,
         calls: 1,
     };

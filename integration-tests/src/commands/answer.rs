@@ -406,7 +406,7 @@ mod tests {
             answer.said,
             Said::Text("took <duration>, 3 of 4\n  pid:\n    <pid>\n  7".to_owned())
         );
-        assert_eq!(answer.stderr.as_deref(), Some("<jid> at <time>"));
+        assert_eq!(answer.stderr.as_deref(), Some("<jid> at <time>\n"));
         assert_eq!(Answer::from_json(&answer.to_json()), Some(answer));
     }
 }

@@ -184,6 +184,30 @@ pub struct Machine {
     show: Vec<String>,
     /// Keys of returns that are not compared.
     drop: Vec<String>,
+    /// The day it was made on.
+    since: u64,
+}
+
+/// Days since 1970, as passwords are dated with.
+fn today() -> u64 {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+    since.as_secs() / (24 * 60 * 60)
+}
+
+/// Says `@TODAY@` for a password of these days.
+fn undated(value: &mut Json, days: &std::ops::RangeInclusive<u64>) {
+    match value {
+        Json::Object(map) => map.iter_mut().for_each(|(key, value)| {
+            let is_today = key == "lstchg" && value.as_u64().is_some_and(|day| days.contains(&day));
+            if is_today {
+                *value = json!("@TODAY@");
+            } else {
+                undated(value, days);
+            }
+        }),
+        Json::Array(list) => list.iter_mut().for_each(|value| undated(value, days)),
+        _ => {}
+    }
 }
 
 impl Machine {
@@ -254,6 +278,7 @@ impl Machine {
             quiet: texts("quiet"),
             show: texts("show"),
             drop: texts("drop"),
+            since: today(),
             dir,
             host,
         }
@@ -289,6 +314,7 @@ impl Machine {
         if let Json::Object(map) = &mut ret {
             map.retain(|key, _| !self.drop.contains(key));
         }
+        undated(&mut ret, &(self.since..=today()));
         let lines: Vec<String> = fs::read_to_string(&log)
             .unwrap()
             .lines()

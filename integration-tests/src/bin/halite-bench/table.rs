@@ -43,6 +43,10 @@ fn compared(our: &Number, their: &Number) -> String {
             (their.value / our.value, "less", "more")
         }
     };
+    // Nothing is no measure.
+    if !ratio.is_normal() {
+        return String::new();
+    }
     if ratio >= 1.0 {
         format!("{ratio:.1}x {better}")
     } else {

@@ -21,6 +21,27 @@ pub(crate) fn push(list: &mut Map, name: &str, item: Value) {
     }
 }
 
+/// The versions of what repositories offer: name, version and repository each.
+pub(crate) fn offered(all: Vec<(String, String, String)>) -> Map {
+    let mut versions = Map::new();
+    for (name, version, _) in all {
+        add(&mut versions, &name, &version);
+    }
+    versions
+}
+
+/// The same by repository.
+pub(crate) fn offered_by_repository(all: Vec<(String, String, String)>) -> Map {
+    let mut repos = Map::new();
+    for (name, version, repo) in all {
+        let versions = repos.get_or_insert_with(Value::from(repo), || Value::Map(Map::new()));
+        if let Value::Map(versions) = versions {
+            add(versions, &name, &version);
+        }
+    }
+    repos
+}
+
 /// Sorts the versions of each package and drops repeated ones.
 pub(crate) fn sort(list: &mut Map) {
     for (_, versions) in list.iter_mut() {

@@ -141,11 +141,7 @@ fn offered(
 /// All versions of repositories, newest first; one that two repositories have
 /// is there twice.
 pub(super) fn available(call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-    let mut versions = Map::new();
-    for (name, version, _) in offered(call, names, kwargs)? {
-        lists::add(&mut versions, &name, &version);
-    }
-    Ok(versions)
+    offered(call, names, kwargs).map(lists::offered)
 }
 
 /// The same by repository.
@@ -154,12 +150,5 @@ pub(super) fn by_repository(
     names: &[String],
     kwargs: &Map,
 ) -> Result<Map, PkgError> {
-    let mut repos = Map::new();
-    for (name, version, repo) in offered(call, names, kwargs)? {
-        let versions = repos.get_or_insert_with(Value::from(repo), || Value::Map(Map::new()));
-        if let Value::Map(versions) = versions {
-            lists::add(versions, &name, &version);
-        }
-    }
-    Ok(repos)
+    offered(call, names, kwargs).map(lists::offered_by_repository)
 }

@@ -196,11 +196,7 @@ fn offered(
 }
 
 pub(super) fn available(call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-    let mut versions = Map::new();
-    for (name, version, _) in offered(call, names, kwargs)? {
-        lists::add(&mut versions, &name, &version);
-    }
-    Ok(versions)
+    offered(call, names, kwargs).map(lists::offered)
 }
 
 pub(super) fn by_repository(
@@ -208,14 +204,7 @@ pub(super) fn by_repository(
     names: &[String],
     kwargs: &Map,
 ) -> Result<Map, PkgError> {
-    let mut repos = Map::new();
-    for (name, version, repo) in offered(call, names, kwargs)? {
-        let versions = repos.get_or_insert_with(Value::from(repo), || Value::Map(Map::new()));
-        if let Value::Map(versions) = versions {
-            lists::add(versions, &name, &version);
-        }
-    }
-    Ok(repos)
+    offered(call, names, kwargs).map(lists::offered_by_repository)
 }
 
 /// The list of installed packages, versions in one text.

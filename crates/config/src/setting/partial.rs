@@ -1,0 +1,146 @@
+//! Options of which only a part of what Salt takes is there: the rest is refused
+//! where it stands, instead of being passed over.
+
+use halite_proto::{Map, Value};
+use halite_yaml::{Kind, Node};
+
+use super::{Setting, faulty_item};
+
+/// `ext_pillar`: programs and directories that add to pillars.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExternalPillars(pub Vec<Value>);
+
+/// `master_tops`, of which there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoTops;
+
+/// `external_auth`: ways to log in, with who may do what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoginWays(pub Map);
+
+/// An option of Salt's that must not be set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NothingYet;
+
+/// `master_job_cache`, of which there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalJobCache;
+
+impl Setting for ExternalPillars {
+    const ALLOWED: &'static str =
+        "a list of cmd_json, cmd_yaml and file_tree, the external pillars that are supported";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.to_value() {
+            Value::Nil => Some(Self::default()),
+            Value::List(items) => items.iter().all(is_external_pillar).then_some(Self(items)),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.0.clone())
+    }
+
+    /// The name of the pillar that is not supported, if it is in a map.
+    fn fault(node: &Node) -> &Node {
+        let item = faulty_item(node, |item| is_external_pillar(&item.to_value()));
+        let Kind::Map(entries) = &item.value else {
+            return item;
+        };
+        let mut names = entries.iter().map(|(name, _)| name);
+        names
+            .find(|name| !name.as_scalar().is_some_and(is_known_external))
+            .unwrap_or(item)
+    }
+}
+
+/// A map of nothing but known names.
+fn is_external_pillar(item: &Value) -> bool {
+    item.as_map()
+        .is_some_and(|item| !item.is_empty() && item.keys().all(is_known_external))
+}
+
+fn is_known_external(name: &Value) -> bool {
+    matches!(name.as_str(), Some("cmd_json" | "cmd_yaml" | "file_tree"))
+}
+
+impl Setting for LoginWays {
+    const ALLOWED: &'static str = "a map from ways to log in (auto, file, pam, rest, sharedsecret) to users and what they may do";
+
+    fn read(node: &Node) -> Option<Self> {
+        if node.as_scalar().is_some_and(Value::is_nil) {
+            return Some(Self::default());
+        }
+        let Kind::Map(entries) = &node.value else {
+            return None;
+        };
+        let is_right = entries
+            .iter()
+            .all(|(way, of_way)| is_login_way(way, of_way));
+        match node.to_value() {
+            Value::Map(map) if is_right => Some(Self(map)),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        self.0.clone().into()
+    }
+
+    fn fault(node: &Node) -> &Node {
+        let Kind::Map(entries) = &node.value else {
+            return node;
+        };
+        let wrong = entries
+            .iter()
+            .find(|(way, of_way)| !is_login_way(way, of_way));
+        wrong.map_or(node, |(way, _)| way)
+    }
+}
+
+/// A way that masters here have, with a map of its users.
+fn is_login_way(way: &Node, of_way: &Node) -> bool {
+    const NAMES: &[&str] = &["auto", "file", "pam", "rest", "sharedsecret"];
+    let is_known = way.as_str().is_some_and(|name| NAMES.contains(&name));
+    is_known && matches!(of_way.value, Kind::Map(_))
+}
+
+impl Setting for NothingYet {
+    const ALLOWED: &'static str = "nothing: this is not supported yet";
+
+    fn read(node: &Node) -> Option<Self> {
+        (!node.to_value().is_true()).then_some(Self)
+    }
+
+    fn to_value(&self) -> Value {
+        "".into()
+    }
+}
+
+impl Setting for LocalJobCache {
+    const ALLOWED: &'static str = "`local_cache`: there is no other job cache yet";
+
+    fn read(node: &Node) -> Option<Self> {
+        (node.as_str() == Some("local_cache")).then_some(Self)
+    }
+
+    fn to_value(&self) -> Value {
+        "local_cache".into()
+    }
+}
+
+impl Setting for NoTops {
+    const ALLOWED: &'static str = "an empty map: no master_tops are supported yet";
+
+    fn read(node: &Node) -> Option<Self> {
+        match node.to_value() {
+            Value::Map(tops) => tops.is_empty().then_some(Self),
+            value => value.is_nil().then_some(Self),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Map(Map::new())
+    }
+}

@@ -4,9 +4,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use crate::build::{bin_dir, build, features};
+use crate::long_form::LongForm;
 
 /// The test that does it.
 const TEST: &str = "chaos::nothing_is_lost_in_chaos";
@@ -28,21 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let mut wanted = vec![
-        "-p",
-        "halite",
-        "-p",
-        "halite-integration-tests",
-        "--bins",
-        "--tests",
-    ];
-    wanted.extend(features());
-    let artifacts = build(&wanted)?;
-    let test = artifacts
-        .iter()
-        .find(|artifact| artifact.is_test && artifact.target == "multi_master")
-        .context("the build has made no test multi_master")?;
-    let bin_dir = bin_dir(&artifacts)?;
+    let chaos = LongForm::build()?;
     let first = match args.seed {
         Some(seed) => seed,
         None => std::time::UNIX_EPOCH.elapsed()?.as_secs(),
@@ -50,22 +36,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     ensure!(args.runs > 0, "no runs are nothing to see");
     for seed in first..first.saturating_add(args.runs) {
         println!("chaos for {} s, seed {seed}", args.seconds);
-        let ledger = std::env::temp_dir().join(format!("halite-chaos-{}", std::process::id()));
-        let output = std::process::Command::new(&test.path)
-            .args(["--exact", TEST])
-            .current_dir(&test.package_dir)
-            .env("HALITE_BIN_DIR", &bin_dir)
-            .env("HALITE_CHAOS_LEDGER", &ledger)
-            .env("HALITE_CHAOS_SEED", seed.to_string())
-            .env("HALITE_CHAOS_SECONDS", args.seconds.to_string())
-            .env("HALITE_CHAOS_MINIONS", args.minions.to_string())
-            .output()
-            .context("could not run the test")?;
-        // There is none if the fleet did not even start.
-        print!("{}", std::fs::read_to_string(&ledger).unwrap_or_default());
-        let _ = std::fs::remove_file(&ledger);
-        if !output.status.success() {
-            print!("{}", String::from_utf8_lossy(&output.stdout));
+        let settings = [
+            ("HALITE_CHAOS_SEED", seed.to_string()),
+            ("HALITE_CHAOS_SECONDS", args.seconds.to_string()),
+            ("HALITE_CHAOS_MINIONS", args.minions.to_string()),
+        ];
+        if !chaos.run(TEST, "HALITE_CHAOS_LEDGER", &settings)? {
             println!("to see it again: cargo xtask chaos --seed {seed}");
             return Ok(ExitCode::FAILURE);
         }

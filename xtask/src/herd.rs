@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::build::{bin_dir, build, features};
+use crate::long_form::LongForm;
 
 /// The test that does it.
 const TEST: &str = "herd::a_herd_is_back_on_both_masters_after_both_restart";
@@ -18,36 +18,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let mut wanted = vec![
-        "-p",
-        "halite",
-        "-p",
-        "halite-integration-tests",
-        "--bins",
-        "--tests",
-    ];
-    wanted.extend(features());
-    let artifacts = build(&wanted)?;
-    let test = artifacts
-        .iter()
-        .find(|artifact| artifact.is_test && artifact.target == "multi_master")
-        .context("the build has made no test multi_master")?;
     println!("a herd of {} minions", args.minions);
-    let ledger = std::env::temp_dir().join(format!("halite-herd-{}", std::process::id()));
-    let output = std::process::Command::new(&test.path)
-        .args(["--exact", TEST])
-        .current_dir(&test.package_dir)
-        .env("HALITE_BIN_DIR", bin_dir(&artifacts)?)
-        .env("HALITE_HERD_LEDGER", &ledger)
-        .env("HALITE_HERD_MINIONS", args.minions.to_string())
-        .output()
-        .context("could not run the test")?;
-    // There is none if the masters did not even start.
-    print!("{}", std::fs::read_to_string(&ledger).unwrap_or_default());
-    let _ = std::fs::remove_file(&ledger);
-    if !output.status.success() {
-        print!("{}", String::from_utf8_lossy(&output.stdout));
-        return Ok(ExitCode::FAILURE);
-    }
-    Ok(ExitCode::SUCCESS)
+    let settings = [("HALITE_HERD_MINIONS", args.minions.to_string())];
+    let passed = LongForm::build()?.run(TEST, "HALITE_HERD_LEDGER", &settings)?;
+    Ok(match passed {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }

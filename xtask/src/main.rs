@@ -16,6 +16,7 @@ mod demo;
 mod formulas;
 mod herd;
 mod lint;
+mod long_form;
 mod outages;
 mod pages;
 mod peers;

@@ -1,0 +1,1 @@
+//! Named queues of texts in sqlite files.

@@ -23,6 +23,9 @@ const KEY_BYTES: usize = AES_KEY_BYTES + HMAC_KEY_BYTES;
 const BLOCK_BYTES: usize = 16;
 const HMAC_BYTES: usize = 32;
 
+/// What is encrypted is hashed while the processor still has it at hand.
+const CACHED_BYTES: usize = 16 * 1024;
+
 /// Length of the nonce in front of a reply's content.
 pub const NONCE_BYTES: usize = 32;
 
@@ -123,25 +126,47 @@ impl Crypticle {
 
     /// Seals a packed object, with the request's nonce if this is a reply.
     pub fn seal(&self, payload: &[u8], nonce: Option<&[u8]>) -> Vec<u8> {
-        self.seal_with_iv(payload, nonce, random_bytes())
+        self.seal_behind(&[], &[payload], nonce)
     }
 
-    fn seal_with_iv(&self, payload: &[u8], nonce: Option<&[u8]>, iv: [u8; BLOCK_BYTES]) -> Vec<u8> {
-        must(self.try_seal(payload, nonce, iv))
+    /// Seals a packed object that comes in parts, behind bytes that stay as
+    /// they are: those of the format that a sealed message travels in. A large
+    /// one need not be copied together before, nor behind them after.
+    pub fn seal_behind(&self, head: &[u8], parts: &[&[u8]], nonce: Option<&[u8]>) -> Vec<u8> {
+        self.seal_with_iv(head, parts, nonce, random_bytes())
+    }
+
+    /// How long a sealed message is that holds so many bytes of payload.
+    pub fn sealed_len(payload: usize, nonce: Option<&[u8]>) -> usize {
+        let plain = PREFIX.len() + nonce.map_or(0, <[u8]>::len) + payload;
+        BLOCK_BYTES + (plain / BLOCK_BYTES + 1) * BLOCK_BYTES + HMAC_BYTES
+    }
+
+    fn seal_with_iv(
+        &self,
+        head: &[u8],
+        parts: &[&[u8]],
+        nonce: Option<&[u8]>,
+        iv: [u8; BLOCK_BYTES],
+    ) -> Vec<u8> {
+        must(self.try_seal(head, parts, nonce, iv))
     }
 
     fn try_seal(
         &self,
-        payload: &[u8],
+        head: &[u8],
+        parts: &[&[u8]],
         nonce: Option<&[u8]>,
         iv: [u8; BLOCK_BYTES],
     ) -> Result<Vec<u8>, ErrorStack> {
-        let nonce = nonce.unwrap_or_default();
-        let plain_bytes = PREFIX.len() + nonce.len() + payload.len();
-        let sealed_bytes = (plain_bytes / BLOCK_BYTES + 1) * BLOCK_BYTES;
-        // One spare block: the library wants room for what it might hold back.
-        let mut message = vec![0; BLOCK_BYTES + sealed_bytes + BLOCK_BYTES.max(HMAC_BYTES)];
-        message[..BLOCK_BYTES].copy_from_slice(&iv);
+        let payload = parts.iter().map(|part| part.len()).sum();
+        let sealed_bytes = Self::sealed_len(payload, nonce);
+        let begin = head.len();
+        // The HMAC's place is the spare block that the library wants for what
+        // it might hold back.
+        let mut message = vec![0; begin + sealed_bytes];
+        message[..begin].copy_from_slice(head);
+        message[begin..begin + BLOCK_BYTES].copy_from_slice(&iv);
 
         let mut context = CipherCtx::new()?;
         context.encrypt_init(
@@ -149,14 +174,20 @@ impl Crypticle {
             Some(self.aes_key.expose()),
             Some(&iv),
         )?;
-        let mut end = BLOCK_BYTES;
-        for part in [PREFIX, nonce, payload] {
-            end += context.cipher_update(part, Some(&mut message[end..]))?;
+        let mut hmac = self.hmac.begin();
+        let (mut end, mut hashed) = (begin + BLOCK_BYTES, begin);
+        let front = [PREFIX, nonce.unwrap_or_default()];
+        for part in front.iter().chain(parts) {
+            for piece in part.chunks(CACHED_BYTES) {
+                end += context.cipher_update(piece, Some(&mut message[end..]))?;
+                hmac.update(&message[hashed..end])?;
+                hashed = end;
+            }
         }
         end += context.cipher_final(&mut message[end..])?;
+        hmac.update(&message[hashed..end])?;
         message.truncate(end);
-        let hmac = self.hmac.of(&message)?;
-        message.extend_from_slice(&hmac);
+        message.extend_from_slice(&self.hmac.finish(hmac)?);
         Ok(message)
     }
 
@@ -167,27 +198,27 @@ impl Crypticle {
     /// When it is not authentic, or not that reply.
     pub fn open(&self, message: &[u8], expect_nonce: Option<&[u8]>) -> Result<Opened, OpenError> {
         let sealed = self.authentic(message).ok_or(OpenError::NotAuthentic)?;
-        let mut plain = self.decrypt(sealed).ok_or(OpenError::NotAuthentic)?;
+        let skip = PREFIX.len() + expect_nonce.map_or(0, |_| NONCE_BYTES);
+        let (front, mut payload) = self.decrypt(sealed, skip).ok_or(OpenError::NotAuthentic)?;
+        let plain_bytes = front.len() + payload.len();
         // Salt looks at the last byte only, and so does every peer.
-        let padding = plain.last().map_or(0, |byte| usize::from(*byte));
-        let end = match padding {
+        let padding = payload.last().or(front.last());
+        let end = match padding.map_or(0, |byte| usize::from(*byte)) {
             0 => 0,
-            padding => plain.len().saturating_sub(padding),
+            padding => plain_bytes.saturating_sub(padding),
         };
-        plain.truncate(end);
-        let Some(rest) = plain.strip_prefix(PREFIX) else {
+        let front = front.get(..end).unwrap_or(&front);
+        let Some(rest) = front.strip_prefix(PREFIX) else {
             return Ok(Opened::Empty);
         };
-        let mut skip = PREFIX.len();
         if let Some(nonce) = expect_nonce {
             let found = rest.get(..NONCE_BYTES).ok_or(OpenError::WrongNonce)?;
             if !constant_time_eq(found, nonce) {
                 return Err(OpenError::WrongNonce);
             }
-            skip += NONCE_BYTES;
         }
-        plain.drain(..skip);
-        Ok(Opened::Payload(plain))
+        payload.truncate(end.saturating_sub(skip));
+        Ok(Opened::Payload(payload))
     }
 
     /// IV and ciphertext of a message whose HMAC is right.
@@ -197,12 +228,17 @@ impl Crypticle {
         (sealed.len() >= BLOCK_BYTES && constant_time_eq(&expected, found)).then_some(sealed)
     }
 
-    fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+    /// What was sealed: the first `front` bytes of it, or all if there are no
+    /// more, and what follows. Apart, so that a large payload need not be moved
+    /// to where it begins.
+    fn decrypt(&self, sealed: &[u8], front: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let (iv, ciphertext) = sealed.split_first_chunk::<BLOCK_BYTES>()?;
         if ciphertext.len() % BLOCK_BYTES != 0 {
             return None;
         }
-        let attempt = || -> Result<Vec<u8>, ErrorStack> {
+        let blocks_of_front = front.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+        let (first, rest) = ciphertext.split_at(blocks_of_front.min(ciphertext.len()));
+        let attempt = || -> Result<(Vec<u8>, Vec<u8>), ErrorStack> {
             let mut context = CipherCtx::new()?;
             context.decrypt_init(
                 Some(Cipher::aes_192_cbc()),
@@ -210,11 +246,17 @@ impl Crypticle {
                 Some(iv),
             )?;
             context.set_padding(false);
-            let mut plain = vec![0; ciphertext.len() + BLOCK_BYTES];
-            let mut end = context.cipher_update(ciphertext, Some(&mut plain))?;
-            end += context.cipher_final(&mut plain[end..])?;
-            plain.truncate(end);
-            Ok(plain)
+            let mut head = vec![0; first.len() + BLOCK_BYTES];
+            let end = context.cipher_update(first, Some(&mut head))?;
+            head.truncate(end);
+            let over = head.split_off(front.min(head.len()));
+            let mut payload = vec![0; over.len() + rest.len() + BLOCK_BYTES];
+            payload[..over.len()].copy_from_slice(&over);
+            let mut end = over.len();
+            end += context.cipher_update(rest, Some(&mut payload[end..]))?;
+            end += context.cipher_final(&mut payload[end..])?;
+            payload.truncate(end);
+            Ok((head, payload))
         };
         attempt().ok()
     }
@@ -248,8 +290,18 @@ impl Hmac {
     }
 
     fn of(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
-        let mut inner = self.inner.clone();
+        let mut inner = self.begin();
         inner.update(bytes)?;
+        self.finish(inner)
+    }
+
+    /// A hasher for a message that comes in pieces.
+    fn begin(&self) -> Hasher {
+        self.inner.clone()
+    }
+
+    /// The HMAC of what was put into a hasher of `begin`.
+    fn finish(&self, mut inner: Hasher) -> Result<[u8; HMAC_BYTES], ErrorStack> {
         let mut outer = self.outer.clone();
         outer.update(&inner.finish()?)?;
         let mut hmac = [0; HMAC_BYTES];
@@ -283,12 +335,34 @@ mod tests {
             let iv = *sealed.first_chunk().unwrap();
             let nonce = case["nonce"].as_str().map(str::as_bytes);
             assert_eq!(
-                crypticle.seal_with_iv(&bytes("msgpack"), nonce, iv),
+                crypticle.seal_with_iv(&[], &[&bytes("msgpack")], nonce, iv),
                 sealed,
                 "{}",
                 case["name"]
             );
+            assert_eq!(
+                Crypticle::sealed_len(bytes("msgpack").len(), nonce),
+                sealed.len()
+            );
         }
+    }
+
+    #[test]
+    fn parts_are_sealed_as_if_they_were_one() {
+        let crypticle = Crypticle::new(&SymmetricKey::generate());
+        let payload: Vec<u8> = (0..3 * CACHED_BYTES + 5).map(|at| at as u8).collect();
+        let nonce = [b'n'; NONCE_BYTES];
+        let whole = crypticle.seal_with_iv(&[], &[&payload], Some(&nonce), [7; BLOCK_BYTES]);
+        for cut in [0, 1, 15, 16, CACHED_BYTES - 1, payload.len()] {
+            let (one, other) = payload.split_at(cut);
+            let parts: [&[u8]; 3] = [one, &[], other];
+            let behind = crypticle.seal_with_iv(b"head", &parts, Some(&nonce), [7; BLOCK_BYTES]);
+            assert_eq!(behind.strip_prefix(b"head"), Some(&whole[..]), "{cut}");
+        }
+        assert_eq!(
+            crypticle.open(&whole, Some(&nonce)),
+            Ok(Opened::Payload(payload))
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use halite_crypto::{Crypticle, Opened, random_bytes};
 use halite_proto::clear::ClearCommand;
-use halite_proto::envelope::{RequestEnvelope, encode_sealed};
-use halite_proto::msgpack::pack_wire;
+use halite_proto::envelope::{RequestEnvelope, sealed_head};
+use halite_proto::msgpack::{pack_wire, pack_wire_parts};
 use halite_proto::request::Request;
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
 
@@ -47,23 +47,25 @@ pub(crate) enum Seal {
 }
 
 impl Seal {
-    fn seal(&self, packed: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Session(session, nonce) => session
-                .crypticle
-                .seal(packed, Some(nonce.as_str().as_bytes())),
-            Self::PublishKey(crypticle, nonce) => {
-                let nonce = nonce.as_ref().map(|nonce| nonce.as_str().as_bytes());
-                crypticle.seal(packed, nonce)
-            }
-        }
-    }
-
     /// The bytes of a sealed answer.
     fn encode(&self, value: &Value) -> Vec<u8> {
-        pack_wire(value)
-            .and_then(|packed| encode_sealed(&self.seal(&packed)))
+        self.try_encode(value)
             .unwrap_or_else(|error| cannot_pack(&error))
+    }
+
+    /// A piece of a file is copied nowhere on its way from the disk, but
+    /// encrypted into the message that leaves.
+    fn try_encode(&self, value: &Value) -> Result<Vec<u8>, PackError> {
+        let (crypticle, nonce) = match self {
+            Self::Session(session, nonce) => (&session.crypticle, Some(nonce)),
+            Self::PublishKey(crypticle, nonce) => (crypticle, nonce.as_ref()),
+        };
+        let nonce = nonce.map(|nonce| nonce.as_str().as_bytes());
+        let packed = pack_wire_parts(value)?;
+        let parts = packed.slices();
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        let head = sealed_head(Crypticle::sealed_len(bytes, nonce))?;
+        Ok(crypticle.seal_behind(&head, &parts, nonce))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What comes back to a sealed request, before it is opened.
 
 use crate::limits::Limits;
-use crate::msgpack::{Packing, Reading, UnpackError, Writer, unpack_with};
+use crate::msgpack::{Reading, UnpackError, string_in, unpack_with, wire_bytes_head};
 use crate::{PackError, Refusal, Value};
 
 /// What comes back to a request that was sealed.
@@ -22,6 +22,13 @@ impl Reply {
     /// When it is not msgpack.
     pub fn decode(packed: &[u8]) -> Result<Self, UnpackError> {
         unpack_with(packed, Reading::Wire, &Limits::MESSAGE).map(Self::from_value)
+    }
+
+    /// The sealed answer in a packed reply, where it lies; `None` for what has to
+    /// be read as a whole.
+    pub fn sealed_in(packed: &[u8]) -> Option<&[u8]> {
+        // A refusal may be a text. It is a short one, and no ciphertext is text.
+        string_in(packed).filter(|content| std::str::from_utf8(content).is_err())
     }
 
     /// The reply that an unpacked value is.
@@ -51,9 +58,17 @@ impl Reply {
 /// # Errors
 /// When it is longer than the format can hold.
 pub fn encode_sealed(ciphertext: &[u8]) -> Result<Vec<u8>, PackError> {
-    let mut writer = Writer::with_capacity(Packing::Wire, ciphertext.len() + 5);
-    writer.bytes(ciphertext)?;
-    Ok(writer.into_bytes())
+    let mut packed = sealed_head(ciphertext.len())?;
+    packed.extend_from_slice(ciphertext);
+    Ok(packed)
+}
+
+/// What stands before a sealed answer of `len` bytes.
+///
+/// # Errors
+/// When it is longer than the format can hold.
+pub fn sealed_head(len: usize) -> Result<Vec<u8>, PackError> {
+    wire_bytes_head(len)
 }
 
 #[cfg(test)]
@@ -65,10 +80,12 @@ mod tests {
     fn a_reply_is_told_from_a_refusal() {
         let sealed = encode_sealed(&[0xff; 48]).unwrap();
         assert_eq!(Reply::decode(&sealed), Ok(Reply::Sealed(vec![0xff; 48])));
+        assert_eq!(Reply::sealed_in(&sealed), Some(&[0xff; 48][..]));
         let refused = pack_wire(&"bad load".into()).unwrap();
         assert_eq!(
             Reply::decode(&refused),
             Ok(Reply::Refused(Refusal::BadLoad))
         );
+        assert_eq!(Reply::sealed_in(&refused), None);
     }
 }

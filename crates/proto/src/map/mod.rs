@@ -53,6 +53,15 @@ impl Map {
         }
     }
 
+    /// The map of `entries`, of which no two have equal keys.
+    pub fn from_distinct(entries: Vec<(Value, Value)>) -> Self {
+        if entries.len() <= SMALL_MAX {
+            Self(Entries::Small(entries))
+        } else {
+            Self(Entries::Large(Box::new(entries.into_iter().collect())))
+        }
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -360,6 +369,14 @@ mod tests {
             assert_eq!(map, shrunk);
             shrunk.insert("k0", "other");
             assert_ne!(map, shrunk);
+        }
+    }
+
+    #[test]
+    fn a_list_of_distinct_entries_is_a_map_as_it_is() {
+        for size in SIZES {
+            let map = numbers(size);
+            assert_eq!(Map::from_distinct(map.clone().into_iter().collect()), map);
         }
     }
 

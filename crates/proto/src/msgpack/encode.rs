@@ -207,6 +207,16 @@ impl Writer {
         self.map_at(map, 0)
     }
 
+    /// Writes a value that is part of a list or map.
+    pub(super) fn inner_value(&mut self, value: &Value) -> Result<(), PackError> {
+        self.value_at(value, 1)
+    }
+
+    /// How much was written.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// What was written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
@@ -285,18 +295,26 @@ impl Writer {
     }
 
     fn str_family(&mut self, bytes: &[u8]) -> Result<(), PackError> {
-        match u8::try_from(bytes.len()) {
-            Ok(short) if short < 32 => self.out.push(marker::FIX_STR | short),
+        self.text_head(bytes.len())?;
+        self.out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes what stands before text of `len` bytes.
+    pub(super) fn text_head(&mut self, len: usize) -> Result<(), PackError> {
+        match u8::try_from(len) {
+            Ok(short) if short < 32 => {
+                self.out.push(marker::FIX_STR | short);
+                Ok(())
+            }
             _ => {
                 let eight = match self.packing {
                     Packing::Wire => None,
                     Packing::Modern => Some(marker::STR_8),
                 };
-                self.sized("text", bytes.len(), eight, marker::STR_16, marker::STR_32)?;
+                self.sized("text", len, eight, marker::STR_16, marker::STR_32)
             }
         }
-        self.out.extend_from_slice(bytes);
-        Ok(())
     }
 
     /// Writes the shortest of a kind's headers that can hold `len`.

@@ -12,6 +12,7 @@ mod decode;
 mod encode;
 mod error;
 mod len;
+mod parts;
 mod pick;
 mod scan;
 
@@ -22,6 +23,7 @@ pub use decode::{
 pub use encode::{Packing, Writer, pack, pack_map, pack_modern, pack_wire};
 pub use error::{PackError, UnpackError};
 pub use len::packed_len;
+pub use parts::{Parts, pack_wire_parts, string_in, wire_bytes_head};
 pub use pick::pick;
 pub use scan::Scanner;
 

@@ -6,18 +6,17 @@
 //! and `__host_path__` move all of it.
 
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 use halite_proto::{Map, Value};
-use nix::unistd::{AccessFlags, Gid, Uid};
+use nix::unistd::AccessFlags;
 
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::CallError;
 use crate::python;
+use crate::replace::{Dress, replace_with};
 
 /// Where programs are found beside the directories of `PATH`.
 const MORE_DIRECTORIES: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
@@ -250,34 +249,11 @@ impl<'c, 'a> Program<'c, 'a> {
 /// # Errors
 /// When the directory does not take the new file.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let old = fs::metadata(&target).ok();
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let beside = target.with_file_name(format!(".{name}.{}-{number}", std::process::id()));
-    let mode = old.as_ref().map_or(0o644, |old| old.mode() & 0o7777);
-    let written = (|| {
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode & 0o700)
-            .open(&beside)?;
+    replace_with(&target, Dress::kept(0o644), |file| {
         file.write_all(content)?;
-        if let Some(old) = &old {
-            let (uid, gid) = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
-            if uid != nix::unistd::geteuid() || gid != nix::unistd::getegid() {
-                nix::unistd::chown(&beside, Some(uid), Some(gid))?;
-            }
-        }
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.sync_all()?;
-        fs::rename(&beside, &target)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
+        file.sync_all()
+    })
 }
 
 /// What Salt takes for true in arguments: true, positive numbers, and the text
@@ -293,6 +269,8 @@ pub fn is_true(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use zip::write::SimpleFileOptions;
 
 use super::read::{open_tar, open_zip};
 use crate::core::errors::{os_error, os_text};
+use crate::core::write::{Dress, replace_with};
 
 /// Extracts a tar archive; the names of what was in it.
 pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallError> {
@@ -117,17 +118,18 @@ impl Unzip<'_> {
                 return Err(failed(format!("{name} leads out of the directory")));
             };
             let mode = entry.unix_mode();
+            let kept = mode.filter(|mode| {
+                self.permissions && mode & 0o170_000 != 0o120_000 && mode & 0o7777 != 0
+            });
             let written = if name.ends_with('/') {
                 fs::create_dir_all(&path)
             } else if mode.is_some_and(|mode| mode & 0o170_000 == 0o120_000) {
                 link(&mut entry, &path)
             } else {
-                file(&mut entry, &path)
+                file(&mut entry, &path, kept)
             };
             written.map_err(|error| failed(os_text(&error, &path)))?;
-            if let Some(mode) = mode.filter(|mode| {
-                self.permissions && mode & 0o170_000 != 0o120_000 && mode & 0o7777 != 0
-            }) {
+            if let Some(mode) = kept.filter(|_| name.ends_with('/')) {
                 let _ = fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o7777));
             }
             names.push(name);
@@ -156,11 +158,13 @@ fn link(entry: &mut impl Read, path: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-fn file(entry: &mut impl Read, path: &Path) -> io::Result<()> {
+fn file(entry: &mut impl Read, path: &Path, mode: Option<u32>) -> io::Result<()> {
     make_parent(path)?;
-    crate::core::write::replace_with(path, crate::core::manage::process_mode(), |file| {
-        io::copy(entry, file).map(|_| ())
-    })
+    let dress = Dress {
+        mode,
+        ..Dress::kept(crate::core::manage::process_mode())
+    };
+    replace_with(path, dress, |file| io::copy(entry, file).map(|_| ()))
 }
 
 /// Makes a zip archive of the sources; the names in it.

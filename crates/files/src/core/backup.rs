@@ -3,14 +3,14 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
 
-use super::owner;
+use super::write::{self, Body, Dress};
 
 /// How the time is written into the name of a copy.
 const STAMP: &str = "%a_%b_%d_%H:%M:%S_%f_%Y";
@@ -47,10 +47,12 @@ pub(crate) fn keep(cachedir: &Path, path: &Path) -> io::Result<()> {
     let stamp = now.strftime("%a_%b_%d_%H:%M:%S");
     let to = directory.join(format!("{name}_{stamp}_{micros:06}_{}", now.year()));
     let data = fs::metadata(path)?;
-    fs::copy(path, &to)?;
-    // Who may not give files away keeps the copy himself.
-    let _ = owner::chown(&to, Some(data.uid()), Some(data.gid()), false);
-    fs::set_permissions(&to, data.permissions())
+    let dress = Dress {
+        uid: Some(data.uid()),
+        gid: Some(data.gid()),
+        ..Dress::with_mode(data.permissions().mode())
+    };
+    write::replace_dressed(&to, &Body::File(path.to_owned()), dress)
 }
 
 /// The copies of a file, newest first.

@@ -4,14 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use halite_modules::replace::umask;
 use halite_modules::{Call, CallError, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::compare::{self, Difference, Ignore};
 use super::errors::os_text;
 use super::perms::{self, Found, Wanted};
-use super::write::{self, Body};
-use super::{backup, dirs, mode, path};
+use super::write::{self, Body, Dress};
+use super::{backup, dirs, mode, owner, path};
 use crate::sources::fetch::local_sum;
 use crate::sources::managed::{self, Prepared, Request};
 use crate::sources::{Scheme, scheme};
@@ -65,6 +66,20 @@ impl Plan<'_> {
         }
     }
 
+    /// What a file that is replaced is from its first moment on: what it is to
+    /// be, so that nobody reads what is not for him.
+    fn dress(&self) -> Dress {
+        let number = |name: &Value, look: fn(&Value) -> Option<u32>| {
+            name.is_true().then(|| look(name)).flatten()
+        };
+        Dress {
+            fresh: 0o600,
+            mode: self.wanted.mode.as_deref().and_then(mode::parse),
+            uid: number(&self.wanted.user, owner::uid),
+            gid: number(&self.wanted.group, owner::gid),
+        }
+    }
+
     fn is_source_same(&self, path: &Path) -> bool {
         match (&self.prepared.body, &self.prepared.sum) {
             (Some(body @ Body::Bytes(_)), _) => body.is_in(path).unwrap_or(false),
@@ -112,7 +127,9 @@ pub(crate) fn manage(
             }
         }
     };
+    let mut before = None;
     let done = if exists && (!is_link || body.is_none()) {
+        before = Some(Found::of(&path, true)?);
         update(call, ret, &plan, &path, body.as_ref())
     } else {
         create(call, ret, &plan, &path, body.as_ref(), exists)
@@ -122,7 +139,9 @@ pub(crate) fn manage(
         ret.comment = wrong.into();
         return Ok(());
     }
-    perms::check(ret, &path, &plan.wanted, false)?;
+    // Followed already: a link that is there now is not the one we saw.
+    plan.wanted.follow = false;
+    perms::check_since(ret, &path, &plan.wanted, before, false)?;
     if ret.result == Some(true) && !ret.comment.is_true() {
         let comment = if !ret.changes.is_empty() {
             format!("File {} updated", plan.name)
@@ -174,7 +193,8 @@ fn update(
             ret.more.insert("warnings", vec![Value::from(text)]);
         }
     }
-    let committed = keep_backup(call, plan, path).and_then(|()| write::replace(path, body, 0o600));
+    let committed = keep_backup(call, plan, path)
+        .and_then(|()| write::replace_dressed(path, body, plan.dress()));
     committed.map_err(|error| {
         ret.changes = Map::new();
         format!("Failed to commit change: {}", os_text(&error, path))
@@ -273,22 +293,12 @@ pub(crate) fn default_mode(call: &Call<'_>) -> u32 {
         .and_then(|low| low.get("umask"))
         .and_then(mode::normalize);
     let mask = own.as_deref().and_then(mode::parse);
-    0o666 & !mask.unwrap_or_else(current_umask)
+    0o666 & !mask.unwrap_or_else(umask)
 }
 
 /// The same where nobody may have asked for another mask.
 pub(crate) fn process_mode() -> u32 {
-    0o666 & !current_umask()
-}
-
-/// The mask of the process, read without changing it.
-fn current_umask() -> u32 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("Umask:"))
-        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(0o022)
+    0o666 & !umask()
 }
 
 fn strip_kind(error: &CallError) -> String {

@@ -8,6 +8,7 @@ pub(crate) mod dirs;
 pub(crate) mod encode;
 pub(crate) mod errors;
 pub(crate) mod hash;
+pub(crate) mod held;
 pub(crate) mod lines;
 pub(crate) mod manage;
 pub(crate) mod mode;

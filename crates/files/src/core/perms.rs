@@ -7,6 +7,7 @@ use std::path::Path;
 use halite_modules::{CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
+use super::held::Held;
 use super::{attributes, mode, owner};
 
 /// What a file should be; `None` is as it is.
@@ -40,14 +41,22 @@ impl Found {
             fs::metadata(path)
         } else {
             fs::symlink_metadata(path)
-        }
-        .map_err(|_| CallError::command(format!("Path not found: {}", path.display())))?;
-        Ok(Self {
+        };
+        Ok(Self::from_data(&data.map_err(|_| not_found(path))?))
+    }
+
+    fn held(held: &Held, path: &Path) -> Result<Self, CallError> {
+        let data = held.data().map_err(|_| not_found(path))?;
+        Ok(Self::from_data(&data))
+    }
+
+    fn from_data(data: &fs::Metadata) -> Self {
+        Self {
             mode: mode::digits(data.permissions().mode()),
             uid: data.uid(),
             gid: data.gid(),
             is_link: data.is_symlink(),
-        })
+        }
     }
 
     /// Whether the file is somebody else's.
@@ -83,6 +92,10 @@ impl Found {
     }
 }
 
+fn not_found(path: &Path) -> CallError {
+    CallError::command(format!("Path not found: {}", path.display()))
+}
+
 /// Makes the file what it should be, or says what would be changed. Changes
 /// and complaints are added to `ret`.
 ///
@@ -94,22 +107,51 @@ pub(crate) fn check(
     wanted: &Wanted,
     test: bool,
 ) -> Result<Map, CallError> {
-    let found = Found::of(path, wanted.follow)?;
+    check_since(ret, path, wanted, None, test)
+}
+
+/// The same for a file that has been replaced: what is different from `before`
+/// is a change, whether it is still to be made or not.
+///
+/// # Errors
+/// When the file is not there.
+pub(crate) fn check_since(
+    ret: &mut StateReturn,
+    path: &Path,
+    wanted: &Wanted,
+    before: Option<Found>,
+    test: bool,
+) -> Result<Map, CallError> {
+    let held = Held::open(path, wanted.follow).map_err(|_| not_found(path))?;
+    let found = match before {
+        Some(before) => before,
+        None => Found::held(&held, path)?,
+    };
     let mut perms = Map::from([("lmode", Value::from(found.mode.as_str()))]);
     let mut complaints = Vec::new();
     if let Some(attrs) = &wanted.attrs {
         attributes::check(ret, path, attrs, test, &mut complaints)?;
     }
-    check_owner(ret, path, wanted, &found, test, &mut perms, &mut complaints);
-    // A change of owner may have changed the mode.
-    let mode_now = if perms.len() == 1 || test {
-        found
+    if test {
+        predict_owner(ret, wanted, &found, &mut perms);
     } else {
-        Found::of(path, wanted.follow)?
-    };
-    if let Some(new) = mode_now.other_mode(wanted.mode.as_ref()) {
+        check_owner(
+            ret,
+            (path, &held),
+            wanted,
+            &found,
+            &mut perms,
+            &mut complaints,
+        );
+    }
+    // A change of owner may have changed the mode.
+    let now = Found::held(&held, path)?;
+    let other = found.other_mode(wanted.mode.as_ref());
+    if let Some(new) = other.or_else(|| now.other_mode(wanted.mode.as_ref())) {
         perms.insert("cmode", new.as_str());
-        let done = test || set_mode(path, new).is_ok();
+        let done = test
+            || now.other_mode(Some(new)).is_none()
+            || mode::parse(new).is_some_and(|bits| held.set_mode(bits).is_ok());
         if done {
             ret.changes.insert("mode", new.as_str());
             if test {
@@ -124,15 +166,11 @@ pub(crate) fn check(
     Ok(perms)
 }
 
-fn check_owner(
-    ret: &mut StateReturn,
-    path: &Path,
-    wanted: &Wanted,
+fn others<'w>(
+    wanted: &'w Wanted,
     found: &Found,
-    test: bool,
     perms: &mut Map,
-    complaints: &mut Vec<String>,
-) {
+) -> (Option<&'w Value>, Option<&'w Value>) {
     let user = found.other_user(&wanted.user).then_some(&wanted.user);
     let group = found.other_group(&wanted.group).then_some(&wanted.group);
     if let Some(user) = user {
@@ -141,35 +179,49 @@ fn check_owner(
     if let Some(group) = group {
         perms.insert("cgroup", group.clone());
     }
-    if test {
-        for (key, value) in [("user", user), ("group", group)] {
-            if let Some(value) = value {
-                ret.changes.insert(key, value.clone());
-                ret.result = None;
-            }
+    (user, group)
+}
+
+fn predict_owner(ret: &mut StateReturn, wanted: &Wanted, found: &Found, perms: &mut Map) {
+    let (user, group) = others(wanted, found, perms);
+    for (key, value) in [("user", user), ("group", group)] {
+        if let Some(value) = value {
+            ret.changes.insert(key, value.clone());
+            ret.result = None;
         }
-        return;
     }
+}
+
+fn check_owner(
+    ret: &mut StateReturn,
+    (path, held): (&Path, &Held),
+    wanted: &Wanted,
+    found: &Found,
+    perms: &mut Map,
+    complaints: &mut Vec<String>,
+) {
+    let (user, group) = others(wanted, found, perms);
     if user.is_none() && group.is_none() {
         return;
     }
-    if let Some(complaint) = change_owner(path, user, group, wanted.follow) {
+    let complaint = match owner_numbers(user, group) {
+        (uid, gid, wrong) if wrong.is_empty() => held
+            .chown(uid, gid)
+            .err()
+            .map(|error| super::errors::os_text(&error, path)),
+        (_, _, wrong) => Some(wrong),
+    };
+    if let Some(complaint) = complaint {
         ret.result = Some(false);
         complaints.push(complaint);
     }
-    let now = Found::of(path, wanted.follow).ok();
+    let now = Found::held(held, path).ok();
+    let is_still = |other: fn(&Found, &Value) -> bool, value: &Value| {
+        now.as_ref().is_none_or(|now| other(now, value))
+    };
     for (key, value, failed) in [
-        (
-            "user",
-            user,
-            now.as_ref().is_none_or(|now| now.other_user(&wanted.user)),
-        ),
-        (
-            "group",
-            group,
-            now.as_ref()
-                .is_none_or(|now| now.other_group(&wanted.group)),
-        ),
+        ("user", user, is_still(Found::other_user, &wanted.user)),
+        ("group", group, is_still(Found::other_group, &wanted.group)),
     ] {
         let Some(value) = value else { continue };
         if failed {
@@ -181,6 +233,23 @@ fn check_owner(
     }
 }
 
+/// The numbers of owner and group, and what is wrong with their names.
+fn owner_numbers(
+    user: Option<&Value>,
+    group: Option<&Value>,
+) -> (Option<u32>, Option<u32>, String) {
+    let mut wrong = String::new();
+    let uid = user.and_then(owner::uid);
+    if user.is_some() && uid.is_none() {
+        wrong.push_str("User does not exist\n");
+    }
+    let gid = group.and_then(owner::gid);
+    if group.is_some() && gid.is_none() {
+        wrong.push_str("Group does not exist\n");
+    }
+    (uid, gid, wrong)
+}
+
 /// Changes owner and group; what is wrong with them in Salt's words.
 pub(crate) fn change_owner(
     path: &Path,
@@ -188,21 +257,7 @@ pub(crate) fn change_owner(
     group: Option<&Value>,
     follow: bool,
 ) -> Option<String> {
-    let mut wrong = String::new();
-    let uid = user.and_then(|user| {
-        let uid = owner::uid(user);
-        if uid.is_none() {
-            wrong.push_str("User does not exist\n");
-        }
-        uid
-    });
-    let gid = group.and_then(|group| {
-        let gid = owner::gid(group);
-        if gid.is_none() {
-            wrong.push_str("Group does not exist\n");
-        }
-        gid
-    });
+    let (uid, gid, mut wrong) = owner_numbers(user, group);
     if !path.exists() && (follow || fs::symlink_metadata(path).is_err()) {
         wrong.push_str("File not found");
     }

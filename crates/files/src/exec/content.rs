@@ -93,31 +93,47 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
     Ok(format!("Wrote {} lines to \"{path}\"", lines.len()).into())
 }
 
-/// Adds lines at the end, on lines of their own, in one write.
+/// Adds lines at the end, on lines of their own. The file stays the same one
+/// where a killed process cannot leave half of them: within a page. Else it is
+/// replaced.
 pub(crate) fn append_lines(at: &Path, lines: &[String]) -> Result<(), CallError> {
+    const PAGE_BYTES: u64 = 4096;
     let wrong = |error: std::io::Error| os_error(&error, at);
     let mut file = OpenOptions::new()
         .read(true)
         .append(true)
         .open(at)
         .map_err(wrong)?;
-    let size = file.metadata().map_err(wrong)?.len();
+    let data = file.metadata().map_err(wrong)?;
+    let before = data.len();
     let mut more = String::new();
-    if size > 0 {
+    if before > 0 {
         let mut last = [0];
-        file.read_exact_at(&mut last, size - 1).map_err(wrong)?;
+        file.read_exact_at(&mut last, before - 1).map_err(wrong)?;
         if last != *b"\n" {
             more.push('\n');
         }
     }
     more.push_str(&with_ends(lines));
-    let before = size;
+    let after = before + more.len() as u64;
+    if data.is_file() && before / PAGE_BYTES != after / PAGE_BYTES {
+        let mut bytes = fs::read(at).map_err(wrong)?;
+        bytes.extend_from_slice(more.as_bytes());
+        return write::update(at, &bytes).map_err(wrong);
+    }
     let done = file.write_all(more.as_bytes());
     if done.is_err() {
         // A full disk leaves the file as it was.
         let _ = file.set_len(before);
     }
     done.map_err(wrong)
+}
+
+/// Makes a file of these lines.
+pub(crate) fn new_of_lines(call: &Call<'_>, at: &Path, lines: &[String]) -> Result<(), CallError> {
+    let bytes = with_ends(lines).into_bytes();
+    write::replace(at, &write::Body::Bytes(bytes), new_mode(call))
+        .map_err(|error| os_error(&error, at))
 }
 
 pub(super) fn prepend(call: &Call<'_>) -> CallResult {

@@ -1,6 +1,5 @@
 //! `file.line`: one line is there, or not, or another.
 
-use std::fs;
 use std::path::Path;
 
 use halite_modules::{Call, CallError, CallResult, python};
@@ -329,7 +328,7 @@ fn commit(call: &Call<'_>, real: &Path, new: &str) -> Result<(), CallError> {
         let now = jiff::Zoned::now();
         let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
         let copy = format!("{}.{stamp}", real.display());
-        fs::copy(real, &copy)
+        super::tree::copy_file(real, Path::new(&copy))
             .map_err(|error| crate::core::errors::os_error(&error, Path::new(&copy)))?;
     }
     write::update(real, new.as_bytes()).map_err(|error| crate::core::errors::os_error(&error, real))

@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};
 use crate::core::errors::{errno, os_error, os_text};
-use crate::core::write::{self, Body};
+use crate::core::write::{self, Body, Dress};
 use crate::core::{dirs, mode, owner, path, perms};
 use crate::limits::DEPTH_MAX;
 
@@ -50,11 +50,12 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
 pub(crate) fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
     let data = fs::metadata(from)?;
     let bits = std::os::unix::fs::PermissionsExt::mode(&data.permissions());
-    write::replace(to, &Body::File(from.to_owned()), bits)?;
-    fs::set_permissions(to, data.permissions())?;
-    // Who may not give files away keeps the copy himself.
-    let _ = owner::chown(to, Some(data.uid()), Some(data.gid()), false);
-    Ok(())
+    let dress = Dress {
+        uid: Some(data.uid()),
+        gid: Some(data.gid()),
+        ..Dress::with_mode(bits)
+    };
+    write::replace_dressed(to, &Body::File(from.to_owned()), dress)
 }
 
 /// A copy of a directory with all that is in it; links stay links.

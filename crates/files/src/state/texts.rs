@@ -163,10 +163,12 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
             .pending(format!("File {name} is set to be updated"))
             .into());
     }
-    if !exists {
-        content::touch_file(&name, &Value::Nil, &Value::Nil)?;
-    }
-    if let Err(error) = content::append_lines(at, &added) {
+    let done = if exists {
+        content::append_lines(at, &added)
+    } else {
+        content::new_of_lines(call, at, &added)
+    };
+    if let Err(error) = done {
         let mut ret = ret;
         ret.changes = Map::new();
         return common::failed(ret, super::managed::plain(&error));

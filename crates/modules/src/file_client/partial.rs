@@ -1,36 +1,40 @@
 //! Files that are not complete yet.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
+use crate::replace::{Dress, Old, create_beside, put_on, umask};
+
+/// Mode of a file that is new, but for the mask of the process.
+const MODE: u32 = 0o644;
+
 /// A file that is being written beside the place it is for; gone unless it is
-/// finished.
+/// finished, and known as a remnant if the process is killed.
 pub(super) struct Partial {
     pub(super) file: File,
+    directory: OwnedFd,
     path: PathBuf,
     finished: bool,
 }
 
 impl Partial {
     pub(super) fn create(to: &Path) -> io::Result<Self> {
-        let random: String = halite_crypto::random_bytes::<6>()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let name = to.file_name().unwrap_or_default().to_string_lossy();
-        // Names may be as long as the system allows.
-        let short: String = name.chars().take(40).collect();
-        let path = to.with_file_name(format!(".{short}.{random}.part"));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(&path)?;
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let parent = match to.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let directory = rustix::fs::open(parent, flags, Mode::empty())?;
+        let name = to.file_name().unwrap_or_default();
+        let (beside, file) = create_beside(&directory, name)?;
         Ok(Self {
             file,
-            path,
+            directory,
+            path: to.with_file_name(beside),
             finished: false,
         })
     }
@@ -40,11 +44,10 @@ impl Partial {
         &self.path
     }
 
-    /// The mode of a file that was there before stays.
+    /// The owner and mode of a file that was there before stay.
     pub(super) fn finish(mut self, to: &Path) -> io::Result<()> {
-        if let Ok(data) = fs::metadata(to) {
-            self.file.set_permissions(data.permissions())?;
-        }
+        let old = Old::of(&self.directory, to.file_name().unwrap_or_default());
+        put_on(&self.file, Dress::kept(MODE & !umask()), old.as_ref())?;
         fs::rename(&self.path, to)?;
         self.finished = true;
         Ok(())

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use halite_proto::{Map, Value};
@@ -15,6 +14,7 @@ use crate::context::Refresh;
 use crate::error::{CallError, CallResult};
 use crate::limits::REFRESH_SECONDS_MAX;
 use crate::python;
+use crate::replace::{Dress, replace_with};
 
 pub(super) fn setval(call: &Call<'_>) -> CallResult {
     let new = Map::from([(call.arg("key").clone(), call.arg("val").clone())]);
@@ -107,23 +107,10 @@ fn read(path: &Path) -> Result<Map, String> {
 fn write(path: &Path, grains: &Map) -> io::Result<()> {
     const NEW_FILE_MODE: u32 = 0o644;
     let text = halite_yaml::dump(&grains.clone().into(), DumpOptions::block());
-    let mode = fs::metadata(path).map_or(NEW_FILE_MODE, |data| data.permissions().mode() & 0o777);
-    let beside = path.with_file_name(format!("grains.{}.new", std::process::id()));
-    let result = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&beside, path));
-    if result.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    result
+    replace_with(path, Dress::kept(NEW_FILE_MODE), |file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    })
 }
 
 pub(super) fn append(call: &Call<'_>) -> CallResult {

@@ -1,0 +1,408 @@
+//! Replacing a file in one step.
+//!
+//! The new content is written to a file without a name (or one beside the
+//! target), gets owner, mode and attributes, and then the name. Invariant:
+//! whenever the process dies, the name leads to the whole old or the whole new
+//! content, which was never open to more people than it is to be; and a link
+//! that is put in the way while we work is replaced, not followed.
+//!
+//! The name beside is made from the target's and the file is locked while
+//! somebody writes it: what a killed process has left is known as such, and is
+//! gone with the next attempt at the same target.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+
+/// Owner and mode of the new file. What is not said is as it was with the old
+/// one; a new file is our own, with the mode `fresh`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dress {
+    /// The mode of a file that nobody had before.
+    pub fresh: u32,
+    /// The mode, whatever the old one had.
+    pub mode: Option<u32>,
+    /// The owner, whoever had the old one.
+    pub uid: Option<u32>,
+    /// The group, whichever the old one had.
+    pub gid: Option<u32>,
+}
+
+impl Dress {
+    /// As the old file; a new one with this mode.
+    pub fn kept(fresh: u32) -> Self {
+        Self {
+            fresh,
+            ..Self::default()
+        }
+    }
+
+    /// This mode, and the owner of the old file.
+    pub fn with_mode(mode: u32) -> Self {
+        Self {
+            fresh: mode,
+            mode: Some(mode),
+            ..Self::default()
+        }
+    }
+}
+
+const SET_ID: u32 = 0o6000;
+
+/// Replaces the file `to` with what `write` writes.
+///
+/// # Errors
+/// When the directory does not take the new file, or `write` fails; the old
+/// one is there then as it was.
+pub fn replace_with(
+    to: &Path,
+    dress: Dress,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let name = to
+        .file_name()
+        .ok_or_else(|| io::Error::from_raw_os_error(nix::libc::EISDIR))?;
+    let parent = match to.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let directory = rustix::fs::open(
+        parent,
+        OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let old = Old::of(&directory, name);
+    let mut fresh = Fresh::create(&directory, name)?;
+    write(&mut fresh.file)?;
+    put_on(&fresh.file, dress, old.as_ref())?;
+    fresh.name(name)
+}
+
+/// The mask of the process, read without changing it.
+pub fn umask() -> u32 {
+    const USUAL: u32 = 0o022;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(USUAL)
+}
+
+/// The file that is replaced.
+pub(crate) struct Old {
+    data: Metadata,
+    opened: Option<File>,
+}
+
+impl Old {
+    pub(crate) fn of(directory: &OwnedFd, name: &OsStr) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let place = rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?;
+        let data = File::from(place).metadata().ok()?;
+        if !data.is_file() {
+            return None;
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::openat(directory, name, flags, Mode::empty()).ok();
+        Some(Self {
+            data,
+            opened: opened.map(File::from),
+        })
+    }
+}
+
+/// Gives the new file its owner, attributes and mode.
+pub(crate) fn put_on(file: &File, dress: Dress, old: Option<&Old>) -> io::Result<()> {
+    let own = file.metadata()?;
+    let uid = dress.uid.or(old.map(|old| old.data.uid()));
+    let gid = dress.gid.or(old.map(|old| old.data.gid()));
+    let mut mode = dress
+        .mode
+        .or(old.map(|old| old.data.permissions().mode()))
+        .unwrap_or(dress.fresh)
+        & 0o7777;
+    let is_other =
+        uid.is_some_and(|uid| uid != own.uid()) || gid.is_some_and(|gid| gid != own.gid());
+    if is_other && std::os::unix::fs::fchown(file, uid, gid).is_err() {
+        // Who may not give files away keeps his own; nobody runs it as him.
+        mode &= !SET_ID;
+    }
+    if let Some(opened) = old.and_then(|old| old.opened.as_ref()) {
+        copy_attributes(opened, file);
+    }
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+/// The largest list of attributes, and the largest attribute, that Linux has.
+const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
+
+/// Extended attributes (labels, ACLs, capabilities) of one file to another;
+/// what the file system does not take is left out.
+fn copy_attributes(from: &File, to: &File) {
+    let mut names = vec![0_u8; ATTRIBUTE_BYTES_MAX];
+    let Ok(length) = rustix::fs::flistxattr(from, names.as_mut_slice()) else {
+        return;
+    };
+    for name in names[..length].split(|byte| *byte == 0) {
+        if name.is_empty() {
+            continue;
+        }
+        let Ok(name) = std::ffi::CString::new(name) else {
+            continue;
+        };
+        let mut value = vec![0_u8; ATTRIBUTE_BYTES_MAX];
+        if let Ok(length) = rustix::fs::fgetxattr(from, name.as_c_str(), value.as_mut_slice()) {
+            let flags = rustix::fs::XattrFlags::empty();
+            let _ = rustix::fs::fsetxattr(to, name.as_c_str(), &value[..length], flags);
+        }
+    }
+}
+
+/// A file that is not under its name yet.
+struct Fresh<'d> {
+    directory: &'d OwnedFd,
+    file: File,
+    beside: Option<String>,
+}
+
+impl<'d> Fresh<'d> {
+    fn create(directory: &'d OwnedFd, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::openat(directory, ".", flags, private()) {
+            let file = File::from(file);
+            lock(&file);
+            return Ok(Self {
+                directory,
+                file,
+                beside: None,
+            });
+        }
+        let (beside, file) = create_beside(directory, name)?;
+        Ok(Self {
+            directory,
+            file,
+            beside: Some(beside),
+        })
+    }
+
+    /// Gives the file its name; what has the name now is replaced.
+    fn name(mut self, name: &OsStr) -> io::Result<()> {
+        if self.beside.is_none() {
+            match self.link(name) {
+                Ok(()) => return Ok(()),
+                Err(rustix::io::Errno::EXIST) => self.link_beside(name)?,
+                // No /proc here: by way of a file with a name.
+                Err(_) => self.copy_beside(name)?,
+            }
+        }
+        let Some(beside) = &self.beside else {
+            return Ok(());
+        };
+        rustix::fs::renameat(self.directory, beside.as_str(), self.directory, name)?;
+        self.beside = None;
+        Ok(())
+    }
+
+    fn link(&self, to: &OsStr) -> rustix::io::Result<()> {
+        let own = format!("/proc/self/fd/{}", self.file.as_fd().as_raw_fd());
+        rustix::fs::linkat(
+            rustix::fs::CWD,
+            own.as_str(),
+            self.directory,
+            to,
+            AtFlags::SYMLINK_FOLLOW,
+        )
+    }
+
+    fn link_beside(&mut self, name: &OsStr) -> io::Result<()> {
+        let beside = beside_of(name);
+        let beside = match self.link(beside.as_ref()) {
+            Ok(()) => beside,
+            Err(rustix::io::Errno::EXIST) => {
+                let other = if is_left_behind(self.directory, &beside) {
+                    rustix::fs::unlinkat(self.directory, beside.as_str(), AtFlags::empty())?;
+                    beside
+                } else {
+                    random_beside()
+                };
+                self.link(other.as_ref())?;
+                other
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.beside = Some(beside);
+        Ok(())
+    }
+
+    fn copy_beside(&mut self, name: &OsStr) -> io::Result<()> {
+        let (beside, mut file) = create_beside(self.directory, name)?;
+        self.beside = Some(beside);
+        self.file.seek(SeekFrom::Start(0))?;
+        io::copy(&mut self.file, &mut file)?;
+        let data = self.file.metadata()?;
+        let dress = Dress {
+            mode: Some(data.permissions().mode()),
+            uid: Some(data.uid()),
+            gid: Some(data.gid()),
+            ..Dress::default()
+        };
+        let opened = self.file.try_clone().ok();
+        put_on(&file, dress, Some(&Old { data, opened }))?;
+        self.file = file;
+        Ok(())
+    }
+}
+
+impl Drop for Fresh<'_> {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            let _ = rustix::fs::unlinkat(self.directory, beside.as_str(), AtFlags::empty());
+        }
+    }
+}
+
+fn private() -> Mode {
+    Mode::RUSR | Mode::WUSR
+}
+
+/// Says that somebody is at work. Where files cannot be locked, what is left
+/// behind stays.
+fn lock(file: &File) -> bool {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// A private file beside the one with this name, which it is to become.
+pub(crate) fn create_beside(directory: &OwnedFd, name: &OsStr) -> io::Result<(String, File)> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let create = |beside: &str| rustix::fs::openat(directory, beside, flags, private());
+    let mut beside = beside_of(name);
+    let file = match create(&beside) {
+        Err(rustix::io::Errno::EXIST) => {
+            if is_left_behind(directory, &beside) {
+                rustix::fs::unlinkat(directory, beside.as_str(), AtFlags::empty())?;
+            } else {
+                beside = random_beside();
+            }
+            create(&beside)?
+        }
+        created => created?,
+    };
+    let file = File::from(file);
+    lock(&file);
+    Ok((beside, file))
+}
+
+/// Whether a file beside a target is one that nobody writes any more.
+fn is_left_behind(directory: &OwnedFd, beside: &str) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(directory, beside, flags, Mode::empty()) else {
+        return false;
+    };
+    let is_file = rustix::fs::fstat(&file)
+        .is_ok_and(|data| FileType::from_raw_mode(data.st_mode) == FileType::RegularFile);
+    is_file && lock(&File::from(file))
+}
+
+/// The name beside a target: the same each time, and never too long.
+fn beside_of(name: &OsStr) -> String {
+    const HEX_DIGITS: usize = 16;
+    let sum = halite_crypto::hash_hex(halite_crypto::HashType::Sha256, name.as_bytes());
+    let short: String = sum.chars().take(HEX_DIGITS).collect();
+    format!("{PREFIX}{short}")
+}
+
+const PREFIX: &str = ".halite-";
+
+fn random_beside() -> String {
+    let mut name = String::from(PREFIX);
+    for byte in halite_crypto::random_bytes::<12>() {
+        name.push_str(&format!("{byte:02x}"));
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn count(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode_and_leaves_nothing_beside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        replace_with(&path, Dress::kept(0o640), |file| file.write_all(b"one")).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        replace_with(&path, Dress::kept(0o600), |file| file.write_all(b"two")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(mode(&path), 0o640);
+        replace_with(&path, Dress::with_mode(0o600), |_| Ok(())).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(count(dir.path()), 1);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_gone_and_what_another_writes_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, "old").unwrap();
+        let beside = dir.path().join(beside_of(OsStr::new("f")));
+        fs::write(&beside, "half").unwrap();
+        replace_with(&path, Dress::default(), |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(count(dir.path()), 1);
+
+        fs::write(&beside, "half").unwrap();
+        let other = File::open(&beside).unwrap();
+        assert!(lock(&other));
+        replace_with(&path, Dress::default(), |file| file.write_all(b"newer")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"newer");
+        assert_eq!(fs::read(&beside).unwrap(), b"half");
+
+        fs::remove_file(&beside).unwrap();
+        std::os::unix::fs::symlink("nowhere", &beside).unwrap();
+        replace_with(&path, Dress::default(), |file| file.write_all(b"newest")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"newest");
+    }
+
+    #[test]
+    fn files_with_a_name_from_the_beginning_are_cleaned_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+        let directory = rustix::fs::open(dir.path(), flags, Mode::empty()).unwrap();
+        let (first, file) = create_beside(&directory, OsStr::new("f")).unwrap();
+        let (second, _other) = create_beside(&directory, OsStr::new("f")).unwrap();
+        assert_ne!(first, second);
+        drop(file);
+        let (third, _file) = create_beside(&directory, OsStr::new("f")).unwrap();
+        assert_eq!(first, third);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, "old").unwrap();
+        let full = || io::Error::from_raw_os_error(nix::libc::ENOSPC);
+        let failed = replace_with(&path, Dress::default(), |file| {
+            file.write_all(b"half")?;
+            Err(full())
+        });
+        assert_eq!(failed.unwrap_err().raw_os_error(), full().raw_os_error());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(count(dir.path()), 1);
+    }
+}

@@ -45,7 +45,7 @@ pub(crate) fn sls(bytes: &[u8]) {
     let request = SlsRequest::file(bytes, "a.b", "base", path);
     match renderer.sls_with_places(&request) {
         Ok(rendered) => {
-            if let Some(node) = &rendered.node {
+            if let Some(node) = rendered.node() {
                 let _ = rendered.template_place(node.span);
             }
         }

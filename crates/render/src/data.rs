@@ -1,22 +1,20 @@
 //! The stages that make data of text.
 
 use halite_proto::{Map, Value};
-use halite_yaml::{Node, Place, Span};
+use halite_yaml::{Data, Place, Span};
 
 use crate::error::{ErrorKind, RenderError};
 use crate::json::json_error;
 
 /// YAML to data. Nothing but data that is false - an empty text, `false` -
 /// is the empty map.
-pub(crate) fn yaml(text: &str, name: &str) -> Result<(Value, Node), RenderError> {
-    let node = halite_yaml::load(text, name).map_err(|error| RenderError::yaml(&error, text))?;
-    let value = node.to_value();
-    let value = if value.is_true() {
-        value
-    } else {
-        Map::new().into()
-    };
-    Ok((value, node))
+pub(crate) fn yaml(text: &str, name: &str) -> Result<Data, RenderError> {
+    let data = halite_yaml::load_data(text, name);
+    let mut data = data.map_err(|error| RenderError::yaml(&error, text))?;
+    if !data.value.is_true() {
+        data.value = Map::new().into();
+    }
+    Ok(data)
 }
 
 /// JSON to data; a `#!` line is not part of it.
@@ -56,7 +54,7 @@ mod tests {
     #[test]
     fn nothing_is_the_empty_map() {
         for text in ["", "# x\n", "false", "~", "[]"] {
-            assert_eq!(yaml(text, "f").unwrap().0, Map::new().into(), "{text:?}");
+            assert_eq!(yaml(text, "f").unwrap().value, Map::new().into(), "{text:?}");
         }
         assert_eq!(json("#!json\n", "f").unwrap(), Map::new().into());
     }

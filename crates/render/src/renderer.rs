@@ -1,5 +1,6 @@
 //! Texts through their pipes.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,16 +41,30 @@ struct Base {
 pub struct Rendered {
     /// The data; text if the pipe makes none.
     pub value: Value,
-    /// The data with the places of its parts, if it was YAML last. Places are
-    /// those of `text`.
-    pub node: Option<Node>,
-    /// The text that the data was made of.
+    /// The text that the data was made of, if it was YAML last.
     pub text: Option<String>,
+    /// Whether aliases of YAML make parts of the data one object.
+    pub has_aliases: bool,
     /// Where the text came from.
     origin: Option<Arc<Origin>>,
 }
 
 impl Rendered {
+    fn of(value: Value) -> Self {
+        Self {
+            value,
+            text: None,
+            has_aliases: false,
+            origin: None,
+        }
+    }
+
+    /// The data with the places of its parts in `text`. Few ask for them, so
+    /// that the text is read once more.
+    pub fn node(&self) -> Option<Node> {
+        halite_yaml::load(self.text.as_ref()?, "").ok()
+    }
+
     /// The place in the template that gave what stands at `span`, a place of
     /// [`Self::node`]: of the tag, if a tag wrote it.
     pub fn template_place(&self, span: Span) -> Option<Place> {
@@ -59,8 +74,8 @@ impl Rendered {
 }
 
 /// What goes from stage to stage.
-enum Matter {
-    Text(String),
+enum Matter<'t> {
+    Text(Cow<'t, str>),
     Data(Value),
 }
 
@@ -96,12 +111,7 @@ impl<'w> Renderer<'w> {
         let name = name_of(request.path, request.sls);
         let text = text_of(request.bytes, &name)?;
         if text.trim().is_empty() {
-            return Ok(Rendered {
-                value: Map::new().into(),
-                node: None,
-                text: None,
-                origin: None,
-            });
+            return Ok(Rendered::of(Map::new().into()));
         }
         let default = request.renderer.map_or_else(
             || {
@@ -185,10 +195,8 @@ impl<'w> Renderer<'w> {
     }
 
     fn run(&self, pipe: &Pipe, job: &Job<'_>) -> Result<Rendered, RenderError> {
-        let mut matter = Matter::Text(job.text.to_owned());
-        let mut node = None;
-        let mut source = None;
-        let mut origin = None;
+        let mut matter = Matter::Text(Cow::Borrowed(job.text));
+        let mut rendered = Rendered::of(Value::Nil);
         for (stage, argline) in &pipe.stages {
             matter = match (stage, matter) {
                 (Stage::Text, matter) => matter,
@@ -202,33 +210,33 @@ impl<'w> Renderer<'w> {
                         ..*job
                     };
                     let (text, from) = self.jinja(&job)?;
-                    origin = Some(Arc::new(from));
-                    Matter::Text(text)
+                    rendered.origin = Some(Arc::new(from));
+                    Matter::Text(text.into())
                 }
                 (Stage::Yaml, Matter::Text(text)) => {
-                    let (value, read) = data::yaml(&text, job.name)
-                        .map_err(|error| led_back(error, &text, origin.as_deref()))?;
-                    node = Some(read);
-                    source = Some(text);
-                    Matter::Data(value)
+                    let data = data::yaml(&text, job.name)
+                        .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?;
+                    rendered.has_aliases = data.has_aliases;
+                    rendered.text = Some(text.into_owned());
+                    Matter::Data(data.value)
                 }
                 (Stage::Json, Matter::Text(text)) => Matter::Data(
                     data::json(&text, job.name)
-                        .map_err(|error| led_back(error, &text, origin.as_deref()))?,
+                        .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?,
                 ),
                 (Stage::Gpg, Matter::Data(value)) => {
                     // Places of values that were decrypted stay true.
                     Matter::Data(Gpg::new(self.world, false)?.data(value)?)
                 }
                 (Stage::Gpg, Matter::Text(text)) => {
-                    match Gpg::new(self.world, false)?.text(text)? {
-                        Value::Str(text) => Matter::Text(text),
+                    match Gpg::new(self.world, false)?.text(text.into_owned())? {
+                        Value::Str(text) => Matter::Text(text.into()),
                         other => Matter::Data(other),
                     }
                 }
                 // Python reads the file, whatever came before.
                 (Stage::Py, _) => match py::run(job, self.world)? {
-                    Value::Str(text) => Matter::Text(text),
+                    Value::Str(text) => Matter::Text(text.into()),
                     data => Matter::Data(data),
                 },
                 (Stage::Jinja | Stage::Yaml | Stage::Json, Matter::Data(value)) => {
@@ -239,16 +247,11 @@ impl<'w> Renderer<'w> {
                 }
             };
         }
-        let value = match matter {
+        rendered.value = match matter {
             Matter::Data(value) => value,
-            Matter::Text(text) => Value::Str(with_newlines_of(job.text, text)),
+            Matter::Text(text) => Value::Str(with_newlines_of(job.text, text.into_owned())),
         };
-        Ok(Rendered {
-            value,
-            node,
-            text: source,
-            origin,
-        })
+        Ok(rendered)
     }
 
     fn jinja(&self, job: &Job<'_>) -> Result<(String, Origin), RenderError> {

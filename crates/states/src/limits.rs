@@ -15,10 +15,6 @@ pub(crate) const PAUSE_LOOK: Duration = Duration::from_secs(1);
 /// Events of a run that wait for a slow master; then the run waits, too.
 pub(crate) const EVENTS_WAITING_MAX: usize = 256;
 
-/// Bytes of a rendered SLS whose places are kept until the run is compiled;
-/// mistakes in a larger one are told without their lines.
-pub(crate) const PLACES_BYTES_MAX: usize = 4 << 20;
-
 /// Between two words of how far a run is.
 pub(crate) const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 

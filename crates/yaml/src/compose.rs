@@ -17,6 +17,8 @@ pub(crate) struct Document {
     pub(crate) nodes: Vec<RawNode>,
     /// The outermost node; none if the text is empty.
     pub(crate) root: Option<usize>,
+    /// Whether there are aliases: without, each node is built at most once.
+    pub(crate) has_aliases: bool,
 }
 
 /// A node of the graph.
@@ -43,6 +45,7 @@ pub(crate) fn compose(source: Source<'_>) -> Result<Document, YamlError> {
         source,
         nodes: Vec::new(),
         anchors: HashMap::new(),
+        has_aliases: false,
         depth: 0,
     };
     let first = composer.next()?;
@@ -50,6 +53,7 @@ pub(crate) fn compose(source: Source<'_>) -> Result<Document, YamlError> {
         return Ok(Document {
             nodes: Vec::new(),
             root: None,
+            has_aliases: false,
         });
     }
     let event = composer.next()?;
@@ -67,6 +71,7 @@ pub(crate) fn compose(source: Source<'_>) -> Result<Document, YamlError> {
     Ok(Document {
         nodes: composer.nodes,
         root: Some(root),
+        has_aliases: composer.has_aliases,
     })
 }
 
@@ -75,6 +80,7 @@ struct Composer<'t> {
     source: Source<'t>,
     nodes: Vec<RawNode>,
     anchors: HashMap<String, usize>,
+    has_aliases: bool,
     depth: usize,
 }
 
@@ -89,6 +95,7 @@ impl Composer<'_> {
         match event.what {
             What::Alias(anchor) => match self.anchors.get(&anchor) {
                 Some(&index) => {
+                    self.has_aliases = true;
                     if let Some(node) = self.nodes.get_mut(index) {
                         node.aliased = true;
                     }
@@ -198,6 +205,13 @@ impl Composer<'_> {
 
 /// Refuses the characters that YAML does not allow.
 fn check_characters(source: Source<'_>) -> Result<(), YamlError> {
+    // A block at a time, which compiles to a few instructions.
+    const BLOCK: usize = 64;
+    let is_usual = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    let mut blocks = source.text.as_bytes().chunks(BLOCK);
+    if blocks.all(|block| block.iter().fold(true, |so_far, b| so_far & is_usual(b))) {
+        return Ok(());
+    }
     let allowed = |c: char| {
         matches!(c,
             '\t' | '\n' | '\r' | ' '..='~' | '\u{85}'

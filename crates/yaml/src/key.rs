@@ -32,6 +32,15 @@ impl PythonKey {
     }
 }
 
+/// Whether Python finds these scalars equal.
+pub(crate) fn is_same_key(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Str(one), Value::Str(other)) => one == other,
+        (Value::Str(_), _) | (_, Value::Str(_)) => false,
+        _ => PythonKey::of(one) == PythonKey::of(other),
+    }
+}
+
 /// The integer that `float` is equal to, if there is one.
 fn whole(float: f64) -> Option<i128> {
     const LIMIT: f64 = 1e37;

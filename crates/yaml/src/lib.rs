@@ -22,6 +22,7 @@ pub mod place;
 mod resolve;
 mod scalar;
 mod scan;
+mod tree;
 
 pub use dump::{DumpOptions, FlowStyle, ScalarQuotes, dump};
 pub use error::{ErrorKind, YamlError};
@@ -41,6 +42,28 @@ pub fn load(text: &str, name: &str) -> Result<Node, YamlError> {
     let source = place::Source { name, text };
     let document = compose::compose(source)?;
     construct::construct(document, source)
+}
+
+/// What a text says, without places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// The value.
+    pub value: Value,
+    /// Whether aliases make parts of it the same object; [`load`] tells which.
+    pub has_aliases: bool,
+}
+
+/// Like [`load`], for who does not ask where things stand: faster, and with
+/// less memory.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_data(text: &str, name: &str) -> Result<Data, YamlError> {
+    let source = place::Source { name, text };
+    let document = compose::compose(source)?;
+    let has_aliases = document.has_aliases;
+    let value = construct::construct(document, source)?;
+    Ok(Data { value, has_aliases })
 }
 
 /// Like [`load`], for text that has not been checked to be UTF-8.

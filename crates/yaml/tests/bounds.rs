@@ -4,7 +4,7 @@
 
 use halite_proto::{Map, Value};
 use halite_yaml::limits::DEPTH_MAX;
-use halite_yaml::{DumpOptions, ErrorKind, Kind, Span, dump, load, load_bytes, scalar};
+use halite_yaml::{DumpOptions, ErrorKind, Kind, Span, dump, load, load_bytes, load_data, scalar};
 use proptest::prelude::*;
 
 #[test]
@@ -163,7 +163,8 @@ proptest! {
 
     #[test]
     fn no_text_panics(text in "([-:?,\\[\\]{}#&*!|>'\"%@` \n\t]|a|<<|---|\\\\x|é|\r){0,40}") {
-        let _ = load(&text, "f");
+        let node = load(&text, "f").map(|node| node.to_value());
+        prop_assert_eq!(load_data(&text, "f").map(|data| data.value), node);
     }
 
     #[test]

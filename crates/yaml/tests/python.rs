@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use halite_proto::{Map, Value};
-use halite_yaml::{DumpOptions, ScalarQuotes, dump, float_text, load};
+use halite_yaml::{DumpOptions, ScalarQuotes, dump, float_text, load, load_data};
 use serde_json::Value as Json;
 
 fn show(value: &Value) -> String {
@@ -99,6 +99,9 @@ fn documents_load_as_in_salt() {
             Err(error) if case[3].is_null() => format!("{:?}", error.kind),
             Err(error) => format!("{:?}: {}", error.kind, error.python_text()),
         };
+        let without_places = load_data(text, "f").map(|data| show(&data.value));
+        let with_places = load(text, "f").map(|node| show(&node.to_value()));
+        assert_eq!(without_places, with_places, "{text:?}");
         if answer != expected {
             wrong.push(format!("{text:?}\n  is   {answer}\n  want {expected}"));
         }

@@ -165,8 +165,8 @@ impl SlsSource for Source<'_> {
         let request = SlsRequest::file(&file.bytes, sls, saltenv, &file.path);
         match self.renderer.sls_with_places(&request) {
             Ok(mut rendered) => {
-                let node = rendered.node.as_ref();
-                let shared = node.map(shared::shared).unwrap_or_default();
+                let node = rendered.has_aliases.then(|| rendered.node()).flatten();
+                let shared = node.as_ref().map(shared::shared).unwrap_or_default();
                 let data = std::mem::take(&mut rendered.value);
                 self.places.keep_sls(saltenv, sls, &file.path, rendered);
                 Ok(Some(Rendered {

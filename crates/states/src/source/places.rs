@@ -4,7 +4,7 @@
 //! for `test.nop`, an argument that another SLS has added): the place is that
 //! of the nearest part that is there.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -12,7 +12,6 @@ use halite_proto::Value;
 use halite_render::{Kind, Node, Place, Rendered, Span};
 use halite_state::{About, Mistake};
 
-use crate::limits::PLACES_BYTES_MAX;
 
 /// The documents of one compile.
 #[derive(Default)]
@@ -25,6 +24,8 @@ pub(super) struct Places {
 struct Document {
     name: String,
     rendered: Rendered,
+    /// The places of its parts, read when the first mistake is looked for.
+    root: OnceCell<Option<Node>>,
 }
 
 impl Places {
@@ -89,10 +90,10 @@ impl Places {
 
 impl Document {
     fn new(path: &Path, rendered: Rendered) -> Option<Self> {
-        let text = rendered.text.as_ref()?;
-        (rendered.node.is_some() && text.len() <= PLACES_BYTES_MAX).then(|| Self {
+        rendered.text.is_some().then(|| Self {
             name: path.display().to_string(),
             rendered,
+            root: OnceCell::new(),
         })
     }
 
@@ -106,7 +107,7 @@ impl Document {
 
     /// How many steps of the path are there, and where they end.
     fn search(&self, path: &[Value]) -> Option<(usize, Span)> {
-        let root = self.rendered.node.as_ref()?;
+        let root = self.root.get_or_init(|| self.rendered.node()).as_ref()?;
         let (mut node, mut span) = (root, root.span);
         for (depth, step) in path.iter().enumerate() {
             let Some((place, inner)) = enter(node, step) else {

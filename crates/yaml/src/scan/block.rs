@@ -1,6 +1,6 @@
 //! Block scalars: `|` keeps line breaks, `>` folds them.
 
-use super::cursor::Mark;
+use super::cursor::{Mark, is_in_line};
 use super::token::{Fault, Token, TokenKind};
 use super::{END, Scanner};
 
@@ -24,31 +24,32 @@ impl Scanner<'_> {
         let (chomping, increment) = self.block_header(start)?;
         let mut indent = increment.map(|increment| self.indent.max(0) + increment);
         let mut text = String::new();
-        let mut first_break = String::new();
+        let mut first_break = None;
         let mut more_breaks = String::new();
         let mut end = self.block_breaks(&mut indent, &mut more_breaks, start)?;
         let mut was_blank = false;
         while Some(i64::from(self.cursor.mark().column)) == indent && !self.cursor.at(END) {
             let blank = self.cursor.at_blank();
-            if !literal && first_break.starts_with('\n') && !was_blank && !blank {
+            if !literal && first_break == Some('\n') && !was_blank && !blank {
                 if more_breaks.is_empty() {
                     text.push(' ');
                 }
             } else {
-                text.push_str(&first_break);
+                text.extend(first_break);
             }
-            first_break.clear();
             text.push_str(&more_breaks);
             more_breaks.clear();
             was_blank = blank;
+            text.push_str(self.cursor.take_run(is_in_line));
             while !self.cursor.at_breakz() {
                 self.cursor.read(&mut text);
+                text.push_str(self.cursor.take_run(is_in_line));
             }
-            self.cursor.read_break(&mut first_break);
+            first_break = self.cursor.take_break();
             end = self.block_breaks(&mut indent, &mut more_breaks, start)?;
         }
         if chomping != Chomping::Strip {
-            text.push_str(&first_break);
+            text.extend(first_break);
         }
         if chomping == Chomping::Keep {
             text.push_str(&more_breaks);

@@ -47,12 +47,19 @@ impl<'t> Cursor<'t> {
 
     /// The character `ahead` places ahead.
     pub(super) fn peek(&self, ahead: usize) -> char {
-        self.rest.chars().nth(ahead).unwrap_or(END)
+        // Nearly all that is looked at is ASCII, where a byte is a character.
+        match self.rest.as_bytes().get(..=ahead) {
+            Some(head) if head.is_ascii() => head.last().map_or(END, |byte| char::from(*byte)),
+            _ => self.rest.chars().nth(ahead).unwrap_or(END),
+        }
     }
 
     /// The next character.
     pub(super) fn first(&self) -> char {
-        self.rest.chars().next().unwrap_or(END)
+        match self.rest.as_bytes().first() {
+            Some(byte) if byte.is_ascii() => char::from(*byte),
+            _ => self.rest.chars().next().unwrap_or(END),
+        }
     }
 
     pub(super) fn at(&self, c: char) -> bool {
@@ -96,18 +103,33 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn skip_blanks(&mut self) {
-        while self.at_blank() {
-            self.skip();
-        }
+        self.take_run(|byte| matches!(byte, b' ' | b'\t'));
     }
 
     /// Goes over a comment, if there is one, up to the end of the line.
     pub(super) fn skip_comment(&mut self) {
         if self.at('#') {
+            self.take_run(is_in_line);
             while !self.at_breakz() {
                 self.skip();
+                self.take_run(is_in_line);
             }
         }
+    }
+
+    /// Takes the ASCII characters in front that are `good`, none of which may
+    /// be a line break.
+    pub(super) fn take_run(&mut self, good: impl Fn(u8) -> bool) -> &'t str {
+        let bytes = self.rest.as_bytes().iter();
+        let length = bytes
+            .take_while(|byte| byte.is_ascii() && good(**byte))
+            .count();
+        let (run, rest) = self.rest.split_at_checked(length).unwrap_or_default();
+        self.rest = rest;
+        self.mark.index += length;
+        let columns = u32::try_from(length).unwrap_or(u32::MAX);
+        self.mark.column = self.mark.column.saturating_add(columns);
+        run
     }
 
     /// Takes one character that is no line break; none at the end.
@@ -128,10 +150,10 @@ impl<'t> Cursor<'t> {
     /// Takes a line break, if there is one: `\n` for the usual ones, itself
     /// for the separators of Unicode.
     pub(super) fn take_break(&mut self) -> Option<char> {
-        let width = if self.rest.starts_with("\r\n") { 2 } else { 1 };
         if !self.at_break() {
             return None;
         }
+        let width = if self.rest.starts_with("\r\n") { 2 } else { 1 };
         let mut last = END;
         for _ in 0..width {
             last = self.take()?;
@@ -160,6 +182,11 @@ impl<'t> Cursor<'t> {
             self.mark.line = self.mark.line.saturating_add(1);
         }
     }
+}
+
+/// An ASCII character that a line goes on with: most of those in scalars.
+pub(super) fn is_in_line(byte: u8) -> bool {
+    !matches!(byte, b'\r' | b'\n')
 }
 
 pub(super) fn is_blank(c: char) -> bool {

@@ -1,7 +1,7 @@
 //! Scalars within lines: quoted and plain ones, folded where they are broken.
 
 use super::Scanner;
-use super::cursor::{Mark, is_break};
+use super::cursor::{Mark, is_blank, is_break};
 use super::token::{Fault, Token, TokenKind};
 
 const QUOTED: &str = "while scanning a quoted scalar";
@@ -10,22 +10,22 @@ const PLAIN: &str = "while scanning a plain scalar";
 
 /// The white space between two words of a scalar, which may hold line breaks.
 #[derive(Default)]
-struct Gap {
-    blanks: String,
-    first_break: String,
+struct Gap<'t> {
+    blanks: &'t str,
+    first_break: Option<char>,
     more_breaks: String,
     /// Whether the line has been broken.
     broken: bool,
 }
 
-impl Gap {
+impl Gap<'_> {
     /// Appends what the gap means to `out`: blanks as they are, one line break
     /// as a blank, more breaks as one less.
     fn fold(&mut self, out: &mut String) {
         if !self.broken {
-            out.push_str(&self.blanks);
-        } else if !self.first_break.starts_with('\n') {
-            out.push_str(&self.first_break);
+            out.push_str(self.blanks);
+        } else if self.first_break != Some('\n') {
+            out.extend(self.first_break);
             out.push_str(&self.more_breaks);
         } else if self.more_breaks.is_empty() {
             out.push(' ');
@@ -36,7 +36,7 @@ impl Gap {
     }
 }
 
-impl Scanner<'_> {
+impl<'t> Scanner<'t> {
     pub(super) fn scan_quoted(&mut self, single: bool) -> Result<Token, Fault> {
         let quote = if single { '\'' } else { '"' };
         let mut text = String::new();
@@ -53,7 +53,11 @@ impl Scanner<'_> {
                 let problem = "found unexpected end of stream";
                 return Err(Fault::scanner(problem, here).while_reading(QUOTED, start));
             }
-            while !self.cursor.at_blankz() {
+            loop {
+                text.push_str(self.cursor.take_run(is_of_quoted));
+                if self.cursor.at_blankz() {
+                    break;
+                }
                 if single && self.cursor.at('\'') && self.cursor.peek(1) == '\'' {
                     self.cursor.skip_many(2);
                     text.push('\'');
@@ -90,14 +94,15 @@ impl Scanner<'_> {
     }
 
     /// Takes one blank or line break. Blanks at the start of a line are lost.
-    fn scan_gap(&mut self, gap: &mut Gap) {
+    fn scan_gap(&mut self, gap: &mut Gap<'t>) {
         match (self.cursor.at_blank(), gap.broken) {
             (true, true) => self.cursor.skip(),
-            (true, false) => self.cursor.read(&mut gap.blanks),
+            // All blanks of the line, so that there are none yet.
+            (true, false) => gap.blanks = self.cursor.take_run(|byte| is_blank(byte.into())),
             (false, true) => self.cursor.read_break(&mut gap.more_breaks),
             (false, false) => {
-                gap.blanks.clear();
-                self.cursor.read_break(&mut gap.first_break);
+                gap.blanks = "";
+                gap.first_break = self.cursor.take_break();
                 gap.broken = true;
             }
         }
@@ -154,6 +159,7 @@ impl Scanner<'_> {
                     gap.fold(&mut text);
                 }
                 self.cursor.read(&mut text);
+                text.push_str(self.cursor.take_run(is_of_plain));
                 end = self.cursor.mark();
             }
             if !(self.cursor.at_blank() || self.cursor.at_break()) {
@@ -191,6 +197,20 @@ impl Scanner<'_> {
             _ => Ok(false),
         }
     }
+}
+
+/// An ASCII character that means only itself in quotes.
+fn is_of_quoted(byte: u8) -> bool {
+    !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'\'' | b'"' | b'\\')
+}
+
+/// An ASCII character that means only itself behind the first one of a plain
+/// scalar.
+fn is_of_plain(byte: u8) -> bool {
+    !matches!(
+        byte,
+        b' ' | b'\t' | b'\r' | b'\n' | b':' | b',' | b'[' | b']' | b'{' | b'}'
+    )
 }
 
 /// What the escape `\c` stands for, without those with a number.

@@ -1,11 +1,52 @@
 //! Every option that Salt has, with its default, so that a name we do not
 //! honour is told from one that nobody knows.
 
+use std::sync::LazyLock;
+
 use halite_proto::{Map, Value};
 
 use crate::suggest;
 
 static TABLE: &str = include_str!("../data/salt-options.txt");
+
+/// The lines of the table, by name as they stand there.
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let mut fields = line.splitn(3, '\t');
+        Some(Row {
+            name: fields.next()?,
+            letter: fields.next()?,
+            default: fields.next()?,
+        })
+    };
+    lines.filter_map(row).collect()
+});
+
+/// An option of one side.
+struct Row {
+    name: &'static str,
+    letter: &'static str,
+    /// In JSON; empty if there is none.
+    default: &'static str,
+}
+
+impl Row {
+    fn value(&self) -> Option<Value> {
+        Some(match self.default {
+            "" => return None,
+            // What most of them are.
+            "false" => Value::Bool(false),
+            "true" => Value::Bool(true),
+            "null" => Value::Nil,
+            "\"\"" => Value::Str(String::new()),
+            "[]" => Value::List(Vec::new()),
+            "{}" => Value::Map(Map::new()),
+            // JSON, which YAML contains; a test reads all of it.
+            other => halite_yaml::load_data(other, self.name).map_or(Value::Nil, |data| data.value),
+        })
+    }
+}
 
 /// Which program's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,52 +66,39 @@ impl Side {
 
 /// Whether any program of Salt has this option.
 pub(crate) fn is_known(name: &str) -> bool {
-    rows().any(|(known, _, _)| known == name)
+    !rows_of(name).is_empty()
 }
 
 /// Whether the program of that side has this option.
 pub(crate) fn is_of(side: Side, name: &str) -> bool {
-    rows().any(|(known, letter, _)| known == name && letter == side.letter())
+    rows_of(name).iter().any(|row| row.letter == side.letter())
 }
 
 /// The nearest name of an option to `wrong`, ours included.
 pub(crate) fn nearest(wrong: &str, ours: &'static [&'static str]) -> Option<&'static str> {
-    suggest::nearest(
-        wrong,
-        rows().map(|(name, _, _)| name).chain(ours.iter().copied()),
-    )
+    let salts = ROWS.iter().map(|row| row.name);
+    suggest::nearest(wrong, salts.chain(ours.iter().copied()))
 }
 
 /// Salt's defaults on one side.
 pub(crate) fn defaults(side: Side) -> Map {
-    let mut map = Map::new();
-    for (name, letter, default) in rows() {
-        if letter == side.letter() && !default.is_empty() {
-            // The table is JSON, which YAML contains; a test reads all of it.
-            let value =
-                halite_yaml::load(default, name).map_or(Value::Nil, |node| node.into_value());
-            map.insert(name, value);
-        }
-    }
-    map
+    let rows = ROWS.iter().filter(|row| row.letter == side.letter());
+    rows.filter_map(|row| Some((row.name, row.value()?)))
+        .collect()
 }
 
 /// Salt's default of one option on one side.
 pub(crate) fn default(side: Side, name: &str) -> Option<Value> {
-    let (_, _, default) =
-        rows().find(|(known, letter, _)| *known == name && *letter == side.letter())?;
-    let node = halite_yaml::load(default, name).ok()?;
-    (!default.is_empty()).then(|| node.into_value())
+    let mut rows = rows_of(name).iter();
+    rows.find(|row| row.letter == side.letter())?.value()
 }
 
-fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    TABLE
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| {
-            let mut fields = line.splitn(3, '\t');
-            Some((fields.next()?, fields.next()?, fields.next()?))
-        })
+/// The rows of one option, of which each side has its own.
+fn rows_of(name: &str) -> &'static [Row] {
+    let start = ROWS.partition_point(|row| row.name < name);
+    let rows = ROWS.get(start..).unwrap_or_default();
+    let count = rows.iter().take_while(|row| row.name == name).count();
+    rows.get(..count).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -79,13 +107,14 @@ mod tests {
 
     #[test]
     fn the_table_is_sound() {
-        assert!(rows().count() > 600);
-        for (name, _, default) in rows() {
-            assert!(
-                default.is_empty() || halite_yaml::load(default, name).is_ok(),
-                "{name}"
-            );
+        assert!(ROWS.len() > 600);
+        assert!(ROWS.is_sorted_by_key(|row| row.name));
+        for row in ROWS.iter().filter(|row| !row.default.is_empty()) {
+            let read = halite_yaml::load(row.default, row.name).unwrap();
+            assert_eq!(row.value(), Some(read.into_value()), "{}", row.name);
         }
+        assert!(is_known("worker_threads") && is_of(Side::Master, "worker_threads"));
+        assert!(!is_of(Side::Minion, "worker_threads") && !is_known("worker_thread"));
         assert_eq!(
             defaults(Side::Master).get("ret_port"),
             Some(&Value::Int(4506))

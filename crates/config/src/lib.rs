@@ -29,7 +29,7 @@ pub use load::{LoadOptions, Loaded, load_client, load_master, load_minion};
 pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use setting::{
-    AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, LocalJobCache,
-    LoginWays, MasterType, Masters, NoTops, NothingYet, OneOrMany, Port, PortSetting, Seconds,
-    Transport, UriFormat,
+    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, LevelName,
+    LocalJobCache, LoginWays, MasterTops, MasterType, Masters, NothingYet, OneOrMany, Port,
+    PortSetting, Seconds, Transport, UriFormat,
 };

@@ -12,8 +12,8 @@ use crate::options::options;
 use crate::paths;
 use crate::raw::SIGNING;
 use crate::setting::{
-    AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, LocalJobCache,
-    LoginWays, NoTops, NothingYet, OneOrMany, Port, Seconds, Transport,
+    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, LevelName,
+    LocalJobCache, LoginWays, MasterTops, NothingYet, OneOrMany, Port, Seconds, Transport,
 };
 
 options! {
@@ -255,8 +255,8 @@ options! {
         pillar_safe_render_error: bool = true,
         /// The environment of pillars.
         pillarenv: Option<String> = None,
-        /// Programs that say which states a minion has; there are none yet.
-        master_tops: NoTops = NoTops,
+        /// Programs that say which states a minion has.
+        master_tops: MasterTops = MasterTops::default(),
         /// Where files come from.
         fileserver_backend: OneOrMany = OneOrMany(vec!["roots".to_owned()]),
         /// Serve what links lead to.
@@ -325,8 +325,20 @@ options! {
         reactor_worker_threads: Count = 10,
         /// Events that may wait for them.
         reactor_worker_hwm: Count = 10_000,
-        /// Returners that get all events; there are none.
-        event_return: NothingYet = NothingYet,
+        /// Returners that get all events.
+        event_return: EventReturners = EventReturners::default(),
+        /// Events that are gathered before they get them.
+        event_return_queue: Count = 0,
+        /// Seconds after which they get them in any case; 0 for never.
+        event_return_queue_max_seconds: Count = 0,
+        /// Tags of the events that they get, with wildcards; none for all.
+        event_return_whitelist: OneOrMany = OneOrMany::default(),
+        /// Tags of the events that they do not get.
+        event_return_blacklist: OneOrMany = OneOrMany::default(),
+        /// Where queues are kept.
+        sqlite_queue_dir: PathBuf = "/var/cache/salt/master/queues".into(),
+        /// The queue of runners.
+        runner_queue: Map = Map::new(),
         /// Tell who is connected.
         presence_events: bool = false,
         /// This master gives its jobs to syndics.
@@ -388,8 +400,10 @@ impl MasterConfig {
         self.extension_modules = paths::below(&root, &self.extension_modules);
         let path = self.extension_modules.display().to_string();
         self.raw.settle("extension_modules", path);
-        let others = ["sqlite_queue_dir", "key_logfile"];
-        self.raw.settle_paths(&root, &others);
+        self.sqlite_queue_dir = paths::below(&root, &self.sqlite_queue_dir);
+        let path = self.sqlite_queue_dir.display().to_string();
+        self.raw.settle("sqlite_queue_dir", path);
+        self.raw.settle_paths(&root, &["key_logfile"]);
         for (name, dir) in [("token_dir", "tokens"), ("syndic_dir", "syndics")] {
             let path = self.cachedir.join(dir);
             self.raw.settle(name, path.display().to_string());

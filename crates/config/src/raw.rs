@@ -248,7 +248,11 @@ impl Raw {
             if honoured.contains(&name) || READ_HERE.contains(&name) || is_of_a_module(name) {
                 continue;
             }
-            if self.side == Side::Minion && RETURNERS.contains(&name) {
+            let of_returners = match self.side {
+                Side::Master => EVENT_RETURNERS,
+                Side::Minion => RETURNERS,
+            };
+            if of_returners.contains(&name) {
                 continue;
             }
             let place = source.place(entry.key);
@@ -280,6 +284,9 @@ const READ_HERE: &[&str] = &["include", "default_include"];
 /// Options of a minion that its returners read: they may be in pillar and
 /// grains as well, so that they are checked when they are used.
 const RETURNERS: &[&str] = &["rawfile_json", "return", "schedule_returner", "syslog"];
+
+/// Options of a master that the returners of its events read.
+const EVENT_RETURNERS: &[&str] = &["rawfile_json"];
 
 /// Whether an option belongs to a module, such as `mysql.host`: only the
 /// module knows its names, and it reads them when it is used.

@@ -10,7 +10,9 @@ use std::time::Duration;
 use halite_proto::{Map, Value};
 use halite_yaml::{Kind, Node};
 
-pub use partial::{ExternalPillars, LocalJobCache, LoginWays, NoTops, NothingYet};
+pub use partial::{
+    EventReturners, ExternalPillars, LocalJobCache, LoginWays, MasterTops, NothingYet,
+};
 
 /// The type of an option.
 pub(crate) trait Setting: Sized {

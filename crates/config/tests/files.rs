@@ -310,8 +310,16 @@ fn what_a_master_does_not_have_is_refused_where_it_is_set() {
             "DIR/master:2:3: external_auth cannot be \"pam\"",
         ),
         (
-            "event_return: [mysql]\n",
-            "DIR/master:1:15: event_return cannot be",
+            "event_return: [rawfile_json, mysql]\n",
+            "DIR/master:1:30: event_return cannot be \"mysql\"",
+        ),
+        (
+            "master_tops:\n  ext_nodes: /bin/enc\n  cobbler: {}\n",
+            "DIR/master:3:3: master_tops cannot be \"cobbler\"",
+        ),
+        (
+            "master_tops:\n  ext_nodes: ''\n",
+            "DIR/master:2:3: master_tops cannot be \"ext_nodes\"",
         ),
         (
             "eauth_acl_module: ldap\n",
@@ -334,6 +342,29 @@ fn what_a_master_does_not_have_is_refused_where_it_is_set() {
         "external_auth:\nevent_return: []\neauth_acl_module: ''\n",
     );
     assert!(home.master().config.external_auth.0.is_empty());
+}
+
+#[test]
+fn what_a_master_has_of_modules_is_read() {
+    let home = Dir::new();
+    home.file(
+        "master",
+        concat!(
+            "event_return: rawfile_json\n",
+            "event_return_whitelist: salt/job/*\n",
+            "rawfile_json: {filename: /x}\n",
+            "auth.ldap.server: ldap.example\n",
+            "external_auth: {ldap: {ali: [.*]}}\n",
+            "master_tops: {ext_nodes: /bin/enc}\n",
+            "sqlite_queue_dir: /var/queues\n",
+        ),
+    );
+    let loaded = home.master();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    assert_eq!(loaded.config.event_return.0, ["rawfile_json"]);
+    assert_eq!(loaded.config.event_return_whitelist.0, ["salt/job/*"]);
+    assert_eq!(loaded.config.master_tops.0.len(), 1);
+    assert!(loaded.config.sqlite_queue_dir.ends_with("var/queues"));
 }
 
 #[test]

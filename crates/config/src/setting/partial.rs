@@ -10,9 +10,13 @@ use super::{Setting, faulty_item};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExternalPillars(pub Vec<Value>);
 
-/// `master_tops`, of which there are none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NoTops;
+/// `master_tops`: who says which states minions have, besides the top files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MasterTops(pub Map);
+
+/// `event_return`: the returners that get the events of the master.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventReturners(pub Vec<String>);
 
 /// `external_auth`: ways to log in, with who may do what.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +70,7 @@ fn is_known_external(name: &Value) -> bool {
 }
 
 impl Setting for LoginWays {
-    const ALLOWED: &'static str = "a map from ways to log in (auto, file, pam, rest, sharedsecret) to users and what they may do";
+    const ALLOWED: &'static str = "a map from ways to log in (auto, file, ldap, pam, rest, sharedsecret) to users and what they may do";
 
     fn read(node: &Node) -> Option<Self> {
         if node.as_scalar().is_some_and(Value::is_nil) {
@@ -101,7 +105,7 @@ impl Setting for LoginWays {
 
 /// A way that masters here have, with a map of its users.
 fn is_login_way(way: &Node, of_way: &Node) -> bool {
-    const NAMES: &[&str] = &["auto", "file", "pam", "rest", "sharedsecret"];
+    const NAMES: &[&str] = &["auto", "file", "ldap", "pam", "rest", "sharedsecret"];
     let is_known = way.as_str().is_some_and(|name| NAMES.contains(&name));
     is_known && matches!(of_way.value, Kind::Map(_))
 }
@@ -130,17 +134,69 @@ impl Setting for LocalJobCache {
     }
 }
 
-impl Setting for NoTops {
-    const ALLOWED: &'static str = "an empty map: no master_tops are supported yet";
+impl Setting for MasterTops {
+    const ALLOWED: &'static str =
+        "a map from master tops to their settings; there is one, ext_nodes, with its command";
 
     fn read(node: &Node) -> Option<Self> {
         match node.to_value() {
-            Value::Map(tops) => tops.is_empty().then_some(Self),
-            value => value.is_nil().then_some(Self),
+            Value::Map(tops) => tops.iter().all(is_top).then_some(Self(tops)),
+            value => (!value.is_true()).then(Self::default),
         }
     }
 
     fn to_value(&self) -> Value {
-        Value::Map(Map::new())
+        self.0.clone().into()
     }
+
+    fn fault(node: &Node) -> &Node {
+        let Kind::Map(entries) = &node.value else {
+            return node;
+        };
+        let wrong = entries
+            .iter()
+            .find(|(name, setting)| !is_top((&name.to_value(), &setting.to_value())));
+        wrong.map_or(node, |(name, _)| name)
+    }
+}
+
+/// A top that masters here have, with its command.
+fn is_top((name, setting): (&Value, &Value)) -> bool {
+    name.as_str() == Some("ext_nodes")
+        && setting
+            .as_str()
+            .is_some_and(|command| !command.trim().is_empty())
+}
+
+impl Setting for EventReturners {
+    const ALLOWED: &'static str =
+        "rawfile_json, local, or a list of them: the returners that take events";
+
+    fn read(node: &Node) -> Option<Self> {
+        let names = match node.to_value() {
+            Value::Str(name) if !name.is_empty() => vec![Value::Str(name)],
+            Value::List(names) => names,
+            value => return (!value.is_true()).then(Self::default),
+        };
+        let known =
+            |name: &Value| is_event_returner(name).then(|| name.as_str().map(str::to_owned));
+        let names: Option<Vec<String>> = names.iter().map(|name| known(name)?).collect();
+        names.map(Self)
+    }
+
+    fn to_value(&self) -> Value {
+        match self.0.as_slice() {
+            [] => "".into(),
+            [name] => name.as_str().into(),
+            names => Value::List(names.iter().map(|name| name.as_str().into()).collect()),
+        }
+    }
+
+    fn fault(node: &Node) -> &Node {
+        faulty_item(node, |item| is_event_returner(&item.to_value()))
+    }
+}
+
+fn is_event_returner(name: &Value) -> bool {
+    matches!(name.as_str(), Some("local" | "rawfile_json"))
 }

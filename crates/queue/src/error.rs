@@ -1,0 +1,44 @@
+//! Why a queue cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::limits::{ITEM_BYTES_MAX, NAME_BYTES_MAX};
+
+/// Why a queue cannot be used.
+#[derive(Debug, Error)]
+pub enum QueueError {
+    /// The name would be no name of a file, or is one of sqlite's own.
+    #[error(
+        "no queue can be named {name:?}: names have up to {NAME_BYTES_MAX} letters, digits, `_`, \
+         `-` and `.`, do not begin with `.` or `-`, and not with `sqlite_`"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// An item is too large.
+    #[error("an item of {bytes} bytes is too large, {ITEM_BYTES_MAX} are the most")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// The directory cannot be used.
+    #[error("could not use {path}")]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is none of sqlite's, is locked for too long, or is full.
+    #[error("could not use the queue {queue}")]
+    Sqlite {
+        /// Which.
+        queue: String,
+        /// Why.
+        source: rusqlite::Error,
+    },
+}

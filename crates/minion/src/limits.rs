@@ -107,6 +107,20 @@ pub const BEACON_EVENTS_WAITING_MAX: usize = 256;
 /// the next.
 pub const BEACON_LOG_BYTES_MAX: u64 = 4 << 20;
 
+/// Lines of a program that a beacon listens to which wait to be read; more are
+/// dropped, which is logged.
+pub const BEACON_LINES_WAITING_MAX: usize = 10_000;
+
+/// Bytes of such a line; longer ones are cut.
+pub const BEACON_LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Shells that the beacon `sh` watches at a time, each with a process.
+pub const BEACON_SHELLS_MAX: usize = 64;
+
+/// Records that `btmp` and `wtmp` read at one look; the rest waits for the
+/// next.
+pub const BEACON_LOGINS_MAX: usize = 1000;
+
 /// Changes of files that the beacon `inotify` takes in at one look; the rest
 /// waits in the kernel.
 pub const BEACON_CHANGES_MAX: usize = 10_000;

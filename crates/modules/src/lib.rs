@@ -26,7 +26,7 @@ mod world;
 
 pub use call::Call;
 pub use context::{
-    ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
+    Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
     MinionsCommand, PillarRequest, Refresh,
 };
 pub use environment::{Environment, Reach};

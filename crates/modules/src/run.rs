@@ -117,6 +117,21 @@ pub fn run_state_function(
     })
 }
 
+/// Calls a function that users brought: a beacon, a returner.
+///
+/// # Errors
+/// What it fails with.
+pub fn run_plugin(
+    from: &Call<'_>,
+    function: &'static Function,
+    args: Vec<Value>,
+    kwargs: Map,
+) -> CallResult {
+    let (ctx, job) = (from.ctx, from.job);
+    let retcode = from.retcode_cell();
+    call(ctx, job, function, args, kwargs, retcode, from.depth() + 1)
+}
+
 /// Does something as if within a function: what it calls is called from a
 /// function, not as a job of its own.
 pub fn within_call<T>(ctx: &dyn MinionContext, job: &Job, body: impl FnOnce(&Call<'_>) -> T) -> T {
@@ -127,6 +142,12 @@ pub fn within_call<T>(ctx: &dyn MinionContext, job: &Job, body: impl FnOnce(&Cal
 /// Whether the execution function `fun` exists and is not switched off.
 pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
     find(ctx, fun).is_some()
+}
+
+/// Whether there is an execution function `fun` without an installed Salt.
+pub(crate) fn is_own(ctx: &dyn MinionContext, fun: &str) -> bool {
+    let users = || extensions::function(ctx, Kind::Modules, fun).is_some();
+    (ctx.registry().get(fun).is_some() || users()) && is_enabled(ctx, fun)
 }
 
 /// A user's function hides ours of the same name, as in Salt; one of a Salt

@@ -16,7 +16,7 @@
 //!
 //! | request | answer |
 //! | --- | --- |
-//! | `{"do": "dirs", "dirs": {kind: directory}}` | nothing: where `modules`, `states`, `grains`, `utils` are |
+//! | `{"do": "dirs", "dirs": {kind: directory}}` | nothing: where `modules`, `states`, `grains`, `utils`, `beacons` ... are |
 //! | `{"do": "data", "data": {"opts": .., "grains": .., "pillar": ..}}` | nothing; what is left out stays |
 //! | `{"do": "call", "kind", "name", "args", "kwargs", "scope", "salt"}` | what the function returns; the scope are names of its module (`__low__`); with `salt` it is one of the installed Salt |
 //! | `{"do": "find", "kind", "name"}` | what is known of a function of the installed Salt, and whether there is one |
@@ -27,8 +27,9 @@
 //!
 //! The answer is `{"value": ..}` or `{"error": {"class", "bases", "message",
 //! "trace"}}`. Before it the process may ask: `{"salt": fun, "args",
-//! "kwargs"}`, `{"state": fun, ..}`, `{"has": fun}`, `{"has_state": fun}`; the
-//! host answers each with a value or an error.
+//! "kwargs"}`, `{"state": fun, ..}`, `{"has": fun}`, `{"has_own": fun}` (one that
+//! needs no installed Salt), `{"has_state": fun}`; the host answers each with a
+//! value or an error.
 //!
 //! Invariant: whatever the code does - print, exit, loop, eat memory - the
 //! host gets an answer or an error, or ends the process.
@@ -55,6 +56,12 @@ pub trait PyHost {
 
     /// Whether there is an execution function of that name.
     fn has_function(&self, fun: &str) -> bool;
+
+    /// Whether there is an execution function of that name without an
+    /// installed Salt.
+    fn has_own_function(&self, fun: &str) -> bool {
+        self.has_function(fun)
+    }
 
     /// Calls an execution function.
     ///

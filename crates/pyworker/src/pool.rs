@@ -16,7 +16,7 @@ use crate::values::{encode, encode_map};
 pub enum Request<'a> {
     /// A function of a synced module.
     Call {
-        /// `modules`, `states`, `utils`.
+        /// `modules`, `states`, `beacons`, `returners`, `sdb`.
         kind: &'a str,
         /// `module.function`.
         name: &'a str,
@@ -103,17 +103,28 @@ struct State {
     busy: usize,
 }
 
-static WORKERS: Workers = Workers {
-    state: Mutex::new(State {
-        idle: Vec::new(),
-        busy: 0,
-    }),
-};
+static WORKERS: Workers = Workers::new();
+static BEACONS: Workers = Workers::new();
 
 impl Workers {
+    const fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                idle: Vec::new(),
+                busy: 0,
+            }),
+        }
+    }
+
     /// Those of this program.
     pub fn global() -> &'static Self {
         &WORKERS
+    }
+
+    /// Those of its beacons: what a beacon remembers is in its process, so
+    /// these are asked one after the other, and nobody else asks them.
+    pub fn beacons() -> &'static Self {
+        &BEACONS
     }
 
     /// Runs a request, on a process that is idle or a new one.

@@ -29,7 +29,16 @@ pub(crate) struct Process {
 /// The names of the data that code sees.
 const DATA: [&str; 3] = ["opts", "grains", "pillar"];
 /// The kinds of files.
-const KINDS: [&str; 5] = ["modules", "states", "grains", "utils", "runners"];
+const KINDS: [&str; 8] = [
+    "modules",
+    "states",
+    "grains",
+    "utils",
+    "runners",
+    "beacons",
+    "returners",
+    "sdb",
+];
 
 impl Process {
     /// Starts a process and waits until it is ready.
@@ -210,6 +219,9 @@ fn answer(host: &dyn PyHost, mut message: Json) -> Option<Result<Value, Raised>>
     }
     if let Some(fun) = text("has") {
         return Some(Ok(host.has_function(fun).into()));
+    }
+    if let Some(fun) = text("has_own") {
+        return Some(Ok(host.has_own_function(fun).into()));
     }
     text("has_state").map(|fun| Ok(host.has_state(fun).into()))
 }

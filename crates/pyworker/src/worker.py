@@ -257,6 +257,14 @@ DATA = {"opts": OPTS, "grains": GRAINS, "pillar": PILLAR}
 DIRS = {}
 
 
+def host_function(name):
+    def function(*args, **kwargs):
+        return ask({"salt": name, "args": encode(args), "kwargs": encode(kwargs)})
+
+    function.__name__ = name.rpartition(".")[2]
+    return function
+
+
 class Functions(dict):
     """`__salt__`: functions of the host, and those of other modules here."""
 
@@ -266,12 +274,7 @@ class Functions(dict):
             return own
         if not ask({"has": name}):
             raise KeyError(name)
-
-        def function(*args, **kwargs):
-            return ask({"salt": name, "args": encode(args), "kwargs": encode(kwargs)})
-
-        function.__name__ = name.rpartition(".")[2]
-        self[name] = function
+        self[name] = function = host_function(name)
         return function
 
     def __contains__(self, name):
@@ -402,7 +405,7 @@ def load(kind, path):
         if member.startswith("_") or not callable(value) or inspect.isclass(value):
             continue
         entry["functions"][alias.get(member, member)] = value
-    if callable(vars(module).get("__init__")) and kind in ("modules", "states"):
+    if callable(vars(module).get("__init__")) and kind != "grains":
         try:
             module.__init__(OPTS)
         except Exception:
@@ -483,6 +486,22 @@ REAL_SALT = False
 LOADERS = {}
 
 
+class OursFirst(Functions):
+    """`__salt__` of the functions of the installed Salt: those of users and of
+    the host, then Salt's."""
+
+    def __init__(self, theirs):
+        super().__init__()
+        self.theirs = theirs
+
+    def __missing__(self, name):
+        own = find("modules", name)
+        if own is None:
+            own = host_function(name) if ask({"has_own": name}) else self.theirs[name]
+        self[name] = own
+        return own
+
+
 def loader(kind):
     """The functions of the installed Salt, where there is one."""
     if kind not in LOADERS:
@@ -496,9 +515,16 @@ def loader(kind):
         utils = salt.loader.utils(opts)
         functions = salt.loader.minion_mods(opts, utils=utils)
         LOADERS["modules"] = functions
+        functions.pack["__salt__"] = ours_first = OursFirst(functions)
         if kind == "states":
             serializers = salt.loader.serializers(opts)
-            LOADERS["states"] = salt.loader.states(opts, functions, utils, serializers)
+            LOADERS[kind] = salt.loader.states(opts, ours_first, utils, serializers)
+        elif kind == "beacons":
+            LOADERS[kind] = salt.loader.beacons(opts, ours_first)
+        elif kind == "returners":
+            LOADERS[kind] = salt.loader.returners(opts, ours_first)
+        elif kind == "sdb":
+            LOADERS[kind] = salt.loader.sdb(opts, functions=ours_first, utils=utils)
     return LOADERS[kind]
 
 

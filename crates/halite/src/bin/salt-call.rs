@@ -76,7 +76,12 @@ fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutc
     if let Some(name) = &options.user {
         let user = match User::lookup(name) {
             Ok(user) => user,
-            Err(error) => return CallOutcome::NoUser(halite_cli::chain(&error)),
+            Err(_) => {
+                return CallOutcome::NoUser(format!(
+                    "Failed to prepare the Salt environment for user {name}. The user is not \
+                     available."
+                ));
+            }
         };
         if let Err(error) = privileges::become_user(&user) {
             return CallOutcome::Failed(halite_cli::chain(&error));
@@ -97,7 +102,7 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
     let jid = time::jid_from_micros(unix_micros());
     let returners = match request.returners.as_slice() {
         [] => Wanted::with_option([], config.opts()),
-        named => Wanted::of(named.iter().map(String::as_str)).checked()?,
+        named => Wanted::of(named.iter().map(String::as_str)).checked(config.opts())?,
     };
     let local = options.local || config.file_client == "local";
     let patience = u64::try_from(options.timeout).unwrap_or(60);

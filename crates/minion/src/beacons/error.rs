@@ -19,6 +19,23 @@ pub(super) enum BeaconError {
         /// What is wrong with it.
         source: io::Error,
     },
+    /// Its configuration makes no sense: it is not asked.
+    #[error("{0}")]
+    Invalid(String),
+    /// A program that it needs is not there.
+    #[error("{0} is missing.")]
+    NoProgram(&'static str),
+    /// A program could not be started.
+    #[error("{program} could not be started: {source}")]
+    Start {
+        /// The program.
+        program: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program that it listens to has ended.
+    #[error("{0} has ended")]
+    Ended(&'static str),
     /// The kernel does not report changes.
     #[error("inotify: {0}")]
     Inotify(#[source] nix::Error),

@@ -5,31 +5,44 @@
 //! that is connected is told of each event once. Invariant: without a beacon
 //! nothing wakes the minion up for them, and one that hangs holds up no other.
 
+mod certificates;
 mod counters;
 mod error;
+mod follow;
 mod inotify;
+mod journal;
 mod log;
+mod logins;
+mod monitor;
+mod network_settings;
 mod outbox;
+mod packages;
 mod processes;
+mod python;
 mod service;
+mod shells;
 mod status;
+mod watchdog;
 
 use std::collections::HashMap;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use halite_modules::{Call, Job, within_call};
 use halite_proto::{Map, Value};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 use tracing::{debug, error, info};
 
 use self::error::BeaconError;
+use self::logins::{Logins, Which};
 use self::outbox::Outbox;
+use self::python::Python;
 use crate::context::{JobContext, Route};
-use crate::core::beacons::{Due, Settings, Table, validate};
+use crate::core::beacons::{AVAILABLE, Due, Settings, Table, validate};
 use crate::core::link::Phase;
 use crate::limits::BEACON_INTERVAL_MIN;
 use crate::state::Minion;
@@ -45,29 +58,53 @@ const SEEN_TAG: &str = "__beacons_return";
 trait Beacon: Send {
     /// What there is to tell.
     fn look(&mut self, settings: &Settings, call: &Call<'_>) -> Result<Vec<Map>, BeaconError>;
+
+    /// Whether dropping it is not enough.
+    fn needs_closing(&self) -> bool {
+        false
+    }
+
+    /// Gives back what it holds elsewhere.
+    fn close(&mut self, _: &Call<'_>) {}
 }
 
-fn make(module: &str) -> Option<Box<dyn Beacon>> {
-    Some(match module {
+fn make(due: &Due, is_users: bool) -> Box<dyn Beacon> {
+    if is_users {
+        return Box::new(Python::new(&due.module, &due.name));
+    }
+    match due.module.as_str() {
+        "btmp" => Box::new(Logins::new(Which::Failed)),
+        "cert_info" => Box::new(certificates::Certificates),
         "diskusage" => Box::new(counters::DiskUsage),
         "inotify" => Box::<inotify::Inotify>::default(),
+        "journald" => Box::<journal::Journal>::default(),
         "load" => Box::<counters::Load>::default(),
         "log" => Box::<log::Log>::default(),
         "memusage" => Box::new(counters::MemoryUsage),
         "network_info" => Box::new(counters::NetworkInfo),
+        "network_settings" => Box::<network_settings::NetworkSettings>::default(),
+        "pkg" => Box::<packages::Packages>::default(),
         "ps" => Box::new(processes::Processes),
+        "salt_monitor" => Box::new(monitor::Monitor),
         "service" => Box::<service::Services>::default(),
+        "sh" => Box::<shells::Shells>::default(),
         "status" => Box::new(status::Status),
         "swapusage" => Box::new(counters::SwapUsage),
-        _ => return None,
-    })
+        "watchdog" => Box::<watchdog::Watchdog>::default(),
+        "wtmp" => Box::new(Logins::new(Which::All)),
+        _ => Box::new(Python::new(&due.module, &due.name)),
+    }
 }
 
 /// A beacon in use.
 struct InUse {
     module: String,
-    /// None while somebody looks.
+    /// It is one of users, not ours.
+    is_users: bool,
+    /// None while somebody looks, or nobody has yet.
     beacon: Option<Box<dyn Beacon>>,
+    /// Somebody looks.
+    is_taken: bool,
     /// What was complained about last: said once, not each second.
     complaint: Option<String>,
 }
@@ -156,32 +193,62 @@ impl Beacons {
             return;
         }
         let active = self.table().active();
-        in_use.retain(|name, beacon| active.get(name) == Some(&beacon.module));
+        let put_down = in_use
+            .extract_if(|name, beacon| active.get(name) != Some(&beacon.module))
+            .map(|(_, beacon)| beacon)
+            .collect();
+        drop(in_use);
+        self.put_down(put_down);
     }
 
     /// Puts down all of them; the next look begins anew.
     pub fn forget(&self) {
-        self.in_use().clear();
+        let put_down = self.in_use().drain().map(|(_, beacon)| beacon).collect();
+        self.put_down(put_down);
         self.wake.notify_one();
+    }
+
+    /// Gives back what beacons hold, without waiting for it.
+    fn put_down(&self, beacons: Vec<InUse>) {
+        let beacons = beacons.into_iter().filter_map(|in_use| in_use.beacon);
+        let mut to_close: Vec<_> = beacons.filter(|beacon| beacon.needs_closing()).collect();
+        if to_close.is_empty() {
+            return;
+        }
+        let minion = Arc::clone(&self.minion);
+        thread::spawn(move || {
+            let context = JobContext::new(minion, Route::Any);
+            within_call(&context, &Job::default(), |call| {
+                for beacon in &mut to_close {
+                    beacon.close(call);
+                }
+            });
+        });
+    }
+
+    /// Does something as if within a function.
+    fn within<T>(&self, body: impl FnOnce(&Call<'_>) -> T) -> T {
+        let context = JobContext::new(Arc::clone(&self.minion), Route::Any);
+        within_call(&context, &Job::default(), body)
     }
 
     fn look(self: &Arc<Self>, due: Due) {
         if due.pauses_for_states && self.states_run() {
             let put_down = self.in_use().remove(&due.name);
-            if put_down.is_some() {
+            if let Some(beacon) = put_down {
                 info!(beacon = due.name, "left alone while states run");
+                self.put_down(vec![beacon]);
             }
             return;
         }
-        let config = self.table().config(&due.name).cloned().unwrap_or_default();
-        if let Err(why) = validate(&due.module, &config) {
-            let text = format!(
-                "Beacon {} configuration invalid, not running.\n{why}",
-                due.name
-            );
-            return self.complain(&due, text);
+        let is_users = self.within(|call| python::is_users(call, &due.module));
+        if !is_users && AVAILABLE.contains(&due.module.as_str()) {
+            let config = self.table().config(&due.name).cloned().unwrap_or_default();
+            if let Err(why) = validate(&due.module, &config) {
+                return self.complain_of_config(&due, &why);
+            }
         }
-        let Some(mut beacon) = self.take(&due) else {
+        let Some(mut beacon) = self.take(&due, is_users) else {
             debug!(beacon = due.name, "is still being looked at");
             return;
         };
@@ -189,7 +256,7 @@ impl Beacons {
         tokio::spawn(async move {
             let minion = Arc::clone(&this.minion);
             let settings = due.settings.clone();
-            let seen = tokio::task::spawn_blocking(move || {
+            let seen = spawn_blocking(move || {
                 let context = JobContext::new(minion, Route::Any);
                 let seen = within_call(&context, &Job::default(), |call| {
                     beacon.look(&settings, call)
@@ -210,22 +277,28 @@ impl Beacons {
     }
 
     /// The beacon, unless somebody has it.
-    fn take(&self, due: &Due) -> Option<Box<dyn Beacon>> {
+    fn take(&self, due: &Due, is_users: bool) -> Option<Box<dyn Beacon>> {
         let mut in_use = self.in_use();
         let entry = in_use.entry(due.name.clone()).or_insert_with(|| InUse {
             module: due.module.clone(),
-            beacon: make(&due.module),
+            is_users,
+            beacon: Some(make(due, is_users)),
+            is_taken: false,
             complaint: None,
         });
-        if entry.module != due.module {
+        if entry.module != due.module || entry.is_users != is_users {
             entry.module.clone_from(&due.module);
-            entry.beacon = make(&due.module);
+            entry.is_users = is_users;
+            entry.beacon = Some(make(due, is_users));
+            entry.is_taken = false;
         }
-        if entry.beacon.is_none() && entry.complaint.is_some() {
+        if entry.beacon.is_none() && !entry.is_taken {
             // It was only complained about.
-            entry.beacon = make(&due.module);
+            entry.beacon = Some(make(due, is_users));
         }
-        entry.beacon.take()
+        let taken = entry.beacon.take();
+        entry.is_taken |= taken.is_some();
+        taken
     }
 
     fn put_back(&self, due: &Due, beacon: Box<dyn Beacon>) {
@@ -233,7 +306,14 @@ impl Beacons {
             && entry.module == due.module
         {
             entry.beacon = Some(beacon);
+            entry.is_taken = false;
         }
+    }
+
+    fn complain_of_config(&self, due: &Due, why: &str) {
+        let name = &due.name;
+        let text = format!("Beacon {name} configuration invalid, not running.\n{why}");
+        self.complain(due, text);
     }
 
     /// Says once what is wrong with a beacon, until something else is.
@@ -241,7 +321,9 @@ impl Beacons {
         let mut in_use = self.in_use();
         let entry = in_use.entry(due.name.clone()).or_insert_with(|| InUse {
             module: due.module.clone(),
+            is_users: false,
             beacon: None,
+            is_taken: false,
             complaint: None,
         });
         if entry.complaint.as_ref() != Some(&text) {
@@ -263,6 +345,7 @@ impl Beacons {
                 let seen = seen.into_iter();
                 seen.map(|data| self.event(due, &base, data)).collect()
             }
+            Err(BeaconError::Invalid(why)) => return self.complain_of_config(due, &why),
             Err(cause) => {
                 let text = cause.to_string();
                 self.complain(due, format!("Unable to start {} beacon, {text}", due.name));
@@ -316,7 +399,10 @@ impl Beacons {
     /// # Errors
     /// The text says why there is no answer.
     pub fn manage(&self, request: &Map) -> Result<(&'static str, Map), String> {
-        let managed = self.table().manage(request);
+        let mut managed = self.table().manage(request);
+        if let Some(managed) = &mut managed {
+            self.within(|call| python::answer(call, request, &mut managed.answer));
+        }
         // Complaints of before are said again if they still hold.
         self.wake.notify_one();
         managed
@@ -325,13 +411,16 @@ impl Beacons {
     }
 
     /// Hears requests on the event bus: of other programs, Salt's own included.
-    async fn hear(&self) {
+    async fn hear(self: &Arc<Self>) {
         let mut requests = self.minion.bus.subscribe_to(vec![REQUEST_TAG.to_owned()]);
         while let Some(request) = requests.recv().await {
             let Ok(event) = request.unpack() else {
                 continue;
             };
-            match self.manage(&event.data) {
+            let this = Arc::clone(self);
+            // Python may be asked.
+            let managed = spawn_blocking(move || this.manage(&event.data)).await;
+            match managed.unwrap_or_else(|cause| Err(cause.to_string())) {
                 Ok((tag, answer)) => {
                     if let Err(error) = self.minion.fire_local(tag, answer) {
                         debug!(error, "no answer about beacons");

@@ -1,5 +1,8 @@
 //! Returners: other places that results go to, besides the masters.
 //!
+//! Those that users wrote in Python (`_returners`) and those of an installed
+//! Salt are found by name when a record is there.
+//!
 //! Invariant: a returner gets a record only once the return is on its way to
 //! the masters, and nothing that goes wrong in it changes that return.
 
@@ -12,8 +15,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use halite_modules::MinionContext;
+use halite_modules::extensions::{self, Kind};
 use halite_modules::python::repr;
+use halite_modules::{CallError, Job, MinionContext, run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::{Map, Value};
 use halite_store::StoreError;
@@ -47,6 +51,9 @@ pub enum ReturnerError {
         /// Why.
         source: io::Error,
     },
+    /// A returner in Python failed.
+    #[error("it failed: {0}")]
+    Python(#[source] CallError),
     /// The job cache failed.
     #[error("could not store the return")]
     Store(#[from] StoreError),
@@ -109,27 +116,35 @@ impl Wanted {
         self.names.is_empty() && self.unknown.is_empty()
     }
 
-    /// Refuses names that there are no returners of.
+    /// Refuses names that there are no returners of, in Python neither.
     ///
     /// # Errors
     /// When there is one.
-    pub fn checked(self) -> Result<Self, Unknown> {
-        match self.unknown.is_empty() {
+    pub fn checked(self, opts: &Map) -> Result<Self, Unknown> {
+        let is_unknown = |name: &&String| {
+            let function = format!("{name}.returner");
+            !extensions::has_plugin(opts, Kind::Returners, &function)
+        };
+        let names: Vec<String> = self.unknown.iter().filter(is_unknown).cloned().collect();
+        match names.is_empty() {
             true => Ok(self),
-            false => Err(Unknown {
-                names: self.unknown,
-            }),
+            false => Err(Unknown { names }),
         }
     }
 
     /// Gives the record to all of them; what goes wrong is in the log. Blocks.
     pub fn deliver(&self, ctx: &dyn MinionContext, record: &Map) {
         let jid = record.get("jid").and_then(Value::as_str).unwrap_or("-");
-        if !self.unknown.is_empty() {
-            let unknown = Unknown {
-                names: self.unknown.clone(),
-            };
-            error!(jid, "{unknown}");
+        let mut names = Vec::new();
+        for name in &self.unknown {
+            match in_python(ctx, name, record) {
+                None => names.push(name.clone()),
+                Some(Err(cause)) => error!(jid, returner = name, "{}", chain(&cause)),
+                Some(Ok(())) => debug!(jid, returner = name, "returned"),
+            }
+        }
+        if !names.is_empty() {
+            error!(jid, "{}", Unknown { names });
         }
         let table = BTreeMap::from(TABLE);
         for name in &self.names {
@@ -139,6 +154,20 @@ impl Wanted {
             }
         }
     }
+}
+
+/// Gives the record to a returner in Python, if there is one of that name.
+fn in_python(
+    ctx: &dyn MinionContext,
+    name: &str,
+    record: &Map,
+) -> Option<Result<(), ReturnerError>> {
+    let returner = extensions::plugin(ctx, Kind::Returners, &format!("{name}.returner"))?;
+    let args = vec![record.clone().into()];
+    let ran = within_call(ctx, &Job::default(), |call| {
+        run_plugin(call, returner, args, Map::new())
+    });
+    Some(ran.map(drop).map_err(ReturnerError::Python))
 }
 
 /// The texts of an option that is a text or a list of them.

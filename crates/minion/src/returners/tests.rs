@@ -26,7 +26,10 @@ fn record() -> Map {
 fn names_are_taken_once_and_unknown_ones_are_told() {
     let wanted = Wanted::of(["local, syslog,local", "", "nosuch,rawfile_json,nosuch"]);
     assert_eq!(wanted.names, ["local", "syslog", "rawfile_json"]);
-    let refused = wanted.checked().unwrap_err().to_string();
+    let refused = wanted
+        .checked(&Map::from([("python_fallback", false)]))
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         refused,
         "there is no returner nosuch here; there are: local, local_cache, rawfile_json, syslog"

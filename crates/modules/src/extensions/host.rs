@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+use halite_pyworker::{PyError, PyHost, Raised, Request};
 
 use super::{Kind, directory};
 use crate::call::Call;
@@ -48,7 +48,7 @@ pub(super) fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResu
         scope: &scope,
         salt,
     };
-    Workers::global()
+    kind.workers()
         .run(&CallHost(call), request)
         .map_err(|error| failure(fun, error))
 }
@@ -125,6 +125,10 @@ impl PyHost for CallHost<'_> {
 
     fn has_function(&self, fun: &str) -> bool {
         self.0.has_function(fun)
+    }
+
+    fn has_own_function(&self, fun: &str) -> bool {
+        run::is_own(self.0.ctx, fun)
     }
 
     fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use halite_proto::Value;
-use halite_pyworker::{Request, Workers};
+use halite_pyworker::Request;
 use halite_signature::Signature;
 
 use super::Kind;
@@ -114,7 +114,7 @@ pub(super) fn listed(
     }
     // Not under the lock: modules may ask for functions as they are loaded.
     let request = Request::List { kind: kind.name() };
-    let found = match Workers::global().run(&host(), request) {
+    let found = match kind.workers().run(&host(), request) {
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, "users' {} could not be read", kind.name());
@@ -143,6 +143,25 @@ pub(super) fn listed(
     functions
 }
 
+/// What runs a function of a kind: one of users', one of Salt's.
+fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
+    macro_rules! of {
+        ($kind:expr) => {
+            [
+                |call| run_in_worker(call, $kind, false),
+                |call| run_in_worker(call, $kind, true),
+            ]
+        };
+    }
+    match kind {
+        Kind::Modules => of!(Kind::Modules),
+        Kind::States => of!(Kind::States),
+        Kind::Beacons => of!(Kind::Beacons),
+        Kind::Returners => of!(Kind::Returners),
+        Kind::Sdb => of!(Kind::Sdb),
+    }
+}
+
 /// Tables of functions hold what lives as long as the program: each different
 /// function of users is kept once.
 pub(super) fn interned(
@@ -168,12 +187,8 @@ pub(super) fn interned(
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.entry(key).or_insert_with(|| {
         let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let run: fn(&Call<'_>) -> CallResult = match (kind, salt) {
-            (Kind::Modules, false) => |call| run_in_worker(call, Kind::Modules, false),
-            (Kind::Modules, true) => |call| run_in_worker(call, Kind::Modules, true),
-            (Kind::States, false) => |call| run_in_worker(call, Kind::States, false),
-            (Kind::States, true) => |call| run_in_worker(call, Kind::States, true),
-        };
+        let [users, salts] = runners(kind);
+        let run = if salt { salts } else { users };
         let [name, python] = names.map(keep);
         let function = Function::new(name, keep(signature), run, keep(doc)).of_users(python);
         Box::leak(Box::new(function))

@@ -1,5 +1,5 @@
-//! Functions that users wrote in Python: the files that `saltutil.sync_*`
-//! fetched, as functions like our own. They run in the worker of
+//! What users wrote in Python: the files that `saltutil.sync_*` fetched, as
+//! functions like our own, and their beacons, returners and drivers of `sdb`. They run in the worker of
 //! [`halite_pyworker`], which is started when one of them is first needed.
 //!
 //! Invariant: without such files nothing here costs more than a look at their
@@ -28,6 +28,12 @@ pub enum Kind {
     Modules,
     /// State modules (`_states`).
     States,
+    /// Beacons (`_beacons`).
+    Beacons,
+    /// Returners (`_returners`).
+    Returners,
+    /// Drivers of `sdb` (`_sdb`).
+    Sdb,
 }
 
 impl Kind {
@@ -35,8 +41,52 @@ impl Kind {
         match self {
             Self::Modules => "modules",
             Self::States => "states",
+            Self::Beacons => "beacons",
+            Self::Returners => "returners",
+            Self::Sdb => "sdb",
         }
     }
+
+    /// The processes that run functions of this kind.
+    fn workers(self) -> &'static Workers {
+        match self {
+            Self::Beacons => Workers::beacons(),
+            _ => Workers::global(),
+        }
+    }
+}
+
+/// The function `fun` (`plugin.function`) of users' plugins of a kind, or else
+/// of those of the Salt that is installed.
+pub fn plugin(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static Function> {
+    function(ctx, kind, fun).or_else(|| of_salt(ctx, kind, fun))
+}
+
+/// Whether the files of users may have a plugin `name` of this kind; nothing
+/// is run to find out.
+pub fn is_claimed(ctx: &dyn MinionContext, kind: Kind, name: &str) -> bool {
+    directory(ctx.opts(), kind.name()).is_some_and(|directory| claims(&directory, name))
+}
+
+/// Whether there is a function `fun` of users' plugins of a kind or of those
+/// of an installed Salt, for those who have but options.
+pub fn has_plugin(opts: &Map, kind: Kind, fun: &str) -> bool {
+    let snapshot = || Snapshot {
+        opts: opts.clone(),
+        grains: Arc::default(),
+        pillar: Arc::default(),
+        registry: Registry::core(),
+    };
+    let own = directory(opts, kind.name()).filter(|directory| claims(directory, fun));
+    let listed = own.map(|directory| listed(&directory, kind, snapshot));
+    listed.is_some_and(|listed| listed.contains_key(fun))
+        || find_of_salt(kind, fun, snapshot).is_some()
+}
+
+/// What has been read of users' files is read again when it is next needed.
+pub(crate) fn forget() {
+    Workers::global().end();
+    Workers::beacons().end();
 }
 
 /// The function `fun` (`module.function`) of users' modules, if there is one.
@@ -79,7 +129,7 @@ fn find_of_salt(
         kind: kind.name(),
         name: fun,
     };
-    let found = match Workers::global().run(&host, request) {
+    let found = match kind.workers().run(&host, request) {
         Ok(found) => found,
         Err(error) => {
             tracing::debug!(%error, fun, "no function of an installed Salt");

@@ -1,7 +1,7 @@
 //! `sdb.*`: values behind addresses of the form `sdb://<profile>/<key>`.
 //!
 //! A profile is an option of the minion, or of its pillar, that names a
-//! driver: `env` or `yaml`.
+//! driver: `env`, `yaml`, or one that users wrote in Python (`_sdb`).
 
 use halite_crypto::files;
 use halite_proto::{Map, Value};
@@ -10,9 +10,11 @@ use halite_yaml::Node;
 use super::random;
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::extensions::{self, Kind};
 use crate::limits::SDB_FILE_BYTES_MAX;
 use crate::python;
 use crate::registry::{Function, Module};
+use crate::run;
 
 pub(super) const MODULE: Module = Module {
     name: "sdb",
@@ -80,6 +82,16 @@ fn address(call: &Call<'_>) -> Result<Address, String> {
     })
 }
 
+/// Asks a driver in Python, in which a profile names what else it needs.
+fn in_python(call: &Call<'_>, address: &Address, function: &str, args: Vec<Value>) -> CallResult {
+    let driver = &address.driver;
+    let name = format!("{driver}.{function}");
+    let plugin = extensions::plugin(call.ctx, Kind::Sdb, &name);
+    let plugin = plugin.ok_or_else(|| none(driver, function))?;
+    let profile = Map::from([("profile", address.profile.clone())]);
+    run::run_plugin(call, plugin, args, profile)
+}
+
 /// There is no such function of a driver.
 fn none(driver: &str, function: &str) -> CallError {
     CallError::exception("KeyError", format!("'{driver}.{function}'"))
@@ -102,7 +114,7 @@ fn read(call: &Call<'_>, address: &Address) -> CallResult {
             Ok(if found.is_true() { found } else { Value::Nil })
         }
         "yaml" => from_files(call, address),
-        driver => Err(none(driver, "get")),
+        _ => in_python(call, address, "get", vec![address.key.as_str().into()]),
     }
 }
 
@@ -178,7 +190,10 @@ fn write(call: &Call<'_>, address: &Address, value: &Value) -> CallResult {
             Ok(value.into())
         }
         "yaml" => Err(CallError::exception("NotImplemented", "")),
-        driver => Err(none(driver, "set")),
+        _ => {
+            let args = vec![address.key.as_str().into(), value.clone()];
+            in_python(call, address, "set", args)
+        }
     }
 }
 
@@ -191,7 +206,10 @@ fn set(call: &Call<'_>) -> CallResult {
 
 fn delete(call: &Call<'_>) -> CallResult {
     match address(call) {
-        Ok(address) => Err(none(&address.driver, "delete")),
+        Ok(address) => match address.driver.as_str() {
+            driver @ ("env" | "yaml") => Err(none(driver, "delete")),
+            _ => in_python(call, &address, "delete", vec![address.key.as_str().into()]),
+        },
         Err(_) => Ok(false.into()),
     }
 }

@@ -4,6 +4,7 @@
 //! Pure: the time is an argument. Invariant: nothing is due while the beacons
 //! as a whole, or that one, are turned off.
 
+mod hours;
 mod manage;
 mod settings;
 mod validate;
@@ -13,8 +14,9 @@ use std::time::Duration;
 
 use halite_proto::{Map, Value};
 
+pub use hours::minute_of_day;
 pub use manage::Managed;
-pub use settings::Settings;
+pub use settings::{Settings, module};
 pub use validate::{AVAILABLE, threshold, validate};
 
 /// The entry of the configuration that is no beacon.
@@ -79,7 +81,7 @@ impl Table {
         }
         beacons(&all)
             .filter(|(_, config)| settings::flag(config, ENABLED) != Some(false))
-            .map(|(name, config)| (name.to_owned(), settings::module(name, config)))
+            .map(|(name, config)| (name.to_owned(), module(name, config)))
             .collect()
     }
 
@@ -110,7 +112,7 @@ impl Table {
             }
             due.push(Due {
                 name: name.to_owned(),
-                module: settings::module(name, config),
+                module: module(name, config),
                 settings: Settings::of(config),
                 run_once: settings::flag(config, "run_once") == Some(true),
                 pauses_for_states: settings::flag(config, "disable_during_state_run") == Some(true),

@@ -13,9 +13,15 @@ const OF_THE_ENGINE: [&str; 5] = [
     "run_once",
 ];
 
+/// Of these, what a beacon in Python is not told either.
+const OF_THE_ENGINE_ALONE: [&str; 3] = ["disable_during_state_run", "enabled", "interval"];
+
 /// The settings of a beacon: a list of maps.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings(Vec<Map>);
+pub struct Settings {
+    items: Vec<Map>,
+    config: Value,
+}
 
 impl Settings {
     /// The settings in a configuration.
@@ -29,18 +35,42 @@ impl Settings {
             });
             (was_empty || !item.is_empty()).then_some(item)
         });
-        Self(kept.collect())
+        Self {
+            items: kept.collect(),
+            config: config.clone(),
+        }
+    }
+
+    /// The configuration as a beacon in Python is given it, with its name.
+    pub fn for_python(&self, name: &str) -> Value {
+        let Value::List(list) = &self.config else {
+            return self.config.clone();
+        };
+        let mut list = list.clone();
+        list.retain_mut(|item| {
+            let Value::Map(item) = item else {
+                return true;
+            };
+            let before = item.len();
+            item.retain(|key, _| {
+                key.as_str()
+                    .is_none_or(|key| !OF_THE_ENGINE_ALONE.contains(&key))
+            });
+            before == item.len() || !item.is_empty()
+        });
+        list.push(Map::from([("_beacon_name", name)]).into());
+        list.into()
     }
 
     /// The maps of the list.
     pub fn items(&self) -> &[Map] {
-        &self.0
+        &self.items
     }
 
     /// All of them as one.
     pub fn merged(&self) -> Map {
         let mut merged = Map::new();
-        for item in &self.0 {
+        for item in &self.items {
             merged.extend(item.clone());
         }
         merged
@@ -67,7 +97,7 @@ pub(super) fn flag(config: &Value, key: &str) -> Option<bool> {
 }
 
 /// The kind of beacon.
-pub(super) fn module(name: &str, config: &Value) -> String {
+pub fn module(name: &str, config: &Value) -> String {
     let named = get(config, "beacon_module").and_then(Value::as_str);
     named
         .filter(|named| !named.is_empty())

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use halite_crypto::files::{WriteOptions, write_atomic};
 use halite_proto::{Map, Value};
-use halite_pyworker::Workers;
 use halite_signature::Signature;
 
 use crate::call::Call;
@@ -20,6 +19,29 @@ use crate::extensions;
 use crate::file_client::{FileClient, below, private_dirs};
 use crate::job::Job;
 use crate::python;
+
+/// Nobody is to think that what was fetched has an effect when it has none.
+fn say_unused(form: &str, names: &[String]) {
+    tracing::warn!(
+        "{} fetched, but nothing here uses {form} in Python",
+        names.join(", ")
+    );
+}
+
+/// The kinds of files that something here uses; of the others it is said that
+/// nothing does.
+const USED: [&str; 7] = [
+    "beacons",
+    "grains",
+    "modules",
+    "returners",
+    "sdb",
+    "states",
+    "utils",
+];
+
+/// The same of a master.
+const USED_BY_MASTERS: [&str; 5] = ["grains", "modules", "runners", "states", "utils"];
 
 /// Fetches the modules of one kind: the names of those that are new or
 /// changed.
@@ -55,13 +77,11 @@ pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value,
             form
         };
         let names = fetch(call, &mut lists, own, &envs);
-        if !names.is_empty() {
-            changed.push(*form);
-        }
-        found.insert(*form, list(names));
+        found.insert(*form, list(names.clone()));
+        changed.push((*form, names));
     }
-    for form in changed {
-        after(call, form, &[String::new()])?;
+    for (form, names) in changed {
+        after(call, form, &names)?;
     }
     Ok(found.into())
 }
@@ -92,10 +112,13 @@ pub fn sync_extensions(
     for kind in kinds {
         let names = fetch(&call, &mut lists, kind, &envs);
         is_changed |= !names.is_empty();
+        if !names.is_empty() && !USED_BY_MASTERS.contains(kind) {
+            say_unused(kind, &names);
+        }
         found.insert(*kind, list(names));
     }
     if is_changed {
-        Workers::global().end();
+        extensions::forget();
     }
     Ok(found)
 }
@@ -146,13 +169,21 @@ fn after(call: &Call<'_>, form: &str, names: &[String]) -> Result<(), CallError>
     if names.is_empty() {
         return Ok(());
     }
-    Workers::global().end();
-    let wanted = call.get("refresh").is_none_or(Value::is_true);
-    if wanted && form == "grains" {
-        call.ctx.refresh(Refresh::Grains, None)?;
-    } else if wanted {
-        call.ctx.refresh(Refresh::Modules, None)?;
+    extensions::forget();
+    if !USED.contains(&form) {
+        say_unused(form, names);
     }
+    if !call.get("refresh").is_none_or(Value::is_true) {
+        return Ok(());
+    }
+    call.ctx.refresh(
+        match form {
+            "grains" => Refresh::Grains,
+            "beacons" => Refresh::Beacons,
+            _ => Refresh::Modules,
+        },
+        None,
+    )?;
     Ok(())
 }
 

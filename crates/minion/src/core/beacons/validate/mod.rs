@@ -1,21 +1,32 @@
 //! Whether a beacon's configuration makes sense. The texts are Salt's.
 
+mod host;
+
 use halite_proto::{Map, Value};
 
 use super::settings::Settings;
 
 /// The kinds of beacons there are.
-pub const AVAILABLE: [&str; 10] = [
+pub const AVAILABLE: [&str; 19] = [
+    "btmp",
+    "cert_info",
     "diskusage",
     "inotify",
+    "journald",
     "load",
     "log",
     "memusage",
     "network_info",
+    "network_settings",
+    "pkg",
     "ps",
+    "salt_monitor",
     "service",
+    "sh",
     "status",
     "swapusage",
+    "watchdog",
+    "wtmp",
 ];
 
 /// What is said of a configuration that makes sense.
@@ -75,14 +86,21 @@ pub fn validate(module: &str, config: &Value) -> Result<&'static str, String> {
     let settings = Settings::of(config);
     let merged = settings.merged();
     match module {
+        "btmp" | "wtmp" => host::logins(module, &merged),
+        "cert_info" => host::cert_info(&merged),
         "diskusage" => thresholds(&merged),
         "inotify" => inotify(&merged),
+        "journald" => host::journald(&merged),
         "load" => load(&merged),
         "log" => log(&merged),
         "memusage" | "swapusage" => percent(module, &merged),
         "network_info" => network_info(&merged),
+        "network_settings" => host::network_settings(&merged),
+        "pkg" => host::pkg(&merged),
         "ps" => ps(&merged),
+        "salt_monitor" => host::salt_monitor(&merged),
         "service" => service(&merged),
+        "watchdog" => host::watchdog(&merged),
         _ => Ok(()),
     }
     .map(|()| VALID)

@@ -17,6 +17,7 @@ use halite_store::{DataCache, JobCache};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
 use halite_transport::zeromq::{self, Publisher as PublishPort, Puller, Router};
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -26,6 +27,7 @@ use crate::batches::{Batches, adopt};
 use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
 use crate::error::StartError;
+use crate::event_returns::return_events;
 use crate::limits::DRAIN_MAX;
 use crate::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
 use crate::maintenance::{Health, maintain};
@@ -146,6 +148,7 @@ impl Daemon {
             .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
         let pulses = tokio::spawn(Arc::clone(&master.attendance).follow_pulses());
         let reactor = tokio::spawn(react(Arc::clone(&master)));
+        let returners = EventReturns::start(&master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master)));
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
@@ -165,6 +168,9 @@ impl Daemon {
         master.runners.close();
         master.batches.close();
         drain(server).await;
+        if let Some(returners) = returners {
+            returners.finish().await;
+        }
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
         drop(puller);
@@ -174,6 +180,36 @@ impl Daemon {
         let left = left();
         let _ = spawn_blocking(move || zeromq::terminate(left)).await;
         drop(marks);
+    }
+}
+
+/// The task that gives events to returners.
+struct EventReturns {
+    task: JoinHandle<()>,
+    end: oneshot::Sender<()>,
+}
+
+impl EventReturns {
+    /// Begins, if there is a returner.
+    fn start(master: &Master) -> Option<Self> {
+        let plan = master.settings.event_returns.clone();
+        if plan.is_empty() {
+            return None;
+        }
+        let (end, ended) = oneshot::channel::<()>();
+        let task = tokio::spawn(return_events(plan, master.bus.clone(), async {
+            // Told so, or left alone: both are the end.
+            let _ = ended.await;
+        }));
+        Some(Self { task, end })
+    }
+
+    /// Lets it give them what has happened until now.
+    async fn finish(self) {
+        let _ = self.end.send(());
+        if timeout(DRAIN_MAX, self.task).await.is_err() {
+            tracing::warn!("stopping before all events are stored");
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub mod core;
 mod daemon;
 mod door;
 mod error;
+mod event_returns;
 mod facts;
 mod handlers;
 pub mod limits;
@@ -38,6 +39,7 @@ mod settings;
 mod sockets;
 mod time_limit;
 mod tokens;
+mod tops;
 mod wheel;
 mod workers;
 

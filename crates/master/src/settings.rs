@@ -17,7 +17,9 @@ use halite_transport::zeromq::KeepAlive;
 
 use crate::core::reactions::Rules;
 use crate::error::StartError;
+use crate::event_returns::Plan;
 use crate::logins;
+use crate::tops::Tops;
 use halite_transport::ipc::framing_of;
 
 /// How the master's public key is signed for minions.
@@ -111,6 +113,9 @@ pub(crate) struct Settings {
     pub(crate) runner_timeout_s: u64,
     pub(crate) reactor_rules: Rules,
     pub(crate) presence_events: bool,
+    pub(crate) event_returns: Plan,
+    pub(crate) tops: Tops,
+    pub(crate) queue_dir: PathBuf,
     pub(crate) timeout: Duration,
     pub(crate) gather_job_timeout: Duration,
     pub(crate) hash_type: HashType,
@@ -203,6 +208,9 @@ impl Settings {
             runner_timeout_s: config.runner_timeout,
             reactor_rules: reactor_rules(opts)?,
             presence_events: config.presence_events,
+            event_returns: Plan::of(config),
+            tops: tops(config)?,
+            queue_dir: config.sqlite_queue_dir.clone(),
             timeout: config.timeout.duration(),
             gather_job_timeout: config.gather_job_timeout.duration(),
             hash_type: hash_type(config)?,
@@ -363,6 +371,13 @@ fn external_auth(config: &MasterConfig) -> Result<Map, StartError> {
         why,
     })?;
     Ok(rules)
+}
+
+fn tops(config: &MasterConfig) -> Result<Tops, StartError> {
+    Tops::read(&config.master_tops.0).map_err(|why| StartError::Option {
+        option: "master_tops",
+        why,
+    })
 }
 
 fn reactor_rules(opts: &Map) -> Result<Rules, StartError> {

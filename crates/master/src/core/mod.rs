@@ -7,6 +7,7 @@ pub mod counters;
 pub mod eauth;
 pub mod elsewhere;
 pub mod gate;
+pub mod gathering;
 pub mod jobs;
 pub mod lane;
 pub mod mine;

@@ -20,6 +20,7 @@ mod returns;
 mod revoke;
 pub(crate) mod sign_in;
 pub(crate) mod standing;
+mod tops;
 mod whereabouts;
 
 use std::future::Future;
@@ -123,8 +124,7 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         // Nothing is registered yet that would use them; 3008 expects a yes.
         MinionRequest::RegisterResources(_) => true.into(),
         MinionRequest::MinionRunner(request) => peer_run::run(master, caller, &request),
-        // No tops are configured.
-        MinionRequest::MasterTops(_) => Handled::nothing(),
+        MinionRequest::MasterTops(_) => tops::tops(master, caller),
         // Syndics come with `order_masters`.
         MinionRequest::SyndicReturn(_) => unknown(caller, "_syndic_return"),
         MinionRequest::VerifyMinion(_) => Handled::failed(),

@@ -28,6 +28,7 @@ mod network;
 mod orchestra;
 mod pillar;
 mod python;
+mod queue;
 mod reactor;
 mod registry;
 mod running;

@@ -10,7 +10,9 @@ use super::{
     Call, auth, banks, batch, cache, config, event, fileserver, http, jobs, manage, masters,
     matching, mine, network,
 };
-use super::{pillar, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable};
+use super::{
+    pillar, queue, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable,
+};
 use crate::master::Master;
 
 /// A runner.
@@ -85,6 +87,7 @@ const TABLES: &[&[Function]] = &[
     mine::FUNCTIONS,
     network::FUNCTIONS,
     pillar::FUNCTIONS,
+    queue::FUNCTIONS,
     reactor::FUNCTIONS,
     running::FUNCTIONS,
     salt::FUNCTIONS,

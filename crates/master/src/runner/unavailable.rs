@@ -38,10 +38,6 @@ const REASONS: &[(&str, &str)] = &[
     ("nacl", NO_SALT),
     ("net", NAPALM),
     ("pki", "Keys are files, one each, and are not migrated."),
-    (
-        "queue",
-        "There are no queues; Salt's need its sqlite driver.",
-    ),
     ("resource", "There are no resources here."),
     ("smartos_vmadm", NO_SALT),
     ("spacewalk", NO_SALT),
@@ -81,7 +77,7 @@ mod tests {
             assert!(!is_ours(name), "{name}");
             assert!(why.ends_with('.'), "{name}");
         }
-        assert!(reason("queue.insert").is_some() && reason("cache.migrate").is_some());
+        assert!(reason("resource.list").is_some() && reason("cache.migrate").is_some());
         assert_eq!((reason("cache.list"), reason("nope.nope")), (None, None));
     }
 

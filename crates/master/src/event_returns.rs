@@ -1,0 +1,315 @@
+//! `event_return`: the events of the bus, to the returners of the master.
+//!
+//! Invariant: nothing waits for a returner but the events themselves, and the
+//! last ones are handed on before the daemon ends.
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use halite_config::MasterConfig;
+use halite_output::{Indent, Outputter, RenderOptions, python, render_as};
+use halite_proto::event::Event;
+use halite_proto::{Map, Value};
+use halite_store::append_lines;
+use halite_transport::ipc::LocalEvents;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep_until;
+
+use crate::bus::Bus;
+use crate::core::gathering::{Gathering, Rules};
+
+/// `rawfile_json.filename`.
+const FILE: &str = "/var/log/salt/events";
+
+/// Events may hold what not everybody is to read: the mode of Salt's logs.
+const MODE: u32 = 0o640;
+
+/// Events that are written in one go when many wait.
+const AT_ONCE_MAX: usize = 1_000;
+
+/// How often the log says that events cannot be stored.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What Salt fires when it begins.
+const START: &str = "salt/event_listen/start";
+
+/// Where events go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Returner {
+    /// The standard output.
+    Local,
+    /// Lines of JSON in a file.
+    RawfileJson(PathBuf),
+}
+
+/// Which events go where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    returners: Vec<Returner>,
+    rules: Rules,
+}
+
+impl Plan {
+    /// What the options say.
+    pub(crate) fn of(config: &MasterConfig) -> Self {
+        let names = config.event_return.0.iter().map(String::as_str);
+        let returners = names.map(|name| match name {
+            // There are only these two: others are refused with the options.
+            "rawfile_json" => Returner::RawfileJson(file(config.opts())),
+            _ => Returner::Local,
+        });
+        let seconds = config.event_return_queue_max_seconds;
+        Self {
+            returners: returners.collect(),
+            rules: Rules {
+                count: usize::try_from(config.event_return_queue).unwrap_or(usize::MAX),
+                age_max: (seconds > 0).then(|| Duration::from_secs(seconds)),
+                allow: config.event_return_whitelist.0.clone(),
+                deny: config.event_return_blacklist.0.clone(),
+            },
+        }
+    }
+
+    /// Whether nobody is to get anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.returners.is_empty()
+    }
+}
+
+fn file(opts: &Map) -> PathBuf {
+    let text = |value: Option<&Value>| {
+        let text = value.and_then(Value::as_str).unwrap_or_default();
+        (!text.is_empty()).then(|| PathBuf::from(text))
+    };
+    let nested = opts.get("rawfile_json").and_then(Value::as_map);
+    text(nested.and_then(|map| map.get("filename")))
+        .or_else(|| text(opts.get("rawfile_json.filename")))
+        .unwrap_or_else(|| FILE.into())
+}
+
+/// Hands events on until `shutdown` is done, and then those that are left.
+pub(crate) async fn return_events(plan: Plan, bus: Bus, shutdown: impl Future<Output = ()>) {
+    // An empty beginning: all tags.
+    let mut events = bus.subscribe(String::new());
+    bus.fire(START, Map::new());
+    let mut delivery = Delivery::new(plan.returners, plan.rules.count);
+    let mut gathering = Gathering::new(plan.rules);
+    tokio::pin!(shutdown);
+    loop {
+        let due = gathering.due_at().map(tokio::time::Instant::from_std);
+        let first = tokio::select! {
+            first = events.recv() => first,
+            () = sleep_until(due.unwrap_or_else(tokio::time::Instant::now)), if due.is_some() => {
+                delivery = delivery.hand_on(gathering.take()).await;
+                continue;
+            }
+            () = &mut shutdown => break,
+        };
+        let Some(first) = first else { break };
+        gather(&mut gathering, &mut events, Some(first));
+        if gathering.is_due(Instant::now()) {
+            delivery = delivery.hand_on(gathering.take()).await;
+        }
+        delivery.note_lost(events.lost());
+    }
+    loop {
+        gather(&mut gathering, &mut events, None);
+        let left = gathering.take();
+        if left.is_empty() {
+            return;
+        }
+        delivery = delivery.hand_on(left).await;
+    }
+}
+
+/// Takes what is here already.
+fn gather(
+    gathering: &mut Gathering,
+    events: &mut LocalEvents,
+    first: Option<halite_transport::ipc::BusEvent>,
+) {
+    let mut next = first.or_else(|| events.try_recv());
+    let mut count = 0;
+    while let Some(event) = next {
+        if gathering.wants(event.tag()) {
+            match event.unpack() {
+                Ok(unpacked) => gathering.add(unpacked, event.bytes().len(), Instant::now()),
+                Err(error) => tracing::warn!("an event is not stored, it cannot be read: {error}"),
+            }
+        }
+        count += 1;
+        if count == AT_ONCE_MAX {
+            return;
+        }
+        next = events.try_recv();
+    }
+}
+
+/// The returners, and what has gone wrong with them.
+struct Delivery {
+    returners: Vec<Returner>,
+    /// Events that `local` shows in one list.
+    count: usize,
+    complained: Option<Instant>,
+    lost: u64,
+}
+
+impl Delivery {
+    fn new(returners: Vec<Returner>, count: usize) -> Self {
+        Self {
+            returners,
+            count: count.max(1),
+            complained: None,
+            lost: 0,
+        }
+    }
+
+    /// Gives events to all returners; what goes wrong with one is in the log.
+    async fn hand_on(self, events: Vec<Event>) -> Self {
+        let (returners, count) = (self.returners.clone(), self.count);
+        let work = spawn_blocking(move || {
+            let records: Vec<Value> = events.into_iter().map(record).collect();
+            let deliver = |returner: &Returner| match returner {
+                Returner::Local => show(&records, count),
+                Returner::RawfileJson(path) => write(path, &records),
+            };
+            returners
+                .iter()
+                .filter_map(|returner| deliver(returner).err())
+                .collect::<Vec<String>>()
+        });
+        let errors = work.await.unwrap_or_else(|error| vec![error.to_string()]);
+        self.complain(&errors)
+    }
+
+    fn complain(mut self, errors: &[String]) -> Self {
+        let is_time = |last: Instant| last.elapsed() >= COMPLAINT_INTERVAL;
+        if !errors.is_empty() && self.complained.is_none_or(is_time) {
+            self.complained = Some(Instant::now());
+            for error in errors {
+                tracing::error!("could not store events: {error}");
+            }
+        }
+        self
+    }
+
+    fn note_lost(&mut self, lost: u64) {
+        if lost > self.lost {
+            tracing::error!(
+                "{} events are not stored: the returners of events are too slow",
+                lost - self.lost
+            );
+            self.lost = lost;
+        }
+    }
+}
+
+/// An event as returners of Salt get it.
+fn record(event: Event) -> Value {
+    Map::from([
+        ("data", Value::from(event.data)),
+        ("tag", event.tag.as_str().into()),
+    ])
+    .into()
+}
+
+/// `local`: lists of events in Python's notation.
+fn show(records: &[Value], count: usize) -> Result<(), String> {
+    let mut stdout = io::stdout().lock();
+    for records in records.chunks(count) {
+        let line = python::repr(&records.to_vec().into()) + "\n";
+        let written = stdout.write_all(line.as_bytes());
+        written.map_err(|error| format!("standard output: {error}"))?;
+    }
+    stdout
+        .flush()
+        .map_err(|error| format!("standard output: {error}"))
+}
+
+/// `rawfile_json`: a line of JSON for each event.
+fn write(path: &Path, records: &[Value]) -> Result<(), String> {
+    let options = RenderOptions {
+        indent: Indent::Compact,
+        ..RenderOptions::default()
+    };
+    let mut lines = String::new();
+    let mut unwritten = 0;
+    for record in records {
+        match render_as(Outputter::Json, record, &options) {
+            // What the writer gives when it cannot write.
+            text if text == "{}" => unwritten += 1,
+            text => {
+                lines.push_str(&text);
+                lines.push('\n');
+            }
+        }
+    }
+    append_lines(path, MODE, lines.as_bytes())
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    match unwritten {
+        0 => Ok(()),
+        _ => Err(format!("{unwritten} events have what JSON cannot say")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_proto::Tag;
+
+    use super::*;
+
+    fn event(n: i64) -> Event {
+        let data = Map::from([
+            ("a", Value::from("é")),
+            ("n", n.into()),
+            ("_stamp", "2024-02-29T01:08:39.272149+00:00".into()),
+        ]);
+        Event::new(Tag::parse("my/tag").unwrap(), data)
+    }
+
+    #[test]
+    fn lines_are_those_of_salt() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("events");
+        write(&path, &[record(event(1)), record(event(2))]).unwrap();
+        let line = |n: u8| {
+            format!(
+                r#"{{"data": {{"a": "é", "n": {n}, "_stamp": "2024-02-29T01:08:39.272149+00:00"}}, "tag": "my/tag"}}"#
+            )
+        };
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            format!("{}\n{}\n", line(1), line(2))
+        );
+        assert!(write(&dir.path().join("no/dir"), &[record(event(1))]).is_err());
+    }
+
+    #[test]
+    fn the_file_is_named_in_either_way() {
+        assert_eq!(file(&Map::new()), PathBuf::from(FILE));
+        assert_eq!(
+            file(&Map::from([("rawfile_json.filename", "/flat")])),
+            PathBuf::from("/flat")
+        );
+        let nested = Map::from([("filename", "/nested")]);
+        assert_eq!(
+            file(&Map::from([("rawfile_json", nested)])),
+            PathBuf::from("/nested")
+        );
+    }
+
+    #[tokio::test]
+    async fn what_fails_is_told_and_stops_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let good = dir.path().join("good");
+        let returners = vec![
+            Returner::RawfileJson(dir.path().join("no/dir")),
+            Returner::RawfileJson(good.clone()),
+        ];
+        let delivery = Delivery::new(returners, 0).hand_on(vec![event(1)]).await;
+        assert!(delivery.complained.is_some());
+        assert_eq!(std::fs::read_to_string(good).unwrap().lines().count(), 1);
+    }
+}

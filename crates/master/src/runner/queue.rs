@@ -1,0 +1,379 @@
+//! `queue.*`: named queues of texts that admins and reactors fill and empty.
+//!
+//! Mirrors `salt/runners/queue.py` with its `sqlite` backend of 3006, the only
+//! one here.
+
+use halite_output::{Indent, Outputter, RenderOptions, python, render_as};
+use halite_proto::{Map, Value};
+use halite_queue::{Inserted, QueueError, QueueName, Queues};
+
+use super::Call;
+use super::error::{Ran, RunnerError};
+use super::table::{self, Function};
+use crate::error::chain;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new(
+        "queue.delete",
+        "(queue, items, backend='sqlite')",
+        delete,
+        "Takes one or more items out of a queue.",
+    ),
+    Function::new(
+        "queue.insert",
+        "(queue, items, backend='sqlite')",
+        insert,
+        "Puts one or more items at the end of a queue. An item is in a queue once.",
+    ),
+    Function::new(
+        "queue.insert_runner",
+        "(fun, args=None, kwargs=None, queue=None, backend=None)",
+        insert_runner,
+        "Puts a runner with its arguments at the end of a queue, to be run by\n\
+         queue.process_runner. The queue is that of the option runner_queue unless one is given.",
+    ),
+    Function::new(
+        "queue.list_items",
+        "(queue, backend='sqlite')",
+        list_items,
+        "What is in a queue, the oldest first.",
+    ),
+    Function::new(
+        "queue.list_length",
+        "(queue, backend='sqlite')",
+        list_length,
+        "How many items are in a queue.",
+    ),
+    Function::new(
+        "queue.list_queues",
+        "(backend='sqlite')",
+        list_queues,
+        "The names of the queues.",
+    ),
+    Function::new(
+        "queue.pop",
+        "(queue, quantity=1, backend='sqlite', is_runner=False)",
+        pop,
+        "Takes the oldest items out of a queue: a number of them, or all.",
+    ),
+    Function::new(
+        "queue.process_queue",
+        "(queue, quantity=1, backend='sqlite', is_runner=False)",
+        process_queue,
+        "Takes the oldest items out of a queue and fires an event with them,\n\
+         salt/queue/<queue>/process, for reactors.",
+    ),
+    Function::new(
+        "queue.process_runner",
+        "(quantity=1, queue=None, backend=None)",
+        process_runner,
+        "Takes the oldest runners out of a queue and runs them, one after the other.",
+    ),
+];
+
+const BACKEND: &str = "sqlite";
+
+impl From<QueueError> for RunnerError {
+    fn from(error: QueueError) -> Self {
+        match error {
+            QueueError::Name { .. } | QueueError::TooLarge { .. } => {
+                Self::BadArguments(error.to_string())
+            }
+            error => Self::Failed(chain(&error)),
+        }
+    }
+}
+
+/// A queue and what is done with it.
+struct Place {
+    queues: Queues,
+    queue: QueueName,
+}
+
+/// The queues, if the backend is the one that there is.
+fn queues(call: &Call<'_>, backend: &str, fun: &str) -> Result<Queues, RunnerError> {
+    match backend {
+        BACKEND => Ok(Queues::new(&call.master.settings.queue_dir)),
+        _ => Err(RunnerError::BadArguments(format!(
+            "Function \"{backend}.{fun}\" is not available"
+        ))),
+    }
+}
+
+fn place(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
+    Ok(Place {
+        queues: queues(call, &python::str(call.arg("backend")), fun)?,
+        queue: QueueName::parse(&python::str(call.arg("queue")))?,
+    })
+}
+
+/// The same for queues of runners, with `runner_queue` for what is left out.
+fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
+    let option = call.master.opts.get("runner_queue");
+    let given = |name: &str| {
+        let given = call.text(name);
+        given.or_else(|| option?.get(name).and_then(Value::as_str))
+    };
+    let Some(queue) = given("queue") else {
+        return Err(RunnerError::BadArguments(
+            "no queue is given, and the option runner_queue names none".to_owned(),
+        ));
+    };
+    Ok(Place {
+        queues: queues(call, given("backend").unwrap_or(BACKEND), fun)?,
+        queue: QueueName::parse(queue)?,
+    })
+}
+
+/// The texts of `items`: one, or a list; data as it is stored.
+fn items(value: &Value) -> Result<Vec<String>, RunnerError> {
+    match value {
+        Value::Nil => Err(RunnerError::BadArguments("there is no item".to_owned())),
+        Value::List(items) => items.iter().map(item).collect(),
+        one => Ok(vec![item(one)?]),
+    }
+}
+
+fn item(value: &Value) -> Result<String, RunnerError> {
+    match value {
+        Value::Str(text) => Ok(text.clone()),
+        Value::Map(_) | Value::List(_) => data_to_text(value),
+        other => Ok(python::str(other)),
+    }
+}
+
+/// JSON with single quotes, as Salt stores it; as it is where that would not be
+/// read again.
+fn data_to_text(data: &Value) -> Result<String, RunnerError> {
+    let options = RenderOptions {
+        indent: Indent::Compact,
+        ..RenderOptions::default()
+    };
+    let json = render_as(Outputter::Json, data, &options);
+    if json == "{}" && data.is_true() {
+        let why = "the data has what JSON cannot say".to_owned();
+        return Err(RunnerError::BadArguments(why));
+    }
+    match json.contains(['\'', '\\']) {
+        true => Ok(json),
+        false => Ok(json.replace('"', "'")),
+    }
+}
+
+/// Data from its text.
+fn text_to_data(text: &str) -> Option<Value> {
+    let read = |text: &str| {
+        let data = halite_yaml::load(text, "queue").ok()?.into_value();
+        matches!(data, Value::Map(_)).then_some(data)
+    };
+    // YAML contains JSON, and reads single quotes too.
+    read(text)
+}
+
+fn insert(call: &Call<'_>) -> Ran {
+    let place = place(call, "insert")?;
+    put(&place, call.arg("items"))
+}
+
+fn put(place: &Place, given: &Value) -> Ran {
+    let what = match given {
+        Value::List(_) => "One or more items already exists",
+        _ => "Item already exists",
+    };
+    Ok(match place.queues.insert(&place.queue, &items(given)?)? {
+        Inserted::All => true.into(),
+        Inserted::Known { why } => format!("{what} in this queue. sqlite error: {why}").into(),
+    })
+}
+
+fn delete(call: &Call<'_>) -> Ran {
+    let place = place(call, "delete")?;
+    place
+        .queues
+        .delete(&place.queue, &items(call.arg("items"))?)?;
+    Ok(true.into())
+}
+
+fn list_queues(call: &Call<'_>) -> Ran {
+    let names = queues(call, &python::str(call.arg("backend")), "list_queues")?.names()?;
+    let names = names.iter().map(|name| name.as_str().into());
+    Ok(Value::List(names.collect()))
+}
+
+fn list_length(call: &Call<'_>) -> Ran {
+    let place = place(call, "list_length")?;
+    let length = place.queues.length(&place.queue)?;
+    Ok(i64::try_from(length).unwrap_or(i64::MAX).into())
+}
+
+fn list_items(call: &Call<'_>) -> Ran {
+    let place = place(call, "list_items")?;
+    Ok(texts(place.queues.items(&place.queue)?))
+}
+
+fn texts(items: Vec<String>) -> Value {
+    Value::List(items.into_iter().map(Value::from).collect())
+}
+
+fn pop(call: &Call<'_>) -> Ran {
+    let place = place(call, "pop")?;
+    taken(call, &place, call.flag("is_runner"))
+}
+
+/// Takes items out.
+fn taken(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
+    let items = place.queues.pop(&place.queue, quantity(call)?)?;
+    if !as_data {
+        return Ok(texts(items));
+    }
+    let data = |item: String| {
+        text_to_data(&item).unwrap_or_else(|| {
+            tracing::error!(queue = %place.queue, "an item of the queue is no data of a runner");
+            item.into()
+        })
+    };
+    Ok(Value::List(items.into_iter().map(data).collect()))
+}
+
+fn quantity(call: &Call<'_>) -> Result<Option<u64>, RunnerError> {
+    let given = call.arg("quantity");
+    let text = python::str(given);
+    if text == "all" {
+        return Ok(None);
+    }
+    match text.trim().parse::<i64>() {
+        // sqlite takes less than nothing for no limit.
+        Ok(number) => Ok(u64::try_from(number).ok()),
+        Err(_) => Err(RunnerError::BadArguments(format!(
+            "Quantity must be an integer or \"all\".\nError: \"invalid literal for int() with \
+             base 10: {}\".",
+            python::repr(given)
+        ))),
+    }
+}
+
+fn process_queue(call: &Call<'_>) -> Ran {
+    let place = place(call, "pop")?;
+    processed(call, &place, call.flag("is_runner"))
+}
+
+fn processed(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
+    let items = match taken(call, place, as_data) {
+        Ok(items) => items,
+        Err(RunnerError::BadArguments(why)) => {
+            call.progress(Map::from([("errors", why)]));
+            return Ok(false.into());
+        }
+        Err(error) => return Err(error),
+    };
+    let data = Map::from([
+        ("items", items),
+        ("backend", BACKEND.into()),
+        ("queue", place.queue.as_str().into()),
+    ]);
+    let bus = &call.master.bus;
+    bus.fire_under("queue", [place.queue.as_str(), "process"], data.clone());
+    Ok(data.into())
+}
+
+fn insert_runner(call: &Call<'_>) -> Ran {
+    let place = place_of_runners(call, "insert")?;
+    let args = match call.arg("args") {
+        Value::Nil => Vec::new(),
+        Value::Str(text) => text.split(',').map(Value::from).collect(),
+        Value::List(args) => args.clone(),
+        one => vec![one.clone()],
+    };
+    let kwargs = match call.arg("kwargs") {
+        Value::Map(kwargs) => kwargs.clone(),
+        Value::Nil => Map::new(),
+        _ => {
+            let why = "kwargs must be a map".to_owned();
+            return Err(RunnerError::BadArguments(why));
+        }
+    };
+    let runner = Map::from([
+        ("fun", call.arg("fun").clone()),
+        ("args", args.into()),
+        ("kwargs", kwargs.into()),
+    ]);
+    put(&place, &runner.into())
+}
+
+fn process_runner(call: &Call<'_>) -> Ran {
+    let place = place_of_runners(call, "pop")?;
+    let processed = processed(call, &place, true)?;
+    let none = Vec::new();
+    let runners = match processed.get("items") {
+        Some(Value::List(runners)) => runners,
+        _ => &none,
+    };
+    let mut failed = Vec::new();
+    for runner in runners {
+        if let Err(error) = run(call, runner) {
+            // Those behind it are out of the queue already.
+            let fun = runner.get("fun").map(python::str).unwrap_or_default();
+            tracing::error!(%fun, "a runner of a queue has failed: {}", chain(&error));
+            failed.push(format!("{fun}: {}", chain(&error)));
+            if matches!(error, RunnerError::Stopped(_)) {
+                return Err(error);
+            }
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(Value::Nil),
+        false => Err(RunnerError::Failed(failed.join("; "))),
+    }
+}
+
+fn run(call: &Call<'_>, runner: &Value) -> Result<(), RunnerError> {
+    let fun = runner.get("fun").and_then(Value::as_str);
+    let fun = fun.ok_or_else(|| RunnerError::Failed("the item is no runner".to_owned()))?;
+    let args = runner.get("args").and_then(Value::as_list);
+    let kwargs = runner.get("kwargs").and_then(Value::as_map);
+    let found = table::find(call.master, fun).map_err(|why| {
+        let why = why.map(|why| format!(" {why}")).unwrap_or_default();
+        RunnerError::Failed(format!("'{fun}' is not available.{why}"))
+    })?;
+    let nested = call.nested(
+        &found,
+        args.unwrap_or_default().to_vec(),
+        kwargs.cloned().unwrap_or_default(),
+    )?;
+    found.run(&nested).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_stored_as_salt_stores_it() {
+        let runner = |arg: &str| {
+            Value::from(Map::from([
+                ("fun", Value::from("test.arg")),
+                ("args", vec![arg.into(), 1.into()].into()),
+                ("kwargs", Map::new().into()),
+            ]))
+        };
+        let plain = item(&runner("a")).unwrap();
+        assert_eq!(plain, "{'fun': 'test.arg', 'args': ['a', 1], 'kwargs': {}}");
+        assert_eq!(text_to_data(&plain), Some(runner("a")));
+        // What Salt could not read again.
+        for odd in ["it's", "say \"no\"", "back\\slash", "line\nbreak", "é"] {
+            let text = item(&runner(odd)).unwrap();
+            assert_eq!(text_to_data(&text), Some(runner(odd)), "{text}");
+        }
+        assert_eq!(text_to_data("minion1"), None);
+        assert_eq!(text_to_data("[1]"), None);
+    }
+
+    #[test]
+    fn items_are_texts() {
+        let texts = |value: Value| items(&value).unwrap();
+        assert_eq!(texts("m1".into()), ["m1"]);
+        assert_eq!(texts(5.into()), ["5"]);
+        assert_eq!(texts(vec!["a".into(), true.into()].into()), ["a", "True"]);
+        assert!(items(&Value::Nil).is_err());
+    }
+}

@@ -4,12 +4,14 @@
 //! An error is the exception of a real master: the caller answers with an
 //! empty text.
 
-use halite_proto::request::{FileList, FilePath, FileRecv, ServeFile};
+use std::io::ErrorKind;
+
+use halite_proto::request::{ChunkBeyond, FileChunk, FileList, FilePath, FileRecv, ServeFile};
 use halite_proto::{Map, MinionId, Value};
 use tracing::{debug, warn};
 
 use crate::list::below;
-use crate::{FileHash, Found, Inbox, ReadError, ReceiveError, Roots};
+use crate::{FileHash, Found, Inbox, ReadError, ReceiveError, Roots, Stat};
 
 /// The name of this backend.
 const BACKEND: &str = "roots";
@@ -91,21 +93,45 @@ impl Roots {
     /// # Errors
     /// When the file is there and cannot be read.
     pub fn answer_serve(&self, wanted: &ServeFile) -> Result<Value, ReadError> {
-        let file = &wanted.file;
-        let chunk = match &file.saltenv {
-            Some(saltenv) => self.serve(&file.path, saltenv, wanted.loc, wanted.gzip)?,
-            None => None,
+        let Some(found) = self.find_file(&wanted.file) else {
+            return Ok(no_file());
         };
-        let Some(chunk) = chunk else {
-            return Ok(Map::from([("data", ""), ("dest", "")]).into());
-        };
-        let mut answer = Map::with_capacity(3);
-        answer.insert("data", Value::Bytes(chunk.data));
-        answer.insert("dest", chunk.dest);
-        if let Some(level) = chunk.gzip {
-            answer.insert("gzip", level);
+        let (mut hash, mut same, mut bytes) = (None, false, None);
+        if let Some(beyond) = &wanted.beyond {
+            bytes = beyond.bytes;
+            if beyond.hash || beyond.unless.is_some() {
+                let known = match self.hash_found(&found) {
+                    Ok(known) => known,
+                    // It has gone since it was found.
+                    Err(error) if error.source.kind() == ErrorKind::NotFound => {
+                        return Ok(no_file());
+                    }
+                    Err(error) => return Err(error),
+                };
+                let known = (known.hash_type.name().to_owned(), known.hsum);
+                same = beyond.unless.as_ref() == Some(&known);
+                hash = beyond.hash.then_some(known);
+            }
+            if same {
+                // Nothing is read but what the file is.
+                bytes = Some(0);
+            }
         }
-        Ok(answer.into())
+        let chunk = self.serve_found(&found, wanted.loc, wanted.gzip, bytes)?;
+        let beyond = wanted.beyond.as_ref().map(|_| ChunkBeyond {
+            version: chunk.version,
+            stat: stat_of(found.stat),
+            hash,
+            same,
+        });
+        let answer = FileChunk {
+            data: chunk.data,
+            dest: chunk.dest,
+            gzip: chunk.gzip,
+            hsum: None,
+            beyond,
+        };
+        Ok(answer.into_value())
     }
 
     fn find_file(&self, file: &FilePath) -> Option<Found> {
@@ -120,9 +146,7 @@ impl Roots {
             ])
             .into()),
             // It has gone since it was found.
-            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
-                Ok(Map::new().into())
-            }
+            Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(Map::new().into()),
             Err(error) => Err(error),
         }
     }
@@ -174,6 +198,18 @@ fn is_meant(backends: Option<&Value>) -> bool {
         return !names.iter().any(|name| name.get(1..) == Some(BACKEND));
     }
     names.contains(&BACKEND)
+}
+
+/// The answer to `_serve_file` where there is no such file.
+fn no_file() -> Value {
+    Map::from([("data", ""), ("dest", "")]).into()
+}
+
+fn stat_of(stat: Stat) -> Vec<Value> {
+    match stat.into() {
+        Value::List(fields) => fields,
+        _ => Vec::new(),
+    }
 }
 
 fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {

@@ -1,6 +1,7 @@
 //! Hashes of files, remembered as long as the file does not change.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -66,9 +67,9 @@ fn hash_file(mut file: &File, hash_type: HashType) -> io::Result<String> {
     }
 }
 
-/// What must be unchanged for a hash to be still right.
+/// What must be unchanged for a content to be still the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+pub(crate) struct Identity {
     dev: u64,
     ino: u64,
     size: u64,
@@ -85,6 +86,14 @@ impl From<&Metadata> for Identity {
             mtime: (metadata.mtime(), metadata.mtime_nsec()),
             ctime: (metadata.ctime(), metadata.ctime_nsec()),
         }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mtime, ctime) = (self.mtime, self.ctime);
+        write!(f, "{:x}.{:x}.{:x}", self.dev, self.ino, self.size)?;
+        write!(f, ".{}.{}.{}.{}", mtime.0, mtime.1, ctime.0, ctime.1)
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use flate2::{Compression, GzBuilder};
 use halite_proto::SaltEnv;
 
+use crate::hash::Identity;
 use crate::limits::CHUNK_BYTES_MAX;
 use crate::{Found, ReadError, Roots, file};
 
@@ -23,6 +24,8 @@ pub struct Chunk {
     pub dest: String,
     /// The level it was asked to be compressed with, if it is compressed.
     pub gzip: Option<i64>,
+    /// The content that it is a part of: it changes when that does.
+    pub version: String,
 }
 
 impl Roots {
@@ -39,31 +42,50 @@ impl Roots {
         loc: u64,
         gzip: Option<i64>,
     ) -> Result<Option<Chunk>, ReadError> {
-        let Some(found) = self.find(path, saltenv) else {
-            return Ok(None);
-        };
-        let read = self.read(&found, loc).and_then(|data| match gzip {
+        match self.find(path, saltenv) {
+            Some(found) => self.serve_found(&found, loc, gzip, None).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the chunk at `loc` of a file that was found, of `bytes` at most.
+    pub(crate) fn serve_found(
+        &self,
+        found: &Found,
+        loc: u64,
+        gzip: Option<i64>,
+        bytes: Option<u64>,
+    ) -> Result<Chunk, ReadError> {
+        let read = self.read(found, loc, bytes);
+        let packed = read.and_then(|(data, version)| match gzip {
             Some(level) if level != 0 && !data.is_empty() => {
-                Ok((compress(&data, level)?, Some(level)))
+                Ok((compress(&data, level)?, version, Some(level)))
             }
-            _ => Ok((data, None)),
+            _ => Ok((data, version, None)),
         });
-        match read {
-            Ok((data, gzip)) => Ok(Some(Chunk {
+        match packed {
+            Ok((data, version, gzip)) => Ok(Chunk {
                 data,
-                dest: found.rel,
+                dest: found.rel.clone(),
                 gzip,
-            })),
+                version,
+            }),
             Err(source) => Err(ReadError {
-                path: found.path,
+                path: found.path.clone(),
                 source,
             }),
         }
     }
 
-    fn read(&self, found: &Found, loc: u64) -> io::Result<Vec<u8>> {
+    fn read(
+        &self,
+        found: &Found,
+        loc: u64,
+        bytes_wanted: Option<u64>,
+    ) -> io::Result<(Vec<u8>, String)> {
         let (file, metadata) = file::open(&found.root, &found.path, self.options.follow_symlinks)?;
         let left = metadata.len().saturating_sub(loc);
+        let left = bytes_wanted.map_or(left, |wanted| left.min(wanted));
         let bytes = self.options.buffer_bytes.clamp(1, CHUNK_BYTES_MAX);
         let bytes = usize::try_from(left).map_or(bytes, |left| left.min(bytes));
         let mut data = vec![0; bytes];
@@ -77,7 +99,7 @@ impl Roots {
             }
         }
         data.truncate(filled);
-        Ok(data)
+        Ok((data, Identity::from(&metadata).to_string()))
     }
 }
 

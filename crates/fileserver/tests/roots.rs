@@ -92,6 +92,7 @@ fn serve(path: &str, loc: u64, gzip: Option<i64>) -> ServeFile {
         file: file(path),
         loc,
         gzip,
+        beyond: None,
     }
 }
 
@@ -206,6 +207,7 @@ fn what_is_not_there_has_salts_shapes_too() {
             file: missing.clone(),
             loc: 0,
             gzip: None,
+            beyond: None,
         };
         let nothing: Value = Map::from([("data", ""), ("dest", "")]).into();
         assert_eq!(roots.answer_serve(&wanted).unwrap(), nothing);

@@ -137,6 +137,18 @@ pub struct MinionReturn {
     pub retcode: i64,
 }
 
+/// Requests on their way to a master at the same time. The caller bounds how
+/// many. Those whose answers were not taken are given up when this is dropped.
+pub trait Ahead {
+    /// Sends a request as [`MinionContext::request_beyond`] does, without
+    /// waiting; without `beyond` it is the same for every master.
+    fn ask(&mut self, load: Map, beyond: Option<Map>);
+
+    /// The answer to the oldest request that has none yet; nothing if there is
+    /// no such request.
+    fn answer(&mut self) -> Option<Result<Value, ContextError>>;
+}
+
 /// The minion, as functions see it. Calls may block: functions run on job
 /// threads.
 pub trait MinionContext: Send + Sync {
@@ -171,6 +183,23 @@ pub trait MinionContext: Send + Sync {
     /// # Errors
     /// When no master answers.
     fn request(&self, load: Map) -> Result<Value, ContextError>;
+
+    /// Like [`Self::request`]; a Halite master that serves files in pieces with
+    /// what is to be known of them (`Capabilities::pieces`) is asked `beyond`
+    /// instead.
+    ///
+    /// # Errors
+    /// When no master answers.
+    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
+        let _ = beyond;
+        self.request(load)
+    }
+
+    /// For requests that need not wait for each other's answers; nothing where
+    /// they are best asked one after the other.
+    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
+        None
+    }
 
     /// Like [`Self::request`], but to every connected master; the answer is
     /// the last one's. An error only when no master could be reached.

@@ -17,6 +17,22 @@ pub(crate) const REFRESH_SECONDS_MAX: u64 = 30;
 /// is a malformed answer.
 pub(crate) const FILE_PIECE_BYTES_MAX: u64 = 100 << 20;
 
+/// Bytes of a piece that a Halite master is asked for: large enough that what
+/// a request costs does not count, small enough for the processor's cache.
+pub(crate) const FILE_PIECE_BYTES: u64 = 256 << 10;
+
+/// Pieces on their way at the same time. Each needs a connection of its own, of
+/// which others want one too.
+pub(crate) const FILE_PIECES_AHEAD: usize = 3;
+
+/// How often a file is begun anew that changes on its way; after that it is
+/// taken as it comes, as Salt does.
+pub(crate) const FILE_CHANGES_MAX: u32 = 3;
+
+/// Bytes of a file whose hash is made to see that it is whole; a larger one is
+/// asked for until nothing comes, as Salt does.
+pub(crate) const HASHED_BYTES_MAX: u64 = 1 << 20;
+
 /// How often a piece is asked for when the answer makes no sense.
 pub(crate) const FILE_REPLY_TRIES: u32 = 3;
 

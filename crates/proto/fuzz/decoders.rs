@@ -142,7 +142,7 @@ fn answers(bytes: &[u8]) {
             return;
         };
         if let Ok(chunk) = FileChunk::from_value(answer.clone()) {
-            same(FileChunk::from_value(chunk.to_value()), Ok(chunk));
+            same(FileChunk::from_value(chunk.clone().into_value()), Ok(chunk));
         }
         if let Ok(hash) = FileHash::from_value(answer.clone()) {
             same(FileHash::from_value(hash.to_value()), Ok(hash));

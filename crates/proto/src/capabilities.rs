@@ -26,6 +26,9 @@ pub struct Capabilities {
     /// Whereabouts: a minion tells a master where the results of its jobs are
     /// that it has not got.
     pub whereabouts: bool,
+    /// Pieces: a minion asks for a piece of a file together with what else it
+    /// has to know of the file, and only if it has not got that file already.
+    pub pieces: bool,
 }
 
 /// What stands before the id in a minion's pulse. Its first byte is neither 0
@@ -67,6 +70,7 @@ impl Capabilities {
         pulse: true,
         own_jobs: true,
         whereabouts: true,
+        pieces: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -81,6 +85,7 @@ impl Capabilities {
             pulse: says("pulse"),
             own_jobs: says("own_jobs"),
             whereabouts: says("whereabouts"),
+            pieces: says("pieces"),
         }
     }
 
@@ -92,6 +97,7 @@ impl Capabilities {
             ("pulse", self.pulse),
             ("own_jobs", self.own_jobs),
             ("whereabouts", self.whereabouts),
+            ("pieces", self.pieces),
         ]);
         Map::from([(FIELD, field)])
     }

@@ -8,8 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use halite_modules::{
-    ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer, MinionsCommand,
-    PillarRequest, Refresh, Registry,
+    Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer,
+    MinionsCommand, PillarRequest, Refresh, Registry,
 };
 use halite_proto::{Map, Value};
 
@@ -104,6 +104,14 @@ impl MinionContext for StateContext<'_> {
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
         self.minion.request(load)
+    }
+
+    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
+        self.minion.request_beyond(load, beyond)
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
+        self.minion.ahead()
     }
 
     fn request_every(&self, load: Map) -> Result<Value, ContextError> {

@@ -84,6 +84,7 @@ async fn files_are_served_from_below_the_roots_only() {
             file: file(path),
             loc: 0,
             gzip: None,
+            beyond: None,
         })
     };
     let found = minion.ask(serve("hello")).await;

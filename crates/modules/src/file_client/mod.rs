@@ -1,30 +1,29 @@
 //! Fetching files from the master (or, with `file_client: local`, from the
 //! local roots) into the minion's cache or to a place of choice.
 //!
-//! The download: ask for the hash, and unless a copy has it already, ask for
-//! one piece after the other until an empty one comes (`fileclient.py` of Salt
-//! 3008). Invariant: a file appears under its name only when it is complete,
-//! and no name from the master leads out of the cache.
+//! Invariant: a file appears under its name only when it is complete, and no
+//! name from the master leads out of the cache.
 
+mod download;
 mod partial;
+mod piece;
 mod url;
 mod web;
 
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
 use halite_crypto::{HashType, Hasher};
 use halite_proto::{Map, Value};
-use partial::Partial;
 use thiserror::Error;
 pub use url::SaltUrl;
 pub use web::WebFile;
 
+use download::Download;
+
 use crate::context::{ContextError, MinionContext};
-use crate::limits::{FILE_PIECE_BYTES_MAX, FILE_REPLY_TRIES};
 
 /// Why a file could not be fetched.
 #[derive(Debug, Error)]
@@ -47,7 +46,7 @@ pub enum FileError {
         /// The file.
         path: String,
         /// What is wrong with the answer.
-        why: &'static str,
+        why: String,
     },
     /// A web server does not give the file.
     #[error("Failed to cache {url}: {why}")]
@@ -90,10 +89,26 @@ impl<'a> FileClient<'a> {
             .to_owned()
     }
 
-    fn ask(&self, cmd: &str, path: &str, saltenv: &str, more: Map) -> Result<Value, FileError> {
-        let mut load = Map::from([("cmd", cmd), ("path", path), ("saltenv", saltenv)]);
-        load.extend(more);
+    /// The kind of hash that masters most likely use: `hash_type`.
+    fn hash_type(&self) -> String {
+        let name = self.ctx.opts().get("hash_type").and_then(Value::as_str);
+        name.unwrap_or("sha256").to_owned()
+    }
+
+    fn load(&self, cmd: &str, path: &str, saltenv: &str) -> Map {
+        Map::from([("cmd", cmd), ("path", path), ("saltenv", saltenv)])
+    }
+
+    fn ask(&self, load: Map, path: &str) -> Result<Value, FileError> {
         self.ctx.request(load).map_err(|source| FileError::Ask {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    fn ask_beyond(&self, load: Map, beyond: Map, path: &str) -> Result<Value, FileError> {
+        let answer = self.ctx.request_beyond(load, beyond);
+        answer.map_err(|source| FileError::Ask {
             path: path.to_owned(),
             source,
         })
@@ -108,18 +123,8 @@ impl<'a> FileClient<'a> {
         path: &str,
         saltenv: &str,
     ) -> Result<Option<(Map, Value)>, FileError> {
-        let reply = self.ask("_file_hash_and_stat", path, saltenv, Map::new())?;
-        let (hash, stat) = match reply {
-            Value::List(mut pair) if pair.len() == 2 => {
-                let stat = pair.pop().unwrap_or_default();
-                (pair.pop().unwrap_or_default(), stat)
-            }
-            other => (other, Value::Nil),
-        };
-        Ok(match hash {
-            Value::Map(hash) if !hash.is_empty() => Some((hash, stat)),
-            _ => None,
-        })
+        let load = self.load("_file_hash_and_stat", path, saltenv);
+        Ok(hash_and_stat_of(&self.ask(load, path)?))
     }
 
     /// Where a file lies in the cache.
@@ -156,67 +161,14 @@ impl<'a> FileClient<'a> {
         to: &Path,
         gzip: Option<i64>,
     ) -> Result<bool, FileError> {
-        let Some((hash, stat)) = self.hash_and_stat(path, saltenv)? else {
-            return Ok(false);
+        let download = Download {
+            client: self,
+            path,
+            saltenv,
+            to,
+            gzip,
         };
-        let size = size_of(&stat);
-        if to.is_file() && has_hash(to, &hash) {
-            return Ok(true);
-        }
-        let wrong = |source| FileError::Write {
-            path: to.to_owned(),
-            source,
-        };
-        if let Some(directory) = to.parent().filter(|directory| !directory.is_dir()) {
-            private_dirs(directory).map_err(wrong)?;
-        }
-        let mut partial = Partial::create(to).map_err(wrong)?;
-        let mut written = 0_u64;
-        loop {
-            let piece = self.piece(path, saltenv, written, gzip)?;
-            let Piece { data, dest } = piece;
-            if data.is_empty() {
-                // Nothing at all, not even a name: gone in between.
-                if written == 0 && dest.is_empty() {
-                    return Ok(false);
-                }
-                break;
-            }
-            partial.file.write_all(&data).map_err(wrong)?;
-            written += data.len() as u64;
-            // Whole already: nobody need say that nothing comes behind it.
-            if size == Some(written) && has_hash(partial.path(), &hash) {
-                break;
-            }
-        }
-        partial.finish(to).map_err(wrong)?;
-        Ok(true)
-    }
-
-    fn piece(
-        &self,
-        path: &str,
-        saltenv: &str,
-        at: u64,
-        gzip: Option<i64>,
-    ) -> Result<Piece, FileError> {
-        let mut more = Map::from([("loc", at)]);
-        if let Some(level) = gzip {
-            more.insert("gzip", level);
-        }
-        let mut why = "";
-        for _ in 0..FILE_REPLY_TRIES {
-            let reply = self.ask("_serve_file", path, saltenv, more.clone())?;
-            match Piece::read(&reply) {
-                Ok(piece) => return Ok(piece),
-                Err(wrong) => why = wrong,
-            }
-            tracing::debug!(path, why, "asking for a piece again");
-        }
-        Err(FileError::Reply {
-            path: path.to_owned(),
-            why,
-        })
+        download.run()
     }
 
     /// A list of names from the master: `_file_list`, `_dir_list`, ...
@@ -252,6 +204,20 @@ impl<'a> FileClient<'a> {
     }
 }
 
+/// What an answer to `_file_hash_and_stat` says; nothing where there is no such
+/// file, or where it is no such answer.
+fn hash_and_stat_of(answer: &Value) -> Option<(Map, Value)> {
+    let (hash, stat) = match answer {
+        Value::List(pair) => match &pair[..] {
+            [hash, stat] => (hash, stat.clone()),
+            _ => return None,
+        },
+        other => (other, Value::Nil),
+    };
+    let hash = hash.as_map().filter(|hash| hash.contains_key("hsum"))?;
+    Some((hash.clone(), stat))
+}
+
 fn names(list: &Value) -> Vec<String> {
     let items = list.as_list().unwrap_or_default();
     items
@@ -259,45 +225,6 @@ fn names(list: &Value) -> Vec<String> {
         .filter_map(Value::as_str)
         .map(str::to_owned)
         .collect()
-}
-
-/// One answer to `_serve_file`.
-struct Piece {
-    data: Vec<u8>,
-    dest: String,
-}
-
-impl Piece {
-    fn read(reply: &Value) -> Result<Self, &'static str> {
-        let map = reply.as_map().ok_or("the answer is no map")?;
-        let data = map
-            .get("data")
-            .and_then(Value::as_bytes)
-            .ok_or("it holds no data")?;
-        let dest = map.get("dest").and_then(Value::as_str).unwrap_or_default();
-        let compressed = map.get("gzip").is_some_and(Value::is_true) && !data.is_empty();
-        let data = if compressed {
-            gunzip(data)?
-        } else {
-            data.to_vec()
-        };
-        Ok(Self {
-            data,
-            dest: dest.to_owned(),
-        })
-    }
-}
-
-fn gunzip(data: &[u8]) -> Result<Vec<u8>, &'static str> {
-    let mut plain = Vec::new();
-    let mut reader = MultiGzDecoder::new(data).take(FILE_PIECE_BYTES_MAX + 1);
-    reader
-        .read_to_end(&mut plain)
-        .map_err(|_| "it is not compressed as it says")?;
-    if plain.len() as u64 > FILE_PIECE_BYTES_MAX {
-        return Err("it is too large");
-    }
-    Ok(plain)
 }
 
 /// Makes the directories of the cache, which are nobody else's business.
@@ -317,24 +244,6 @@ pub(crate) fn below(directory: &Path, parts: &[&str]) -> Result<PathBuf, FileErr
         path.push(part_path);
     }
     Ok(path)
-}
-
-fn has_hash(path: &Path, hash: &Map) -> bool {
-    let text = |key: &str| hash.get(key).and_then(Value::as_str);
-    let (Some(name), Some(sum)) = (text("hash_type"), text("hsum")) else {
-        return false;
-    };
-    HashType::parse(name)
-        .ok()
-        .and_then(|hash_type| hash_of(path, hash_type).ok())
-        .is_some_and(|own| own == sum)
-}
-
-/// The size in what a master says of a file: the fields of Python's `os.stat`
-/// in their order.
-fn size_of(stat: &Value) -> Option<u64> {
-    const ST_SIZE: usize = 6;
-    u64::try_from(stat.as_list()?.get(ST_SIZE)?.as_i64()?).ok()
 }
 
 /// The hash of a file, read piece by piece.

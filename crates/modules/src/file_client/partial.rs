@@ -39,14 +39,10 @@ impl Partial {
         })
     }
 
-    /// Where it lies for now.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The owner and mode of a file that was there before stay.
     pub(super) fn finish(mut self, to: &Path) -> io::Result<()> {
         let old = Old::of(&self.directory, to.file_name().unwrap_or_default());
+        let old = old.filter(Old::is_file);
         put_on(&self.file, Dress::kept(MODE & !umask()), old.as_ref())?;
         fs::rename(&self.path, to)?;
         self.finished = true;

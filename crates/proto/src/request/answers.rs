@@ -6,6 +6,7 @@
 //! Invariant: an empty text or an empty map, which is what a handler that failed
 //! answers, is never read as a result.
 
+use super::files::BEYOND;
 use crate::fields::{Fields, MessageError, Put};
 use crate::{Jid, Map, MinionId, Value};
 
@@ -20,6 +21,59 @@ pub struct FileChunk {
     pub gzip: Option<i64>,
     /// The hash of the file, which no backend of Salt itself sends.
     pub hsum: Option<String>,
+    /// What only a Halite master says, to a minion that has asked for it.
+    pub beyond: Option<ChunkBeyond>,
+}
+
+/// What a Halite master says of the file besides a piece of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ChunkBeyond {
+    /// The content of which the piece is a part: two pieces with the same text
+    /// are of the same content.
+    pub version: String,
+    /// What stat says of the file, as Python's tuple.
+    pub stat: Vec<Value>,
+    /// The file's hash, where it was asked for: its type, and its digits.
+    pub hash: Option<(String, String)>,
+    /// The minion has the file already: there is no piece.
+    pub same: bool,
+}
+
+impl ChunkBeyond {
+    /// The file's size.
+    pub fn size(&self) -> Option<u64> {
+        size_in_stat(&self.stat)
+    }
+
+    fn take(map: Map) -> Result<Self, MessageError> {
+        let mut fields = Fields::new(CHUNK, map);
+        let hash_type = fields.text("hash_type")?;
+        Ok(Self {
+            version: fields.need("version", Fields::text)?,
+            stat: fields.list("stat")?.unwrap_or_default(),
+            hash: hash_type.zip(fields.text("hsum")?),
+            same: fields.flag("same").unwrap_or_default(),
+        })
+    }
+
+    fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(5);
+        map.put("version", self.version.as_str());
+        map.put("stat", self.stat.clone());
+        if let Some((hash_type, hsum)) = &self.hash {
+            map.put("hash_type", hash_type.as_str());
+            map.put("hsum", hsum.as_str());
+        }
+        map.put_some("same", self.same.then_some(true));
+        map
+    }
+}
+
+/// The size in what a master says of a file: the fields of Python's `os.stat`
+/// in their order.
+pub fn size_in_stat(stat: &[Value]) -> Option<u64> {
+    const ST_SIZE: usize = 6;
+    u64::try_from(stat.get(ST_SIZE)?.as_i64()?).ok()
 }
 
 impl FileChunk {
@@ -39,16 +93,21 @@ impl FileChunk {
             dest: fields.text("dest")?.unwrap_or_default(),
             gzip: fields.int("gzip")?,
             hsum: fields.text("hsum")?,
+            beyond: match fields.map(BEYOND)? {
+                Some(map) => Some(ChunkBeyond::take(map)?),
+                None => None,
+            },
         })
     }
 
     /// The answer as it travels.
-    pub fn to_value(&self) -> Value {
-        let mut map = Map::with_capacity(4);
-        map.put_bytes("data", self.data.clone());
-        map.put("dest", self.dest.as_str());
+    pub fn into_value(self) -> Value {
+        let mut map = Map::with_capacity(5);
+        map.put_bytes("data", self.data);
+        map.put("dest", self.dest);
         map.put_some("gzip", self.gzip);
-        map.put_some("hsum", self.hsum.as_deref());
+        map.put_some("hsum", self.hsum);
+        map.put_some(BEYOND, self.beyond.map(|beyond| beyond.to_map()));
         map.into()
     }
 
@@ -201,7 +260,7 @@ const PUBLISHED: &str = "the answer to a peer's command";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::msgpack::{pack_wire, unpack_raw};
+    use crate::msgpack::{pack_wire, unpack_raw, unpack_wire};
 
     #[test]
     fn a_piece_is_read_raw() {
@@ -210,9 +269,31 @@ mod tests {
             dest: "a/b".to_owned(),
             gzip: Some(5),
             hsum: None,
+            beyond: None,
         };
-        let raw = unpack_raw(&pack_wire(&chunk.to_value()).unwrap()).unwrap();
+        let raw = unpack_raw(&pack_wire(&chunk.clone().into_value()).unwrap()).unwrap();
         assert_eq!(FileChunk::from_value(raw), Ok(chunk));
+    }
+
+    #[test]
+    fn what_a_halite_master_says_besides_survives() {
+        let stat: Vec<Value> = (0..10).map(Value::from).collect();
+        let chunk = FileChunk {
+            data: vec![0xfe; 3],
+            dest: "a".to_owned(),
+            beyond: Some(ChunkBeyond {
+                version: "1-2".to_owned(),
+                stat,
+                hash: Some(("sha256".to_owned(), "00".to_owned())),
+                same: true,
+            }),
+            ..FileChunk::default()
+        };
+        assert_eq!(chunk.beyond.as_ref().and_then(ChunkBeyond::size), Some(6));
+        let read = unpack_wire(&pack_wire(&chunk.clone().into_value()).unwrap()).unwrap();
+        assert_eq!(FileChunk::from_value(read), Ok(chunk));
+        let nameless = Map::from([("data", Value::from("x")), (BEYOND, Map::new().into())]);
+        assert!(FileChunk::from_value(nameless.into()).is_err());
     }
 
     #[test]

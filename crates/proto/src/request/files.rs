@@ -34,6 +34,20 @@ pub struct ServeFile {
     pub loc: u64,
     /// The level to compress it with.
     pub gzip: Option<i64>,
+    /// What only a Halite master understands.
+    pub beyond: Option<ServeBeyond>,
+}
+
+/// What a minion may say besides when it asks for a piece of a file. Only
+/// between Halite peers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServeBeyond {
+    /// Send nothing if this is the file's hash: its type, and its digits.
+    pub unless: Option<(String, String)>,
+    /// Tell the file's hash.
+    pub hash: bool,
+    /// The largest piece that is of use, in bytes.
+    pub bytes: Option<u64>,
 }
 
 /// A piece of a file that the minion pushes.
@@ -87,6 +101,10 @@ impl ServeFile {
             file: FilePath::take(fields)?,
             loc: fields.need("loc", Fields::uint)?,
             gzip: fields.int("gzip")?,
+            beyond: match fields.map(BEYOND)? {
+                Some(map) => Some(ServeBeyond::take(map)?),
+                None => None,
+            },
         })
     }
 
@@ -94,6 +112,40 @@ impl ServeFile {
         self.file.put("_serve_file", map);
         map.put_some("gzip", self.gzip);
         map.put("loc", self.loc);
+        map.put_some(BEYOND, self.beyond.as_ref().map(ServeBeyond::to_map));
+    }
+
+    /// The request as it travels.
+    pub fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(6);
+        self.put(&mut map);
+        map
+    }
+}
+
+/// The field of what is beyond Salt's protocol.
+pub(super) const BEYOND: &str = "halite";
+
+impl ServeBeyond {
+    fn take(map: Map) -> Result<Self, MessageError> {
+        let mut fields = Fields::new("the wish for a piece of a file", map);
+        let hash_type = fields.text("hash_type")?;
+        Ok(Self {
+            unless: hash_type.zip(fields.text("hsum")?),
+            hash: fields.flag("hash").unwrap_or_default(),
+            bytes: fields.uint("bytes")?,
+        })
+    }
+
+    fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(4);
+        if let Some((hash_type, hsum)) = &self.unless {
+            map.put("hash_type", hash_type.as_str());
+            map.put("hsum", hsum.as_str());
+        }
+        map.put_some("hash", self.hash.then_some(true));
+        map.put_some("bytes", self.bytes);
+        map
     }
 }
 

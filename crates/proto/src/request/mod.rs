@@ -16,10 +16,10 @@ mod peer;
 mod syndic;
 mod whereabouts;
 
-pub use answers::{FileChunk, FileFound, FileHash, PeerPublished};
+pub use answers::{ChunkBeyond, FileChunk, FileFound, FileHash, PeerPublished, size_in_stat};
 pub use command::MinionRequest;
 pub use events::{EventBody, FiredEvent, MinionEvent};
-pub use files::{FileList, FilePath, FileRecv, ServeFile};
+pub use files::{FileList, FilePath, FileRecv, ServeBeyond, ServeFile};
 pub use meta::{RequestMeta, RequestSignature, signed_bytes};
 pub use mine::{MineDelete, MineGet, MineStore};
 pub use others::{MasterOpts, MasterTops, PillarRequest, RegisterResources, RevokeAuth};

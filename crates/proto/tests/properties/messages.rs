@@ -7,7 +7,7 @@ use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::{
     EventBody, FileList, FilePath, FileRecv, FiredEvent, MasterOpts, MasterTops, MineDelete,
     MineGet, MineStore, MinionEvent, MinionRequest, MinionRunner, PeerPublish, PillarRequest,
-    PubRet, RegisterResources, Request, RequestMeta, RevokeAuth, ServeFile, SyndicJob,
+    PubRet, RegisterResources, Request, RequestMeta, RevokeAuth, ServeBeyond, ServeFile, SyndicJob,
     SyndicReturn,
 };
 use halite_proto::returns::{JobReturn, ReturnJid};
@@ -142,6 +142,15 @@ fn minion_event() -> impl Strategy<Value = MinionEvent> {
     })
 }
 
+fn serve_beyond() -> impl Strategy<Value = ServeBeyond> {
+    let unless = of((text(), text()));
+    (unless, any::<bool>(), of(any::<u64>())).prop_map(|(unless, hash, bytes)| ServeBeyond {
+        unless,
+        hash,
+        bytes,
+    })
+}
+
 fn file_command() -> impl Strategy<Value = MinionRequest> {
     prop_oneof![
         file_path().prop_map(MinionRequest::FileHash),
@@ -152,8 +161,20 @@ fn file_command() -> impl Strategy<Value = MinionRequest> {
         file_list().prop_map(MinionRequest::DirList),
         file_list().prop_map(MinionRequest::SymlinkList),
         Just(MinionRequest::FileEnvs),
-        (file_path(), any::<u64>(), of(any::<i64>()))
-            .prop_map(|(file, loc, gzip)| MinionRequest::ServeFile(ServeFile { file, loc, gzip })),
+        (
+            file_path(),
+            any::<u64>(),
+            of(any::<i64>()),
+            of(serve_beyond())
+        )
+            .prop_map(
+                |(file, loc, gzip, beyond)| MinionRequest::ServeFile(ServeFile {
+                    file,
+                    loc,
+                    gzip,
+                    beyond
+                })
+            ),
         (
             vec(text(), 0..4),
             of(any::<u64>()),

@@ -106,7 +106,7 @@ fn envelopes_and_answers_are_read_and_packed_alike() {
 /// The typed answers about files are those of Salt.
 fn check_answer(name: &str, answer: Value, packed: &[u8]) {
     let again = match name.split(' ').next() {
-        Some("_serve_file") => FileChunk::from_value(answer).unwrap().to_value(),
+        Some("_serve_file") => FileChunk::from_value(answer).unwrap().into_value(),
         Some("_file_hash") => FileHash::from_value(answer).unwrap().to_value(),
         Some("_file_find") => match FileFound::from_value(answer).unwrap() {
             Some(found) => found.to_value(),

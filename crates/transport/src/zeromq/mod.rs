@@ -23,6 +23,6 @@ pub use context::terminate;
 pub use options::KeepAlive;
 pub use publisher::{Heard, PublishError, Publisher, PublisherOptions, TopicWatch};
 pub use puller::{Puller, PullerOptions};
-pub use requester::{RequestError, Requester, RequesterOptions};
+pub use requester::{Answer, RequestError, Requester, RequesterOptions};
 pub use router::{Incoming, Peer, Replies, ReplyError, Router, RouterOptions};
 pub use subscriber::{Pulse, SubscribeOptions, Subscriber, SubscriberEvent};

@@ -7,11 +7,14 @@
 //! the answer to a later request.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use thiserror::Error;
+use tmq::Message;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -150,6 +153,19 @@ impl Requester {
         payload: Vec<u8>,
         timeout: Duration,
     ) -> Result<Vec<u8>, RequestError> {
+        let answer = self.request_in_place(payload, timeout).await?;
+        Ok(answer.to_vec())
+    }
+
+    /// Like [`Self::request`]; the reply stays where the library has put it.
+    ///
+    /// # Errors
+    /// See `RequestError`; the next request is not affected by any of them.
+    pub async fn request_in_place(
+        &self,
+        payload: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Answer, RequestError> {
         let shared = &self.0.0;
         let max = shared.options.message_bytes_max;
         if payload.len() > max {
@@ -181,12 +197,35 @@ impl Requester {
     }
 }
 
+/// A reply, where the library has put it: a large one is not copied.
+pub struct Answer(Message);
+
+impl Answer {
+    pub(super) fn new(message: Message) -> Self {
+        Self(message)
+    }
+}
+
+impl Deref for Answer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({} bytes)", self.0.len())
+    }
+}
+
 /// A request on its way through a lane.
 pub(super) struct Request {
     pub(super) payload: Vec<u8>,
     pub(super) since: Instant,
     pub(super) deadline: Option<Instant>,
-    pub(super) reply: oneshot::Sender<Result<Vec<u8>, RequestError>>,
+    pub(super) reply: oneshot::Sender<Result<Answer, RequestError>>,
 }
 
 /// What the handles and the lanes share.
@@ -209,8 +248,8 @@ struct State {
     closed: bool,
 }
 
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("State")
             .field("waiting", &self.waiting.len())
             .field("idle", &self.idle.len())

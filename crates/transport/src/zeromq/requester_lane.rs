@@ -13,7 +13,7 @@ use super::context::context;
 use super::monitor::{Link, Monitored};
 use super::options::{Common, connect_address, millis};
 use super::pump::{self, Frames};
-use super::requester::{Request, RequestError, Shared, Turn};
+use super::requester::{Answer, Request, RequestError, Shared, Turn};
 use crate::counters::Count;
 use crate::{Counters, SocketError, limits};
 
@@ -134,11 +134,7 @@ impl Lane {
         }
     }
 
-    async fn exchange(
-        &mut self,
-        payload: Vec<u8>,
-        connected: &mut bool,
-    ) -> Result<Vec<u8>, Broken> {
+    async fn exchange(&mut self, payload: Vec<u8>, connected: &mut bool) -> Result<Answer, Broken> {
         let usable = match &mut self.connection {
             Some(connection) => connection.is_usable()?,
             None => false,
@@ -178,7 +174,7 @@ impl Lane {
                 },
                 _ = safety.tick() => None,
             };
-            if let Some(payload) = reply.and_then(|frames| check(&frames, &self.shared.counters)) {
+            if let Some(payload) = reply.and_then(|frames| check(frames, &self.shared.counters)) {
                 return Ok(payload);
             }
         }
@@ -236,14 +232,14 @@ async fn expired(deadline: Option<Instant>) {
     }
 }
 
-fn check(frames: &Frames, counters: &Counters) -> Option<Vec<u8>> {
-    match &frames[..] {
-        [delimiter, payload] if delimiter.is_empty() => {
+fn check(mut frames: Frames, counters: &Counters) -> Option<Answer> {
+    match (frames.pop(), &frames[..]) {
+        (Some(payload), [delimiter]) if delimiter.is_empty() => {
             counters.add(Count::received);
-            Some(payload.to_vec())
+            Some(Answer::new(payload))
         }
         _ => {
-            debug!(frames = frames.len(), "dropped a reply of a wrong shape");
+            debug!("dropped a reply of a wrong shape");
             counters.add(Count::malformed);
             None
         }

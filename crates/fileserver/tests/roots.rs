@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use halite_fileserver::{Roots, RootsOptions};
-use halite_proto::request::{FileList, FilePath, ServeFile};
+use halite_proto::request::{FileChunk, FileList, FilePath, ServeBeyond, ServeFile};
 use halite_proto::{Map, SaltEnv, Value};
 use tempfile::TempDir;
 
@@ -105,6 +105,50 @@ fn settle(path: &Path) {
     let long_ago = SystemTime::now() - Duration::from_secs(3600);
     let file = fs::File::open(path).unwrap();
     file.set_modified(long_ago).unwrap();
+}
+
+#[test]
+fn a_halite_minion_is_told_of_the_file_with_its_first_piece() {
+    let tree = Tree::new();
+    tree.file("base/hello.txt", "hello world\n");
+    let roots = tree.base();
+    let ask = |loc, beyond: ServeBeyond| {
+        let wanted = ServeFile {
+            beyond: Some(beyond),
+            ..serve("hello.txt", loc, None)
+        };
+        FileChunk::from_value(roots.answer_serve(&wanted).unwrap()).unwrap()
+    };
+    let first = ask(
+        0,
+        ServeBeyond {
+            hash: true,
+            bytes: Some(5),
+            ..ServeBeyond::default()
+        },
+    );
+    assert_eq!(first.data, b"hello");
+    let about = first.beyond.unwrap();
+    assert_eq!(about.size(), Some(12));
+    let hash = about.hash.unwrap();
+    assert_eq!(
+        hash.1,
+        roots.hash("hello.txt", &env("base")).unwrap().unwrap().hsum
+    );
+    let rest = ask(5, ServeBeyond::default());
+    assert_eq!(rest.data, b" world\n");
+    assert_eq!(rest.beyond.unwrap().version, about.version);
+    let same = ask(
+        0,
+        ServeBeyond {
+            unless: Some(hash),
+            ..ServeBeyond::default()
+        },
+    );
+    assert!(same.data.is_empty() && same.beyond.unwrap().same);
+    fs::write(tree.path("base/hello.txt"), "something else").unwrap();
+    let other = ask(5, ServeBeyond::default());
+    assert_ne!(other.beyond.unwrap().version, about.version);
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl Channel {
         &self,
         load: Map,
         patience: Patience,
-        open: fn(&Self, &Session, &Nonce, Vec<u8>) -> Result<Exchange, ChannelError>,
+        open: fn(&Self, &Session, &Nonce, &[u8]) -> Result<Exchange, ChannelError>,
     ) -> Result<Value, ChannelError> {
         let mut last = ChannelError::NotSignedIn;
         let mut renewed = false;
@@ -186,7 +186,7 @@ impl Channel {
         session: &Session,
         load: &Map,
         deadline: Instant,
-        open: fn(&Self, &Session, &Nonce, Vec<u8>) -> Result<Exchange, ChannelError>,
+        open: fn(&Self, &Session, &Nonce, &[u8]) -> Result<Exchange, ChannelError>,
     ) -> Result<Exchange, ChannelError> {
         let nonce = Nonce::from_random(random_bytes());
         let mut load = load.clone();
@@ -207,26 +207,30 @@ impl Channel {
         let envelope = RequestEnvelope::aes(sealed, id, self.enc_algo, self.sig_algo);
         let envelope = envelope.encode().map_err(ChannelError::Pack)?;
         let left = deadline.saturating_duration_since(Instant::now());
-        let reply = session.requester.request(envelope, left).await?;
-        open(self, session, &nonce, reply)
+        let reply = session.requester.request_in_place(envelope, left).await?;
+        open(self, session, &nonce, &reply)
     }
 
     fn open_sealed(
         &self,
         session: &Session,
         nonce: &Nonce,
-        reply: Vec<u8>,
+        reply: &[u8],
     ) -> Result<Exchange, ChannelError> {
-        let sealed = match Reply::decode(&reply).map_err(ChannelError::Unpack)? {
-            Reply::Sealed(sealed) => sealed,
-            Reply::Refused(refusal) => return refused(refusal),
-            Reply::Clear(_) => return Err(ChannelError::NotAuthentic),
+        let decoded;
+        let sealed = match Reply::sealed_in(reply) {
+            Some(sealed) => sealed,
+            None => match Reply::decode(reply).map_err(ChannelError::Unpack)? {
+                Reply::Sealed(sealed) => {
+                    decoded = sealed;
+                    &decoded
+                }
+                Reply::Refused(refusal) => return refused(refusal),
+                Reply::Clear(_) => return Err(ChannelError::NotAuthentic),
+            },
         };
-        match session
-            .credentials
-            .session
-            .open(&sealed, Some(nonce.as_str().as_bytes()))
-        {
+        let keys = &session.credentials.session;
+        match keys.open(sealed, Some(nonce.as_str().as_bytes())) {
             Ok(Opened::Payload(packed)) => msgpack::unpack_wire(&packed)
                 .map(Exchange::Done)
                 .map_err(ChannelError::Unpack),
@@ -239,9 +243,9 @@ impl Channel {
         &self,
         session: &Session,
         nonce: &Nonce,
-        reply: Vec<u8>,
+        reply: &[u8],
     ) -> Result<Exchange, ChannelError> {
-        if let Ok(Reply::Refused(refusal)) = Reply::decode(&reply) {
+        if let Ok(Reply::Refused(refusal)) = Reply::decode(reply) {
             return refused(refusal);
         }
         let master = &session.credentials.master_key;
@@ -251,7 +255,7 @@ impl Channel {
             self.enc_algo,
             self.sig_algo,
             nonce,
-            &reply,
+            reply,
         ) {
             Ok(map) => Ok(Exchange::Done(Value::Map(map))),
             Err(error @ (PrivateReplyError::NotPrivate | PrivateReplyError::Signature)) => {

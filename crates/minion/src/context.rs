@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
+use halite_modules::{Ahead, ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::{Jid, Map, Value};
 use halite_transport::zeromq::RequestError;
 use tokio::task::{JoinHandle, JoinSet};
@@ -16,8 +16,8 @@ use crate::channel::{Channel, ChannelError};
 use crate::core::link::Phase;
 use crate::core::sign_in::chain;
 use crate::daemon_bus;
-use crate::failover::while_linked;
-use crate::limits::{LINK_GONE_AFTER, OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
+use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
+use crate::line::{InLine, Line, Wish, is_about_files};
 use crate::pillar;
 use crate::state::{Master, Minion};
 
@@ -42,7 +42,7 @@ pub struct JobContext {
     route: Route,
     /// The master that comes first was found gone: no request waits for that
     /// again before its link is back.
-    first_gone: AtomicBool,
+    first_gone: Arc<AtomicBool>,
 }
 
 impl JobContext {
@@ -51,7 +51,7 @@ impl JobContext {
         Self {
             minion,
             route,
-            first_gone: AtomicBool::new(false),
+            first_gone: Arc::default(),
         }
     }
 
@@ -79,39 +79,27 @@ impl JobContext {
         order
     }
 
-    /// Asks one master after the other until one answers; nobody waits for a
-    /// master whose link is down while there is another.
-    fn ask<T, F>(&self, reads: bool, mut once: impl FnMut(Channel) -> F) -> Result<T, ContextError>
+    /// Asks one master after the other until one answers.
+    fn ask<T, F>(
+        &self,
+        reads: bool,
+        once: impl FnMut(Channel) -> F + Send + 'static,
+    ) -> Result<T, ContextError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, ChannelError>> + Send + 'static,
     {
-        let mut last = ContextError::NoMaster;
-        let order = self.order(reads);
-        for (at, index) in order.iter().enumerate() {
-            let Some(master) = self.minion.masters.get(*index) else {
-                continue;
-            };
-            let others = order.get(at + 1..).unwrap_or_default();
-            let others: Vec<_> = others
-                .iter()
-                .filter_map(|other| self.minion.masters.get(*other))
-                .map(|other| other.phase.clone())
-                .collect();
-            let answer = once(master.channel.clone());
-            let asked = while_linked(master.phase.clone(), others, LINK_GONE_AFTER, answer);
-            match self.minion.wait(asked).ok_or_else(stopping)? {
-                Ok(answer) => return Ok(answer),
-                Err(error) => {
-                    debug!(master = master.name, "request failed: {}", chain(&error));
-                    if at == 0 && !master.is_ready() {
-                        self.first_gone.store(true, Ordering::Relaxed);
-                    }
-                    last = context_error(error);
-                }
-            }
-        }
-        Err(last)
+        let asked = self.line(reads).ask(once);
+        self.minion.wait(asked).ok_or_else(stopping)?
+    }
+
+    /// Who is asked, and in which order.
+    fn line(&self, reads: bool) -> Line {
+        Line::new(
+            Arc::clone(&self.minion),
+            self.order(reads),
+            Arc::clone(&self.first_gone),
+        )
     }
 
     /// Asks every master that is signed in, all at the same time. A job has
@@ -141,7 +129,7 @@ impl JobContext {
     /// Tells the minion that runs here, if one does.
     fn ask_daemon_to(&self, tag: &'static str) {
         if let Some(bus) = self.minion.daemon_bus.clone() {
-            let told = async move { daemon_bus::tell(&bus, tag).await };
+            let told = async move { daemon_bus::tell(&bus, tag, Map::new()).await };
             if let Some(Err(error)) = self.minion.wait(told) {
                 debug!(tag, %error, "the minion was not told");
             }
@@ -213,7 +201,7 @@ async fn answer_of(route: Route, mut asked: Vec<(usize, Asked)>) -> Result<Value
 
 impl MinionContext for JobContext {
     fn opts(&self) -> &Map {
-        &self.minion.opts
+        self.minion.opts_at(self.pillar_master())
     }
 
     fn registry(&self) -> &'static Registry {
@@ -245,7 +233,7 @@ impl MinionContext for JobContext {
         let minion = &self.minion;
         let load = pillar::request(&minion.id, &self.grains(), &minion.opts, request);
         let patience = minion.patience;
-        let reply = self.ask(true, |channel| {
+        let reply = self.ask(true, move |channel| {
             let load = load.clone();
             async move { channel.request_private(load, patience).await }
         })?;
@@ -263,11 +251,25 @@ impl MinionContext for JobContext {
         {
             return own.answer(load);
         }
-        let patience = self.minion.patience;
-        self.ask(is_about_files(&load), |channel| {
-            let load = load.clone();
-            async move { channel.request(load, patience).await }
-        })
+        let wish = Wish::new(load, None, self.minion.patience);
+        self.ask(wish.reads(), move |channel| wish.send_to(channel))
+    }
+
+    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
+        if let Some(own) = &self.minion.own_files
+            && is_about_files(&load)
+        {
+            return own.answer(load);
+        }
+        let wish = Wish::new(load, Some(beyond), self.minion.patience);
+        self.ask(wish.reads(), move |channel| wish.send_to(channel))
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
+        match self.minion.own_files {
+            Some(_) => None,
+            None => Some(Box::new(InLine::new(self.line(true)))),
+        }
     }
 
     fn request_every(&self, load: Map) -> Result<Value, ContextError> {
@@ -388,23 +390,6 @@ impl MinionContext for JobContext {
             self.minion.wait(answered).unwrap_or_default()
         })
     }
-}
-
-/// Whether a request asks for files that the minion may have itself.
-fn is_about_files(load: &Map) -> bool {
-    const FILES: &[&str] = &[
-        "_dir_list",
-        "_file_envs",
-        "_file_find",
-        "_file_hash",
-        "_file_hash_and_stat",
-        "_file_list",
-        "_file_list_emptydirs",
-        "_serve_file",
-        "_symlink_list",
-    ];
-    let command = load.get("cmd").and_then(Value::as_str);
-    command.is_some_and(|command| FILES.contains(&command))
 }
 
 /// The request that puts an event on a master's bus.

@@ -19,6 +19,7 @@ mod failover;
 pub mod fleet;
 pub mod greeting;
 pub mod limits;
+mod line;
 pub mod link_status;
 pub mod link_task;
 pub mod local_context;

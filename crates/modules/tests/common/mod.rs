@@ -2,10 +2,11 @@
 //! function, and a record of everything that was asked for.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use halite_modules::{
-    ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, run_function,
+    Ahead, ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, run_function,
 };
 use halite_proto::{Map, Value};
 use serde_json::Value as Json;
@@ -20,6 +21,27 @@ pub struct FakeMinion {
     pub running: Vec<Map>,
     pub statics: Mutex<Vec<Value>>,
     pub log: Mutex<Vec<String>>,
+    /// The master is a Halite one, and several requests may be on their way.
+    pub pieces: bool,
+}
+
+/// Requests that are answered when their answers are wanted, as late as can be.
+struct InLine<'m> {
+    minion: &'m FakeMinion,
+    asked: VecDeque<Map>,
+}
+
+impl Ahead for InLine<'_> {
+    fn ask(&mut self, load: Map, beyond: Option<Map>) {
+        self.minion.note(format!("ahead {load:?}"));
+        self.asked.push_back(beyond.unwrap_or(load));
+    }
+
+    fn answer(&mut self) -> Option<Result<Value, ContextError>> {
+        self.asked
+            .pop_front()
+            .map(|load| (self.minion.master)(&load))
+    }
 }
 
 impl FakeMinion {
@@ -32,6 +54,7 @@ impl FakeMinion {
             running: Vec::new(),
             statics: Mutex::default(),
             log: Mutex::default(),
+            pieces: false,
         }
     }
 
@@ -100,6 +123,17 @@ impl MinionContext for FakeMinion {
     fn request(&self, load: Map) -> Result<Value, ContextError> {
         self.note(format!("request {load:?}"));
         (self.master)(&load)
+    }
+
+    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
+        self.request(if self.pieces { beyond } else { load })
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
+        Some(Box::new(InLine {
+            minion: self,
+            asked: VecDeque::new(),
+        }))
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {

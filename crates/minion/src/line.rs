@@ -1,0 +1,162 @@
+//! Requests of jobs on their way: to one master after the other until one
+//! answers, and several at the same time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use halite_modules::{Ahead, ContextError};
+use halite_proto::{Map, Value};
+use tokio::sync::oneshot;
+use tracing::debug;
+
+use crate::channel::{Channel, ChannelError, Patience};
+use crate::context::{context_error, stopping};
+use crate::core::sign_in::chain;
+use crate::failover::while_linked;
+use crate::limits::LINK_GONE_AFTER;
+use crate::state::{Master, Minion};
+
+/// The masters a request may go to.
+#[derive(Clone)]
+pub(crate) struct Line {
+    minion: Arc<Minion>,
+    /// Best first.
+    order: Vec<usize>,
+    /// To be told when the first is found gone.
+    first_gone: Arc<AtomicBool>,
+}
+
+impl Line {
+    pub(crate) fn new(minion: Arc<Minion>, order: Vec<usize>, first_gone: Arc<AtomicBool>) -> Self {
+        Self {
+            minion,
+            order,
+            first_gone,
+        }
+    }
+
+    /// Asks one master after the other until one answers; nobody waits for a
+    /// master whose link is down while there is another.
+    pub(crate) async fn ask<T, F>(
+        self,
+        mut once: impl FnMut(Channel) -> F,
+    ) -> Result<T, ContextError>
+    where
+        F: Future<Output = Result<T, ChannelError>>,
+    {
+        let mut last = ContextError::NoMaster;
+        let masters = &self.minion.masters;
+        for (at, index) in self.order.iter().enumerate() {
+            let Some(master) = masters.get(*index) else {
+                continue;
+            };
+            let others = self.order.get(at + 1..).unwrap_or_default().iter();
+            let others = others.filter_map(|other| masters.get(*other));
+            let others = others.map(|other| other.phase.clone()).collect();
+            let answer = once(master.channel.clone());
+            let asked = while_linked(master.phase.clone(), others, LINK_GONE_AFTER, answer);
+            match asked.await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    debug!(master = master.name, "request failed: {}", chain(&error));
+                    if at == 0 && !Master::is_ready(master) {
+                        self.first_gone.store(true, Ordering::Relaxed);
+                    }
+                    last = context_error(error);
+                }
+            }
+        }
+        Err(last)
+    }
+}
+
+/// A request, and what a Halite master is asked instead.
+pub(crate) struct Wish {
+    load: Map,
+    beyond: Option<Map>,
+    patience: Patience,
+}
+
+impl Wish {
+    pub(crate) fn new(load: Map, beyond: Option<Map>, patience: Patience) -> Self {
+        Self {
+            load,
+            beyond,
+            patience,
+        }
+    }
+
+    /// Whether any master may answer it.
+    pub(crate) fn reads(&self) -> bool {
+        is_about_files(&self.load)
+    }
+
+    /// Asks what the master understands.
+    pub(crate) fn send_to(
+        &self,
+        channel: Channel,
+    ) -> impl Future<Output = Result<Value, ChannelError>> + Send + use<> {
+        let load = match &self.beyond {
+            Some(beyond) if channel.capabilities().pieces => beyond.clone(),
+            _ => self.load.clone(),
+        };
+        let patience = self.patience;
+        async move { channel.request(load, patience).await }
+    }
+}
+
+/// Requests to the same masters that do not wait for each other.
+pub(crate) struct InLine {
+    line: Line,
+    asked: VecDeque<oneshot::Receiver<Result<Value, ContextError>>>,
+}
+
+impl InLine {
+    pub(crate) fn new(line: Line) -> Self {
+        Self {
+            line,
+            asked: VecDeque::new(),
+        }
+    }
+}
+
+impl Ahead for InLine {
+    fn ask(&mut self, load: Map, beyond: Option<Map>) {
+        let wish = Wish::new(load, beyond, self.line.minion.patience);
+        let line = self.line.clone();
+        let (mut told, answer) = oneshot::channel();
+        self.line.minion.runtime.spawn(async move {
+            let asked = line.ask(|channel| wish.send_to(channel));
+            let answer = tokio::select! {
+                answer = asked => answer,
+                () = told.closed() => return,
+            };
+            // Whoever waited may be gone.
+            let _ = told.send(answer);
+        });
+        self.asked.push_back(answer);
+    }
+
+    fn answer(&mut self) -> Option<Result<Value, ContextError>> {
+        let answer = self.asked.pop_front()?;
+        Some(answer.blocking_recv().unwrap_or_else(|_| Err(stopping())))
+    }
+}
+
+/// Whether a request asks for files that the minion may have itself.
+pub(crate) fn is_about_files(load: &Map) -> bool {
+    const FILES: &[&str] = &[
+        "_dir_list",
+        "_file_envs",
+        "_file_find",
+        "_file_hash",
+        "_file_hash_and_stat",
+        "_file_list",
+        "_file_list_emptydirs",
+        "_serve_file",
+        "_symlink_list",
+    ];
+    let command = load.get("cmd").and_then(Value::as_str);
+    command.is_some_and(|command| FILES.contains(&command))
+}

@@ -56,7 +56,7 @@ impl Fleet {
             let (reporter, reports) = reports();
             let span = error_span!("master", uri = %settings.uri);
             let seed = u64::from_le_bytes(random_bytes());
-            let host = settings.uri.host().to_owned();
+            let (uri, host) = (settings.uri.clone(), settings.uri.host().to_owned());
             fleet.settings.push(settings.clone());
             let task = LinkTask::new(
                 settings,
@@ -91,6 +91,8 @@ impl Fleet {
                 reports,
                 pillar: watch::channel(None).0,
                 grains: std::sync::Mutex::default(),
+                opts: std::sync::OnceLock::new(),
+                uri,
             });
             fleet.inputs.push(input);
         }

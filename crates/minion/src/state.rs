@@ -1,6 +1,7 @@
 //! What exists once per minion, and once per master, while it runs.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use halite_modules::Cancel;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
-use halite_proto::{Map, MinionId, Tag, Value};
+use halite_proto::{Map, MasterUri, MinionId, Tag, Value};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
@@ -51,6 +52,10 @@ pub struct Master {
     pub pillar: watch::Sender<Option<Arc<Map>>>,
     /// The grains as it sees them, made once for all who ask.
     pub(crate) grains: Mutex<Option<MadeGrains>>,
+    /// The options as its jobs see them, made when the first one asks.
+    pub(crate) opts: OnceLock<Map>,
+    /// Where it is asked.
+    pub(crate) uri: MasterUri,
 }
 
 /// Grains that were made of others.
@@ -140,6 +145,24 @@ impl Minion {
             made: Arc::clone(&made),
         });
         made
+    }
+
+    /// The options as the jobs of one master see them: `master` and what goes
+    /// with it mean that one, whatever else is in the list.
+    pub fn opts_at(&self, master: Option<usize>) -> &Map {
+        let Some(master) = master.and_then(|master| self.masters.get(master)) else {
+            return &self.opts;
+        };
+        master.opts.get_or_init(|| {
+            let mut own = self.opts.clone();
+            own.insert("master", master.host.as_str());
+            own.insert("master_port", i64::from(master.uri.port()));
+            own.insert("master_uri", master.uri.to_string());
+            if master.host.parse::<IpAddr>().is_ok() {
+                own.insert("master_ip", master.host.as_str());
+            }
+            own
+        })
     }
 
     /// Collects the grains again. Takes milliseconds: not for async threads.

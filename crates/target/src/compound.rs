@@ -1,8 +1,7 @@
 //! Compound targets: `G@os:Debian and not ( web1 or L@web2,web3 )`.
 //!
 //! Words are separated by blanks, also the parentheses. `not` binds tighter
-//! than `and`, `and` tighter than `or`. A parenthesis that is not closed is
-//! closed at the end, as on a Python master.
+//! than `and`, `and` tighter than `or`.
 
 use halite_proto::Value;
 
@@ -222,7 +221,7 @@ impl Parser<'_> {
                 self.depth -= 1;
                 match self.peek() {
                     Some(")") => self.next += 1,
-                    None => {}
+                    None => return Err(TargetError::new(at, "this `(` is never closed")),
                     Some(word) => {
                         let message = format!("there is no `and` or `or` before `{word}`");
                         return Err(TargetError::new(self.at(), message));

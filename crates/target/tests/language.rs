@@ -46,7 +46,6 @@ fn and_binds_tighter_than_or() {
         ("G@os:Debian and G@roles:cache", true),
         ("G|@os|debian", true),
         ("I@a:b", false),
-        ("( web1", true),
     ] {
         assert_eq!(compound(text).matches(&web1()), meant, "{text}");
     }
@@ -71,6 +70,8 @@ fn errors_name_the_byte() {
             8,
             "the target ends where another one is expected",
         ),
+        ("( web1", 0, "this `(` is never closed"),
+        ("web1 and ( web2 or ( web3 )", 9, "this `(` is never closed"),
         ("( or web1 )", 2, "`or` where a target is expected"),
         ("not not web1", 4, "`not` twice in a row"),
         ("žž and E@web[", 14, "unterminated character set"),

@@ -349,11 +349,14 @@ fn published(reply: PublishReply) -> Result<Option<Published>, ClientError> {
             jid,
             minions,
             missing,
-        } => Ok(Some(Published {
-            jid,
-            minions: minions.into_iter().map(String::from).collect(),
-            missing,
-        })),
+        } => {
+            tracing::debug!(%jid, minions = minions.len(), "the job is published");
+            Ok(Some(Published {
+                jid,
+                minions: minions.into_iter().map(String::from).collect(),
+                missing,
+            }))
+        }
         PublishReply::NoMinions { error } => {
             tracing::debug!(error, "the master found nobody");
             Ok(None)

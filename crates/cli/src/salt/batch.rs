@@ -19,7 +19,7 @@ use super::closing::Closing;
 use super::progress::Progress;
 use super::returns::REDRAW;
 use super::returns::{Shown, interrupted};
-use super::{NO_RETURN, Program};
+use super::{NO_MATCH, NO_RETURN, Program};
 use crate::client::{BackgroundBatch, ClientError, Job, LocalClient, Report};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen};
@@ -80,6 +80,7 @@ impl Program<'_> {
         let quiet = self.options.is_static;
         let (alive, down) = self.ping().await?;
         if alive.is_empty() && down.is_empty() && !quiet {
+            screen.line(NO_MATCH);
             screen.line("No minions matched the target.");
         }
         for id in &down {

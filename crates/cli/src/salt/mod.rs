@@ -23,7 +23,11 @@ use crate::login::{self, Login, LoginError};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen, args};
 
-const NO_MATCH: &str = "No minions matched the target. No command was sent, no jid was assigned.";
+/// What is said when nobody is there to give documentation.
+const NO_DOCS: &str = "No minions found to gather docs from";
+
+pub(crate) const NO_MATCH: &str =
+    "No minions matched the target. No command was sent, no jid was assigned.";
 const NO_RETURN: &str = "ERROR: No return received";
 
 /// Runs `salt` with the master's merged configuration `opts`.
@@ -278,6 +282,10 @@ impl Program<'_> {
         let watches_states = self.watches_states();
         let Some(mut session) = self.client.start(job, self.timeout).await? else {
             screen.line(NO_MATCH);
+            if self.options.doc {
+                screen.error_line(NO_DOCS);
+                return Ok(Exit::NoReturn);
+            }
             self.display.show(screen, &Map::new().into(), None, 0);
             screen.error_line(NO_RETURN);
             return Ok(Exit::NoReturn);

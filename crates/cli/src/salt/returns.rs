@@ -10,7 +10,7 @@ use halite_proto::{Jid, Map, Value};
 use super::closing::Closing;
 use super::progress::Progress;
 use super::summary::Summary;
-use super::{NO_RETURN, docs};
+use super::{NO_DOCS, NO_RETURN, docs};
 use crate::client::collect::Return;
 use crate::client::{ClientError, Report, Session};
 use crate::command::{Command, DOC_FUNCTION};
@@ -137,7 +137,7 @@ impl Show<'_> {
         };
         let texts = docs::merged(&returns);
         if returns.is_empty() {
-            screen.error_line("No minions found to gather docs from");
+            screen.error_line(NO_DOCS);
             return Ok(Exit::NoReturn);
         }
         for (name, text) in texts {

@@ -23,6 +23,7 @@ use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient, Repor
 use crate::display::Display;
 use crate::environment::Environment;
 use crate::options::{CpOptions, Stop};
+use crate::salt::NO_MATCH;
 use crate::{Exit, Screen};
 use sources::Source;
 
@@ -179,7 +180,10 @@ impl Program<'_> {
         let arguments = vec![files.into(), self.dest.into()];
         let mut is_bad = false;
         let mut found = Map::new();
-        for (id, value) in self.command("cp.recv", arguments).await? {
+        let Some(answers) = self.command("cp.recv", arguments).await? else {
+            return Ok(self.nobody(screen));
+        };
+        for (id, value) in answers {
             let all_true = value
                 .as_map()
                 .is_some_and(|files| files.values().all(|done| *done == Value::Bool(true)));
@@ -205,11 +209,16 @@ impl Program<'_> {
                     remote,
                     mode,
                 } => {
-                    self.file(local, remote, *mode, &mut results).await?;
+                    if !self.file(local, remote, *mode, &mut results).await? {
+                        return Ok(self.nobody(screen));
+                    }
                 }
                 Source::EmptyDir { remote } => {
                     let arguments = vec![remote.as_str().into(), Value::Nil];
-                    for (id, value) in self.command("cp.recv_chunked", arguments).await? {
+                    let Some(answers) = self.command("cp.recv_chunked", arguments).await? else {
+                        return Ok(self.nobody(screen));
+                    };
+                    for (id, value) in answers {
                         results.note(&id, remote, value);
                     }
                 }
@@ -221,13 +230,21 @@ impl Program<'_> {
         Ok(exit)
     }
 
+    /// Says that nobody is meant.
+    fn nobody(&mut self, screen: &mut Screen<'_>) -> Exit {
+        screen.line(NO_MATCH);
+        self.display.show(screen, &Map::new().into(), None, 0);
+        Exit::Failure
+    }
+
+    /// Sends a file; whether anybody is meant.
     async fn file(
         &self,
         local: &Path,
         remote: &str,
         mode: u32,
         results: &mut Results,
-    ) -> Result<(), CopyError> {
+    ) -> Result<bool, CopyError> {
         let failed = |error: std::io::Error| sources::unreadable(local, &error);
         let mut file = File::open(local).map_err(failed)?;
         let mut is_first = true;
@@ -236,7 +253,7 @@ impl Program<'_> {
             let read = (&mut file).take(self.chunk_bytes).read_to_end(&mut piece);
             read.map_err(failed)?;
             if piece.is_empty() && !is_first {
-                return Ok(());
+                return Ok(true);
             }
             let is_last = u64::try_from(piece.len()).unwrap_or(u64::MAX) < self.chunk_bytes;
             let packed = match self.gzip {
@@ -254,32 +271,26 @@ impl Program<'_> {
                 ("mode", i64::from(mode).into()),
             ]);
             let arguments = vec![arguments.into()];
-            let answers = self.command("cp.recv_chunked", arguments).await?;
-            if answers.is_empty() {
-                return Err(Stop {
-                    stdout: String::new(),
-                    stderr: "No minions matched the target, or the command was refused.\n"
-                        .to_owned(),
-                    exit: Exit::NoReturn,
-                }
-                .into());
-            }
+            let Some(answers) = self.command("cp.recv_chunked", arguments).await? else {
+                return Ok(false);
+            };
             for (id, value) in answers {
                 results.note(&id, remote, value);
             }
             is_first = false;
             if is_last {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
 
-    /// Runs a function and gives what each minion returned, or why it did not.
+    /// Runs a function and gives what each minion returned, or why it did not;
+    /// nothing if nobody is meant.
     async fn command(
         &self,
         fun: &str,
         arguments: Vec<Value>,
-    ) -> Result<Vec<(String, Value)>, ClientError> {
+    ) -> Result<Option<Vec<(String, Value)>>, ClientError> {
         let job = Job {
             target: self.target.clone(),
             target_kind: self.kind.to_owned(),
@@ -291,7 +302,7 @@ impl Program<'_> {
         };
         let mut found = Vec::new();
         let Some(mut session) = self.client.start(&job, self.timeout).await? else {
-            return Ok(found);
+            return Ok(None);
         };
         while let Some(report) = session.next().await? {
             found.push(match report {
@@ -299,7 +310,7 @@ impl Program<'_> {
                 Report::Missing { id, text } => (id, text.into()),
             });
         }
-        Ok(found)
+        Ok(Some(found))
     }
 }
 

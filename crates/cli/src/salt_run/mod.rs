@@ -231,6 +231,10 @@ async fn follow(
         };
         match news {
             RunnerNews::Progress(suffix, _) if quiet || suffix == "new" => {}
+            RunnerNews::Progress(_, event) if event.contains_key(PRINT) => {
+                let text = event.get(PRINT).and_then(Value::as_str).unwrap_or_default();
+                screen.line(text);
+            }
             RunnerNews::Progress(suffix, event) => {
                 let out = outputter_of(&event);
                 let shown = Map::from([("suffix", Value::from(suffix)), ("event", event.into())]);
@@ -245,6 +249,9 @@ async fn follow(
         }
     }
 }
+
+/// What progress is called that is text for the standard output.
+const PRINT: &str = "print";
 
 fn outputter_of(event: &Map) -> Option<String> {
     let own = event.get("outputter");

@@ -15,6 +15,9 @@ use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, resolve};
 use crate::master::Master;
 
+/// What progress is called that is text for the standard output.
+const PRINT: &str = "print";
+
 /// What is around a function of the master while it runs.
 #[derive(Clone)]
 pub(super) struct Around {
@@ -176,6 +179,11 @@ impl<'a> Call<'a> {
         self.master
             .bus
             .fire(&format!("{}/progress", self.tag), data);
+    }
+
+    /// Text that `salt-run` writes as it is, as soon as it is there.
+    pub(super) fn print(&self, text: impl Into<Value>) {
+        self.progress(Map::from([(PRINT, text.into())]));
     }
 
     /// Whom a target means among the accepted minions.

@@ -20,7 +20,11 @@ fn send(call: &Call<'_>) -> Ran {
     let data = match call.arg("data") {
         Value::Map(data) => data.clone(),
         other if !other.is_true() => Map::new(),
-        _ => return Err(RunnerError::Failed("the data must be a map".to_owned())),
+        other => {
+            let shown = halite_output::python::str(other);
+            let text = format!("ValueError: Dict object expected, not '{shown}'.");
+            return Err(RunnerError::Failed(text));
+        }
     };
     call.master.bus.fire(tag, data);
     Ok(true.into())

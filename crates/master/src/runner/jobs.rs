@@ -123,7 +123,6 @@ fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
     Ok(job)
 }
 
-/// The id of the argument `jid`; what is no id names no job.
 /// Refuses a job cache that is not this master's own.
 fn only_local(call: &Call<'_>) -> Result<(), RunnerError> {
     match call.text("ext_source") {
@@ -134,6 +133,17 @@ fn only_local(call: &Call<'_>) -> Result<(), RunnerError> {
     }
 }
 
+/// Tells what it looks at, if that is asked for.
+fn tell(call: &Call<'_>, message: &str) {
+    if call.flag("display_progress") {
+        call.progress(Map::from([("message", message)]));
+    }
+}
+
+const QUERYING: &str = "Querying returner: local_cache";
+const QUERYING_JOBS: &str = "Querying returner local_cache for jobs.";
+
+/// The id of the argument `jid`.
 pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
     call.jid_arg("jid").ok_or_else(|| {
         let given = halite_output::python::repr(call.arg("jid"));
@@ -144,6 +154,7 @@ pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
 fn list_job(call: &Call<'_>) -> Ran {
     only_local(call)?;
     let jid = wanted(call)?;
+    tell(call, QUERYING);
     let mut listed = Map::from([("jid", &jid)]);
     listed.extend(job(call, &jid)?);
     Ok(listed.into())
@@ -159,7 +170,11 @@ fn print_job(call: &Call<'_>) -> Ran {
 fn lookup_jid(call: &Call<'_>) -> Ran {
     only_local(call)?;
     let jid = wanted(call)?;
+    tell(call, QUERYING);
     let returns = returns(call, &jid)?;
+    for (id, _) in &returns {
+        tell(call, id);
+    }
     // The first one's outputter stands for all.
     let outputter = returns.first().and_then(|(_, stored)| stored.out.clone());
     let mut found = Map::new();
@@ -251,6 +266,7 @@ fn searched(call: &Call<'_>, search: &Search<'_>) -> Vec<(Jid, Map)> {
 
 fn list_jobs(call: &Call<'_>) -> Ran {
     only_local(call)?;
+    tell(call, QUERYING_JOBS);
     let search = Search {
         metadata: call.arg("search_metadata"),
         function: call.arg("search_function"),
@@ -271,6 +287,7 @@ fn last_run(call: &Call<'_>) -> Ran {
     if metadata.is_true() && metadata.as_map().is_none() {
         return Ok(false.into());
     }
+    tell(call, QUERYING_JOBS);
     let search = Search {
         metadata,
         function: call.arg("function"),
@@ -291,8 +308,14 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
     only_local(call)?;
     let count = call.arg("count");
     let text = || count.as_str().and_then(|text| text.trim().parse().ok());
-    let count = count.as_i64().or_else(text).unwrap_or(0);
+    let Some(count) = count.as_i64().or_else(text) else {
+        return Err(RunnerError::BadArguments(format!(
+            "the count is a number, not {}",
+            halite_output::python::repr(count)
+        )));
+    };
     let count = usize::try_from(count).unwrap_or(0);
+    tell(call, QUERYING_JOBS);
     let skips_questions = call.flag("filter_find_job");
     let jobs = all_jobs(call).into_iter().map(|(jid, load)| {
         let mut job = formatted(Some(&load));

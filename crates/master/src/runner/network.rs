@@ -30,6 +30,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
+/// What is said of an address that is none.
+const INVALID_MAC: &str = "Invalid MAC address";
+
 /// The bytes of a hardware address, with or without separators.
 fn mac_bytes(text: &str) -> Option<Vec<u8>> {
     const DIGITS: usize = 12;
@@ -56,7 +59,8 @@ fn magic_packet(mac: &[u8]) -> Vec<u8> {
 
 fn wake(call: &Call<'_>, mac: &str) -> Result<(), RunnerError> {
     let failed = |why: String| RunnerError::Failed(format!("could not wake {mac}: {why}"));
-    let bytes = mac_bytes(mac).ok_or_else(|| failed("no hardware address".to_owned()))?;
+    let bytes = mac_bytes(mac)
+        .ok_or_else(|| RunnerError::Failed(format!("ValueError: {INVALID_MAC}: {mac}")))?;
     let port = call.arg("destport");
     let port = port
         .as_i64()
@@ -75,7 +79,8 @@ fn wake(call: &Call<'_>, mac: &str) -> Result<(), RunnerError> {
 }
 
 fn wol(call: &Call<'_>) -> Ran {
-    wake(call, call.text("mac").unwrap_or_default())?;
+    // An address without separators may look like a number.
+    wake(call, &halite_output::python::str(call.arg("mac")))?;
     Ok(true.into())
 }
 
@@ -91,7 +96,14 @@ fn wollist(call: &Call<'_>) -> Ran {
     };
     let mut woken = Vec::new();
     for mac in text.lines().map(str::trim).filter(|mac| !mac.is_empty()) {
+        if mac_bytes(mac).is_none() {
+            // One wrong line must not keep the machines below it asleep.
+            let text = format!("Failed to open the MAC file. Error: {INVALID_MAC}: {mac}");
+            call.progress(Map::from([("error", text)]));
+            continue;
+        }
         wake(call, mac)?;
+        call.print(format!("Waking up {mac}"));
         woken.push(Value::from(mac));
     }
     Ok(woken.into())

@@ -35,8 +35,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn active(call: &Call<'_>) -> Ran {
     let command = Command::new(call, "*".into(), "glob", "saltutil.running");
+    let tells = call.flag("display_progress");
+    let tell = |message: String| {
+        if tells {
+            call.progress(Map::from([("message", message)]));
+        }
+    };
+    if tells {
+        let ids = call.targets()?.iter().map(Value::from).collect();
+        let ids = halite_output::python::repr(&Value::List(ids));
+        tell(format!("Attempting to contact minions: {ids}"));
+    }
     let mut jobs: Vec<(Jid, Map)> = Vec::new();
     for row in call.command(&command)? {
+        tell(format!("Received reply from minion {}", row.id));
         let running = match row.ret {
             Value::List(running) if !row.is_missing => running,
             _ => continue,

@@ -57,7 +57,7 @@ fn diff(call: &Call<'_>) -> Ran {
                 other.name(),
             ));
         }
-        call.progress(Map::from([("message", text)]));
+        call.print(text);
     }
     Ok(shown(pools))
 }

@@ -36,8 +36,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
         "test.raw_arg",
         "(*args, **kwargs)",
-        arg,
-        "Gives its arguments back.",
+        raw_arg,
+        "Gives its arguments back, also those whose names begin with `__`.",
     ),
     Function::new(
         "test.sleep",
@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "test.stdout_print",
         "()",
         stdout_print,
-        "Gives a word back.",
+        "Writes a word, and gives another one back.",
     ),
     Function::new(
         "test.stream",
@@ -62,6 +62,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn arg(call: &Call<'_>) -> Ran {
     let mut kwargs = call.bound.kwargs.clone();
     kwargs.retain(|name, _| !name.as_str().is_some_and(|name| name.starts_with("__")));
+    given(call, kwargs)
+}
+
+fn raw_arg(call: &Call<'_>) -> Ran {
+    given(call, call.bound.kwargs.clone())
+}
+
+fn given(call: &Call<'_>, kwargs: Map) -> Ran {
     let args = call.bound.varargs.clone();
     Ok(Map::from([("args", Value::List(args)), ("kwargs", kwargs.into())]).into())
 }
@@ -87,11 +95,20 @@ fn metasyntactic(call: &Call<'_>) -> Ran {
 }
 
 fn sleep_for(call: &Call<'_>) -> Ran {
+    let time = call.arg("s_time");
+    call.print(halite_output::python::str(time));
+    if time.as_f64().is_none() {
+        return Err(RunnerError::BadArguments(format!(
+            "'{}' object cannot be interpreted as an integer",
+            time.type_name()
+        )));
+    }
     call.wait(call.seconds("s_time", Duration::ZERO))?;
     Ok(true.into())
 }
 
-fn stdout_print(_: &Call<'_>) -> Ran {
+fn stdout_print(call: &Call<'_>) -> Ran {
+    call.print("foo");
     Ok("bar".into())
 }
 

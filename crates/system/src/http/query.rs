@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use halite_modules::host::replace_file;
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
@@ -58,6 +59,12 @@ pub(super) fn query(call: &Call<'_>, url: &str, kwargs: &Map) -> CallResult {
         }
         ret.insert("test", true);
     }
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    if !scheme.is_some_and(|scheme| ["http", "https"].iter().any(|s| s.eq_ignore_ascii_case(scheme)))
+    {
+        let text = format!("Unsupported url scheme: {url}");
+        return Err(CallError::exception("ValueError", text));
+    }
     let has = |name: &str| kwargs.get(name) == Some(&Value::Bool(true));
     let answer = match curl::ask(call, request(call, &url, kwargs)?)? {
         Ok(answer) => answer,
@@ -90,7 +97,7 @@ pub(super) fn query(call: &Call<'_>, url: &str, kwargs: &Map) -> CallResult {
         return Ok(ret.into());
     }
     if let Some(path) = text(kwargs, "text_out") {
-        fs::write(&path, &answer.body)
+        replace_file(Path::new(&path), &answer.body)
             .map_err(|error| CallError::command(format!("{path}: {error}")))?;
     }
     ret.insert("body", body.clone());

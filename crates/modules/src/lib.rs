@@ -8,6 +8,7 @@ pub mod args;
 mod call;
 mod context;
 mod dicts;
+pub mod diff;
 mod environment;
 mod error;
 pub mod extensions;

@@ -3,7 +3,6 @@
 pub(crate) mod attributes;
 pub(crate) mod backup;
 pub(crate) mod compare;
-pub(crate) mod diff;
 pub(crate) mod dirs;
 pub(crate) mod encode;
 pub(crate) mod errors;
@@ -18,3 +17,5 @@ pub(crate) mod perms;
 pub(crate) mod regex;
 pub(crate) mod text;
 pub(crate) mod write;
+
+pub(crate) use halite_modules::diff;

@@ -1,6 +1,9 @@
 //! States of crontabs.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use std::io::Write;
+
+use halite_modules::replace::{Dress, replace_with};
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, diff, python};
 use halite_proto::{Map, Value};
 
 use crate::accounts::db;
@@ -218,11 +221,11 @@ fn wanted_text(call: &Call<'_>, source: &str) -> Result<String, CallError> {
 
 fn file(call: &Call<'_>) -> CallResult {
     let (name, user) = (call.text("name"), call.text("user"));
-    if db::user(call, &user).is_none() {
+    let Some(account) = db::user(call, &user) else {
         return Ok(state(call, &name)
             .failed(format!("Could not identify group for user {user}"))
             .into());
-    }
+    };
     let old = cron::raw(call, &user)?;
     if !call.flag("replace") && !old.is_empty() {
         return Ok(state(call, &name)
@@ -244,41 +247,62 @@ fn file(call: &Call<'_>) -> CallResult {
             .ok(format!("Crontab for user {user} is in the correct state"))
             .into());
     }
-    let diff = halite_diff(&old, &new);
+    let diff = difference(&old, &new);
     if call.is_test() {
-        let mut state =
-            state(call, &name).pending(format!("The crontab of user {user} is set to be changed"));
-        state.changes.insert("diff", diff);
-        return Ok(state.into());
+        return Ok(state(call, &name)
+            .pending(format!(
+                "The following values are set to be changed:\ndiff: {diff}\n"
+            ))
+            .into());
     }
     let path = call.ctx.cachedir().join(format!("crontab-{user}"));
     let shown = path.display().to_string();
-    std::fs::write(&path, &new).map_err(|error| CallError::command(format!("{shown}: {error}")))?;
+    let private = Dress::with_mode(0o600);
+    let written = replace_with(&path, private, |file| file.write_all(new.as_bytes()));
+    written.map_err(|error| CallError::command(format!("{shown}: {error}")))?;
     let ran = cron::write_file(call, &user, &shown);
     let _ = std::fs::remove_file(&path);
     let ran = ran?;
-    Ok(if ran.ok() {
-        state(call, &name)
-            .ok(format!("Crontab for user {user} was updated"))
-            .change("diff", diff)
-    } else {
-        state(call, &name).failed(format!(
-            "Unable to update user {user} crontab {shown}. Error: {}",
-            ran.stderr
-        ))
+    if !ran.ok() {
+        return Ok(state(call, &name)
+            .failed(format!(
+                "Unable to update user {user} crontab {shown}. Error: {}",
+                ran.stderr
+            ))
+            .into());
     }
-    .into())
+    let mut state = state(call, &name)
+        .ok(format!("Crontab for user {user} was updated"))
+        .change("diff", diff);
+    // Salt tells of the owners of the file that it makes on the way.
+    if account.uid != 0 {
+        let groups = db::groups_of(call, &account);
+        state.changes.insert("user", account.name.as_str());
+        state.changes.insert("group", groups.first().cloned());
+    }
+    Ok(state.into())
 }
 
-/// The lines that go and come.
-fn halite_diff(old: &str, new: &str) -> String {
-    let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let mut text = String::from("--- \n+++ \n");
-    for line in a.iter().filter(|line| !b.contains(line)) {
-        text.push_str(&format!("-{line}\n"));
+/// How the table changes; one that is not there counts as an empty line.
+fn difference(old: &str, new: &str) -> String {
+    let old = format!("{}\n", old.trim_end_matches('\n'));
+    let lines = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+    diff::unified(&lines(&old), &lines(new), "", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn differences_are_those_of_lines() {
+        assert_eq!(
+            difference("", "# a\n1 2 3 4 5 x\n"),
+            "--- \n+++ \n@@ -1 +1,2 @@\n-\n+# a\n+1 2 3 4 5 x\n"
+        );
+        assert_eq!(
+            difference("a\nb", "a\nb\nmore\n"),
+            "--- \n+++ \n@@ -1,2 +1,3 @@\n a\n b\n+more\n"
+        );
     }
-    for line in b.iter().filter(|line| !a.contains(line)) {
-        text.push_str(&format!("+{line}\n"));
-    }
-    text
 }

@@ -12,12 +12,12 @@ const POPULAR_FROM: usize = 200;
 
 /// `''.join(difflib.unified_diff(old, new, from, to))`, for lines with their
 /// ends.
-pub(crate) fn unified(old: &[&str], new: &[&str], from: &str, to: &str) -> String {
+pub fn unified(old: &[&str], new: &[&str], from: &str, to: &str) -> String {
     unified_lines(old, new, from, to).concat()
 }
 
 /// `difflib.unified_diff(old, new, from, to)`.
-pub(crate) fn unified_lines(old: &[&str], new: &[&str], from: &str, to: &str) -> Vec<String> {
+pub fn unified_lines(old: &[&str], new: &[&str], from: &str, to: &str) -> Vec<String> {
     let mut out = Vec::new();
     for group in grouped(opcodes(old, new)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {

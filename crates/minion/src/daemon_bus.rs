@@ -40,11 +40,15 @@ const HEARD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is tried out whether it has.
 const TRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Puts an event without data on the minion's bus.
-pub(crate) async fn tell(bus: &(Endpoint, Endpoint), tag: &str) -> Result<(), ContextError> {
+/// Puts an event on the minion's bus.
+pub(crate) async fn tell(
+    bus: &(Endpoint, Endpoint),
+    tag: &str,
+    data: Map,
+) -> Result<(), ContextError> {
     let none = |_| ContextError::NoMaster;
     let mut requests = EventPusher::connect(&bus.1).await.map_err(none)?;
-    push(&mut requests, tag, Map::new()).await
+    push(&mut requests, tag, data).await
 }
 
 /// Sends a request to a part of the minion and waits for its answer.
@@ -89,7 +93,9 @@ async fn until_heard(
 
 async fn push(requests: &mut EventPusher, tag: &str, data: Map) -> Result<(), ContextError> {
     let tag = Tag::parse(tag).map_err(|error| ContextError::Other(error.to_string()))?;
-    let packed = Event::new(tag, data).pack();
+    let mut event = Event::new(tag, data);
+    event.stamp(unix_micros(), true);
+    let packed = event.pack();
     let packed = packed.map_err(|error| ContextError::Other(error.to_string()))?;
     let pushed = requests.push(&packed).await;
     pushed.map_err(|error| ContextError::Other(error.to_string()))

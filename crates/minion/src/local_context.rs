@@ -1,12 +1,18 @@
 //! A minion without a master: `salt-call --local`. Files and pillar come from
-//! this machine, events and the mine go nowhere.
+//! this machine, the mine goes nowhere; events, beacons and the schedule are
+//! those of the minion that runs here, if one does.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use halite_fileserver::Roots;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::{Map, Value};
+use halite_transport::Endpoint;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
+use crate::context::stopping;
+use crate::daemon_bus;
 use crate::own_files::OwnFiles;
 use crate::proc_files::ProcDir;
 
@@ -16,6 +22,37 @@ pub struct LocalContext {
     grains: RwLock<Arc<Map>>,
     collect: Option<Box<dyn Fn() -> Map + Send + Sync>>,
     own: OwnFiles,
+    daemon: Option<Daemon>,
+}
+
+/// The minion that runs here.
+struct Daemon {
+    bus: (Endpoint, Endpoint),
+    runtime: Handle,
+}
+
+impl Daemon {
+    fn wait<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, ContextError>> + Send + 'static,
+    ) -> Result<T, ContextError> {
+        let (told, done) = oneshot::channel();
+        self.runtime.spawn(async move {
+            // Whoever waited may be gone.
+            let _ = told.send(work.await);
+        });
+        done.blocking_recv().map_err(|_| stopping())?
+    }
+
+    fn tell(&self, tag: &str, data: Map) -> Result<(), ContextError> {
+        let (bus, tag) = (self.bus.clone(), tag.to_owned());
+        self.wait(async move { daemon_bus::tell(&bus, &tag, data).await })
+    }
+
+    fn ask(&self, part: &'static daemon_bus::Part, request: Map) -> Result<Map, ContextError> {
+        let bus = self.bus.clone();
+        self.wait(async move { daemon_bus::ask(&bus, part, request).await })
+    }
 }
 
 impl LocalContext {
@@ -26,7 +63,19 @@ impl LocalContext {
             opts,
             grains: RwLock::new(Arc::new(grains)),
             collect: None,
+            daemon: None,
         }
+    }
+
+    /// Where the bus of the minion is that runs here, if one does. To be
+    /// called within an async runtime.
+    #[must_use]
+    pub fn beside(mut self, bus: Option<(Endpoint, Endpoint)>) -> Self {
+        self.daemon = bus.map(|bus| Daemon {
+            bus,
+            runtime: Handle::current(),
+        });
+        self
     }
 
     /// How grains are collected when a function asks for new ones.
@@ -63,8 +112,9 @@ impl MinionContext for LocalContext {
         self.own.answer(load)
     }
 
-    fn fire_local(&self, _tag: &str, _data: Map) -> Result<bool, ContextError> {
-        Ok(false)
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        let told = self.daemon.as_ref().map(|daemon| daemon.tell(tag, data));
+        Ok(told.is_some_and(|told| told.is_ok()))
     }
 
     fn fire_master(&self, _tag: &str, _data: Value) -> Result<bool, ContextError> {
@@ -85,6 +135,11 @@ impl MinionContext for LocalContext {
             // Salt asks for it over the bus of a minion, which there is none of.
             return Ok(false);
         }
+        if let (Refresh::Beacons, Some(daemon)) = (what, &self.daemon)
+            && let Err(error) = daemon.tell("beacons_refresh", Map::new())
+        {
+            tracing::debug!(%error, "no minion was told of new beacons");
+        }
         if what == Refresh::Grains
             && let Some(collect) = &self.collect
         {
@@ -92,6 +147,20 @@ impl MinionContext for LocalContext {
             *self.grains.write().unwrap_or_else(PoisonError::into_inner) = new;
         }
         Ok(true)
+    }
+
+    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
+        let none = ContextError::Unsupported {
+            what: "the scheduler",
+        };
+        let daemon = self.daemon.as_ref().ok_or(none)?;
+        daemon.ask(&daemon_bus::SCHEDULE, request)
+    }
+
+    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
+        let none = ContextError::Unsupported { what: "beacons" };
+        let daemon = self.daemon.as_ref().ok_or(none)?;
+        daemon.ask(&daemon_bus::BEACONS, request)
     }
 
     fn master_connected(&self, _master: Option<&str>) -> bool {

@@ -144,7 +144,7 @@ impl Workers {
         let _busy = Busy(self);
         let mut process = match idle {
             Some(process) => process,
-            None => Process::start()?,
+            None => Process::start(host)?,
         };
         let watched = host.watch(process.group());
         let result = process

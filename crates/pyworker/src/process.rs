@@ -42,8 +42,14 @@ const KINDS: [&str; 8] = [
 
 impl Process {
     /// Starts a process and waits until it is ready.
-    pub(crate) fn start() -> Result<Self, PyError> {
-        let python = find_python().ok_or(PyError::NoPython)?;
+    pub(crate) fn start(host: &dyn PyHost) -> Result<Self, PyError> {
+        let wanted = host.data("opts").get("python_executable").cloned();
+        let wanted = wanted.as_ref().and_then(Value::as_str);
+        let python = match wanted.filter(|path| !path.is_empty()) {
+            Some(path) => Some(PathBuf::from(path)).filter(|path| path.is_file()),
+            None => find_python(),
+        };
+        let python = python.ok_or(PyError::NoPython)?;
         let mut child = Command::new(&python)
             .args(["-u", "-c", CODE])
             .arg(MEMORY_BYTES_MAX.to_string())
@@ -264,10 +270,15 @@ fn receive(from: &mut impl Read) -> io::Result<Json> {
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
+/// Where Salt's own packages bring a Python, with the package `salt` and what
+/// users have installed for their modules.
+const OF_SALT: &str = "/opt/saltstack/salt/bin";
+
 fn find_python() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/bin", "/usr/local/bin", "/bin"].map(PathBuf::from);
-    std::env::split_paths(&path)
+    std::iter::once(PathBuf::from(OF_SALT))
+        .chain(std::env::split_paths(&path))
         .chain(usual)
         .map(|directory| directory.join("python3"))
         .find(|path| Path::is_file(path))

@@ -19,12 +19,17 @@ use halite_process::privileges::{self, User};
 use halite_proto::{Jid, Map, Value, time};
 
 fn main() -> ExitCode {
+    halite_process::memory::grow_in_steps();
     let mut screen = Screen::standard();
     let environment = Environment::of_process();
     let options = match parse::<CallOptions>(std::env::args_os().skip(1)) {
         Ok(options) => options,
         Err(stop) => return stop.show(&mut screen).into(),
     };
+    // Who becomes somebody else may not be told the same then.
+    if options.user.is_none() && !options.skip_grains && !options.doc {
+        halite_grains::collect_ahead();
+    }
     let config = match load_minion(&load_options(&options, &environment)) {
         Ok(loaded) => loaded.config,
         Err(error) => {
@@ -131,8 +136,9 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
         let outcome = if local {
             let grains = (setup.collect_grains)();
             let roots = minion::local_roots(config)?;
-            let context =
-                LocalContext::new(setup.opts, grains, roots).collecting(setup.collect_grains);
+            let context = LocalContext::new(setup.opts, grains, roots)
+                .collecting(setup.collect_grains)
+                .beside(setup.daemon_bus);
             halite_minion::call::local(context, &request).await
         } else {
             let started = halite_minion::start::start(setup).await?;
@@ -184,7 +190,7 @@ fn docs(prefix: &str) -> BTreeMap<String, String> {
     halite_states::registry()
         .functions()
         .filter(|function| wanted(function.name))
-        .map(|function| (function.name.to_owned(), function.doc.to_owned()))
+        .map(|function| (function.name.to_owned(), function.doc_text()))
         .collect()
 }
 

@@ -52,7 +52,7 @@ pub enum ReturnerError {
         source: io::Error,
     },
     /// A returner in Python failed.
-    #[error("it failed: {0}")]
+    #[error("it failed")]
     Python(#[source] CallError),
     /// The job cache failed.
     #[error("could not store the return")]

@@ -2,6 +2,7 @@
 
 use halite_proto::{Map, Value};
 
+use super::mine_docker;
 use crate::args;
 use crate::call::Call;
 use crate::dicts;
@@ -29,6 +30,12 @@ pub(super) const MODULE: Module = Module {
             "(tgt, fun, tgt_type='glob', exclude_minion=False)",
             get,
             "The values that the minions of a target have in the mine: by minion, or for\nseveral functions by function and minion.",
+        ),
+        Function::new(
+            "mine.get_docker",
+            "(interfaces=None, cidrs=None, with_container_id=False)",
+            mine_docker::get_docker,
+            "Where the ports of containers are reached, by image and port, from what\ndocker.ps has put into the mine: of all or certain interfaces and networks.",
         ),
         Function::new(
             "mine.send",

@@ -20,6 +20,7 @@ mod key;
 mod log;
 mod matching;
 mod mine;
+mod mine_docker;
 mod minion;
 mod mounts;
 mod network;

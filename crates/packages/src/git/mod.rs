@@ -71,6 +71,12 @@ pub(crate) const MODULE: Module = Module {
             "A value of git's configuration.",
         ),
         Function::new(
+            "git.config_get_regex",
+            "(key, value_regex=None, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs)",
+            config_get_regexp,
+            "The same as git.config_get_regexp.",
+        ),
+        Function::new(
             "git.config_get_regexp",
             "(key, value_regex=None, cwd=None, user=None, password=None, ignore_retcode=False, output_encoding=None, **kwargs)",
             config_get_regexp,

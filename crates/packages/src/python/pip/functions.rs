@@ -66,6 +66,16 @@ pub(super) fn uninstall_(call: &Call<'_>) -> CallResult {
         }
     }
     words.extend(call.texts("pkgs"));
+    for extra in call.arg("extra_args").as_list().unwrap_or_default() {
+        match extra {
+            Value::Map(pairs) => {
+                for (option, value) in pairs {
+                    words.extend([python::str(option), python::str(value)]);
+                }
+            }
+            word => words.push(python::str(word)),
+        }
+    }
     Ok(ran_map(pip.run(call, &words)?).into())
 }
 
@@ -151,7 +161,7 @@ pub(super) fn version_(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn normalize(call: &Call<'_>) -> CallResult {
-    Ok(normal_name(&call.text("pkg_name")).into())
+    Ok(normal_name(&call.text("name")).into())
 }
 
 /// What `freeze` tells, by name; with `prefix` only names that begin so.

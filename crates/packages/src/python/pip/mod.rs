@@ -30,7 +30,7 @@ pub(crate) const MODULE: Module = Module {
         ),
         Function::new(
             "pip.is_installed",
-            "(pkgname=None, bin_env=None, user=None, cwd=None)",
+            "(pkgname, bin_env=None, user=None, cwd=None)",
             is_installed,
             "Whether a Python package is installed.",
         ),
@@ -60,13 +60,13 @@ pub(crate) const MODULE: Module = Module {
         ),
         Function::new(
             "pip.normalize",
-            "(pkg_name)",
+            "(name)",
             normalize,
             "The name of a package as all spellings of it are told apart.",
         ),
         Function::new(
             "pip.uninstall",
-            "(pkgs=None, requirements=None, bin_env=None, log=None, proxy=None, timeout=None, user=None, cwd=None, saltenv='base', use_vt=False)",
+            "(pkgs=None, requirements=None, bin_env=None, log=None, proxy=None, timeout=None, user=None, cwd=None, saltenv='base', use_vt=False, extra_args=None)",
             uninstall_,
             "Removes Python packages.",
         ),

@@ -2,6 +2,7 @@
 //! the minion, which the program hands in.
 
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 
 use halite_proto::{Jid, Map, Value};
 
@@ -102,7 +103,7 @@ pub fn run(
         Work::Grains | Work::Docs(_) => String::new(),
     };
     match execute(work) {
-        CallOutcome::Returned(returned) => show(options, &fun, &returned, &mut display, screen),
+        CallOutcome::Returned(returned) => show(options, &fun, returned, &mut display, screen),
         CallOutcome::Grains(grains) => {
             display.show(screen, &local(grains.into()), None, 0);
             Exit::Ok
@@ -193,25 +194,22 @@ fn prepared(
 fn show(
     options: &CallOptions,
     fun: &str,
-    returned: &CallReturn,
+    returned: CallReturn,
     display: &mut Display,
     screen: &mut Screen,
 ) -> Exit {
-    let out = returned.out.as_deref();
+    let retcode = returned.retcode;
+    // The program ends with this: a large result is not taken apart before.
     if options.metadata {
-        let data = metadata(options, fun, returned);
-        display.show(screen, &local(data), None, returned.retcode);
+        let data = ManuallyDrop::new(local(metadata(options, fun, returned)));
+        display.show(screen, &data, None, retcode);
     } else {
-        display.show(
-            screen,
-            &local(returned.value.clone()),
-            out,
-            returned.retcode,
-        );
+        let data = ManuallyDrop::new(local(returned.value));
+        display.show(screen, &data, returned.out.as_deref(), retcode);
     }
     if options.retcode_passthrough {
-        Exit::Passthrough(returned.retcode)
-    } else if returned.retcode == 0 {
+        Exit::Passthrough(retcode)
+    } else if retcode == 0 {
         Exit::Ok
     } else {
         Exit::Failure
@@ -219,11 +217,11 @@ fn show(
 }
 
 /// The job as `--metadata` shows it: the words as they were given.
-fn metadata(options: &CallOptions, fun: &str, returned: &CallReturn) -> Value {
+fn metadata(options: &CallOptions, fun: &str, returned: CallReturn) -> Value {
     let words = options.words.iter().skip(1);
     let mut data = Map::from([
         ("jid", Value::from(&returned.jid)),
-        ("return", returned.value.clone()),
+        ("return", returned.value),
         ("retcode", returned.retcode.into()),
     ]);
     if let Some(out) = &returned.out {

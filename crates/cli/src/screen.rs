@@ -106,8 +106,10 @@ impl<'a> Screen<'a> {
 
     /// Writes a rendered value: nothing at all if it is empty.
     pub fn rendered(&mut self, text: &str) {
+        // It may be large: no copy with a line's end behind it is made.
         if !text.is_empty() {
-            self.line(text);
+            let _ = self.out.write_all(text.as_bytes());
+            self.text("\n");
         }
     }
 

@@ -2,72 +2,10 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
 
 use crate::files::Root;
-
-/// How long a program may take to say what is asked of it.
-const PROGRAM_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Programs that know what no file tells. They run while files are read.
-pub(crate) struct Programs {
-    systemctl: Option<Child>,
-    detect_virt: Option<Child>,
-}
-
-impl Programs {
-    pub(crate) fn start(root: &Root) -> Self {
-        let start = |name: &str, args: &[&str]| {
-            let path = root.which(name).filter(|_| root.is_real())?;
-            Command::new(path)
-                .args(args)
-                .env("LC_ALL", "C")
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .ok()
-        };
-        let systemd = root.which("localectl").is_some();
-        Self {
-            systemctl: systemd
-                .then(|| start("systemctl", &["--version"]))
-                .flatten(),
-            detect_virt: start("systemd-detect-virt", &[]),
-        }
-    }
-
-    /// What `systemctl --version` and `systemd-detect-virt` say; nothing of
-    /// one that failed.
-    pub(crate) fn finish(self) -> (Option<String>, Option<String>) {
-        (
-            self.systemctl.and_then(output),
-            self.detect_virt.and_then(output),
-        )
-    }
-}
-
-fn output(mut child: Child) -> Option<String> {
-    let until = Instant::now() + PROGRAM_TIMEOUT;
-    let status = loop {
-        match child.try_wait().ok()? {
-            Some(status) => break status,
-            None if Instant::now() < until => std::thread::sleep(Duration::from_micros(500)),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    };
-    // Both say less than a pipe holds, so nothing was blocked meanwhile.
-    let mut text = String::new();
-    child.stdout.take()?.read_to_string(&mut text).ok()?;
-    status.success().then(|| text.trim_end().to_owned())
-}
 
 pub(crate) fn systemd(version: Option<&str>, grains: &mut Map) {
     let Some(text) = version else {

@@ -28,6 +28,7 @@ mod init;
 pub mod interfaces;
 pub mod network;
 mod own;
+mod programs;
 mod statics;
 mod tables;
 mod virt;
@@ -37,6 +38,7 @@ use std::path::PathBuf;
 use halite_proto::{Map, Value};
 
 use files::Root;
+use programs::Programs;
 
 /// The version of Salt whose behaviour, grains and states this is compatible
 /// with: what `saltversion` says, since state files decide by it.
@@ -129,11 +131,18 @@ impl GrainsOptions {
     }
 }
 
+/// Starts what the next [`collect`] will ask of other programs, for a program
+/// that knows from its beginning that it will: they take as long as reading its
+/// configuration. To be called by the user that will collect.
+pub fn collect_ahead() {
+    programs::start_ahead();
+}
+
 /// Collects all grains.
 pub fn collect(options: &GrainsOptions) -> Map {
     let root = Root::new(&options.root);
     // Started first, read when everything else is there.
-    let programs = init::Programs::start(&root);
+    let programs = Programs::started(&root);
     let interfaces = root.is_real().then(interfaces::read).unwrap_or_default();
     let mut grains = Map::with_capacity(96);
 
@@ -155,7 +164,7 @@ pub fn collect(options: &GrainsOptions) -> Map {
     network::own_addresses(&root, &interfaces, &mut grains);
     interfaces::all_addresses_grain(&interfaces, &mut grains);
     hardware::kernel_params(&root, &mut grains);
-    own::locale(&mut grains);
+    own::locale(&root, &mut grains);
     os_data(&root, options, programs, &mut grains);
     own::paths(&mut grains);
     own::versions(&root, &mut grains);
@@ -179,7 +188,7 @@ pub fn collect(options: &GrainsOptions) -> Map {
 }
 
 /// What kind of system this is: the grains that belong together.
-fn os_data(root: &Root, options: &GrainsOptions, programs: init::Programs, grains: &mut Map) {
+fn os_data(root: &Root, options: &GrainsOptions, programs: Programs, grains: &mut Map) {
     grains.insert("num_gpus", 0);
     grains.insert("gpus", Vec::new());
     own::kernel(root, grains);

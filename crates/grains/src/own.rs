@@ -3,6 +3,7 @@
 use std::env;
 
 use halite_proto::{Map, Value};
+use jiff::tz::TimeZone;
 use nix::unistd::{Gid, Group, Uid, User};
 
 use crate::files::Root;
@@ -47,7 +48,7 @@ pub(crate) fn kernel(root: &Root, grains: &mut Map) {
 
 /// The language as a Python program would see it, which takes the `C` locale
 /// for American English in UTF-8.
-pub(crate) fn locale(grains: &mut Map) {
+pub(crate) fn locale(root: &Root, grains: &mut Map) {
     let setting = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .filter_map(|name| env::var(name).ok())
@@ -63,10 +64,8 @@ pub(crate) fn locale(grains: &mut Map) {
         "" | "utf8" => "UTF-8".to_owned(),
         _ => encoding.to_uppercase().replace("ISO-", "ISO"),
     };
-    let zone = jiff::Zoned::now();
-    let timezone = zone
-        .time_zone()
-        .to_offset_info(zone.timestamp())
+    let timezone = zone(root)
+        .to_offset_info(jiff::Timestamp::now())
         .abbreviation()
         .to_owned();
     let locale = Map::from([
@@ -76,6 +75,15 @@ pub(crate) fn locale(grains: &mut Map) {
         ("timezone", timezone.into()),
     ]);
     grains.insert("locale_info", locale);
+}
+
+/// The time zone. Its own file is enough: the library would look through all
+/// there are, to learn its name.
+fn zone(root: &Root) -> TimeZone {
+    let is_set = env::var_os("TZ").is_some();
+    let file = (!is_set && root.is_real()).then(|| root.bytes("/etc/localtime"));
+    let zone = file.flatten().map(|file| TimeZone::tzif("", &file));
+    zone.and_then(Result::ok).unwrap_or_else(TimeZone::system)
 }
 
 pub(crate) fn paths(grains: &mut Map) {

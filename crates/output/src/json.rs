@@ -9,6 +9,9 @@ use crate::{Indent, python};
 
 const INDENT_DEFAULT: usize = 4;
 
+/// Indentation is written in pieces of this.
+const BLANKS: &str = "                                                                ";
+
 /// A key that JSON has no way to write: Salt then prints an empty object.
 struct Unwritable;
 
@@ -72,13 +75,23 @@ impl Writer {
             self.out.push_str("{}");
             return Ok(());
         }
-        let entries = if self.sorted {
-            python::sorted(map).ok_or(Unwritable)?
-        } else {
-            map.iter().collect()
-        };
         self.out.push('{');
-        for (index, (key, value)) in entries.into_iter().enumerate() {
+        if self.sorted {
+            let entries = python::sorted(map).ok_or(Unwritable)?;
+            self.entries(entries.into_iter(), depth)?;
+        } else {
+            self.entries(map.iter(), depth)?;
+        }
+        self.close('}', depth);
+        Ok(())
+    }
+
+    fn entries<'v>(
+        &mut self,
+        entries: impl Iterator<Item = (&'v Value, &'v Value)>,
+        depth: usize,
+    ) -> Result<(), Unwritable> {
+        for (index, (key, value)) in entries.enumerate() {
             self.separate(index, depth + 1);
             match key {
                 Value::Str(text) => write_text(&mut self.out, text),
@@ -97,7 +110,6 @@ impl Writer {
             self.out.push_str(": ");
             self.value(value, depth + 1)?;
         }
-        self.close('}', depth);
         Ok(())
     }
 
@@ -119,8 +131,12 @@ impl Writer {
     fn line_break(&mut self, depth: usize) {
         if let Some(spaces) = self.indent {
             self.out.push('\n');
-            self.out
-                .extend(std::iter::repeat_n(' ', spaces.saturating_mul(depth)));
+            let mut left = spaces.saturating_mul(depth);
+            while left > 0 {
+                let some = BLANKS.get(..left).unwrap_or(BLANKS);
+                self.out.push_str(some);
+                left -= some.len();
+            }
         }
     }
 }
@@ -137,8 +153,13 @@ fn float_text(float: f64) -> String {
 
 fn write_text(out: &mut String, text: &str) {
     out.push('"');
-    for char in text.chars() {
-        match char {
+    // Nearly all characters are written as they are.
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(is_escaped) {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = special.chars();
+        match chars.next().unwrap_or_default() {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
@@ -146,13 +167,18 @@ fn write_text(out: &mut String, text: &str) {
             '\t' => out.push_str("\\t"),
             '\x08' => out.push_str("\\b"),
             '\x0c' => out.push_str("\\f"),
-            '\0'..='\x1f' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(char));
+            other => {
+                let _ = write!(out, "\\u{:04x}", u32::from(other));
             }
-            _ => out.push(char),
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('"');
+}
+
+fn is_escaped(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..=0x1f)
 }
 
 #[cfg(test)]

@@ -18,6 +18,13 @@ pub fn share_heap() {
     sys::share_heap();
 }
 
+/// Has the heap grow in large steps and keep what it has: for a program that
+/// does one thing and ends. To be called before there are threads.
+pub fn grow_in_steps() {
+    sys::share_heap();
+    sys::grow_in_steps();
+}
+
 /// Gives back what only the start of a program has needed: free memory, and the
 /// pages of code that were mapped on the way. Code that runs on is mapped again
 /// when it is called, from memory; that costs microseconds. A program that

@@ -84,6 +84,21 @@ pub(crate) fn share_heap() {
     }
 }
 
+/// How much of the heap is asked of the system at once, and how much of it that
+/// is free is kept; larger pieces are no part of it.
+pub(crate) fn grow_in_steps() {
+    const STEP: i32 = 1 << 20;
+    const KEPT: i32 = 32 << 20;
+    const PIECE_MAX: i32 = 4 << 20;
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the calls take no pointers and set numbers of the allocator.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_TOP_PAD, STEP);
+        nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, KEPT);
+        nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, PIECE_MAX);
+    }
+}
+
 /// Unmaps pages of the program's code; whichever is called next is mapped anew.
 /// The addresses are those of a private mapping of the program's file that may
 /// be executed and not written.

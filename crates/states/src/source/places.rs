@@ -12,7 +12,6 @@ use halite_proto::Value;
 use halite_render::{Kind, Node, Place, Rendered, Span};
 use halite_state::{About, Mistake};
 
-
 /// The documents of one compile.
 #[derive(Default)]
 pub(super) struct Places {

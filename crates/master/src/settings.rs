@@ -10,6 +10,7 @@ use halite_config::{BusFraming, IpcMode, MasterConfig};
 use halite_crypto::{HashType, Secret, SigAlgo};
 use halite_fileserver::{InboxOptions, RootsOptions};
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
+use halite_ldap::Directory;
 use halite_process::privileges::User;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
@@ -45,7 +46,7 @@ pub(crate) struct LocalPorts {
 }
 
 /// Who may do what after logging in.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct ExternalAuth {
     /// `external_auth`.
     pub(crate) rules: Map,
@@ -57,6 +58,8 @@ pub(crate) struct ExternalAuth {
     pub(crate) keep_acl: bool,
     /// `permissive_acl`.
     pub(crate) is_permissive: bool,
+    /// The directory of `ldap`.
+    pub(crate) directory: Option<Directory>,
 }
 
 /// What the master has to know of its configuration.
@@ -197,13 +200,7 @@ impl Settings {
             publisher_acl_blacklist: config.publisher_acl_blacklist.clone(),
             client_acl_verify: config.client_acl_verify,
             sudo_acl: config.sudo_acl,
-            external_auth: ExternalAuth {
-                rules: external_auth(config)?,
-                token_expire_s: config.token_expire,
-                token_expire_override: config.token_expire_user_override.0.clone(),
-                keep_acl: config.keep_acl_in_token,
-                is_permissive: config.permissive_acl,
-            },
+            external_auth: external_auth(config)?,
             stores_runner_returns: config.runner_returns,
             runner_timeout_s: config.runner_timeout,
             reactor_rules: reactor_rules(opts)?,
@@ -364,13 +361,21 @@ fn roots(config: &MasterConfig) -> Result<RootsOptions, StartError> {
     })
 }
 
-fn external_auth(config: &MasterConfig) -> Result<Map, StartError> {
-    let rules = config.external_auth.0.clone();
-    logins::check(&rules).map_err(|why| StartError::Option {
+fn external_auth(config: &MasterConfig) -> Result<ExternalAuth, StartError> {
+    let wrong = |why| StartError::Option {
         option: "external_auth",
         why,
-    })?;
-    Ok(rules)
+    };
+    let rules = config.external_auth.0.clone();
+    logins::check(&rules).map_err(wrong)?;
+    Ok(ExternalAuth {
+        directory: logins::directory(&rules, config.opts()).map_err(wrong)?,
+        rules,
+        token_expire_s: config.token_expire,
+        token_expire_override: config.token_expire_user_override.0.clone(),
+        keep_acl: config.keep_acl_in_token,
+        is_permissive: config.permissive_acl,
+    })
 }
 
 fn tops(config: &MasterConfig) -> Result<Tops, StartError> {

@@ -107,6 +107,7 @@ fn by_token(master: &Master, token: &str) -> Option<LocalUser> {
         Some(kept) => kept.to_vec(),
         None => permitted(master, eauth, name, &groups)?,
     };
+    let perms = logins::processed(master, eauth, perms);
     Some(LocalUser {
         rights: Rights::Listed(perms),
         name: Some(name.to_owned()),
@@ -120,6 +121,7 @@ fn by_login(master: &Master, eauth: &str, credentials: &Credentials) -> Option<L
     let login = logins::log_in(master, eauth, name, password)?;
     let mut perms = permitted(master, eauth, name, &login.groups)?;
     perms.extend(login.perms);
+    let perms = logins::processed(master, eauth, perms);
     Some(LocalUser {
         rights: Rights::Listed(perms),
         name: Some(name.to_owned()),

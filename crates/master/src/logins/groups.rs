@@ -7,11 +7,7 @@ use nix::unistd::{Group, User, getgrouplist};
 
 /// The names of the user's groups, sorted; none where no entry asks for any.
 pub(super) fn of(entries: &Map, name: &str) -> Vec<String> {
-    let asks = entries
-        .keys()
-        .filter_map(|matcher| matcher.as_str())
-        .any(|matcher| matcher.ends_with('%'));
-    if !asks {
+    if !are_asked_for(entries) {
         return Vec::new();
     }
     let Ok(Some(user)) = User::from_name(name) else {
@@ -29,6 +25,14 @@ pub(super) fn of(entries: &Map, name: &str) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Whether an entry is one of a group.
+pub(super) fn are_asked_for(entries: &Map) -> bool {
+    entries
+        .keys()
+        .filter_map(|matcher| matcher.as_str())
+        .any(|matcher| matcher.ends_with('%'))
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 
 mod file;
 mod groups;
+mod ldap;
 mod rest;
 
 use halite_crypto::constant_time_eq;
+use halite_ldap::Directory;
 use halite_process::password;
 use halite_proto::{Map, Value};
 
@@ -48,6 +50,27 @@ pub(crate) fn says_rights(eauth: &str) -> bool {
     eauth == "rest"
 }
 
+/// The directory, if users log in there.
+///
+/// # Errors
+/// When its options are wrong.
+pub(crate) fn directory(rules: &Map, opts: &Map) -> Result<Option<Directory>, String> {
+    if eauth::backend(rules, "ldap").is_none() {
+        return Ok(None);
+    }
+    Directory::from_options(opts)
+        .map(Some)
+        .map_err(|error| error.to_string())
+}
+
+/// What somebody may do, with what only the way to log in knows about it.
+pub(crate) fn processed(master: &Master, eauth: &str, perms: Vec<Value>) -> Vec<Value> {
+    match &master.settings.external_auth.directory {
+        Some(directory) if eauth == "ldap" => ldap::expanded(directory, perms),
+        _ => perms,
+    }
+}
+
 /// Logs in; `None` is a refusal.
 pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -> Option<Login> {
     let Some(entries) = eauth::backend(&master.settings.external_auth.rules, eauth) else {
@@ -66,6 +89,12 @@ pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -
                 .map_err(failed)
                 .ok()?,
         ),
+        "ldap" => {
+            let directory = master.settings.external_auth.directory.as_ref()?;
+            ldap::log_in(directory, entries, name, password)
+                .map_err(failed)
+                .ok()?
+        }
         "pam" => {
             // The service is the master's choice, never the caller's.
             let service = master.opts.get("auth.pam.service").and_then(Value::as_str);

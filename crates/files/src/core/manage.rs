@@ -2,6 +2,7 @@
 //! what would be changed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use halite_modules::replace::umask;
@@ -253,14 +254,20 @@ fn create(
     } else {
         default
     };
+    // A file in place of a link is as open as what the link led to.
+    let led_to = fs::metadata(path).ok().filter(|_| replaces);
     let empty = Body::Bytes(Vec::new());
     write::replace(path, body.unwrap_or(&empty), first)
         .map_err(|error| format!("Failed to commit change: {}", os_text(&error, path)))?;
-    if from_source && plan.wanted.mode.is_none() {
+    if from_source && !replaces && plan.wanted.mode.is_none() {
         let mode = mode::digits(default);
         if perms::set_mode(path, &mode).is_ok() {
             ret.changes.insert("mode", mode);
         }
+    } else if let Some(data) = led_to.filter(|_| plan.wanted.mode.is_none()) {
+        let mode = mode::digits(data.permissions().mode());
+        perms::set_mode(path, &mode)
+            .map_err(|error| format!("Failed to commit change: {}", os_text(&error, path)))?;
     }
     let mode = ret.changes.remove("mode");
     match (body, difference) {

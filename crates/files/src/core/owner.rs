@@ -42,6 +42,13 @@ pub(crate) fn user_name(uid: u32) -> Value {
     }
 }
 
+/// The name of a user's first group; nothing for a user who is not there.
+pub(crate) fn first_group(user: &Value) -> Option<Value> {
+    let uid = Uid::from_raw(uid(user)?);
+    let user = User::from_uid(uid).ok().flatten()?;
+    Some(group_name(user.gid.as_raw()))
+}
+
 /// The name of a group; the number where it has none.
 pub(crate) fn group_name(gid: u32) -> Value {
     match Group::from_gid(Gid::from_raw(gid)) {

@@ -30,18 +30,24 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
     }
     let preserve = call.flag("preserve");
     let data = fs::metadata(from).map_err(|error| crate::core::errors::os_error(&error, from))?;
+    // What is preserved are modes and times: the copy belongs to who makes it.
     let wanted = if preserve {
         Wanted {
-            user: owner::user_name(data.uid()),
-            group: owner::group_name(data.gid()),
-            mode: Some(mode::digits(data.mode())),
+            user: Value::Nil,
+            group: Value::Nil,
+            mode: None,
             attrs: None,
             follow: true,
         }
     } else {
+        let (user, group) = (common::user(call), call.arg("group").clone());
+        let first = || owner::first_group(&user);
         Wanted {
-            user: common::user(call),
-            group: call.arg("group").clone(),
+            group: match group {
+                Value::Nil if user.is_true() => first().unwrap_or_default(),
+                group => group,
+            },
+            user,
             mode: mode::normalize(call.arg("mode")),
             attrs: None,
             follow: true,
@@ -93,7 +99,10 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         if !call.flag("makedirs") {
             return common::failed(ret, format!("The target directory {parent} is not present"));
         }
-        let dir_mode = mode::normalize(call.arg("dir_mode"));
+        let dir_mode = mode::normalize(call.arg("dir_mode")).or_else(|| {
+            let of_source = || mode::digits(data.mode());
+            dirs::mode_from_file(&wanted.mode.clone().unwrap_or_else(of_source))
+        });
         dirs::make_all(
             Path::new(parent),
             &wanted.user,
@@ -114,9 +123,6 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
             walk::remove(to)?;
         }
         tree::copy_file(from, to).and_then(|()| {
-            if preserve {
-                return Ok(());
-            }
             let (uid, gid) = (nix::unistd::Uid::effective(), nix::unistd::Gid::effective());
             owner::chown(to, Some(uid.as_raw()), Some(gid.as_raw()), true)
         })
@@ -206,8 +212,11 @@ pub(super) fn touch(call: &Call<'_>) -> CallResult {
             let text = format!("File {name} is set to be created");
             return Ok(ret.change("new", name.as_str()).pending(text).into());
         };
+        // A text is never the number that it reads as.
         let differs = |wanted: &Value, now: i64| {
-            wanted.is_true() && python::int(wanted).is_ok_and(|wanted| wanted != now)
+            let is_number = wanted.as_str().is_none();
+            let same = is_number && python::int(wanted).is_ok_and(|wanted| wanted == now);
+            wanted.is_true() && !same
         };
         if differs(atime, data.atime()) || differs(mtime, data.mtime()) {
             let kind = if data.is_dir() { "directory" } else { "file" };

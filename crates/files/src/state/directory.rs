@@ -190,7 +190,12 @@ fn make_way(
         }
         if call.is_test() {
             let text = format!("{} would be renamed to {backup}", ask.name);
-            ret.changes.insert("renamed", text);
+            ret.changes.insert("backup", text);
+            ret.comment = format!(
+                "{} would be backed up and replaced with a new directory",
+                ask.name
+            )
+            .into();
         } else {
             fs::rename(at, &backup).map_err(|error| os_error(&error, at))?;
         }
@@ -238,6 +243,12 @@ fn converge(call: &Call<'_>, ask: &Ask, mut ret: StateReturn) -> CallResult {
     let text = describe(&predicted);
     ret.changes.extend(predicted);
     if call.is_test() {
+        // The way that is made is said already.
+        let text = if ret.comment.is_true() {
+            python::str(&ret.comment)
+        } else {
+            text
+        };
         return Ok(ret.pending(text).into());
     }
     let at = Path::new(&ask.name);

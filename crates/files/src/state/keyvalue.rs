@@ -108,15 +108,16 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
         ret.changes.insert("diff", outcome.diff.concat());
     }
     if call.is_test() {
-        let predicted: String = outcome
-            .diff
-            .iter()
-            .map(|line| format!("\r\t\t{line}"))
-            .collect();
-        let text = format!(
-            "File {name} is set to be changed ({} lines modified, {} deleted)\nPredicted diff:\n{predicted}",
+        let mut text = format!(
+            "File {name} is set to be changed ({} lines modified, {} deleted)",
             outcome.changed, outcome.deleted
         );
+        if call.flag("show_changes") {
+            text.push_str("\nPredicted diff:\n");
+            for line in &outcome.diff {
+                text.push_str(&format!("\r\t\t{line}"));
+            }
+        }
         return Ok(ret.pending(text).into());
     }
     let bytes = outcome.lines.concat().into_bytes();
@@ -173,7 +174,11 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
         } else {
             uncommented
         };
-        let found = rules.split(candidate);
+        // A mark with a blank behind it begins a remark, not a setting.
+        let is_remark = candidate.len() != bare.len()
+            && uncommented.len() != bare.trim_start().len()
+            && candidate.starts_with(char::is_whitespace);
+        let found = rules.split(candidate).filter(|_| !is_remark);
         let pair =
             found.and_then(|(key, _)| pairs.iter_mut().find(|pair| rules.same_key(&pair.key, key)));
         let (Some(pair), Some((key, value))) = (pair, found) else {

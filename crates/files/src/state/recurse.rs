@@ -84,9 +84,9 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
         group,
         saltenv,
     };
-    run.links(&tree)?;
     run.dirs(&tree)?;
     run.files(&tree)?;
+    run.links(&tree)?;
     if call.flag("clean") {
         run.clean(at, &tree)?;
     }

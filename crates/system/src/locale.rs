@@ -2,7 +2,7 @@
 
 use halite_modules::host::{Program, replace_file};
 use halite_modules::{Call, CallError, CallResult, Function, Module};
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
     name: "locale",
@@ -99,9 +99,17 @@ pub(crate) fn set(call: &Call<'_>, locale: &str) -> Result<bool, CallError> {
     }
     let file = file(call);
     if call.host().has("update-locale") && file == "/etc/default/locale" {
+        // The program drops what is no locale; the line is written as Salt does.
         Program::new(call, &["update-locale"]).run()?;
-        let lang = format!("LANG={locale}");
-        return Ok(Program::new(call, &["update-locale", &lang]).run()?.ok());
+        let path = call.host().path(file).display().to_string();
+        let line = format!("LANG=\"{locale}\"");
+        let args = [path.into(), "^LANG=.*".into(), line.into()];
+        let kwargs = Map::from([
+            ("flags", Value::from(vec![Value::from("MULTILINE")])),
+            ("append_if_not_found", true.into()),
+        ]);
+        call.salt("file.replace", &args, kwargs)?;
+        return Ok(true);
     }
     let text = call.host().read(file);
     let mut lines: Vec<String> = text

@@ -216,6 +216,18 @@ pub(crate) fn mount(
         std::fs::create_dir_all(&path)
             .map_err(|error| CallError::command(format!("{name}: {error}")))?;
     }
+    mount_at(call, name, device, fstype, opts)
+}
+
+/// Mounts, whether or not the place is there; the complaint when that fails.
+pub(crate) fn mount_at(
+    call: &Call<'_>,
+    name: &str,
+    device: &str,
+    fstype: &str,
+    opts: &[String],
+) -> Result<Result<(), String>, CallError> {
+    let path = call.host().path(name);
     let mut line = vec!["mount".to_owned()];
     if !opts.is_empty() {
         line.extend(["-o".to_owned(), opts.join(",")]);

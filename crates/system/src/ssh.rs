@@ -188,12 +188,23 @@ pub(crate) fn parse(line: &str) -> Option<Key> {
     let mut words = rest.split_whitespace();
     let enc = words.next()?.to_owned();
     let key = words.next()?.to_owned();
+    if !is_base64(&key) {
+        return None;
+    }
     Some(Key {
         key,
         enc,
         comment: words.collect::<Vec<_>>().join(" "),
         options: split_options(before),
     })
+}
+
+/// Whether a text is whole: what does not decode is no key.
+fn is_base64(text: &str) -> bool {
+    let bare = text.trim_end_matches('=');
+    let padding = text.len() - bare.len();
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    bare.bytes().all(known) && bare.len() % 4 != 1 && (bare.len() + padding) % 4 == 0
 }
 
 /// The file of a user's keys.
@@ -444,6 +455,10 @@ mod tests {
             "sk-ssh-ed25519@openssh.com"
         );
         assert_eq!(parse("# x"), None);
+        // What does not decode is no key, as with Salt.
+        assert_eq!(parse("ssh-rsa AAAAB"), None);
+        assert_eq!(parse("ssh-rsa AAAAB3N"), None);
+        assert!(parse("ssh-rsa AAAAB3N= x").is_some());
         assert_eq!(split_line("AAAA"), None);
     }
 }

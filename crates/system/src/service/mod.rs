@@ -10,6 +10,9 @@ pub(crate) use functions::MODULE;
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
+/// Systems that have init scripts wherever systemd does not run.
+const SCRIPTS_UNLESS_BOOTED: [&str; 4] = ["Debian", "Raspbian", "Devuan", "NILinuxRT"];
+
 /// What starts and stops services on a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Init {
@@ -40,8 +43,13 @@ impl Init {
             .get("os_family")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        // Also where it is there and does not run: see `is_offline`.
-        if is_booted(call) || host.has("systemctl") {
+        let os = grains.get("os").and_then(Value::as_str).unwrap_or_default();
+        if is_booted(call) {
+            Self::Systemd
+        } else if SCRIPTS_UNLESS_BOOTED.contains(&os) {
+            Self::Debian
+        } else if host.has("systemctl") {
+            // It is there and does not run: see `is_offline`.
             Self::Systemd
         } else if host.has("rc-service") || ["Alpine", "Gentoo"].contains(&family) {
             Self::OpenRc

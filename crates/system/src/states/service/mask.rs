@@ -12,7 +12,7 @@ pub(super) fn masked(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn no_masks(call: &Call<'_>) -> Option<StateReturn> {
-    (!Init::of(call).masks())
+    (!Init::of(call).masks() && !service::is_offline(call))
         .then(|| state(call).failed("Service masking not available on this minion"))
 }
 

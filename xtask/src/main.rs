@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|outages|pages|peers`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|kills|outages|pages|peers`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -15,6 +15,7 @@ mod chaos;
 mod demo;
 mod formulas;
 mod herd;
+mod kills;
 mod lint;
 mod long_form;
 mod outages;
@@ -52,6 +53,8 @@ enum Command {
     Formulas(formulas::Args),
     /// Hundreds of minions come back to two masters that start again at once
     Herd(herd::Args),
+    /// State runs are killed at hundreds of moments; no file may be half written
+    Kills(kills::Args),
     /// The same outages for ours and for real Salt, side by side
     Outages(outages::Args),
     /// Manual pages and completions of the programs
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Chaos(args) => chaos::run(&args),
         Command::Formulas(args) => formulas::run(&args),
         Command::Herd(args) => herd::run(&args),
+        Command::Kills(args) => kills::run(&args),
         Command::Outages(args) => outages::run(&args),
         Command::Pages(args) => pages::run(&args),
         Command::Peers(args) => peers::run(&args),

@@ -9,6 +9,7 @@ mod failing_over;
 mod herd;
 mod highstates;
 mod ipc_ports;
+mod kills;
 mod ledger;
 mod links;
 mod lost_commands;

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use halite_modules::CallError;
 use zip::write::SimpleFileOptions;
@@ -28,13 +29,23 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
     for entry in tar.entries().map_err(wrong)? {
         let mut entry = entry.map_err(wrong)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        if entry.header().entry_type().is_dir() {
-            if let Ok(mode) = entry.header().mode() {
-                directories.push((name.clone(), mode));
-            }
+        let kind = entry.header().entry_type();
+        let is_dir = kind.is_dir();
+        if is_dir {
             entry.set_preserve_permissions(false);
         }
-        if !entry.unpack_in(dest).map_err(wrong)? {
+        let is_inside = if kind.is_file() || kind.is_contiguous() {
+            untar_file(&mut entry, dest, &name).map_err(wrong)?
+        } else {
+            entry.unpack_in(dest).map_err(wrong)?
+        };
+        if is_dir && let (Ok(mode), Some(path)) = (entry.header().mode(), inside(dest, &name)) {
+            let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777 | OWN));
+            if mode & OWN != OWN {
+                directories.push((name.clone(), mode));
+            }
+        }
+        if !is_inside {
             return Err(CallError::command(format!(
                 "{} holds {name}, which leads out of the directory",
                 archive.display()
@@ -48,6 +59,44 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
         }
     }
     Ok(names)
+}
+
+/// What one needs to write into a directory.
+const OWN: u32 = 0o700;
+
+/// Puts a regular file in place when it is whole: a half one would pass for
+/// extracted. Whether its place is below `dest`.
+fn untar_file<R: Read>(entry: &mut tar::Entry<'_, R>, dest: &Path, name: &str) -> io::Result<bool> {
+    let below = name.trim_start_matches('/');
+    let Some(path) = inside(dest, below).filter(|path| path.as_path() != dest) else {
+        return Ok(false);
+    };
+    make_parent(&path)?;
+    let parent = path.parent().unwrap_or(dest).canonicalize()?;
+    if !parent.starts_with(dest.canonicalize()?) {
+        return Ok(false);
+    }
+    let header = entry.header();
+    let number = |id: io::Result<u64>| {
+        let is_root = nix::unistd::geteuid().is_root();
+        id.ok()
+            .and_then(|id| u32::try_from(id).ok())
+            .filter(|_| is_root)
+    };
+    let dress = Dress {
+        uid: number(header.uid()),
+        gid: number(header.gid()),
+        ..Dress::with_mode(header.mode()?)
+    };
+    let seconds = header.mtime().unwrap_or(0);
+    let time = SystemTime::UNIX_EPOCH
+        .checked_add(Duration::from_secs(seconds))
+        .unwrap_or(SystemTime::UNIX_EPOCH);
+    replace_with(&path, dress, |file| {
+        io::copy(entry, file)?;
+        file.set_times(fs::FileTimes::new().set_modified(time).set_accessed(time))
+    })?;
+    Ok(true)
 }
 
 /// The place of a name below a directory; nothing if it leads out.

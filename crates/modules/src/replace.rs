@@ -15,7 +15,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
@@ -78,6 +78,13 @@ pub fn replace_with(
         Mode::empty(),
     )?;
     let old = Old::of(&directory, name);
+    if old.as_ref().is_some_and(Old::is_device) {
+        // A device or pipe takes what it is given; it is not to become a file.
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let device = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
+        return write(&mut File::from(device));
+    }
+    let old = old.filter(Old::is_file);
     let mut fresh = Fresh::create(&directory, name)?;
     write(&mut fresh.file)?;
     put_on(&fresh.file, dress, old.as_ref())?;
@@ -100,12 +107,13 @@ pub(crate) struct Old {
 }
 
 impl Old {
+    /// What has the name now, a link being one itself.
     pub(crate) fn of(directory: &OwnedFd, name: &OsStr) -> Option<Self> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let place = rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?;
         let data = File::from(place).metadata().ok()?;
         if !data.is_file() {
-            return None;
+            return Some(Self { data, opened: None });
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = rustix::fs::openat(directory, name, flags, Mode::empty()).ok();
@@ -113,6 +121,16 @@ impl Old {
             data,
             opened: opened.map(File::from),
         })
+    }
+
+    /// Whether it has content that can be replaced.
+    pub(crate) fn is_file(&self) -> bool {
+        self.data.is_file()
+    }
+
+    fn is_device(&self) -> bool {
+        let kind = self.data.file_type();
+        kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
     }
 }
 
@@ -389,6 +407,19 @@ mod tests {
         drop(file);
         let (third, _file) = create_beside(&directory, OsStr::new("f")).unwrap();
         assert_eq!(first, third);
+    }
+
+    #[test]
+    fn a_pipe_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+        let read = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        replace_with(&path, Dress::default(), |file| file.write_all(b"new")).unwrap();
+        assert_eq!(read.join().unwrap(), b"new");
     }
 
     #[test]

@@ -60,8 +60,11 @@ pub(super) fn query(call: &Call<'_>, url: &str, kwargs: &Map) -> CallResult {
         ret.insert("test", true);
     }
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    if !scheme.is_some_and(|scheme| ["http", "https"].iter().any(|s| s.eq_ignore_ascii_case(scheme)))
-    {
+    if !scheme.is_some_and(|scheme| {
+        ["http", "https"]
+            .iter()
+            .any(|s| s.eq_ignore_ascii_case(scheme))
+    }) {
         let text = format!("Unsupported url scheme: {url}");
         return Err(CallError::exception("ValueError", text));
     }

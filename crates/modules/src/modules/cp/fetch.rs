@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::error::{CallError, CallResult};
 use crate::file_client::{FileClient, FileError, SaltUrl, WebFile, below, hash_of, private_dirs};
 use crate::python;
+use crate::replace::{Dress, replace_with, umask};
 
 fn path_value(path: Option<PathBuf>) -> Value {
     path.map_or(Value::Bool(false), |path| path.display().to_string().into())
@@ -178,9 +179,20 @@ pub(super) fn cache_local_file(call: &Call<'_>) -> CallResult {
     if let Some(directory) = cached.parent() {
         make_dirs(directory)?;
     }
-    fs::copy(&path, &cached)
+    copy_whole(Path::new(&path), &cached)
         .map_err(|error| CallError::command(format!("could not copy {path}: {error}")))?;
     Ok(cached.display().to_string().into())
+}
+
+/// A copy that is whole from its first moment; one that was there keeps its
+/// owner and mode, but for a new one the mode is that of the original.
+fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut file = fs::File::open(from)?;
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions());
+    let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
+    replace_with(&to, Dress::kept(mode & !umask()), |new| {
+        std::io::copy(&mut file, new).map(|_| ())
+    })
 }
 
 /// Where a local file's copy lies in the cache.
@@ -378,7 +390,7 @@ fn web_url(call: &Call<'_>, url: &str) -> CallResult {
         }
         fs::create_dir_all(parent).map_err(failed)?;
     }
-    fs::copy(&cached, &to).map_err(failed)?;
+    copy_whole(&cached, &to).map_err(failed)?;
     Ok(to.display().to_string().into())
 }
 

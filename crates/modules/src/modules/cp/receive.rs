@@ -15,6 +15,7 @@ use crate::error::{CallError, CallResult};
 use crate::limits::FILE_PIECE_BYTES_MAX;
 use crate::modules::grains::map_argument;
 use crate::python;
+use crate::replace::{Dress, replace_with, umask};
 
 pub(super) fn recv(call: &Call<'_>) -> CallResult {
     let dest = call.text("dest");
@@ -36,7 +37,11 @@ pub(super) fn recv(call: &Call<'_>) -> CallResult {
         let bytes = data
             .as_bytes()
             .map_or_else(|| python::str(data).into_bytes(), <[u8]>::to_vec);
-        let written = fs::write(&target, bytes);
+        // A link is followed, as by every other program that writes a file.
+        let place = fs::canonicalize(&target).unwrap_or(target);
+        let written = replace_with(&place, Dress::kept(0o666 & !umask()), |file| {
+            file.write_all(&bytes)
+        });
         if let Err(error) = &written {
             tracing::error!("could not write {shown}: {error}");
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::host::Program;
+use halite_modules::host::{Program, replace_file};
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
@@ -204,7 +204,7 @@ pub(crate) fn install(
             return Err(failed(ran.stderr));
         }
     } else {
-        std::fs::write(&target, &bytes).map_err(|error| failed(error.to_string()))?;
+        replace_file(&target, &bytes).map_err(|error| failed(error.to_string()))?;
     }
     set_readable(&target)
 }

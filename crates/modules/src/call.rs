@@ -98,6 +98,18 @@ impl<'a> Call<'a> {
         kwargs
     }
 
+    /// The keyword arguments that are the function's own: without those that
+    /// the minion adds, and without those that steer the run of a state
+    /// (`require`, `unless`, `order`, ...).
+    pub fn own_kwargs(&self) -> Map {
+        let mut kwargs = self.clean_kwargs();
+        kwargs.retain(|key, _| {
+            !key.as_str()
+                .is_some_and(halite_state::keywords::is_internal)
+        });
+        kwargs
+    }
+
     /// The parameter as text; what is not text is written as Python would.
     pub fn text(&self, name: &str) -> String {
         python::str(self.arg(name))

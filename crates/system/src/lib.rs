@@ -33,6 +33,7 @@ use halite_modules::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    tools::acl::MODULE,
     aliases::MODULE,
     alternatives::MODULE,
     tools::at::MODULE,
@@ -53,6 +54,8 @@ pub const MODULES: &[Module] = &[
     tools::nfs3::MODULE,
     storage::partition::MODULE,
     ps::MODULE,
+    storage::quota::MODULE,
+    storage::raid::MODULE,
     tools::rsync::MODULE,
     selinux::MODULE,
     service::MODULE,
@@ -71,9 +74,12 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::acl::MODULE,
     states::alias::MODULE,
     states::alternatives::MODULE,
+    states::at::MODULE,
     states::beacon::MODULE,
+    states::blockdev::MODULE,
     states::cron::MODULE,
     states::environ::MODULE,
     states::grains::MODULE,
@@ -81,11 +87,16 @@ pub const STATES: &[Module] = &[
     states::host::MODULE,
     states::http::MODULE,
     states::ini::MODULE,
+    states::keyboard::MODULE,
     states::kmod::MODULE,
     states::locale::MODULE,
+    states::logrotate::MODULE,
     states::repeat::MODULE,
+    states::lvm::MODULE,
     states::mount::MODULE,
     states::process::MODULE,
+    states::quota::MODULE,
+    states::raid::MODULE,
     states::schedule::MODULE,
     states::selinux::MODULE,
     states::service::MODULE,
@@ -93,6 +104,7 @@ pub const STATES: &[Module] = &[
     states::ssh_known_hosts::MODULE,
     states::stateconf::MODULE,
     states::sysctl::MODULE,
+    states::sysfs::MODULE,
     states::timezone::MODULE,
     states::user::MODULE,
 ];

@@ -65,11 +65,7 @@ fn lines(value: &Value) -> Vec<String> {
 
 /// The state's own arguments, with the test mode among them.
 fn own(call: &Call<'_>) -> Map {
-    let mut kwargs = call.clean_kwargs();
-    kwargs.retain(|key, _| {
-        !key.as_str()
-            .is_some_and(halite_state::keywords::is_internal)
-    });
+    let mut kwargs = call.own_kwargs();
     kwargs.insert("test", call.is_test());
     kwargs
 }

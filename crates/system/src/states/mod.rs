@@ -1,8 +1,11 @@
 //! State modules.
 
+pub(crate) mod acl;
 pub(crate) mod alias;
 pub(crate) mod alternatives;
+pub(crate) mod at;
 pub(crate) mod beacon;
+pub(crate) mod blockdev;
 pub(crate) mod cron;
 pub(crate) mod environ;
 pub(crate) mod grains;
@@ -10,10 +13,16 @@ pub(crate) mod group;
 pub(crate) mod host;
 pub(crate) mod http;
 pub(crate) mod ini;
+pub(crate) mod keyboard;
 pub(crate) mod kmod;
 pub(crate) mod locale;
+pub(crate) mod logrotate;
+pub(crate) mod lvm;
+mod lvm_size;
 pub(crate) mod mount;
 pub(crate) mod process;
+pub(crate) mod quota;
+pub(crate) mod raid;
 pub(crate) mod repeat;
 pub(crate) mod schedule;
 pub(crate) mod selinux;
@@ -24,6 +33,7 @@ pub(crate) mod ssh_known_hosts;
 pub(crate) mod stateconf;
 mod swap;
 pub(crate) mod sysctl;
+pub(crate) mod sysfs;
 pub(crate) mod timezone;
 pub(crate) mod user;
 mod user_changes;

@@ -1,14 +1,15 @@
 //! What the modules of storage have in common.
 
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
-use halite_modules::host::{Program, Ran};
+use halite_modules::host::{Host, Program, Ran};
 use halite_modules::{Call, CallError, python};
 use halite_proto::Value;
 
 /// Whether a path is a block device. A machine that is made up has files for
 /// them.
-pub(super) fn is_block(call: &Call<'_>, device: &str) -> bool {
+pub(crate) fn is_block(call: &Call<'_>, device: &str) -> bool {
     let host = call.host();
     let about = std::fs::metadata(host.path(device));
     !device.is_empty()
@@ -53,5 +54,18 @@ pub(super) fn items(value: &Value) -> Vec<String> {
             .filter(|item| !item.is_empty())
             .map(str::to_owned)
             .collect(),
+    }
+}
+
+/// What a path leads to on the machine, whose root may be a directory here.
+pub(crate) fn real_path(host: &Host, path: &str) -> String {
+    let root = std::fs::canonicalize(host.path("/"));
+    let real = std::fs::canonicalize(host.path(path));
+    match (root, real) {
+        (Ok(root), Ok(real)) => match real.strip_prefix(&root) {
+            Ok(rest) => Path::new("/").join(rest).display().to_string(),
+            Err(_) => real.display().to_string(),
+        },
+        _ => path.to_owned(),
     }
 }

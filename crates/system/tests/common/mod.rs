@@ -210,6 +210,13 @@ fn undated(value: &mut Json, days: &std::ops::RangeInclusive<u64>) {
     }
 }
 
+/// Puts a program into the made-up machine.
+fn stand_in(root: &Path, name: &str, text: &str) {
+    let path = root.join("bin").join(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 impl Machine {
     pub fn new(shims: &str, scenario: &Json, registry: &'static Registry) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -223,18 +230,26 @@ impl Machine {
         };
         let mut only = texts("shims");
         only.extend(texts("ours_shims"));
+        let is_all = scenario["shims"].is_null() && only.is_empty();
         fs::create_dir_all(root.join("bin")).unwrap();
         for entry in fs::read_dir(shims).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if only.is_empty() || name == "_log" || only.contains(&name) {
-                let copy = root.join("bin").join(&name);
-                fs::copy(&path, &copy).unwrap();
-                fs::set_permissions(copy, fs::Permissions::from_mode(0o755)).unwrap();
+            if is_all || name == "_log" || only.contains(&name) {
+                stand_in(root, &name, &fs::read_to_string(path).unwrap());
             }
         }
+        stand_in(root, "_tape", include_str!("tape"));
+        for name in texts("answered") {
+            stand_in(root, &name, include_str!("answer"));
+        }
+        for name in texts("taped") {
+            stand_in(root, &name, "#!/bin/sh\n. \"${0%/*}/_tape\"\n");
+        }
         for (name, text) in scenario["data"].as_object().into_iter().flatten() {
-            fs::write(root.join(name), text.as_str().unwrap()).unwrap();
+            let text = text.as_str().unwrap();
+            let text = text.replace("@TMP@", &root.display().to_string());
+            fs::write(root.join(name), text).unwrap();
         }
         // "made" is for what the kernel has on a real machine.
         let files = ["files", "made"].map(|key| scenario[key].as_object());

@@ -1,0 +1,250 @@
+//! Access control lists of files: the execution module `acl`.
+
+use halite_modules::host::Program;
+use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_proto::{Map, Value};
+
+pub(crate) const MODULE: Module = Module {
+    name: "acl",
+    functions: &[
+        Function::new(
+            "acl.delfacl",
+            "(acl_type, acl_name='', *args, **kwargs)",
+            |call| change(call, "-x"),
+            "Removes an entry from the lists of files; with recursive of all below\nthem, and with raise_err a failure is one.",
+        ),
+        Function::new(
+            "acl.getfacl",
+            "(*args, **kwargs)",
+            |call| Ok(lists(call, &files(call)?, is_recursive(call))?.into()),
+            "The lists of files, with recursive of all below them: the entries of user,\ngroup, mask and other, and defaults, each with its permissions.",
+        ),
+        Function::new(
+            "acl.modfacl",
+            "(acl_type, acl_name='', perms='', *args, **kwargs)",
+            |call| change(call, "-m"),
+            "Sets an entry of the lists of files: the kind (user, group, mask or other,\nwith d: or default: before it), a name and permissions (rwxX- or a digit).\nWith recursive of all below them, and with raise_err a failure is one.",
+        ),
+        Function::new(
+            "acl.version",
+            "()",
+            |call| {
+                let said = need(call, "getfacl", &["--version"])?.run()?.stdout;
+                Ok(said.split_whitespace().nth(1).into())
+            },
+            "The version of getfacl.",
+        ),
+        Function::new(
+            "acl.wipefacls",
+            "(*args, **kwargs)",
+            wipe,
+            "Removes all entries from the lists of files; with recursive of all below\nthem.",
+        ),
+    ],
+};
+
+fn need<'c, 'a>(
+    call: &'c Call<'a>,
+    program: &str,
+    words: &[&str],
+) -> Result<Program<'c, 'a>, CallError> {
+    if !call.host().has(program) {
+        return Err(CallError::NotFound(format!(
+            "The '{program}' binary was not found in $PATH."
+        )));
+    }
+    let all: Vec<&str> = [program].into_iter().chain(words.iter().copied()).collect();
+    Ok(Program::new(call, &all))
+}
+
+fn is_recursive(call: &Call<'_>) -> bool {
+    call.kwargs().get("recursive").is_some_and(Value::is_true)
+}
+
+/// The files that the call names, none of which is an option.
+fn files(call: &Call<'_>) -> Result<Vec<String>, CallError> {
+    let files: Vec<String> = call.varargs().iter().map(python::str).collect();
+    if files.is_empty() {
+        return Err(CallError::command(
+            "You need to specify at least one file or directory to work with!",
+        ));
+    }
+    match files.iter().find(|file| file.starts_with('-')) {
+        Some(file) => Err(CallError::invocation(format!("not a file: {file:?}"))),
+        None => Ok(files),
+    }
+}
+
+/// The lists of files by their paths.
+pub(crate) fn lists(call: &Call<'_>, files: &[String], recursive: bool) -> Result<Map, CallError> {
+    let mut asked = need(call, "getfacl", &["--absolute-names"])?;
+    if recursive {
+        asked = asked.arg("-R");
+    }
+    for file in files {
+        asked = asked.arg(file.as_str());
+    }
+    Ok(parsed(&asked.run()?.stdout))
+}
+
+fn parsed(said: &str) -> Map {
+    let mut all = Map::new();
+    for text in said.split("\n\n") {
+        let mut comment = Map::new();
+        let (mut entries, mut defaults) = (Map::new(), Map::new());
+        for line in text.lines() {
+            if let Some((key, value)) = line
+                .strip_prefix("# ")
+                .and_then(|rest| rest.split_once(": "))
+            {
+                comment.insert(key, value);
+                continue;
+            }
+            let (line, target) = match line.strip_prefix("default:") {
+                Some(rest) => (rest, &mut defaults),
+                None => (line, &mut entries),
+            };
+            // `user:ann:rwx		#effective:r--`
+            let words = line.split_whitespace().next().unwrap_or_default();
+            let [kind, name, permissions] = words.split(':').collect::<Vec<_>>()[..] else {
+                continue;
+            };
+            let owner = || comment.get(if kind == "user" { "owner" } else { kind });
+            let name = match name {
+                "" => owner().map(python::str).unwrap_or_default(),
+                name => name.to_owned(),
+            };
+            let entry = [(name, permitted(permissions))]
+                .into_iter()
+                .collect::<Map>();
+            if let Value::List(list) = target.get_or_insert_with(kind, || Value::List(Vec::new())) {
+                list.push(entry.into());
+            }
+        }
+        let Some(file) = comment.get("file").map(python::str) else {
+            continue;
+        };
+        let mut list = Map::from([("comment", comment)]);
+        list.extend(entries);
+        if !defaults.is_empty() {
+            list.insert("defaults", defaults);
+        }
+        all.insert(file, list);
+    }
+    all
+}
+
+/// What `rwx` permits.
+fn permitted(text: &str) -> Map {
+    let has = |letter: char| text.contains(letter);
+    let octal = [('r', 4), ('w', 2), ('x', 1)]
+        .into_iter()
+        .filter(|(letter, _)| has(*letter))
+        .map(|(_, bit)| bit)
+        .sum::<i64>();
+    let permissions = Map::from([
+        ("read", has('r')),
+        ("write", has('w')),
+        ("execute", has('x')),
+    ]);
+    Map::from([
+        ("permissions", Value::from(permissions)),
+        ("octal", octal.into()),
+    ])
+}
+
+/// The kind of an entry as `setfacl` takes it.
+fn kind(text: &str) -> Result<String, CallError> {
+    let (prefix, own) = match text.split_once(':') {
+        Some(("d" | "default", own)) => ("d:", own),
+        _ => ("", text),
+    };
+    let letter = match own {
+        "u" | "user" => 'u',
+        "g" | "group" => 'g',
+        "m" | "mask" => 'm',
+        "o" | "other" => 'o',
+        _ => {
+            return Err(CallError::invocation(format!(
+                "not a kind of entry: {text:?}"
+            )));
+        }
+    };
+    Ok(format!("{prefix}{letter}"))
+}
+
+fn change(call: &Call<'_>, verb: &str) -> CallResult {
+    let files = files(call)?;
+    let (kind, name) = (kind(&call.text("acl_type"))?, call.text("acl_name"));
+    let mut entry = format!("{kind}:{name}");
+    if verb == "-m" {
+        entry = format!("{entry}:{}", call.text("perms"));
+    }
+    if name.contains([',', ':', '\n']) || entry.contains([',', '\n']) {
+        return Err(CallError::invocation(format!("not an entry: {entry:?}")));
+    }
+    let mut asked = need(call, "setfacl", &[])?;
+    if is_recursive(call) {
+        asked = asked.arg("-R");
+    }
+    asked = asked.arg(verb).arg(entry);
+    for file in files {
+        asked = asked.arg(file);
+    }
+    let ran = asked.run()?;
+    if !ran.ok() && call.kwargs().get("raise_err").is_some_and(Value::is_true) {
+        return Err(CallError::command(ran.complaint()));
+    }
+    Ok(true.into())
+}
+
+fn wipe(call: &Call<'_>) -> CallResult {
+    let files = files(call)?;
+    let mut asked = need(call, "setfacl", &["-b"])?;
+    if is_recursive(call) {
+        asked = asked.arg("-R");
+    }
+    for file in files {
+        asked = asked.arg(file);
+    }
+    asked.run()?;
+    Ok(true.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_without_a_name_are_of_the_owner() {
+        let said = "# file: /a b\n# owner: ann\n# group: web\n# flags: -s-\nuser::rw-\nuser:bob:rwx\t\t#effective:r--\ngroup::r--\nmask::r--\nother::---\ndefault:user::rwx\n\n# file: /c\n# owner: 0\n# group: 0\nuser::r--\n";
+        let all = parsed(said);
+        assert_eq!(all.len(), 2);
+        let list = all.get("/a b").unwrap();
+        assert_eq!(
+            list.get("comment").unwrap().get("flags"),
+            Some(&"-s-".into())
+        );
+        let user = list.get("user").unwrap().as_list().unwrap();
+        assert_eq!(user[0].get("ann").unwrap().get("octal"), Some(&6.into()));
+        assert_eq!(user[1].get("bob").unwrap().get("octal"), Some(&7.into()));
+        let group = list.get("group").unwrap().as_list().unwrap();
+        assert!(group[0].get("web").is_some());
+        let defaults = list.get("defaults").unwrap().get("user").unwrap();
+        assert!(defaults.as_list().unwrap()[0].get("ann").is_some());
+    }
+
+    #[test]
+    fn kinds_have_short_names() {
+        for (long, short) in [
+            ("user", "u"),
+            ("g", "g"),
+            ("default:other", "d:o"),
+            ("d:m", "d:m"),
+        ] {
+            assert_eq!(kind(long).unwrap(), short);
+        }
+        assert!(kind("users").is_err());
+        assert!(kind("x:user").is_err());
+    }
+}

@@ -32,6 +32,19 @@ impl Held {
         })
     }
 
+    /// Takes hold of an entry of a directory, of a link itself.
+    pub(crate) fn open_at(
+        directory: &OwnedFd,
+        name: &std::ffi::OsStr,
+        path: &Path,
+    ) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        Ok(Self {
+            place: rustix::fs::openat(directory, name, flags, Mode::empty())?,
+            path: path.to_owned(),
+        })
+    }
+
     /// What it is now.
     pub(crate) fn data(&self) -> io::Result<Metadata> {
         File::from(self.place.try_clone()?).metadata()

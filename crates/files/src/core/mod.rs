@@ -2,6 +2,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod backup;
+pub(crate) mod beneath;
 pub(crate) mod compare;
 pub(crate) mod dirs;
 pub(crate) mod encode;

@@ -123,9 +123,23 @@ pub(crate) fn check_since(
     test: bool,
 ) -> Result<Map, CallError> {
     let held = Held::open(path, wanted.follow).map_err(|_| not_found(path))?;
+    check_held(ret, (path, &held), wanted, before, test)
+}
+
+/// The same for something that one has hold of.
+///
+/// # Errors
+/// When nothing can be learned about it.
+pub(crate) fn check_held(
+    ret: &mut StateReturn,
+    (path, held): (&Path, &Held),
+    wanted: &Wanted,
+    before: Option<Found>,
+    test: bool,
+) -> Result<Map, CallError> {
     let found = match before {
         Some(before) => before,
-        None => Found::held(&held, path)?,
+        None => Found::held(held, path)?,
     };
     let mut perms = Map::from([("lmode", Value::from(found.mode.as_str()))]);
     let mut complaints = Vec::new();
@@ -137,7 +151,7 @@ pub(crate) fn check_since(
     } else {
         check_owner(
             ret,
-            (path, &held),
+            (path, held),
             wanted,
             &found,
             &mut perms,
@@ -145,7 +159,7 @@ pub(crate) fn check_since(
         );
     }
     // A change of owner may have changed the mode.
-    let now = Found::held(&held, path)?;
+    let now = Found::held(held, path)?;
     let other = found.other_mode(wanted.mode.as_ref());
     if let Some(new) = other.or_else(|| now.other_mode(wanted.mode.as_ref())) {
         perms.insert("cmode", new.as_str());

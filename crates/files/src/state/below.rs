@@ -8,6 +8,8 @@ use halite_proto::{Map, Value};
 
 use super::directory::Ask;
 use super::{common, walk};
+use crate::core::beneath::Beneath;
+use crate::core::errors::os_error;
 use crate::core::perms::{self, Found, Wanted};
 use crate::core::{owner, path};
 
@@ -119,12 +121,12 @@ pub(super) fn recursively(
     for level in levels {
         if !ask.recurses("ignore_files") {
             for path in level.file_paths() {
-                one_below(ret, &path, &for_files, &mut wrong);
+                one_below(ret, ask, &path, &for_files, &mut wrong);
             }
         }
         if !ask.recurses("ignore_dirs") {
             for path in level.dir_paths() {
-                one_below(ret, &path, &for_dirs, &mut wrong);
+                one_below(ret, ask, &path, &for_dirs, &mut wrong);
             }
         }
     }
@@ -140,12 +142,26 @@ pub(super) fn recursively(
     Ok(None)
 }
 
-fn one_below(ret: &mut StateReturn, path: &Path, wanted: &Wanted, wrong: &mut Vec<String>) {
+fn one_below(
+    ret: &mut StateReturn,
+    ask: &Ask,
+    path: &Path,
+    wanted: &Wanted,
+    wrong: &mut Vec<String>,
+) {
+    let checked = if wanted.follow {
+        perms::check(ret, path, wanted, false)
+    } else {
+        Beneath::find(Path::new(&ask.name), path)
+            .and_then(|beneath| beneath.hold())
+            .map_err(|error| os_error(&error, path))
+            .and_then(|held| perms::check_held(ret, (path, &held), wanted, None, false))
+    };
     // What has gone in the meantime needs no owner.
-    if let Err(error) = perms::check(ret, path, wanted, false)
+    if let Err(error) = checked
         && path::is_there(path)
     {
-        wrong.push(error.to_string());
+        wrong.push(super::managed::plain(&error));
     }
 }
 
@@ -155,13 +171,14 @@ pub(super) fn clean(
     choice: &walk::Choice,
     ret: &mut StateReturn,
 ) -> Result<(), CallError> {
-    let gone = walk::unwanted(Path::new(&ask.name), keep, choice);
+    let root = Path::new(&ask.name);
+    let gone = walk::unwanted(root, keep, choice);
     if gone.is_empty() {
         return Ok(());
     }
     let mut removed: Vec<Value> = Vec::new();
     for path in &gone {
-        walk::remove(path)?;
+        walk::remove_below(root, path)?;
         removed.push(path.display().to_string().into());
     }
     ret.changes.insert("removed", removed);

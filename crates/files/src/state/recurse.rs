@@ -369,7 +369,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         for path in &gone {
-            walk::remove(path)?;
+            walk::remove_below(root, path)?;
         }
         self.ret.changes.insert("removed", shown);
         Ok(())

@@ -13,6 +13,7 @@ use jiff::{Timestamp, Zoned};
 
 use super::common;
 use super::walk;
+use crate::core::beneath::Beneath;
 use crate::core::path;
 use crate::core::regex::Pattern;
 use crate::exec::tree;
@@ -87,7 +88,8 @@ pub(super) fn tidied(call: &Call<'_>) -> CallResult {
     }
     let mut removed = Vec::new();
     for path in gone {
-        if let Err(error) = tree::remove_any(&path) {
+        let removal = Beneath::find(root, &path).and_then(|beneath| beneath.remove());
+        if let Err(error) = removal {
             ret = ret.change("removed", shown(&removed));
             let why = crate::core::errors::os_text(&error, &path);
             return common::failed(ret, why);

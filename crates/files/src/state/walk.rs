@@ -9,6 +9,7 @@ use halite_proto::Value;
 use halite_target::glob::fnmatch;
 
 use super::common;
+use crate::core::beneath::Beneath;
 use crate::core::errors::os_error;
 use crate::core::regex::Pattern;
 use crate::limits::DEPTH_MAX;
@@ -165,4 +166,12 @@ pub(super) fn remove(path: &Path) -> Result<(), CallError> {
     } else {
         fs::remove_file(path).map_err(wrong)
     }
+}
+
+/// The same for what a look into `root` has found: no link on the way is
+/// followed.
+pub(super) fn remove_below(root: &Path, path: &Path) -> Result<(), CallError> {
+    Beneath::find(root, path)
+        .and_then(|beneath| beneath.remove())
+        .map_err(|error| os_error(&error, path))
 }

@@ -4,7 +4,9 @@
 //! Invariant: the bytes go into a new file beside the old one that has its
 //! final mode before it has any content; a rename puts it in place.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::hash::BuildHasher;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{
     DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown,
@@ -12,9 +14,6 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-
-use crate::hash::hex;
-use crate::random::random_bytes;
 
 /// Mode of a private key: nobody writes it by accident.
 pub const MODE_KEY: u32 = 0o400;
@@ -239,7 +238,11 @@ pub fn read_limited(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
 /// A name for a new file in the same directory. It starts with a dot, which
 /// hides it from every listing, and its length does not depend on the file's.
 pub fn temp_beside(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".tmp{}", hex(&random_bytes::<12>())))
+    // No secret: a file of that name is never taken over. The cryptographic
+    // library takes a millisecond to be asked for its first random byte.
+    let high = RandomState::new().hash_one(path);
+    let low = RandomState::new().hash_one(high) >> 32;
+    path.with_file_name(format!(".tmp{high:016x}{low:08x}"))
 }
 
 fn fill(temp: &Path, options: WriteOptions, bytes: &[u8]) -> io::Result<()> {

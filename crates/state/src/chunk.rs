@@ -3,6 +3,8 @@
 //! Invariant: the map is what Salt's low data shows; what the engine keeps
 //! beside it (the place in the graph, the turn) is not in here.
 
+use std::borrow::Cow;
+
 use halite_output::python;
 use halite_proto::{Map, Value};
 
@@ -78,15 +80,12 @@ impl Chunk {
 
     /// The key of its result: module, id, name and function.
     pub fn tag(&self) -> String {
-        let part = |key| self.0.get(key).map(python::str).unwrap_or_default();
-        let s = TAG_SEPARATOR;
-        format!(
-            "{}{s}{}{s}{}{s}{}",
-            part("state"),
-            part("__id__"),
-            part("name"),
-            part("fun")
-        )
+        let parts = ["state", "__id__", "name", "fun"].map(|key| match self.0.get(key) {
+            Some(Value::Str(text)) => Cow::Borrowed(text.as_str()),
+            Some(other) => Cow::Owned(python::str(other)),
+            None => Cow::Borrowed(""),
+        });
+        parts.join(TAG_SEPARATOR)
     }
 
     /// The argument `key`.

@@ -3,6 +3,7 @@
 //! Invariant: the high data has passed [`crate::high::verify`]; what is still
 //! malformed after it (extensions can do that) is left out, never a panic.
 
+use halite_proto::map::SMALL_MAX;
 use halite_proto::{Map, Value};
 use halite_target::glob;
 use indexmap::IndexSet;
@@ -46,7 +47,7 @@ impl Low {
     ///
     /// # Errors
     /// Requisites that mean nothing, and cycles; in Salt's words.
-    pub fn compile(high: &Map, options: &LowOptions<'_>) -> Result<Self, Vec<Mistake>> {
+    pub fn compile(high: Map, options: &LowOptions<'_>) -> Result<Self, Vec<Mistake>> {
         let Reader {
             chunks, disabled, ..
         } = Reader::of(high, options);
@@ -57,7 +58,7 @@ impl Low {
 
     /// The dependencies of the chunks of `high` in the language DOT; what makes
     /// no sense is left out, as Salt does.
-    pub(crate) fn dot(high: &Map, options: &LowOptions<'_>) -> String {
+    pub(crate) fn dot(high: Map, options: &LowOptions<'_>) -> String {
         let mut chunks = Reader::of(high, options).chunks;
         let mut graph = Graph::new(Reach::Included);
         for (index, chunk) in chunks.iter_mut().enumerate() {
@@ -87,7 +88,7 @@ impl Low {
         let mut sorted = Sorted::new(&mut chunks, Reach::Included, cap, options);
         // SLS that include each other and require each other: what 3008 calls
         // a cycle, since an SLS means what it includes, 3006 runs.
-        if sorted.order.is_none() && sorted.graph.has_included() {
+        if sorted.order.is_none() && includes(&chunks) {
             let again = Sorted::new(&mut chunks, Reach::Own, cap, options);
             if again.order.is_some() {
                 sorted = again;
@@ -97,7 +98,7 @@ impl Low {
             }
         }
         let Sorted {
-            graph,
+            mut graph,
             order,
             warnings,
             mut errors,
@@ -105,6 +106,7 @@ impl Low {
         if order.is_none() {
             errors.push(graph.cycle(&chunks));
         }
+        graph.forget_names();
         match order {
             Some(order) if errors.is_empty() => Ok(Self {
                 chunks,
@@ -122,6 +124,30 @@ impl Low {
     pub fn to_value(&self) -> Value {
         let chunks = self.order.iter().filter_map(|turn| self.chunk(*turn));
         Value::List(chunks.map(Chunk::to_value).collect())
+    }
+
+    /// The same when nothing else is wanted of them.
+    pub fn into_value(mut self) -> Value {
+        let mut turns = vec![0_usize; self.chunks.len()];
+        for turn in &self.order {
+            if let Some(count) = turns.get_mut(turn.chunk) {
+                *count += 1;
+            }
+        }
+        let mut shown = Vec::with_capacity(self.order.len());
+        for turn in &self.order {
+            let (Some(left), Some(chunk)) =
+                (turns.get_mut(turn.chunk), self.chunks.get_mut(turn.chunk))
+            else {
+                continue;
+            };
+            *left -= 1;
+            shown.push(match left {
+                0 => std::mem::take(chunk.map_mut()).into(),
+                _ => chunk.to_value(),
+            });
+        }
+        Value::List(shown)
     }
 
     /// The chunk of a turn.
@@ -158,6 +184,15 @@ impl Sorted {
             errors,
         }
     }
+}
+
+/// Whether some chunk's SLS is included by another one.
+fn includes(chunks: &[Chunk]) -> bool {
+    chunks.iter().any(|chunk| {
+        let from = chunk.get("__sls_included_from__");
+        let from = from.and_then(Value::as_list).unwrap_or_default();
+        from.iter().any(|sls| sls.as_str().is_some())
+    })
 }
 
 /// A larger order raises the place of states without one.
@@ -206,45 +241,55 @@ struct Reader<'a, 'o> {
 
 impl<'a, 'o> Reader<'a, 'o> {
     /// Everything that `high` declares.
-    fn of(high: &Map, options: &'a LowOptions<'o>) -> Self {
+    fn of(high: Map, options: &'a LowOptions<'o>) -> Self {
         let mut reader = Self {
             options,
-            chunks: Vec::new(),
+            chunks: Vec::with_capacity(high.len()),
             disabled: Map::new(),
         };
         for (id, body) in high {
-            reader.declaration(id, body);
+            reader.declaration(&id, body);
         }
         reader
     }
 
-    fn declaration(&mut self, id: &Value, body: &Value) {
-        let (Some(name), Some(body)) = (id.as_str(), body.as_map()) else {
+    fn declaration(&mut self, id: &Value, body: Value) {
+        let (Some(name), Value::Map(body)) = (id.as_str(), body) else {
             return;
         };
         if name.starts_with("__") {
             return;
         }
+        let mut body = body;
+        let origin = ["__sls__", "__env__", "__sls_included_from__"]
+            .map(|key| (key, body.remove(key)));
         for (state, args) in body {
-            let (Some(state), Some(args)) = (state.as_str(), args.as_list()) else {
+            let (Value::Str(state), Value::List(args)) = (state, args) else {
                 continue;
             };
             if !state.starts_with("__") {
-                self.state(id, body, state, args);
+                self.state(id, &origin, state, args);
             }
         }
     }
 
-    fn state(&mut self, id: &Value, body: &Map, state: &str, args: &[Value]) {
-        let mut chunk = Map::new();
+    fn state(
+        &mut self,
+        id: &Value,
+        origin: &[(&str, Option<Value>)],
+        state: String,
+        args: Vec<Value>,
+    ) {
+        // Its own entries and the function beside the arguments.
+        let mut chunk = Map::with_capacity((args.len() + 6).min(SMALL_MAX));
         chunk.insert("state", state);
         chunk.insert("name", id.clone());
         if let Some(jid) = &self.options.orchestration_jid {
             chunk.insert("__orchestration_jid__", jid.clone());
         }
-        for key in ["__sls__", "__env__", "__sls_included_from__"] {
-            if let Some(value) = body.get(key) {
-                chunk.insert(key, value.clone());
+        for (key, value) in origin {
+            if let Some(value) = value {
+                chunk.insert(*key, value.clone());
             }
         }
         chunk.insert("__id__", id.clone());
@@ -253,7 +298,7 @@ impl<'a, 'o> Reader<'a, 'o> {
         for arg in args {
             match arg {
                 Value::Str(function) => {
-                    functions.insert(function.as_str());
+                    functions.insert(function);
                 }
                 Value::Map(arg) => argument(&mut chunk, &mut names, id, arg),
                 _ => {}
@@ -265,16 +310,16 @@ impl<'a, 'o> Reader<'a, 'o> {
         }
         for (place, entry) in names.into_iter().enumerate() {
             let mut chunk = chunk.clone();
-            named(&mut chunk, entry);
+            named(&mut chunk, &entry);
             chunk.insert("name_order", place + 1);
             self.push(Chunk::new(chunk), &functions);
         }
     }
 
     /// Adds the chunk with the first of the functions that is not disabled.
-    fn push(&mut self, mut chunk: Chunk, functions: &IndexSet<&str>) {
+    fn push(&mut self, mut chunk: Chunk, functions: &IndexSet<String>) {
         for function in functions {
-            chunk.set("fun", *function);
+            chunk.set("fun", function.as_str());
             if !self.is_disabled(&chunk) {
                 self.chunks.push(chunk);
                 return;
@@ -308,12 +353,12 @@ impl<'a, 'o> Reader<'a, 'o> {
     }
 }
 
-fn argument<'v>(chunk: &mut Map, names: &mut IndexSet<&'v Value>, id: &Value, arg: &'v Map) {
+fn argument(chunk: &mut Map, names: &mut IndexSet<Value>, id: &Value, arg: Map) {
     for (key, value) in arg {
         match key.as_str() {
             Some("names") => match value {
                 Value::List(entries) => names.extend(entries),
-                Value::Map(entries) => names.extend(entries.keys()),
+                Value::Map(entries) => names.extend(entries.into_iter().map(|(key, _)| key)),
                 _ => {}
             },
             // Nothing may say that this is another module's state.
@@ -322,7 +367,7 @@ fn argument<'v>(chunk: &mut Map, names: &mut IndexSet<&'v Value>, id: &Value, ar
                 chunk.insert("name", id.clone());
             }
             _ => {
-                chunk.insert(key.clone(), value.clone());
+                chunk.insert(key, value);
             }
         }
     }

@@ -64,25 +64,59 @@ pub(crate) fn test_mode(call: &Call<'_>) -> bool {
     }
 }
 
-/// Runs high data that a compiler has rendered.
+/// What a source has given: all that a run needs, so that nothing of the source
+/// is held while it goes on.
+#[derive(Debug)]
+pub(crate) enum Compiled {
+    /// There is nothing to run.
+    Ended(Applied),
+    /// The chunks, and the high data that they come from.
+    Ready {
+        /// What is to be run.
+        low: Low,
+        /// What says whether it went well.
+        high: Map,
+    },
+}
+
+impl Compiled {
+    /// Nothing to run: what is wrong with the data.
+    pub(crate) fn errors(errors: Vec<String>) -> Self {
+        Self::Ended(Applied::Errors(errors))
+    }
+
+    /// Runs it.
+    pub(crate) fn run(
+        self,
+        call: &Call<'_>,
+        ctx: &StateContext<'_>,
+    ) -> Result<Applied, CallError> {
+        let (low, high) = match self {
+            Self::Ended(applied) => return Ok(applied),
+            Self::Ready { low, high } => (low, high),
+        };
+        let results = run(call, ctx, low, |low, options, known| {
+            Run::new(low, options, known)
+        })?;
+        let results = terse(call, results);
+        Ok(Applied::Results { results, high })
+    }
+}
+
+/// Makes chunks of high data that a compiler has rendered.
 pub(crate) fn compiled(
     call: &Call<'_>,
-    ctx: &StateContext<'_>,
     source: &Source<'_>,
     compiler: &Compiler<'_>,
     high: Map,
-) -> Result<Applied, CallError> {
+) -> Compiled {
     let mut low = match compiler.low(high.clone()) {
         Ok(low) => low,
-        Err(errors) => return Ok(Applied::Errors(source.told(errors))),
+        Err(errors) => return Compiled::errors(source.told(errors)),
     };
     tell_unknown(source, &low);
     orchestrated(call, &mut low);
-    let results = run(call, ctx, low, |low, options, known| {
-        Run::new(low, options, known)
-    })?;
-    let results = terse(call, results);
-    Ok(Applied::Results { results, high })
+    Compiled::Ready { low, high }
 }
 
 /// Says where state functions are named that do not exist; each fails in its
@@ -122,7 +156,7 @@ pub(crate) fn only(
     let low = compiler.with_low_options(|options| {
         errors.extend(high::requisite_in(&mut all, options.disabled_requisites));
         if errors.is_empty() {
-            Low::compile(&all, options)
+            Low::compile(all.clone(), options)
         } else {
             Err(errors)
         }
@@ -143,11 +177,12 @@ pub(crate) fn high(
     ctx: &StateContext<'_>,
     high: Map,
 ) -> Result<Applied, CallError> {
-    halite_modules::within_call(ctx, call.job, |inner| {
+    let compiled = halite_modules::within_call(ctx, call.job, |inner| {
         with_source(inner, |source| {
-            compiled(call, ctx, source, &Compiler::new(source), high)
+            compiled(call, source, &Compiler::new(source), high)
         })
-    })
+    });
+    compiled.run(call, ctx)
 }
 
 /// Runs one chunk, for itself.

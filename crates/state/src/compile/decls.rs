@@ -71,34 +71,25 @@ impl Sls<'_> {
 
     /// Writes short forms out and notes where each declaration comes from.
     pub(super) fn declarations(&mut self, groups: &mut Groups) {
+        let Self { sls, env, .. } = *self;
+        if groups.is_empty() {
+            for (id, body) in self.state.iter_mut() {
+                declaration(id, body, sls, env, self.errors);
+            }
+            return;
+        }
         let ids: Vec<Value> = self.state.keys().cloned().collect();
         for id in ids {
-            if is_global(&id) {
-                continue;
-            }
             let Some(body) = entry(self.state, &id) else {
                 continue;
             };
-            match body {
-                Value::Map(_) => self.declaration(&id, groups),
-                Value::Str(short) if short.contains('.') => {
-                    let (module, function) = split(short);
-                    let args = vec![Value::from(function)];
-                    *body = Map::from([
-                        ("__sls__".to_owned(), Value::from(self.sls)),
-                        ("__env__".to_owned(), Value::from(self.env)),
-                        (module.to_owned(), Value::List(args)),
-                    ])
-                    .into();
-                }
-                _ => {
-                    let text = format!(
-                        "ID {} in SLS {} is not a dictionary",
-                        ordered_str(&id),
-                        self.sls
-                    );
-                    self.mistake(text, [id]);
-                }
+            let written_out = declaration(&id, body, sls, env, self.errors);
+            for name in &written_out {
+                groups.renamed(&id, name, split(name).0);
+            }
+            for name in &written_out {
+                let (module, function) = split(name);
+                groups.append(self.state, &id, module, &function.into());
             }
         }
     }
@@ -107,49 +98,78 @@ impl Sls<'_> {
         let about = About::sls(self.env, self.sls, path);
         self.errors.push(Mistake::new(text).about(about));
     }
+}
 
-    fn declaration(&mut self, id: &Value, groups: &mut Groups) {
-        let Some(Value::Map(body)) = entry(self.state, id) else {
-            return;
-        };
-        let mut appended = Vec::new();
-        let mut modules: HashSet<String> = HashSet::new();
-        let keys: Vec<Value> = body.keys().cloned().collect();
-        for key in keys {
-            let Some(text) = key.as_str().filter(|key| !key.starts_with('_')) else {
-                continue;
-            };
-            if body.get(text).and_then(Value::as_list).is_none() {
-                continue;
-            }
-            if !text.contains('.') {
-                modules.insert(text.to_owned());
-                continue;
-            }
-            let (module, function) = split(text);
-            if !modules.insert(module.to_owned()) {
-                let text = format!(
-                    "ID '{}' in SLS '{}' contains multiple state declarations of the same type",
-                    ordered_str(id),
-                    self.sls
-                );
-                let about = About::sls(self.env, self.sls, [id.clone(), key]);
-                self.errors.push(Mistake::new(text).about(about));
-                continue;
-            }
-            if let Some(Value::List(mut args)) = body.remove(text) {
-                args.push(function.into());
-                body.insert(module, args);
-            }
-            groups.renamed(id, text, module);
-            appended.push((module.to_owned(), function.to_owned()));
-        }
-        body.get_or_insert_with("__sls__", || self.sls.into());
-        body.get_or_insert_with("__env__", || self.env.into());
-        for (module, function) in appended {
-            groups.append(self.state, id, &module, &function.into());
-        }
+/// Brings one declaration into shape. The names of states that had their
+/// function behind a dot.
+fn declaration(
+    id: &Value,
+    body: &mut Value,
+    sls: &str,
+    env: &str,
+    errors: &mut Vec<Mistake>,
+) -> Vec<String> {
+    if is_global(id) {
+        return Vec::new();
     }
+    let mut mistake = |text, path: &[&Value]| {
+        let path = path.iter().map(|part| (*part).clone());
+        errors.push(Mistake::new(text).about(About::sls(env, sls, path)));
+    };
+    let body = match body {
+        Value::Map(body) => body,
+        Value::Str(short) if short.contains('.') => {
+            let (module, function) = split(short);
+            let args = vec![Value::from(function)];
+            *body = Map::from([
+                ("__sls__".to_owned(), Value::from(sls)),
+                ("__env__".to_owned(), Value::from(env)),
+                (module.to_owned(), Value::List(args)),
+            ])
+            .into();
+            return Vec::new();
+        }
+        _ => {
+            let text = format!("ID {} in SLS {sls} is not a dictionary", ordered_str(id));
+            mistake(text, &[id]);
+            return Vec::new();
+        }
+    };
+    let lists = body.iter().filter(|(_, args)| args.as_list().is_some());
+    let names = lists.filter_map(|(key, _)| key.as_str());
+    let names: Vec<String> = names
+        .filter(|name| !name.starts_with('_'))
+        .map(str::to_owned)
+        .collect();
+    let mut modules: HashSet<&str> = HashSet::new();
+    let mut written_out = Vec::new();
+    for name in &names {
+        // What another one was written out to may have taken its place.
+        if body.get(name).and_then(Value::as_list).is_none() {
+            continue;
+        }
+        if !name.contains('.') {
+            modules.insert(name);
+            continue;
+        }
+        let (module, function) = split(name);
+        if !modules.insert(module) {
+            let text = format!(
+                "ID '{}' in SLS '{sls}' contains multiple state declarations of the same type",
+                ordered_str(id),
+            );
+            mistake(text, &[id, &name.as_str().into()]);
+            continue;
+        }
+        if let Some(Value::List(mut args)) = body.remove(name) {
+            args.push(function.into());
+            body.insert(module, args);
+        }
+        written_out.push(name.clone());
+    }
+    body.get_or_insert_with("__sls__", || sls.into());
+    body.get_or_insert_with("__env__", || env.into());
+    written_out
 }
 
 impl Compiler<'_> {

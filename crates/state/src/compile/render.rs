@@ -186,6 +186,10 @@ pub(super) fn merge(high: &mut Map, state: Value, errors: &mut Vec<Mistake>) {
             list.extend(more);
         }
     }
+    if high.is_empty() {
+        *high = state;
+        return;
+    }
     for (id, body) in state {
         if let Some(known) = high.get_value(&id)
             && *known != body

@@ -25,7 +25,7 @@ use crate::mistake::Mistake;
 use crate::requisite::Requisite;
 
 use edges::Edges;
-use lookup::Lookup;
+use lookup::{Lookup, Nodes};
 
 /// One entry of the order of a run: a chunk, or the trial of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,21 +86,26 @@ impl Graph {
         }
     }
 
-    /// Whether some SLS means states that it includes.
-    pub(crate) fn has_included(&self) -> bool {
-        self.lookup.has_included()
+    /// Gives up what only adding requisites needs.
+    pub(crate) fn forget_names(&mut self) {
+        self.lookup = Lookup::default();
     }
 
     /// Adds chunk number `index`; all chunks are added before any requisite. A
     /// chunk with the tag of an earlier one takes that one's place, and the
     /// earlier one never runs.
     pub(crate) fn add_chunk(&mut self, index: usize, chunk: &Chunk, may_aggregate: bool) {
-        let node = match self.lookup.node_of_tag(&chunk.tag()) {
+        let tag = chunk.tag();
+        let node = match self.lookup.node_of_tag(&tag) {
             Some(node) => node,
-            None => self.push(Node::Turn(Turn {
-                chunk: index,
-                trial: false,
-            })),
+            None => {
+                let node = self.push(Node::Turn(Turn {
+                    chunk: index,
+                    trial: false,
+                }));
+                self.lookup.add_tag(tag, node);
+                node
+            }
         };
         if let Some(known) = self.nodes.get_mut(node) {
             *known = Node::Turn(Turn {
@@ -113,7 +118,6 @@ impl Graph {
         }
         self.own.resize(index, usize::MAX);
         self.own.push(node);
-        self.lookup.add(node, chunk);
     }
 
     /// What `turn` depends on. Members of a group stand for the group.
@@ -234,7 +238,11 @@ impl Graph {
             );
             return Err(mistake(text));
         };
-        let Some(mut found) = self.lookup.find(key, text, self.reach) else {
+        let all = Nodes {
+            chunks,
+            own: &self.own,
+        };
+        let Some(mut found) = self.lookup.find(key, text, self.reach, &all) else {
             let text = format!(
                 "Referenced state does not exist for requisite [{kind_name}: ({key}: {text})] in state [{name}] in SLS [{sls}]"
             );

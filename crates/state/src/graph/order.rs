@@ -4,7 +4,7 @@
 //! on it in the heaviest way, so that it runs just before the first of them.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 use halite_proto::Value;
 
@@ -50,10 +50,11 @@ impl Graph {
     pub(crate) fn sort(&mut self, chunks: &mut [Chunk], cap: i128) -> Option<Vec<Turn>> {
         let count = self.nodes.len();
         let mut waits: Vec<usize> = (0..count).map(|node| self.edges.in_degree(node)).collect();
+        let ties = self.ties(chunks, cap);
         let mut ready = BinaryHeap::new();
         for (node, waits) in waits.iter().enumerate() {
             if *waits == 0 {
-                ready.push(Reverse(self.key(chunks, cap, node)));
+                ready.push(Reverse(self.key(chunks, cap, &ties, node)));
             }
         }
         let mut groups = Groups::default();
@@ -68,14 +69,25 @@ impl Graph {
                 };
                 *left = left.saturating_sub(edges);
                 if *left == 0 {
-                    ready.push(Reverse(self.key(chunks, cap, to)));
+                    ready.push(Reverse(self.key(chunks, cap, &ties, to)));
                 }
             }
         }
         (order.len() == count).then_some(order)
     }
 
-    fn key(&self, chunks: &mut [Chunk], cap: i128, node: usize) -> Key {
+    /// The orders that several turns have: only among them names decide.
+    fn ties(&self, chunks: &[Chunk], cap: i128) -> HashSet<u64> {
+        let mut seen = HashSet::with_capacity(self.nodes.len());
+        let turns = (0..self.nodes.len()).filter_map(|node| self.turn_of(node));
+        let ties = turns
+            .filter_map(|turn| Some(settled(chunks.get(turn.chunk)?, cap).to_bits()))
+            .filter(|order| !seen.insert(*order));
+        // The place of groups, which have no names.
+        ties.chain([0_f64.to_bits()]).collect()
+    }
+
+    fn key(&self, chunks: &mut [Chunk], cap: i128, ties: &HashSet<u64>, node: usize) -> Key {
         let Some(Node::Turn(turn)) = self.nodes.get(node) else {
             return Key {
                 effective: 0.0,
@@ -91,11 +103,11 @@ impl Graph {
         };
         let least = self.least_dependent(chunks, cap, node);
         let (label, mut tag) = match chunks.get(turn.chunk) {
-            Some(chunk) => (
+            Some(chunk) if ties.contains(&own.to_bits()) => (
                 format!("{}{}{}", chunk.state(), chunk.name_text(), chunk.fun()),
                 chunk.tag(),
             ),
-            None => Default::default(),
+            _ => Default::default(),
         };
         if turn.trial {
             tag.push_str("_|-__prereq_test__");
@@ -139,13 +151,32 @@ impl Graph {
 
 /// Replaces what `order` says in words by a number.
 fn named(chunk: &mut Chunk, cap: i128) -> f64 {
-    let order = match chunk.get("order").and_then(Value::as_str) {
+    let order = in_words(chunk, cap);
+    chunk.set("order", Value::Int(order));
+    float(order)
+}
+
+fn in_words(chunk: &Chunk, cap: i128) -> i128 {
+    match chunk.get("order").and_then(Value::as_str) {
         Some("last") => cap.saturating_add(END),
         Some("first") => 0,
         _ => cap,
+    }
+}
+
+/// What [`settle`] will make of the chunk's order.
+fn settled(chunk: &Chunk, cap: i128) -> f64 {
+    let order = chunk.get("order").and_then(number);
+    let order = order.unwrap_or_else(|| float(in_words(chunk, cap)));
+    let place = chunk.get("name_order").and_then(number).unwrap_or_default();
+    let order = match place {
+        0.0 => order,
+        place => order + place / 10000.0,
     };
-    chunk.set("order", Value::Int(order));
-    float(order)
+    match order < 0.0 {
+        true => order + float(cap.saturating_add(END)),
+        false => order,
+    }
 }
 
 /// Makes a number of the chunk's order: what is written, the place within

@@ -41,7 +41,7 @@ pub fn compile(mut high: Map, options: &LowOptions<'_>) -> Result<Low, Vec<Mista
     if !errors.is_empty() {
         return Err(errors);
     }
-    Low::compile(&high, options)
+    Low::compile(high, options)
 }
 
 /// Like [`compile`], but all steps are taken and all their errors told, those
@@ -61,7 +61,7 @@ pub fn compile_all(
     if !errors.is_empty() {
         return Err(errors);
     }
-    Low::compile(&high, options)
+    Low::compile(high, options)
 }
 
 /// The dependencies of high data in the language DOT (`state.graph`). As in
@@ -74,7 +74,7 @@ pub fn graph(mut high: Map, options: &LowOptions<'_>) -> String {
     for mistake in mistakes {
         tracing::debug!("left out of the graph: {mistake}");
     }
-    Low::dot(&high, options)
+    Low::dot(high, options)
 }
 
 /// The first entry of a map: how arguments and references are written.

@@ -1,14 +1,21 @@
 //! Values inside Salt's error messages: as Python prints them, maps as the
 //! `OrderedDict` that the YAML loader makes.
 
+use std::borrow::Cow;
+
 use halite_output::python;
 use halite_proto::Value;
 
 /// Python's `str()`.
 pub(crate) fn ordered_str(value: &Value) -> String {
+    ordered(value).into_owned()
+}
+
+/// The same, without a copy of what is text.
+pub(super) fn ordered(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::Str(text) => text.clone(),
-        other => ordered_repr(other),
+        Value::Str(text) => Cow::Borrowed(text),
+        other => Cow::Owned(ordered_repr(other)),
     }
 }
 

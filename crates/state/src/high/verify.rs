@@ -3,7 +3,7 @@
 use halite_proto::{Map, Value};
 
 use super::first;
-use super::text::ordered_str;
+use super::text::{ordered, ordered_str};
 use crate::keywords::is_requisite;
 use crate::mistake::{About, Mistake};
 
@@ -11,8 +11,8 @@ use crate::mistake::{About, Mistake};
 pub fn verify(high: &Map) -> Vec<Mistake> {
     let mut errors = Vec::new();
     for (id, body) in high {
-        let sls = body.get("__sls__").map(ordered_str).unwrap_or_default();
-        let id_text = ordered_str(id);
+        let sls = body.get("__sls__").map(ordered).unwrap_or_default();
+        let id_text = ordered(id);
         let about = |path: &[&Value]| {
             let none = Map::new();
             let body = body.as_map().unwrap_or(&none);
@@ -36,7 +36,7 @@ pub fn verify(high: &Map) -> Vec<Mistake> {
             continue;
         };
         for (key, args) in body {
-            let state = ordered_str(key);
+            let state = ordered(key);
             if !state.starts_with("__") {
                 let path: &[&Value] = &[id, key];
                 let place = Place {
@@ -112,7 +112,7 @@ impl Place<'_> {
             return;
         };
         let part = key;
-        let key = ordered_str(key);
+        let key = ordered(key);
         if key == "names" && value.as_list().is_none() {
             let text = format!(
                 "The 'names' argument in state '{id}' in SLS '{sls}' needs to be formed as a list"

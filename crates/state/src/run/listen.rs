@@ -19,6 +19,15 @@ type Listener = (String, String);
 impl Machine {
     /// Runs what listens.
     pub(super) async fn listen(&mut self, order: &[Turn]) {
+        let listens = |turn: &Turn| {
+            let chunk = self.chunks.get(turn.chunk);
+            chunk.is_some_and(|chunk| {
+                chunk.get("listen").is_some() || chunk.get("listen_in").is_some()
+            })
+        };
+        if !order.iter().any(listens) {
+            return;
+        }
         let chunks: Vec<Chunk> = self.distinct(order);
         let mut reactions: IndexMap<String, Chunk> = IndexMap::new();
         let mut errors: IndexMap<String, Map> = IndexMap::new();

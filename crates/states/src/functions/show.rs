@@ -158,7 +158,7 @@ fn show_highstate(call: &Call<'_>) -> CallResult {
 
 fn show_lowstate(call: &Call<'_>) -> CallResult {
     Ok(match lowstate(call)? {
-        Ok(low) => low.to_value(),
+        Ok(low) => low.into_value(),
         Err(errors) => list(errors),
     })
 }
@@ -257,7 +257,7 @@ fn sls_exists(call: &Call<'_>) -> CallResult {
 
 fn show_low_sls(call: &Call<'_>) -> CallResult {
     Ok(match low_by_name(call)? {
-        Ok(low) => low.to_value(),
+        Ok(low) => low.into_value(),
         Err(errors) => failed(call, errors),
     })
 }
@@ -296,7 +296,7 @@ fn by_name(call: &Call<'_>) -> Result<Result<Map, Vec<String>>, CallError> {
 fn low_by_name(call: &Call<'_>) -> Result<Result<Low, Vec<String>>, CallError> {
     let low = compile(call, Reading::Named, |inner, compiler| {
         let high = named_high(call, inner, compiler);
-        Ok(high.and_then(|high| compiler.with_low_options(|options| Low::compile(&high, options))))
+        Ok(high.and_then(|high| compiler.with_low_options(|options| Low::compile(high, options))))
     })?;
     Ok(low.inspect(warn))
 }

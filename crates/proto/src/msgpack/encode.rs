@@ -54,6 +54,29 @@ pub fn pack_map(map: &Map, packing: Packing) -> Result<Vec<u8>, PackError> {
     Ok(writer.into_bytes())
 }
 
+/// Packs `map` as if the entries of `more` had been put into it, without making
+/// that map.
+///
+/// # Errors
+/// When the map is nested too deeply or holds something too long.
+pub fn pack_map_with(map: &Map, more: &Map, packing: Packing) -> Result<Vec<u8>, PackError> {
+    let bytes = map_len(map, packing, 0) + map_len(more, packing, 0);
+    let mut writer = Writer::with_capacity(packing, bytes);
+    let added = more.keys().filter(|key| map.get_value(key).is_none());
+    writer.begin_map(map.len() + added.count())?;
+    for (key, value) in map {
+        writer.inner_value(key)?;
+        writer.inner_value(more.get_value(key).unwrap_or(value))?;
+    }
+    for (key, value) in more {
+        if map.get_value(key).is_none() {
+            writer.inner_value(key)?;
+            writer.inner_value(value)?;
+        }
+    }
+    Ok(writer.into_bytes())
+}
+
 /// Writes packed values one after the other, for messages whose shape is known.
 #[derive(Debug)]
 pub struct Writer {
@@ -344,6 +367,23 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_with_more_is_packed_as_the_map_of_both() {
+        let map = Map::from([("a", 1), ("b", 2), ("c", 3)]);
+        for more in [
+            Map::new(),
+            Map::from([("b", "two")]),
+            Map::from([("d", "four"), ("a", "one"), ("e", "five")]),
+        ] {
+            let mut both = map.clone();
+            both.extend(more.clone());
+            assert_eq!(
+                pack_map_with(&map, &more, Packing::Wire),
+                pack_map(&both, Packing::Wire)
+            );
+        }
+    }
 
     #[test]
     fn integers_take_the_shortest_form() {

@@ -20,7 +20,7 @@ pub(crate) use decode::EXT_DATETIME;
 pub use decode::{
     Reading, unpack, unpack_modern, unpack_prefix, unpack_raw, unpack_wire, unpack_with,
 };
-pub use encode::{Packing, Writer, pack, pack_map, pack_modern, pack_wire};
+pub use encode::{Packing, Writer, pack, pack_map, pack_map_with, pack_modern, pack_wire};
 pub use error::{PackError, UnpackError};
 pub use len::packed_len;
 pub use parts::{Parts, pack_wire_parts, string_in, wire_bytes_head};

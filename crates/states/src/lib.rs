@@ -32,6 +32,7 @@ static ALL: Registry = Registry::new(
         halite_files::MODULES,
         halite_network::MODULES,
         halite_packages::MODULES,
+        halite_servers::MODULES,
         halite_system::MODULES,
     ],
     &[
@@ -40,6 +41,7 @@ static ALL: Registry = Registry::new(
         halite_files::STATES,
         halite_network::STATES,
         halite_packages::STATES,
+        halite_servers::STATES,
         halite_system::STATES,
     ],
 );

@@ -1,0 +1,4 @@
+//! The state modules.
+
+pub(crate) mod postgres;
+pub(crate) mod supervisord;

@@ -25,11 +25,13 @@ pub(crate) enum Suite {
     PythonTools,
     /// The grains of this machine, as real Salt sees them
     PythonGrains,
+    /// One large tree of states, applied by both in roots that are thrown away
+    BigTree,
 }
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
@@ -40,6 +42,7 @@ impl Suite {
         Self::MixedMasters,
         Self::PythonTools,
         Self::PythonGrains,
+        Self::BigTree,
     ];
 
     /// The name in the summary and after `--only`.
@@ -55,6 +58,7 @@ impl Suite {
             Self::MixedMasters => "mixed-masters",
             Self::PythonTools => "python-tools",
             Self::PythonGrains => "python-grains",
+            Self::BigTree => "big-tree",
         }
     }
 

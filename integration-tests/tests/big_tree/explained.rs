@@ -1,0 +1,145 @@
+//! What is not the same, each with its reason: short tables, and nothing else.
+
+/// Results that differ: the run (or `*`), the beginning of the tag, the field
+/// (or `*`), and why.
+const RESULTS: &[(&str, &str, &str, &str)] = &[
+    (
+        "*",
+        "file_|-patched_|",
+        "/changes/stdout",
+        "Salt tries the patch on a copy, and names that temporary file",
+    ),
+    (
+        "settled",
+        "cron_|-a crontab from a file_|",
+        "/comment",
+        "Salt names a temporary file",
+    ),
+    (
+        "first",
+        "virtualenv_|-an environment_|",
+        "/changes/new",
+        "Salt reads the version of Python where Python 2 has printed it",
+    ),
+    (
+        "*",
+        "test_|-checks the pillar_|",
+        "/comment",
+        "Salt masks numbers in pillars, and then finds that they are none",
+    ),
+];
+
+/// States that change something each time, by the beginning of their tags.
+const ALWAYS: &[(&str, &str)] = &[
+    ("environ_|-", "the environment is that of the run"),
+    (
+        "pip_|-wheels of a list_|",
+        "a list of requirements is given to pip each time",
+    ),
+    (
+        "file_|-prepended as a header_|",
+        "test mode does not look at headers",
+    ),
+    (
+        "cmd_|-",
+        "commands run each time, unless a condition says otherwise",
+    ),
+    ("module_|-", "functions run each time"),
+    ("test_|-", "states that are there to report changes"),
+];
+
+/// Files that are left out, by the beginnings of their paths.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("/srv/", "the tree itself, and the caches of both"),
+    ("/tmp", "temporary files"),
+    ("/var/cache/apt/", "apt's own caches, with times in them"),
+    ("/var/cache/debconf/", "written in the order of a hash"),
+    ("/var/lib/apt/extended_states", "written by apt"),
+    ("/var/log/", "logs, with times in them"),
+    ("/etc/.pwd.lock", "an empty lock"),
+    ("/root/.cache", "caches of pip"),
+];
+
+/// Files that are left out, by the ends of their paths or parts of them.
+const LEFT_OUT_PARTS: &[(&str, &str)] = &[
+    (
+        "/__pycache__",
+        "Python's compiled modules, with times in them",
+    ),
+    ("/.git/logs/", "each line has its time"),
+    ("/.git/index", "times of files are in it"),
+    ("/.git/FETCH_HEAD", "written whenever something is fetched"),
+];
+
+/// Files that differ: the path, what differs, and why.
+const FILES: &[(&str, &str, &str)] = &[(
+    "/etc/big-tree/labelled",
+    "attributes",
+    "ours keeps extended attributes when it replaces a file",
+)];
+
+/// Why a field of a result may differ, if it may.
+pub(crate) fn why_result(run: &str, tag: &str, path: &str) -> Option<&'static str> {
+    RESULTS
+        .iter()
+        .find(|(of, start, field, _)| {
+            (*of == "*" || *of == run)
+                && tag.starts_with(start)
+                && (*field == "*" || path.starts_with(field))
+        })
+        .map(|(.., why)| *why)
+}
+
+/// Why a state may report changes again, if it may.
+pub(crate) fn why_always(tag: &str) -> Option<&'static str> {
+    let known = ALWAYS.iter().find(|(start, _)| tag.starts_with(start));
+    known.map(|(_, why)| *why)
+}
+
+/// Why a path is left out, if it is.
+pub(crate) fn why_not_compared(path: &str) -> Option<&'static str> {
+    let starts = LEFT_OUT.iter().find(|(start, _)| path.starts_with(start));
+    let holds = LEFT_OUT_PARTS.iter().find(|(part, _)| path.contains(part));
+    starts.or(holds).map(|(_, why)| *why)
+}
+
+/// Why something of a file may differ, if it may.
+pub(crate) fn why_file(path: &str, what: &str) -> Option<&'static str> {
+    let known = FILES
+        .iter()
+        .find(|(known, differs, _)| *known == path && *differs == what);
+    known.map(|(.., why)| *why)
+}
+
+/// The content of a file without what is different each time.
+pub(crate) fn settled(path: &str, content: &[u8]) -> Vec<u8> {
+    let has_order = !path.ends_with(".dist-info/RECORD");
+    // The day of the last change, in case midnight is between the two.
+    let has_days = path.starts_with("/etc/shadow");
+    let text = match std::str::from_utf8(content) {
+        Ok(text) if !has_order || has_days => text,
+        _ => return content.to_vec(),
+    };
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| has_order || !line.contains(".pyc,"))
+        .map(|line| match has_days {
+            true => without_field(line, 2),
+            false => line.to_owned(),
+        })
+        .collect();
+    if !has_order {
+        lines.sort_unstable();
+    }
+    lines.join("\n").into_bytes()
+}
+
+/// A line of a database of accounts without one of its fields.
+fn without_field(line: &str, left_out: usize) -> String {
+    let fields = line.split(':').enumerate();
+    let kept: Vec<&str> = fields
+        .filter(|(at, _)| *at != left_out)
+        .map(|(_, field)| field)
+        .collect();
+    kept.join(":")
+}

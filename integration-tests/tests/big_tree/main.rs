@@ -1,0 +1,104 @@
+//! One large tree of states, applied by real Salt and by ours to the same
+//! machine: the results of every state are equal, and what the two leave
+//! behind on disk is equal. Applied again, nothing changes any more.
+//!
+//! Each side has a root of its own that is thrown away (`root.sh`); see
+//! `README.md` for what is where.
+
+mod differences;
+mod explained;
+mod layer;
+mod side;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::Kind;
+use serde_json::{Map, Value, json};
+
+use side::{Prepared, Side};
+
+/// Fewer states would not be the tree that it claims to be.
+const STATES_MIN: usize = 400;
+
+/// The four runs: test mode on the untouched machine, the first and the second
+/// application, and test mode again.
+const RUNS: [&str; 4] = ["predicted", "first", "second", "settled"];
+
+/// Applies the tree with both, side by side.
+fn apply(real: Kind) -> Result<Option<(Side, Side)>> {
+    if let Some(why) = side::unable() {
+        println!("not run: {why}");
+        return Ok(None);
+    }
+    let prepared = Prepared::new()?;
+    std::thread::scope(|scope| {
+        let theirs = scope.spawn(|| prepared.apply(real));
+        let ours = prepared.apply(Kind::Ours)?;
+        let theirs = theirs
+            .join()
+            .map_err(|_| anyhow::anyhow!("the thread of {real} has panicked"))??;
+        Ok(Some((theirs, ours)))
+    })
+}
+
+/// What changed although it had been brought to what is wanted before. What
+/// fails has not.
+fn changed_again<'r>(
+    run: &'r Map<String, Value>,
+    second: &Map<String, Value>,
+) -> BTreeSet<&'r str> {
+    run.iter()
+        .filter(|(tag, result)| {
+            result["changes"] != json!({}) && second[*tag]["result"] != json!(false)
+        })
+        .map(|(tag, _)| tag.as_str())
+        .filter(|tag| explained::why_always(tag).is_none())
+        .collect()
+}
+
+fn compare(theirs: &Side, ours: &Side) -> Result<()> {
+    let mut wrong = Vec::new();
+    let second = theirs.run("second")?;
+    for run in RUNS {
+        let (theirs, ours) = (theirs.run(run)?, ours.run(run)?);
+        ensure!(
+            theirs.len() >= STATES_MIN,
+            "{run}: only {} states",
+            theirs.len()
+        );
+        wrong.extend(differences::of_runs(run, &theirs, &ours));
+        if run == "second" || run == "settled" {
+            for (side, results) in [("theirs", &theirs), ("ours", &ours)] {
+                let again = changed_again(results, &second);
+                wrong.extend(
+                    again
+                        .iter()
+                        .map(|tag| format!("{run}: {side} changes {tag}")),
+                );
+            }
+        }
+    }
+    for name in ["mounts", "sysctls"] {
+        let (theirs, ours) = (theirs.text(name)?, ours.text(name)?);
+        if theirs != ours {
+            wrong.push(format!("{name}\n  theirs {theirs}\n  ours   {ours}"));
+        }
+    }
+    wrong.extend(differences::of_layers(&theirs.layer()?, &ours.layer()?));
+    ensure!(
+        wrong.is_empty(),
+        "{} differences:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    Ok(())
+}
+
+#[test]
+fn a_large_tree_comes_out_as_with_salt() -> Result<()> {
+    match apply(Kind::Salt3008)? {
+        Some((theirs, ours)) => compare(&theirs, &ours),
+        None => Ok(()),
+    }
+}

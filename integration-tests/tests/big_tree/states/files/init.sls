@@ -1,0 +1,9 @@
+# Files of every kind.
+include:
+  - .managed
+  - .directories
+  - .edited
+  - .linked
+  - .copied
+  - .serialized
+  - .templated

@@ -1,0 +1,10 @@
+base:
+  '*':
+    - files
+    - accounts
+    - packages
+    - services
+    - archives
+    - code
+    - system
+    - flow

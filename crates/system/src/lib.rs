@@ -6,6 +6,7 @@
 mod accounts;
 mod aliases;
 mod alternatives;
+mod apache;
 mod computer;
 mod cron;
 mod dns;
@@ -36,6 +37,7 @@ pub const MODULES: &[Module] = &[
     tools::acl::MODULE,
     aliases::MODULE,
     alternatives::MODULE,
+    apache::MODULE,
     tools::at::MODULE,
     cron::MODULE,
     dns::DIG,
@@ -77,6 +79,10 @@ pub const STATES: &[Module] = &[
     states::acl::MODULE,
     states::alias::MODULE,
     states::alternatives::MODULE,
+    states::apache::CONFIGFILE,
+    states::apache::CONF,
+    states::apache::MODULE,
+    states::apache::SITE,
     states::at::MODULE,
     states::beacon::MODULE,
     states::blockdev::MODULE,

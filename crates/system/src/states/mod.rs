@@ -3,6 +3,7 @@
 pub(crate) mod acl;
 pub(crate) mod alias;
 pub(crate) mod alternatives;
+pub(crate) mod apache;
 pub(crate) mod at;
 pub(crate) mod beacon;
 pub(crate) mod blockdev;

@@ -12,7 +12,7 @@ use halite_state::{Chunk, Graph, Low, Mistake, SlsSource as _, Turn, high};
 use crate::context::StateContext;
 use crate::prepare::EX_COMPILER_ERROR;
 use crate::shell::{KnownFunctions, Stage, drive};
-use crate::source::{Source, with_source};
+use crate::source::{Source, Written, with_source};
 
 /// The exit code of a run with a failed state.
 const EX_STATE_FAILURE: i64 = 2;
@@ -86,11 +86,7 @@ impl Compiled {
     }
 
     /// Runs it.
-    pub(crate) fn run(
-        self,
-        call: &Call<'_>,
-        ctx: &StateContext<'_>,
-    ) -> Result<Applied, CallError> {
+    pub(crate) fn run(self, call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallError> {
         let (low, high) = match self {
             Self::Ended(applied) => return Ok(applied),
             Self::Ready { low, high } => (low, high),
@@ -177,9 +173,26 @@ pub(crate) fn high(
     ctx: &StateContext<'_>,
     high: Map,
 ) -> Result<Applied, CallError> {
+    written(call, ctx, Ok(high), None)
+}
+
+/// Runs high data that a text of no environment has given, or tells what is
+/// wrong with it.
+pub(crate) fn written(
+    call: &Call<'_>,
+    ctx: &StateContext<'_>,
+    high: Result<Map, Vec<Mistake>>,
+    text: Option<&Written<'_>>,
+) -> Result<Applied, CallError> {
     let compiled = halite_modules::within_call(ctx, call.job, |inner| {
         with_source(inner, |source| {
-            compiled(call, source, &Compiler::new(source), high)
+            if let Some(text) = text {
+                source.keep(text);
+            }
+            match high {
+                Ok(high) => compiled(call, source, &Compiler::new(source), high),
+                Err(mistakes) => Compiled::errors(source.told(mistakes)),
+            }
         })
     });
     compiled.run(call, ctx)

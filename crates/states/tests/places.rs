@@ -170,3 +170,32 @@ fn a_top_file_that_is_wrong_says_where() {
     );
     assert_eq!(place(&notes[0]).0, "top.sls:2:3", "{notes:?}");
 }
+
+#[test]
+fn a_text_of_no_file_has_lines_too() {
+    for (text, at, line) in [
+        (
+            "{% set n = 'x' %}\n{{ n }}:\n  test.nop:\n    - require:\n      - test: missing\n",
+            "<text>:5:15",
+            "- test: missing",
+        ),
+        ("a: 5\n", "<text>:1:1", "a: 5"),
+        ("a:\n  test.nop:\n", "<text>:2:3", "test.nop:"),
+        ("include:\n  - b\n", "<text>:1:1", "include:"),
+    ] {
+        let (outcome, notes) = called(&[], "state.template_str", &[text]);
+        assert!(!notes.is_empty(), "{text}: {:?}", outcome.ret);
+        assert_eq!(place(&notes[0]), (at.to_owned(), line.to_owned()), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_large_sls_has_lines_too() {
+    let mut text = "a:\n  test.nop:\n    - require:\n      - test: missing\n".to_owned();
+    // More than was once kept for this.
+    while text.len() <= 4 << 20 {
+        text.push_str("# nothing but a comment, again and again, so that this gets long\n");
+    }
+    let (_, notes) = called(&[("large.sls", &text)], "state.apply", &["large"]);
+    assert_eq!(place(&notes[0]).0, "large.sls:4:15", "{notes:?}");
+}

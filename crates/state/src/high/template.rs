@@ -4,9 +4,11 @@
 use halite_proto::{Map, Value};
 
 use super::text::ordered_str;
-use crate::mistake::Mistake;
+use crate::mistake::{About, Mistake};
 
-/// Brings the declarations of one template into the shape of high data.
+/// Brings the declarations of one template into the shape of high data. Its
+/// mistakes are about parts of the SLS without a name of the environment
+/// `base`.
 ///
 /// # Errors
 /// What is wrong with them, in Salt's words.
@@ -20,14 +22,13 @@ pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<Mistake>> {
             let text = format!(
                 "The '{item}' declaration found on '{template}' is invalid when rendering single templates"
             );
-            return Err(vec![text.into()]);
+            return Err(vec![mistake(text, &[item.into()])]);
         }
     }
     let mut errors = Vec::new();
     for (id, body) in &mut high {
-        let id = ordered_str(id);
         match body {
-            Value::Map(states) => *states = pad(std::mem::take(states), &id, template, &mut errors),
+            Value::Map(states) => *states = pad(std::mem::take(states), id, template, &mut errors),
             Value::Str(short) if short.contains('.') => {
                 let mut parts = short.split('.');
                 let (module, function) = (parts.next(), parts.next());
@@ -35,8 +36,9 @@ pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<Mistake>> {
                 *body = Map::from([(Value::from(module), Value::List(args))]).into();
             }
             _ => {
-                let text = format!("ID {id} in template {template} is not a dictionary");
-                errors.push(text.into());
+                let name = ordered_str(id);
+                let text = format!("ID {name} in template {template} is not a dictionary");
+                errors.push(mistake(text, &[id.clone()]));
             }
         }
     }
@@ -47,8 +49,13 @@ pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<Mistake>> {
     }
 }
 
+fn mistake(text: String, path: &[Value]) -> Mistake {
+    Mistake::new(text).about(About::sls("base", "", path.iter().cloned()))
+}
+
 /// `file.managed: [...]` becomes `file: [..., managed]`.
-fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<Mistake>) -> Map {
+fn pad(states: Map, id: &Value, template: &str, errors: &mut Vec<Mistake>) -> Map {
+    let id_text = ordered_str(id);
     let mut padded = Map::with_capacity(states.len());
     let mut modules = std::collections::HashSet::new();
     for (key, args) in states {
@@ -59,9 +66,9 @@ fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<Mistake>) -> Map 
         }
         if args.is_nil() {
             let text = format!(
-                "ID '{id}' in template {template} contains a short declaration ({name}) with a trailing colon. When not passing any arguments to a state, the colon must be omitted."
+                "ID '{id_text}' in template {template} contains a short declaration ({name}) with a trailing colon. When not passing any arguments to a state, the colon must be omitted."
             );
-            errors.push(text.into());
+            errors.push(mistake(text, &[id.clone(), key]));
             continue;
         }
         let mut parts = name.split('.');
@@ -70,9 +77,9 @@ fn pad(states: Map, id: &str, template: &str, errors: &mut Vec<Mistake>) -> Map 
             (Value::List(mut args), Some(function)) => {
                 if !modules.insert(module.clone()) {
                     let text = format!(
-                        "ID '{id}' in template '{template}' contains multiple state declarations of the same type"
+                        "ID '{id_text}' in template '{template}' contains multiple state declarations of the same type"
                     );
-                    errors.push(text.into());
+                    errors.push(mistake(text, &[id.clone(), key]));
                     continue;
                 }
                 args.push(function.into());

@@ -1,19 +1,19 @@
 //! States that do not come from the file roots: high data, a local file, or a
 //! text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use halite_crypto::files;
 use halite_modules::{Call, CallError, CallResult, CallWorld, Function, within_call};
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
-use halite_state::Mistake;
 use halite_state::high::pad_template;
 
 use super::run::{shown_as_states, with_turn};
 use crate::applied::{self, Applied};
 use crate::context::StateContext;
 use crate::limits::OWN_FILE_BYTES_MAX;
+use crate::source::Written;
 
 pub(super) const HIGH: Function = shown_as_states(Function::new(
     "state.high",
@@ -74,28 +74,33 @@ fn rendered(
     call: &Call<'_>,
     ctx: &StateContext<'_>,
     bytes: &[u8],
-    path: Option<&std::path::Path>,
+    path: Option<&Path>,
     name: &str,
 ) -> Result<Applied, CallError> {
-    let data = within_call(ctx, call.job, |inner| {
+    let mut rendered = within_call(ctx, call.job, |inner| {
         let world = CallWorld::new(inner);
         let request = SlsRequest {
             path,
             ..SlsRequest::new(bytes)
         };
-        Renderer::new(&world).sls(&request)
+        Renderer::new(&world).sls_with_places(&request)
     })?;
-    match pad_template(data, name) {
-        Ok(mut high) => {
-            if let Some(path) = path {
-                name_source(&mut high, &path.display().to_string());
-            }
-            applied::high(call, ctx, high)
+    let mut high = pad_template(std::mem::take(&mut rendered.value), name);
+    let shown_path = path.map(|path| path.display().to_string());
+    // What has no source of its own is of the environment `base`.
+    let mut names = vec![("base", "")];
+    if let Some(path) = &shown_path {
+        names.push(("", path));
+        if let Ok(high) = &mut high {
+            name_source(high, path);
         }
-        Err(errors) => Ok(Applied::Errors(
-            errors.into_iter().map(Mistake::into_text).collect(),
-        )),
     }
+    let text = Written {
+        names,
+        path: path.unwrap_or_else(|| Path::new(name)),
+        rendered,
+    };
+    applied::written(call, ctx, high, Some(&text))
 }
 
 /// States from a file say so.

@@ -10,6 +10,7 @@ mod shared;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
 use std::rc::Rc;
 
 use crate::shell::is_ours_to_answer;
@@ -31,6 +32,16 @@ pub(crate) struct Source<'c> {
     renderer: Renderer<'c>,
     paths: RefCell<HashMap<String, Paths>>,
     places: places::Places,
+}
+
+/// A text that is no file of an environment.
+pub(crate) struct Written<'w> {
+    /// The environment and SLS that its declarations say they are of.
+    pub(crate) names: Vec<(&'w str, &'w str)>,
+    /// What it is called.
+    pub(crate) path: &'w Path,
+    /// What it has rendered to, without the data.
+    pub(crate) rendered: halite_render::Rendered,
 }
 
 /// Does something with the source of `call`.
@@ -62,6 +73,15 @@ impl Source<'_> {
             self.call.job.notes.add(&report);
         }
         mistakes.into_iter().map(Mistake::into_text).collect()
+    }
+
+    /// Takes in a text that is no file of an environment, under the names that
+    /// its declarations have.
+    pub(crate) fn keep(&self, written: &Written<'_>) {
+        for (env, sls) in &written.names {
+            let rendered = written.rendered.clone();
+            self.places.keep_sls(env, sls, written.path, rendered);
+        }
     }
 
     fn paths(&self, saltenv: &str) -> Paths {

@@ -63,6 +63,8 @@ pub enum CallOutcome {
     Failed(String),
     /// The user to run as does not exist.
     NoUser(String),
+    /// A signal ended the program, and with it the function.
+    Interrupted,
 }
 
 /// What a function returned.
@@ -134,6 +136,10 @@ pub fn run(
         CallOutcome::KeyPending => {
             screen.line(KEY_PENDING);
             Exit::KeyPending
+        }
+        CallOutcome::Interrupted => {
+            screen.error_line("\nExiting gracefully on Ctrl-c");
+            Exit::Failure
         }
         CallOutcome::NoUser(text) => {
             screen.error_line(&text);

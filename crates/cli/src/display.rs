@@ -106,7 +106,7 @@ impl Display {
             return;
         }
         if let Err(error) = file.write_all(format!("{text}\n").as_bytes()) {
-            screen.error_line(&format!(
+            screen.lost(format!(
                 "could not write results to {}: {error}",
                 path.display()
             ));
@@ -136,7 +136,8 @@ fn open(path: &Path, append: bool) -> Result<(PathBuf, File), OutFileError> {
     let mut how = OpenOptions::new();
     how.create(true).append(true);
     let file = how.open(path).and_then(|file| {
-        if !append {
+        // A pipe or a terminal has nothing to cut.
+        if !append && file.metadata()?.is_file() {
             file.set_len(0)?;
         }
         Ok(file)

@@ -1,9 +1,13 @@
 //! Standard output and error: the only place that writes to them.
 //!
 //! A reader that goes away (`| head`) ends the output silently, as people
-//! expect of a filter; it is no error of the command.
+//! expect of a filter; it is no error of the command. Anything else that keeps
+//! a text from being written, a full disk, is told at the end, and fails the
+//! program: a result that got lost must not look like one that is there.
 
 use std::io::{self, IsTerminal, Write};
+
+use crate::Exit;
 
 /// Whether to colour, as the options and the configuration say it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +35,8 @@ pub struct Screen<'a> {
     has_status_line: bool,
     /// Lines at the end that are in place of those to come.
     status_lines: usize,
+    /// What could not be written and why, the first time.
+    failure: Option<String>,
 }
 
 /// Columns and rows of a terminal that does not tell.
@@ -47,6 +53,7 @@ impl Screen<'static> {
             is_terminal,
             has_status_line: io::stderr().is_terminal(),
             status_lines: 0,
+            failure: None,
         }
     }
 }
@@ -60,6 +67,7 @@ impl<'a> Screen<'a> {
             is_terminal: false,
             has_status_line: false,
             status_lines: 0,
+            failure: None,
         }
     }
 
@@ -108,17 +116,44 @@ impl<'a> Screen<'a> {
     pub fn rendered(&mut self, text: &str) {
         // It may be large: no copy with a line's end behind it is made.
         if !text.is_empty() {
-            let _ = self.out.write_all(text.as_bytes());
+            let written = self.out.write_all(text.as_bytes());
+            self.note(written);
             self.text("\n");
         }
     }
 
     /// Writes text as it is and shows it at once.
     pub fn text(&mut self, text: &str) {
-        // A closed pipe is the reader's wish; nothing could be done about the
-        // rest.
-        let _ = self.out.write_all(text.as_bytes());
-        let _ = self.out.flush();
+        let written = self.out.write_all(text.as_bytes());
+        let written = written.and_then(|()| self.out.flush());
+        self.note(written);
+    }
+
+    fn note(&mut self, written: io::Result<()>) {
+        if let Err(error) = written
+            // The reader's own wish.
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost(format!("could not write to the standard output: {error}"));
+        }
+    }
+
+    /// Notes that something could not be shown; it is told at the end.
+    pub fn lost(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+    }
+
+    /// How the program ends that would end so: as failed, if something that
+    /// was to be shown could not be.
+    pub fn close(&mut self, exit: Exit) -> Exit {
+        let Some(why) = self.failure.take() else {
+            return exit;
+        };
+        self.error_line(&why);
+        match exit {
+            Exit::Ok => Exit::Failure,
+            other => other,
+        }
     }
 
     /// Writes a line to standard error.
@@ -136,6 +171,39 @@ impl<'a> Screen<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes nothing, for a reason.
+    struct Refusing(io::ErrorKind);
+
+    impl Write for Refusing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_written_fails_the_program() {
+        for (kind, exit) in [
+            (io::ErrorKind::StorageFull, Exit::Failure),
+            (io::ErrorKind::BrokenPipe, Exit::Ok),
+        ] {
+            let mut told = Vec::new();
+            let mut screen = Screen::to_writers(Refusing(kind), &mut told);
+            screen.line("a");
+            screen.rendered("b");
+            assert_eq!(screen.close(Exit::Ok), exit);
+            assert_eq!(screen.close(Exit::Ok), Exit::Ok, "it is told once");
+            drop(screen);
+            assert_eq!(told.is_empty(), exit == Exit::Ok);
+        }
+        let mut screen = Screen::to_writers(Refusing(io::ErrorKind::StorageFull), io::sink());
+        screen.line("a");
+        assert_eq!(screen.close(Exit::NoReturn), Exit::NoReturn);
+    }
 
     #[test]
     fn colours_respect_pipes_options_and_the_environment() {

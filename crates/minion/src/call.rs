@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::{Job, MinionContext, Outcome, run_function};
+use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use thiserror::Error;
@@ -47,6 +47,8 @@ pub struct Request {
     pub send_return: bool,
     /// How long to try to sign in.
     pub sign_in_timeout: Duration,
+    /// Ends the function from outside, with the commands that it has started.
+    pub cancel: Cancel,
 }
 
 /// Why nothing was run.
@@ -122,13 +124,17 @@ async fn run(
         ("pid", i64::from(std::process::id()).into()),
         ("tgt", "salt-call".into()),
     ]);
-    let jid = request.jid.clone();
+    let (jid, cancel) = (request.jid.clone(), request.cancel.clone());
     let ran = tokio::task::spawn_blocking(move || {
         // What other Salt programs of this machine see of it: a state run
         // waits for no other one, and none for it, without.
         let proc = ProcDir::open(&context.cachedir()).ok();
         let _proc_file = proc.and_then(|proc| proc.enter(&jid, &Minion::proc_load(&load)));
-        run_function(&*context, &fun, &args, &Job::published(load))
+        let job = Job {
+            cancel,
+            ..Job::published(load)
+        };
+        run_function(&*context, &fun, &args, &job)
     });
     ran.await.map_err(|_| CallError::ThreadDied)
 }

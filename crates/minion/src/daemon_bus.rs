@@ -9,6 +9,7 @@ use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventPusher, EventSubscriber};
 use tokio::time::{Instant, timeout};
 
+use crate::state::unix_micros;
 use crate::{beacons, scheduler};
 
 /// A part of the minion that answers requests over its bus.

@@ -14,6 +14,16 @@ pub enum Shutdown {
     Interrupt,
 }
 
+impl Shutdown {
+    /// The number of the signal.
+    pub fn number(self) -> i32 {
+        match self {
+            Self::Terminate => SignalKind::terminate().as_raw_value(),
+            Self::Interrupt => SignalKind::interrupt().as_raw_value(),
+        }
+    }
+}
+
 impl fmt::Display for Shutdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -41,8 +41,8 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Stop {
 /// nor a directory.
 pub(super) fn text_of(source: &str, bytes_max: u64) -> Result<Option<String>, Stop> {
     let failed = |text: String, exit| Stop {
-        stdout: format!("{text}\n"),
-        stderr: String::new(),
+        stdout: String::new(),
+        stderr: format!("{text}\n"),
         exit,
     };
     let path = Path::new(source);

@@ -5,6 +5,7 @@
 
 mod events;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use halite_proto::{Jid, Map, Value};
@@ -105,11 +106,8 @@ impl Program<'_> {
         if fun == "state.event" {
             return events::show(&self.client, args, kwargs, screen).await;
         }
-        if !fun.contains('.') {
-            // A runner that there is none of, as far as scripts can see.
-            let text = format!("'{fun}' is not available.");
-            self.display.show(screen, &text.into(), None, 0);
-            return Ok(Exit::Ok);
+        if !is_function_name(fun) {
+            return self.no_function(fun, screen).await;
         }
         let job = self.job(fun, args, kwargs);
         let timeout = self.request_timeout();
@@ -148,6 +146,36 @@ impl Program<'_> {
     }
 
     async fn documentation(&mut self, screen: &mut Screen<'_>) -> Result<Exit, ClientError> {
+        let wanted = self.options.words.first().map_or("", String::as_str);
+        for (name, text) in self.docs(wanted).await? {
+            screen.text(&format!("{name}:\n{text}\n"));
+        }
+        Ok(Exit::Ok)
+    }
+
+    /// What is no name of a function: the functions of the runner that it
+    /// names, or that there is none.
+    async fn no_function(
+        &mut self,
+        word: &str,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let name = word.strip_suffix('.').unwrap_or(word);
+        let docs = match name.is_empty() || name.contains(['.', '*']) {
+            true => BTreeMap::new(),
+            false => self.docs(name).await?,
+        };
+        let shown = match docs.is_empty() {
+            // As far as scripts can see, nothing went wrong.
+            true => format!("'{word}' is not available.").into(),
+            false => Value::Map(docs.into_iter().collect()),
+        };
+        self.display.show(screen, &shown, None, 0);
+        Ok(Exit::Ok)
+    }
+
+    /// The documentation that is meant, by function.
+    async fn docs(&self, wanted: &str) -> Result<BTreeMap<String, String>, ClientError> {
         let job = self.job("doc.runner", Vec::new(), Map::new());
         let timeout = self.request_timeout();
         let mut session = self.client.start_runner(&job, timeout).await?;
@@ -156,19 +184,12 @@ impl Program<'_> {
                 break data;
             }
         };
-        let wanted = self.options.words.first().map_or("", String::as_str);
         let docs = data.get("return").and_then(Value::as_map);
-        let mut docs: Vec<(&str, &str)> = docs
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, text)| Some((name.as_str()?, text.as_str()?)))
+        let docs = docs.into_iter().flatten();
+        Ok(docs
+            .filter_map(|(name, text)| Some((name.as_str()?.to_owned(), text.as_str()?.to_owned())))
             .filter(|(name, _)| is_wanted(wanted, name))
-            .collect();
-        docs.sort_unstable();
-        for (name, text) in docs {
-            screen.text(&format!("{name}:\n{text}\n"));
-        }
-        Ok(Exit::Ok)
+            .collect())
     }
 
     fn failed(&mut self, error: &ClientError, screen: &mut Screen) -> Exit {
@@ -179,6 +200,11 @@ impl Program<'_> {
             .show(screen, &error.to_string().into(), None, 1);
         Exit::Failure
     }
+}
+
+/// Whether a word can be the name of a runner's function.
+fn is_function_name(word: &str) -> bool {
+    word.split('.').count() == 2 && word.split('.').all(|part| !part.is_empty())
 }
 
 /// Whether documentation of a function is asked for by its name, its runner's,
@@ -307,6 +333,20 @@ mod tests {
         assert_eq!(split(given), (vec![1.into()], Map::from([("a", 2)])));
         assert_eq!(split(vec![1.into()]), (vec![1.into()], Map::new()));
         assert_eq!(split(Vec::new()), (Vec::new(), Map::new()));
+    }
+
+    #[test]
+    fn a_function_is_named_with_its_runner() {
+        for (word, expect) in [
+            ("jobs.active", true),
+            ("jobs", false),
+            ("jobs.", false),
+            (".active", false),
+            ("wheel.key.list", false),
+            ("", false),
+        ] {
+            assert_eq!(is_function_name(word), expect, "{word}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,8 +15,9 @@ use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
 use halite_minion::returners::Wanted;
-use halite_modules::{CallError as FunctionError, Failure, Outcome};
+use halite_modules::{CallError as FunctionError, Cancel, Failure, Outcome};
 use halite_process::privileges::{self, User};
+use halite_process::shutdown::Signals;
 use halite_proto::{Jid, Map, Value, time};
 
 fn main() -> ExitCode {
@@ -42,7 +44,8 @@ fn main() -> ExitCode {
     }
     let opts = config.opts().clone();
     let execute = |work| execute(&options, &config, work);
-    call::run(&options, &opts, &environment, &mut screen, execute).into()
+    let exit = call::run(&options, &opts, &environment, &mut screen, execute);
+    screen.close(exit).into()
 }
 
 fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions {
@@ -123,13 +126,17 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
         returners,
         send_return: !options.no_return_event,
         sign_in_timeout: minion::sign_in_patience(config, Duration::from_secs(patience)),
+        cancel: Cancel::default(),
     };
+    let cancel = request.cancel.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("could not start the async runtime")?;
-    let result = runtime.block_on(async {
+    let work = async {
         let mut setup = minion::setup(config, false)?;
+        // By this a state run knows that its pillar is new.
+        setup.opts.insert("__cli", "salt-call");
         if options.skip_grains {
             setup.collect_grains = Box::new(Map::new);
         }
@@ -145,15 +152,44 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
             halite_minion::call::remote(started.minion, started.fleet, request).await
         };
         anyhow::Ok(outcome)
-    });
+    };
+    let result = runtime.block_on(unless_interrupted(work, &cancel));
     // What is left on other threads must not hold up the prompt.
     runtime.shutdown_background();
     let id = config.minion_id()?.to_string();
+    let Some(result) = result? else {
+        return Ok(CallOutcome::Interrupted);
+    };
     Ok(match result? {
         Ok(outcome) => shown(jid, id, outcome),
         Err(CallError::NotAccepted) => CallOutcome::KeyPending,
         Err(error) => CallOutcome::Failed(error.to_string()),
     })
+}
+
+/// How long a function that is ended by a signal may take to leave things in
+/// order; a second signal ends the program at once.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
+
+/// Does the work; nothing if a signal comes before its end. The commands that
+/// it has started are in process groups of their own, which no Ctrl-C of a
+/// terminal reaches: they are told.
+async fn unless_interrupted<T>(
+    work: impl Future<Output = T>,
+    cancel: &Cancel,
+) -> Result<Option<T>> {
+    let mut signals = Signals::new().context("could not catch signals")?;
+    let mut work = pin!(work);
+    let signal = tokio::select! {
+        done = &mut work => return Ok(Some(done)),
+        signal = signals.next() => signal,
+    };
+    cancel.signal(signal.number());
+    tokio::select! {
+        _ = tokio::time::timeout(INTERRUPT_GRACE, work) => {}
+        _ = signals.next() => {}
+    }
+    Ok(None)
 }
 
 fn shown(jid: Jid, id: String, outcome: Outcome) -> CallOutcome {

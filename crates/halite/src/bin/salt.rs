@@ -7,9 +7,8 @@ use halite_cli::{Environment, Exit, Screen, salt, start};
 
 fn main() -> ExitCode {
     let mut screen = Screen::standard();
-    run(&mut screen)
-        .unwrap_or_else(|stop| stop.show(&mut screen))
-        .into()
+    let exit = run(&mut screen).unwrap_or_else(|stop| stop.show(&mut screen));
+    screen.close(exit).into()
 }
 
 fn run(screen: &mut Screen) -> Result<Exit, Stop> {

@@ -25,6 +25,8 @@ impl SaltUrl {
             .split('&')
             .find_map(|pair| pair.strip_prefix("saltenv="))
             .filter(|env| !env.is_empty());
+        // `salt:///a` is a common way to write it.
+        let path = path.trim_start_matches('/');
         Some(Self {
             path: path.to_owned(),
             saltenv: saltenv.map(str::to_owned),
@@ -40,6 +42,7 @@ mod tests {
     fn addresses_are_taken_apart() {
         let url = |text| SaltUrl::parse(text).map(|url| (url.path, url.saltenv));
         assert_eq!(url("salt://a/b"), Some(("a/b".to_owned(), None)));
+        assert_eq!(url("salt:///a/b"), Some(("a/b".to_owned(), None)));
         assert_eq!(
             url("salt://a?saltenv=dev"),
             Some(("a".to_owned(), Some("dev".to_owned())))

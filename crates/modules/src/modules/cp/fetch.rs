@@ -1,6 +1,7 @@
 //! From the master to here.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::HashType;
@@ -208,16 +209,13 @@ pub(super) fn cache_dest(call: &Call<'_>) -> CallResult {
         let (path, env) = place(call, &client, &salt);
         return Ok(client.cache_path(&path, &env)?.display().to_string().into());
     }
+    // A file of this machine is used where it is.
     let Some((_, rest)) = url
         .split_once("://")
         .filter(|(scheme, _)| *scheme != "file")
     else {
-        return Ok(
-            local_cache_path(call, url.strip_prefix("file://").unwrap_or(&url))?
-                .display()
-                .to_string()
-                .into(),
-        );
+        let path = url.strip_prefix("file://").unwrap_or(&url);
+        return Ok(path.into());
     };
     // Elsewhere: host (without user and colon), path, and the query behind a
     // dash.
@@ -319,6 +317,7 @@ pub(super) fn get_file_str(call: &Call<'_>) -> CallResult {
 fn content(path: &Path) -> CallResult {
     match fs::read(path) {
         Ok(bytes) => Ok(Value::text_or_bytes(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false.into()),
         Err(error) => Err(CallError::command(format!(
             "could not read {}: {error}",
             path.display()

@@ -12,7 +12,7 @@ use super::fetch::local_cache_path;
 use super::{place, saltenv};
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
-use crate::file_client::{FileClient, SaltUrl, hash_of};
+use crate::file_client::{FileClient, SaltUrl, WebFile, hash_of};
 use crate::limits::CACHED_FILES_MAX;
 
 fn list(call: &Call<'_>, cmd: &str) -> CallResult {
@@ -138,6 +138,7 @@ pub(super) fn is_cached(call: &Call<'_>) -> CallResult {
             let (path, env) = place(call, &client, &salt);
             client.cache_path(&path, &env)?
         }
+        None if WebFile::is_web(&url) => client.web_path(&url, &saltenv(call, &client)),
         None => local_cache_path(call, &url)?,
     };
     Ok(if path.exists() {

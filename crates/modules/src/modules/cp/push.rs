@@ -123,6 +123,7 @@ pub(super) fn push_dir(call: &Call<'_>) -> CallResult {
     let mut files = Vec::new();
     walk(&path, &mut files);
     files.sort();
+    let mut pushed = false;
     for file in files {
         let name = file
             .file_name()
@@ -139,8 +140,9 @@ pub(super) fn push_dir(call: &Call<'_>) -> CallResult {
         if !send(call, &file, target.as_deref())? {
             return Ok(false.into());
         }
+        pushed = true;
     }
-    Ok(true.into())
+    Ok(pushed.into())
 }
 
 fn walk(directory: &Path, files: &mut Vec<PathBuf>) {

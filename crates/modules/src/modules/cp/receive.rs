@@ -26,10 +26,10 @@ pub(super) fn recv(call: &Call<'_>) -> CallResult {
         let base = path.rsplit('/').next().unwrap_or_default();
         let into = Path::new(&dest);
         let parent = into.parent().unwrap_or_else(|| Path::new(""));
-        let (shown, target): (String, PathBuf) = if into.is_dir() || dest.ends_with('/') {
+        let (shown, target): (String, PathBuf) = if into.is_dir() {
             let target = into.join(base);
             (target.display().to_string(), target)
-        } else if parent.is_dir() {
+        } else if parent.is_dir() && !dest.ends_with('/') {
             (dest.clone(), into.to_owned())
         } else {
             return Ok("Destination unavailable".into());
@@ -68,7 +68,10 @@ pub(super) fn recv_chunked(call: &Call<'_>) -> CallResult {
     match write_chunk(call, Path::new(&dest)) {
         Ok(()) => Ok(true.into()),
         // The other end shows the text.
-        Err(error) => Ok(format!("could not write {dest}: {error}").into()),
+        Err(error) => {
+            call.set_retcode(1);
+            Ok(format!("could not write {dest}: {error}").into())
+        }
     }
 }
 

@@ -25,6 +25,9 @@ pub(super) fn add(call: &Call<'_>) -> CallResult {
         offline,
         ..Wanted::ALL
     };
+    if name.is_empty() {
+        return Ok(Report::new(false, item::NO_NAME).into_value());
+    }
     let mut current = listed(call, wanted);
     if current.contains_key(&name) {
         return wrong(format!("Job {name} already exists in schedule."));

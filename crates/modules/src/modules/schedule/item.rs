@@ -24,13 +24,16 @@ const AS_GIVEN: [&str; 12] = [
     "skip_during_range",
 ];
 
+/// What is said of a job without a name.
+pub(super) const NO_NAME: &str = "Job name is required.";
+
 pub(super) const CRON_AND_WHEN: &str =
     "Unable to use \"when\" and \"cron\" options together.  Ignoring.";
 
 pub(super) fn build_schedule_item(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     if name.is_empty() {
-        return Ok(Report::new(false, "Job name is required.").into_value());
+        return Ok(Report::new(false, NO_NAME).into_value());
     }
     Ok(match build(call, &name, &call.clean_kwargs())? {
         Ok(job) => job.into(),

@@ -2,6 +2,7 @@
 
 use halite_proto::{Map, Value};
 
+use super::item::NO_NAME;
 use super::listing::{Wanted, listed};
 use super::{Report, ask};
 use crate::call::Call;
@@ -39,7 +40,7 @@ pub(super) fn postpone_job(call: &Call<'_>) -> CallResult {
     let (old, new) = (call.arg("current_time"), call.arg("new_time"));
     let wrong = |comment: &str| Ok(Report::new(false, comment).into_value());
     if name.is_empty() {
-        return wrong("Job name is required.");
+        return wrong(NO_NAME);
     }
     let form = form(call);
     for (time, missing) in [

@@ -4,6 +4,7 @@
 //! `halite_modules::host` runs, or a file below its root.
 
 mod diff;
+mod firewalld;
 mod ip;
 mod iptables;
 mod nftables;
@@ -13,10 +14,16 @@ mod states;
 use halite_modules::Module;
 
 /// The execution modules.
-pub const MODULES: &[Module] = &[ip::MODULE, iptables::MODULE, nftables::MODULE];
+pub const MODULES: &[Module] = &[
+    firewalld::MODULE,
+    ip::MODULE,
+    iptables::MODULE,
+    nftables::MODULE,
+];
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::firewalld::MODULE,
     states::iptables::MODULE,
     states::network::MODULE,
     states::nftables::MODULE,

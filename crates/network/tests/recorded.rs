@@ -13,6 +13,32 @@ static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 /// Calls whose outcome is not Salt's, each with its reason.
 const DIFFERENCES: &[(&str, usize)] = &[
+    // Nothing is asked whose answer does not matter.
+    ("firewallds", 64),
+    ("firewallds", 65),
+    ("firewallds", 66),
+    ("firewallds", 67),
+    ("firewallds", 69),
+    ("firewallds", 70),
+    ("firewallds", 71),
+    ("firewallds", 72),
+    ("firewallds", 77),
+    ("firewallds", 101),
+    ("firewallds", 106),
+    ("firewallds", 107),
+    ("firewallds", 108),
+    ("firewallds", 133),
+    // What was there comes first, then what is added: sets have no order.
+    ("firewallds", 78),
+    ("firewallds", 84),
+    ("firewallds", 88),
+    // Test mode makes no service and reloads nothing.
+    ("firewallds", 98),
+    ("firewallds", 99),
+    ("firewallds", 125),
+    ("firewallds", 127),
+    // What is wrong is told.
+    ("firewallds", 134),
     // The line that is written, in test mode too.
     ("interfaces", 27),
     // A file that does not hold rules yet is written.

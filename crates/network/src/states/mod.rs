@@ -1,5 +1,6 @@
 //! The states of this family.
 
+pub(crate) mod firewalld;
 pub(crate) mod iptables;
 pub(crate) mod network;
 pub(crate) mod nftables;

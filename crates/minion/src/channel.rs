@@ -119,6 +119,14 @@ impl Channel {
     /// # Errors
     /// When no authentic answer came within `patience`.
     pub async fn request(&self, load: Map, patience: Patience) -> Result<Value, ChannelError> {
+        self.request_of(&load, patience).await
+    }
+
+    /// Like [`Self::request`], for a command that is kept.
+    ///
+    /// # Errors
+    /// When no authentic answer came within `patience`.
+    pub async fn request_of(&self, load: &Map, patience: Patience) -> Result<Value, ChannelError> {
         self.ask(load, patience, Self::open_sealed).await
     }
 
@@ -131,7 +139,7 @@ impl Channel {
         load: Map,
         patience: Patience,
     ) -> Result<Value, ChannelError> {
-        self.ask(load, patience, Self::open_private).await
+        self.ask(&load, patience, Self::open_private).await
     }
 
     /// Sends a clear `ping`; true if the master answered anything at all.
@@ -144,7 +152,7 @@ impl Channel {
 
     async fn ask(
         &self,
-        load: Map,
+        load: &Map,
         patience: Patience,
         open: fn(&Self, &Session, &Nonce, &[u8]) -> Result<Exchange, ChannelError>,
     ) -> Result<Value, ChannelError> {
@@ -158,7 +166,7 @@ impl Channel {
             let Some(session) = self.session_after(newer_than, deadline).await else {
                 return Err(last);
             };
-            match self.exchange(&session, &load, deadline, open).await {
+            match self.exchange(&session, load, deadline, open).await {
                 Ok(Exchange::Done(value)) => return Ok(value),
                 Ok(Exchange::StaleKeys(error)) if renewed => return Err(error),
                 Ok(Exchange::StaleKeys(error)) => {
@@ -189,19 +197,21 @@ impl Channel {
         open: fn(&Self, &Session, &Nonce, &[u8]) -> Result<Exchange, ChannelError>,
     ) -> Result<Exchange, ChannelError> {
         let nonce = Nonce::from_random(random_bytes());
-        let mut load = load.clone();
-        load.insert("nonce", &nonce);
-        load.insert("ts", unix_seconds());
-        load.insert("tok", Value::Bytes(self.identity.request_token.clone()));
-        load.insert("id", &self.identity.id);
+        let mut more = Map::with_capacity(5);
+        more.insert("nonce", &nonce);
+        more.insert("ts", unix_seconds());
+        more.insert("tok", Value::Bytes(self.identity.request_token.clone()));
+        more.insert("id", &self.identity.id);
         if let Some(algorithm) = self.identity.signing {
-            let signed = signed_bytes(&load).map_err(ChannelError::Pack)?;
+            let mut whole = load.clone();
+            whole.extend(more.clone());
+            let signed = signed_bytes(&whole).map_err(ChannelError::Pack)?;
             let signature = self.identity.key.sign(algorithm, &signed);
             let signature = signature.map_err(ChannelError::Sign)?;
-            load.insert("sig", Value::Bytes(signature));
+            more.insert("sig", Value::Bytes(signature));
         }
-        let packed =
-            msgpack::pack_map(&load, msgpack::Packing::Wire).map_err(ChannelError::Pack)?;
+        let packed = msgpack::pack_map_with(load, &more, msgpack::Packing::Wire)
+            .map_err(ChannelError::Pack)?;
         let sealed = session.credentials.session.seal(&packed, None);
         let id = self.identity.id.clone();
         let envelope = RequestEnvelope::aes(sealed, id, self.enc_algo, self.sig_algo);

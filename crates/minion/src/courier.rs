@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use halite_crypto::random_bytes;
+use halite_proto::msgpack::{self, Packing, Writer};
 use halite_proto::publish::PublishLoad;
 use halite_proto::returns::{JobReturn, ReturnJid};
-use halite_proto::{Jid, Map, MinionId, Value, msgpack};
+use halite_proto::{Jid, Map, MinionId, PackError, Value};
 use halite_spool::{Limits, Pending, SpoolError};
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -32,6 +33,9 @@ use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// Room for a spooled return as most are.
+const LETTER_BYTES: usize = 512;
 
 /// The mark of a spooled return that no other master is to have.
 const NO_OTHER: &str = "no_other";
@@ -143,14 +147,7 @@ impl Courier {
 
     fn take_in_for(&self, name: String, result: &JobReturn, no_other: bool) -> Parcel {
         let load = request(&self.minion.id, result);
-        let mut letter = Map::from([
-            ("master", Value::from(name.as_str())),
-            ("load", load.clone().into()),
-        ]);
-        if no_other {
-            letter.insert(NO_OTHER, true);
-        }
-        let spooled = msgpack::pack_modern(&letter.into())
+        let spooled = pack_letter(&name, &load, no_other)
             .map_err(|error| error.to_string())
             .and_then(|packed| self.desk.append(&packed).map_err(|error| chain(&error)));
         let sequence = match spooled {
@@ -389,6 +386,21 @@ impl Courier {
     fn is_doubted(&self, master: usize) -> bool {
         self.lanes.get(master).is_some_and(Lane::is_doubted)
     }
+}
+
+/// What lies in the spool: whom it is for, and the `_return` request.
+fn pack_letter(master: &str, load: &Map, no_other: bool) -> Result<Vec<u8>, PackError> {
+    let mut letter = Writer::with_capacity(Packing::Modern, LETTER_BYTES);
+    letter.begin_map(if no_other { 3 } else { 2 })?;
+    letter.str("master")?;
+    letter.str(master)?;
+    letter.str("load")?;
+    letter.map(load)?;
+    if no_other {
+        letter.str(NO_OTHER)?;
+        letter.bool(true);
+    }
+    Ok(letter.into_bytes())
 }
 
 /// The job that a spooled return belongs to.

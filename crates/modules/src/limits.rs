@@ -25,6 +25,9 @@ pub(crate) const FILE_PIECE_BYTES: u64 = 256 << 10;
 /// which others want one too.
 pub(crate) const FILE_PIECES_AHEAD: usize = 3;
 
+/// Bytes of a file that comes along when its hash is asked for.
+pub(crate) const SMALL_FILE_BYTES: u64 = 64 << 10;
+
 /// How often a file is begun anew that changes on its way; after that it is
 /// taken as it comes, as Salt does.
 pub(crate) const FILE_CHANGES_MAX: u32 = 3;

@@ -91,16 +91,22 @@ pub(crate) fn cached_at(call: &Call<'_>, url: &str, saltenv: &str) -> Option<Pat
 }
 
 /// Hash and stat of a source as its place has it: `hash_type` and `hsum`, and
-/// the mode.
+/// the mode. One that is `to_use` may come along into the cache.
 pub(crate) fn hash_of(
     call: &Call<'_>,
     url: &str,
     saltenv: &str,
+    to_use: bool,
 ) -> Result<Option<(Sum, Option<u32>)>, CallError> {
     let Some((path, env)) = salt_place(call, url, saltenv) else {
         return Ok(None);
     };
-    let found = FileClient::new(call.ctx).hash_and_stat(&path, &env)?;
+    let client = FileClient::new(call.ctx);
+    let found = if to_use {
+        client.hash_and_stat_to_use(&path, &env)?
+    } else {
+        client.hash_and_stat(&path, &env)?
+    };
     Ok(found.and_then(|(sum, stat)| {
         let sum = Sum::from_value(&sum.into())?;
         Some((sum, mode_of(&stat)))

@@ -55,7 +55,7 @@ pub(crate) fn choose(
 
 fn exists(call: &Call<'_>, url: &str, saltenv: &str) -> Result<bool, CallError> {
     Ok(match scheme(url) {
-        Scheme::Salt => fetch::hash_of(call, url, saltenv)?.is_some(),
+        Scheme::Salt => fetch::hash_of(call, url, saltenv, false)?.is_some(),
         Scheme::Local => std::path::Path::new(local_path(url)).exists(),
         Scheme::Remote => WebFile::exists(url),
         Scheme::Other => false,

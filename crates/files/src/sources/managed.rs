@@ -1,7 +1,7 @@
 //! The content a managed file is to have: found, checked, rendered.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
@@ -78,7 +78,10 @@ pub(crate) fn prepare(call: &Call<'_>, request: &Request<'_>) -> Result<Prepared
     let source = python::str(&request.source);
     let mut prepared = match scheme(&source) {
         Scheme::Salt => {
-            let Some((sum, mode)) = fetch::hash_of(call, &source, request.saltenv)? else {
+            // Without either, the file may be right as it is.
+            let to_use = request.template.is_some() || !Path::new(request.name).exists();
+            let found = fetch::hash_of(call, &source, request.saltenv, to_use)?;
+            let Some((sum, mode)) = found else {
                 let text = format!(
                     "Source file {source} not found in saltenv '{}'",
                     request.saltenv

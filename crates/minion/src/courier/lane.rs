@@ -52,12 +52,18 @@ impl Lane {
             timeout: DELIVERY_TIMEOUT,
             tries: 1,
         };
-        let mut load = load.clone();
-        if !master.channel.capabilities().own_jobs {
-            load.remove(OWN_JOB);
-            load.remove(NOTES);
-        }
-        match master.channel.request(load, patience).await {
+        let beyond = [OWN_JOB, NOTES];
+        let is_beyond = beyond.iter().any(|field| load.get(*field).is_some());
+        let answer = if is_beyond && !master.channel.capabilities().own_jobs {
+            let mut load = load.clone();
+            for field in beyond {
+                load.remove(field);
+            }
+            master.channel.request(load, patience).await
+        } else {
+            master.channel.request_of(load, patience).await
+        };
+        match answer {
             Ok(Value::Bool(false)) => {
                 warn!(master = master.name, "the master refused a return");
                 Delivery::Done

@@ -10,11 +10,12 @@
 //! size of the file.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use halite_crypto::{HashType, Hasher};
-use halite_proto::request::{FilePath, ServeBeyond, ServeFile, size_in_stat};
+use halite_proto::request::{ChunkBeyond, FilePath, ServeBeyond, ServeFile, size_in_stat};
 use halite_proto::{Map, Value};
 
 use super::partial::Partial;
@@ -23,6 +24,7 @@ use super::{FileClient, FileError, hash_of, private_dirs};
 use crate::context::Ahead;
 use crate::limits::{
     FILE_CHANGES_MAX, FILE_PIECE_BYTES, FILE_PIECES_AHEAD, FILE_REPLY_TRIES, HASHED_BYTES_MAX,
+    SMALL_FILE_BYTES,
 };
 
 /// A file that is wanted here.
@@ -32,6 +34,16 @@ pub(super) struct Download<'c> {
     pub(super) saltenv: &'c str,
     pub(super) to: &'c Path,
     pub(super) gzip: Option<i64>,
+}
+
+/// The answer to the first question about a file.
+enum First {
+    /// Hash and stat.
+    Known(Map, Value),
+    /// What the file is, and its first piece.
+    Piece(ChunkBeyond, Vec<u8>),
+    /// There is no such file.
+    Missing,
 }
 
 /// How a try ended.
@@ -64,6 +76,42 @@ impl Download<'_> {
         }
     }
 
+    /// Hash and stat of the file as the master has it; nothing if it has none.
+    /// A small file is at its place then, if a Halite master was asked and it
+    /// could be written.
+    pub(super) fn look(&self) -> Result<Option<(Map, Value)>, FileError> {
+        // The hash of a large file is not worth the question.
+        let here = fs::metadata(self.to).ok();
+        if here.is_some_and(|here| here.len() > SMALL_FILE_BYTES) {
+            return self.client.hash_and_stat(self.path, self.saltenv);
+        }
+        let beyond = ServeBeyond {
+            unless: self.own_hash(),
+            hash: true,
+            bytes: Some(SMALL_FILE_BYTES),
+        };
+        let (about, data) = match self.first(beyond)? {
+            First::Known(hash, stat) => return Ok(Some((hash, stat))),
+            First::Missing => return Ok(None),
+            First::Piece(about, data) => (about, data),
+        };
+        let Some((hash_type, hsum)) = &about.hash else {
+            return self.client.hash_and_stat(self.path, self.saltenv);
+        };
+        if !about.same && about.size() == Some(data.len() as u64) {
+            let written = self.begin().and_then(|mut partial| {
+                self.write(&mut partial, &data)?;
+                self.end(partial)
+            });
+            if let Err(error) = written {
+                // Whoever needs the file meets it again.
+                tracing::debug!(self.path, "not kept: {error}");
+            }
+        }
+        let hash = Map::from([("hash_type", hash_type.as_str()), ("hsum", hsum.as_str())]);
+        Ok(Some((hash, Value::List(about.stat))))
+    }
+
     fn once(&self) -> Result<Ended, FileError> {
         let own = self.own_hash();
         let beyond = ServeBeyond {
@@ -71,32 +119,44 @@ impl Download<'_> {
             hash: own.is_some(),
             bytes: Some(FILE_PIECE_BYTES),
         };
-        let load = self
-            .client
-            .load("_file_hash_and_stat", self.path, self.saltenv);
-        let answer = self
-            .client
-            .ask_beyond(load, self.wish(0, Some(beyond)), self.path)?;
-        if let Some((hash, stat)) = super::hash_and_stat_of(&answer) {
-            return Ok(match self.of_salt(&hash, &stat)? {
-                true => Ended::Whole,
-                false => Ended::Missing,
-            });
-        }
-        if !matches!(answer, Value::Map(_)) {
-            return Ok(Ended::Missing);
-        }
-        let first = Piece::read(answer).map_err(|why| self.senseless(why))?;
-        if first.is_missing {
-            return Ok(Ended::Missing);
-        }
-        let Some(about) = &first.beyond else {
-            return Ok(Ended::Changed);
+        let (about, data) = match self.first(beyond)? {
+            First::Known(hash, stat) => {
+                return Ok(match self.of_salt(&hash, &stat)? {
+                    true => Ended::Whole,
+                    false => Ended::Missing,
+                });
+            }
+            First::Missing => return Ok(Ended::Missing),
+            First::Piece(about, data) => (about, data),
         };
         if about.same || self.is_here(own.as_ref(), about.hash.as_ref()) {
             return Ok(Ended::Whole);
         }
-        self.pieces(first)
+        self.pieces(&about, data)
+    }
+
+    /// The first question about a file: a Salt master tells its hash and stat, a
+    /// Halite one gives the first piece with what it is asked for besides.
+    fn first(&self, beyond: ServeBeyond) -> Result<First, FileError> {
+        let load = self
+            .client
+            .load("_file_hash_and_stat", self.path, self.saltenv);
+        let wish = self.wish(0, Some(beyond));
+        let answer = self.client.ask_beyond(load, wish, self.path)?;
+        if let Some((hash, stat)) = super::hash_and_stat_of(&answer) {
+            return Ok(First::Known(hash, stat));
+        }
+        if !matches!(answer, Value::Map(_)) {
+            return Ok(First::Missing);
+        }
+        let piece = Piece::read(answer).map_err(|why| self.senseless(why))?;
+        if piece.is_missing {
+            return Ok(First::Missing);
+        }
+        match piece.beyond {
+            Some(about) => Ok(First::Piece(about, piece.data)),
+            None => Err(self.senseless("it does not say of which file it is".to_owned())),
+        }
     }
 
     /// The hash of what is here, of the kind that the master most likely uses.
@@ -121,12 +181,11 @@ impl Download<'_> {
     }
 
     /// Takes the file from a Halite master that has given the first piece.
-    fn pieces(&self, first: Piece) -> Result<Ended, FileError> {
-        let about = first.beyond.unwrap_or_default();
+    fn pieces(&self, about: &ChunkBeyond, first: Vec<u8>) -> Result<Ended, FileError> {
         let size = about.size();
         let mut partial = self.begin()?;
-        let mut written = self.write(&mut partial, &first.data)?;
-        drop(first.data);
+        let mut written = self.write(&mut partial, &first)?;
+        drop(first);
         let mut ahead = self.ahead(written, size, Some(about.version.as_str()));
         // Without a size, as from no file server of ours, an empty piece ends it.
         while size.is_none_or(|size| written < size) {

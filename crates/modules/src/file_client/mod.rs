@@ -127,6 +127,29 @@ impl<'a> FileClient<'a> {
         Ok(hash_and_stat_of(&self.ask(load, path)?))
     }
 
+    /// Like [`Self::hash_and_stat`], for a file that will be wanted next: a small
+    /// one may come along into the cache.
+    ///
+    /// # Errors
+    /// When the master cannot be asked.
+    pub fn hash_and_stat_to_use(
+        &self,
+        path: &str,
+        saltenv: &str,
+    ) -> Result<Option<(Map, Value)>, FileError> {
+        let Ok(cached) = self.cache_path(path, saltenv) else {
+            return self.hash_and_stat(path, saltenv);
+        };
+        let download = Download {
+            client: self,
+            path,
+            saltenv,
+            to: &cached,
+            gzip: None,
+        };
+        download.look()
+    }
+
     /// Where a file lies in the cache.
     ///
     /// # Errors

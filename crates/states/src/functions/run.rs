@@ -8,7 +8,7 @@ use halite_state::Mistake;
 use halite_state::compile::{Compiler, Matches, TopError, verify_tops, whitelisted};
 
 use super::switches;
-use crate::applied::{self, Applied};
+use crate::applied::{self, Applied, Compiled};
 use crate::cache;
 use crate::context::StateContext;
 use crate::prepare::{EX_COMPILER_ERROR, EX_PILLAR_FAILURE, pillar_errors, prepare};
@@ -144,18 +144,19 @@ fn sls(call: &Call<'_>, mods: &Value, test: Option<bool>) -> CallResult {
         if let Some(high) = cache::wanted(call) {
             return applied::high(call, ctx, high);
         }
-        let applied = within_call(ctx, call.job, |inner| {
+        let compiled = within_call(ctx, call.job, |inner| {
             with_source(inner, |source| {
                 let compiler = Compiler::new(source);
                 let matches = named(inner, &mods);
                 let (mut high, errors) = compiler.render(&matches);
                 if !errors.is_empty() {
-                    return Ok(Applied::Errors(source.told(errors)));
+                    return Compiled::errors(source.told(errors));
                 }
                 exclude(&mut high, call.get("exclude"));
-                applied::compiled(call, ctx, source, &compiler, high)
+                applied::compiled(call, source, &compiler, high)
             })
-        })?;
+        });
+        let applied = compiled.run(call, ctx)?;
         cache::keep(call, &applied, true);
         Ok(applied)
     })
@@ -191,20 +192,21 @@ fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallErro
     if let Some(high) = cache::wanted(call) {
         return applied::high(call, ctx, high);
     }
-    let applied = within_call(ctx, call.job, |inner| {
+    let compiled = within_call(ctx, call.job, |inner| {
         with_source(inner, |source| {
             let compiler = Compiler::new(source);
+            let nothing = |comment: &str| Compiled::Ended(nothing(comment));
             let top = match compiler.top() {
                 Ok(top) => top,
                 Err(error @ (TopError::NoTargets | TopError::NoDefaultTop)) => {
-                    return Ok(nothing(&format!("Unable to render top file: {error}")));
+                    return nothing(&format!("Unable to render top file: {error}"));
                 }
-                Err(error) => return Ok(Applied::Errors(vec![error.to_string()])),
+                Err(error) => return Compiled::errors(vec![error.to_string()]),
             };
             let mut errors = verify_tops(&top);
             let matches = compiler.matches(&top);
             if matches.is_empty() {
-                return Ok(nothing(&no_top(source, &compiler, errors)));
+                return nothing(&no_top(source, &compiler, errors));
             }
             sync_modules(inner, &matches);
             let whitelist = call.get("whitelist").map(names).unwrap_or_default();
@@ -212,14 +214,15 @@ fn from_top(call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallErro
             exclude(&mut high, call.get("exclude"));
             errors.extend(more);
             if !errors.is_empty() {
-                return Ok(Applied::Errors(source.told(errors)));
+                return Compiled::errors(source.told(errors));
             }
             if high.is_empty() {
-                return Ok(nothing("No states found for this minion"));
+                return nothing("No states found for this minion");
             }
-            applied::compiled(call, ctx, source, &compiler, high)
+            applied::compiled(call, source, &compiler, high)
         })
-    })?;
+    });
+    let applied = compiled.run(call, ctx)?;
     cache::keep(call, &applied, false);
     Ok(applied)
 }

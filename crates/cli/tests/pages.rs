@@ -13,6 +13,9 @@ fn every_program_has_its_pages() {
     for program in pages::programs() {
         let name = program.get_name();
         let page = read(format!("man/{name}.1"));
+        for section in ["EXIT STATUS", "ENVIRONMENT", "FILES"] {
+            assert!(page.contains(section), "{name}.1: no {section}");
+        }
         let bash = read(format!("completions/{name}.bash"));
         let zsh = read(format!("completions/_{name}"));
         let fish = read(format!("completions/{name}.fish"));
@@ -26,6 +29,10 @@ fn every_program_has_its_pages() {
             // Manual pages write a hyphen as `\-`.
             let in_page = format!("\\-\\-{}", long.replace('-', "\\-"));
             assert!(page.contains(&in_page), "{name}.1: no --{long}");
+            for other in argument.get_visible_aliases().into_iter().flatten() {
+                let in_page = format!("\\-\\-{}", other.replace('-', "\\-"));
+                assert!(page.contains(&in_page), "{name}.1: no --{other}");
+            }
             assert!(
                 bash.contains(&format!("--{long}")),
                 "{name}.bash: no --{long}"

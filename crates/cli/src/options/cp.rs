@@ -52,9 +52,27 @@ pub struct CpOptions {
     #[arg(short = 'N', long, help_heading = "Target Options")]
     pub nodegroup: bool,
 
-    /// The target is an expression for a range server.
+    /// Not supported: an expression for a range server.
     #[arg(short = 'R', long, help_heading = "Target Options")]
     pub range: bool,
+
+    /// Not supported: the hosts of the rosters of salt-ssh.
+    #[arg(short = 'H', long, help_heading = "Target Options")]
+    pub hosts: bool,
+
+    /// What stands between the parts of a grain's name.
+    #[arg(
+        long,
+        value_name = "CHARACTER",
+        default_value = ":",
+        allow_hyphen_values = true,
+        help_heading = "Target Options"
+    )]
+    pub delimiter: String,
+
+    /// Accepted for Salt's sake: errors show their causes here always.
+    #[arg(long)]
+    pub hard_crash: bool,
 
     /// How results are shown.
     #[command(flatten)]
@@ -78,7 +96,7 @@ impl Program for CpOptions {
     }
 
     fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[(self.range, "--range")])
+        first_given(&[(self.range, "--range"), (self.hosts, "--hosts")])
     }
 }
 

@@ -34,7 +34,7 @@ pub struct TargetOptions {
     #[arg(short = 'N', long)]
     pub nodegroup: bool,
 
-    /// The target is an expression for a range server.
+    /// Not supported: an expression for a range server.
     #[arg(short = 'R', long)]
     pub range: bool,
 
@@ -54,7 +54,7 @@ pub struct TargetOptions {
     #[arg(short = 'S', long)]
     pub ipcidr: bool,
 
-    /// List the hosts of salt-ssh's rosters.
+    /// Not supported: the hosts of the rosters of salt-ssh.
     #[arg(short = 'H', long)]
     pub hosts: bool,
 

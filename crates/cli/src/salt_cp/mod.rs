@@ -89,6 +89,7 @@ fn prepared<'a>(
             false => target.into(),
         },
         kind: options.kind(),
+        delimiter: &options.delimiter,
         sources,
         dest,
         gzip: !options.no_compression,
@@ -125,6 +126,7 @@ impl From<Stop> for CopyError {
 struct Program<'a> {
     target: Value,
     kind: &'static str,
+    delimiter: &'a str,
     sources: &'a [String],
     dest: &'a str,
     gzip: bool,
@@ -297,7 +299,7 @@ impl Program<'_> {
             function: FunSpec::One(fun.to_owned()),
             arguments,
             returners: String::new(),
-            options: Map::from([("delimiter", ":")]),
+            options: Map::from([("delimiter", self.delimiter)]),
             jid: None,
         };
         let mut found = Vec::new();

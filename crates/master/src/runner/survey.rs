@@ -48,7 +48,7 @@ fn diff(call: &Call<'_>) -> Ran {
         );
         for other in others {
             let title = format!("differences from \"{}\" results :", first.name());
-            let line = "-".repeat(title.len() - 2);
+            let line = "-".repeat(title.len() - 1);
             text.push_str(&format!("\n{}{title}\n{line}\n", other.head()));
             text.push_str(&halite_files::unified_diff(
                 &first.result,
@@ -56,6 +56,7 @@ fn diff(call: &Call<'_>) -> Ran {
                 first.name(),
                 other.name(),
             ));
+            text.push('\n');
         }
         call.print(text);
     }

@@ -47,7 +47,7 @@ pub(super) fn changes(
         add_change(&mut all, top, &ask.top());
     }
     if ask.clean && top.is_dir() {
-        for path in walk::unwanted(top, keep, choice) {
+        for path in walk::unwanted(top, keep, choice, false) {
             let mut gone = vec![path.clone()];
             if path.is_dir() && !path::is_link(&path) {
                 for level in walk::walk(&path, None) {
@@ -172,7 +172,7 @@ pub(super) fn clean(
     ret: &mut StateReturn,
 ) -> Result<(), CallError> {
     let root = Path::new(&ask.name);
-    let gone = walk::unwanted(root, keep, choice);
+    let gone = walk::unwanted(root, keep, choice, false);
     if gone.is_empty() {
         return Ok(());
     }

@@ -353,7 +353,8 @@ impl Run<'_, '_> {
         let mut keep = tree.keep.clone();
         keep.extend(below::kept_by_others(self.call, &name, &levels));
         let choice = walk::Choice::new(&Value::Nil, self.call.arg("exclude_pat"))?;
-        let gone = walk::unwanted(root, &keep, &choice);
+        // While nothing is removed, what is in it is met as well.
+        let gone = walk::unwanted(root, &keep, &choice, self.call.is_test());
         if gone.is_empty() {
             return Ok(());
         }

@@ -137,15 +137,21 @@ pub(super) fn relative(path: &Path, root: &Path) -> String {
         .to_string()
 }
 
-/// What is below `root` and not to be kept: the topmost of each.
-pub(super) fn unwanted(root: &Path, keep: &HashSet<PathBuf>, choice: &Choice) -> Vec<PathBuf> {
+/// What is below `root` and not to be kept: the topmost of each, or, where asked
+/// for, also what is in them.
+pub(super) fn unwanted(
+    root: &Path,
+    keep: &HashSet<PathBuf>,
+    choice: &Choice,
+    with_inside: bool,
+) -> Vec<PathBuf> {
     let mut kept: HashSet<&Path> = HashSet::new();
     for path in keep {
         kept.extend(path.ancestors());
     }
     let mut found: Vec<PathBuf> = Vec::new();
     for level in walk(root, None) {
-        if found.iter().any(|gone| level.root.starts_with(gone)) {
+        if !with_inside && found.iter().any(|gone| level.root.starts_with(gone)) {
             continue;
         }
         for path in level.dir_paths().chain(level.file_paths()) {

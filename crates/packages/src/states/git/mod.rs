@@ -1,5 +1,6 @@
 //! States of source trees.
 
+mod detached;
 mod latest;
 
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
@@ -32,7 +33,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "git.detached",
             "(name, rev, target=None, remote='origin', user=None, password=None, force_clone=False, force_checkout=False, fetch_remote=True, hard_reset=False, submodules=False, identity=None, https_user=None, https_pass=None, output_encoding=None, **kwargs)",
-            detached,
+            detached::detached,
             "A repository is checked out at a revision, on no branch.",
         ),
         Function::new(
@@ -160,111 +161,6 @@ fn auth(call: &Call<'_>, name: &str) -> Result<String, CallError> {
         call.text_opt("https_user").as_deref(),
         call.text_opt("https_pass").as_deref(),
     )
-}
-
-fn detached(call: &Call<'_>) -> CallResult {
-    let target = match target(call) {
-        Ok(target) => target,
-        Err(comment) => return Ok(state(call).failed(comment).into()),
-    };
-    or_failed(call, detach(call, &target))
-}
-
-fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
-    let mut state = state(call);
-    let (name, rev, remote) = (call.text("name"), call.text("rev"), call.text("remote"));
-    let mut git = Git::of(call);
-    let real = call.host().path(target).display().to_string();
-    let mut comments = Vec::new();
-    let url = auth(call, &name)?;
-    let is_new = !is_repository(call, target);
-    let mut old = None;
-    if is_new {
-        let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
-        if non_empty && !call.flag("force_clone") {
-            return Ok(state.failed(format!(
-                "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
-            )));
-        }
-        if call.is_test() {
-            return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
-        }
-        if non_empty {
-            latest::empty_directory(&real)?;
-        }
-        git.cwd = None;
-        if let Err(error) = git.go(
-            call,
-            &[
-                "clone",
-                "--no-checkout",
-                "--origin",
-                &remote,
-                "--",
-                &url,
-                &real,
-            ],
-        ) {
-            return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
-        }
-        comments.push(format!("{name} cloned to {target}"));
-        git.cwd = Some(target.to_owned());
-    } else {
-        git.cwd = Some(target.to_owned());
-        old = git.commit_of(call, "HEAD")?;
-        let branch = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let wanted = git.commit_of(call, &rev)?;
-        if wanted.is_some() && old == wanted && branch.is_none() {
-            return Ok(state.ok("Already checked out at correct revision"));
-        }
-        if call.is_test() {
-            let change = Map::from([("old", Value::from(old)), ("new", rev.as_str().into())]);
-            state.changes.insert("HEAD", change);
-            return Ok(state.pending(format!("Repository {target} would be checked out at {rev}")));
-        }
-        git.set_remote(call, &remote, &url)?;
-        if call.flag("fetch_remote") {
-            let tags = ["--tags".to_owned()];
-            let changes = git.fetch(call, Some(&remote), false, &[], &tags)?;
-            if !changes.is_empty() {
-                comments.push(format!("{name} was fetched, resulting in updated refs"));
-            }
-        }
-    }
-    let remote_branch = format!("{remote}/{rev}");
-    let commit = match git.commit_of(call, &remote_branch)? {
-        Some(commit) => Some(commit),
-        None => git.commit_of(call, &rev)?,
-    };
-    let Some(commit) = commit else {
-        return Ok(state.failed(format!("Revision '{rev}' does not exist")));
-    };
-    let on_branch = git
-        .ask(call, &["symbolic-ref", "--quiet", "HEAD"])?
-        .is_some();
-    if !is_new && !on_branch && old.as_ref() == Some(&commit) {
-        comments.push("Already checked out at correct revision".to_owned());
-        return Ok(state.ok(latest::sentence(&comments)));
-    }
-    let mut words = vec!["checkout", "--detach"];
-    if call.flag("force_checkout") || is_new {
-        words.push("--force");
-    }
-    words.push(&commit);
-    git.go(call, &words)?;
-    if call.flag("hard_reset") {
-        git.go(call, &["reset", "--hard", &commit])?;
-        comments.push("Repository was reset to HEAD".to_owned());
-    }
-    if call.flag("submodules") {
-        git.go(call, &["submodule", "update", "--init", "--recursive"])?;
-    }
-    if old.as_ref() != Some(&commit) {
-        let change = Map::from([("old", Value::from(old)), ("new", commit.as_str().into())]);
-        state.changes.insert("HEAD", change);
-    }
-    comments.push(format!("Commit ID {commit} was checked out at {target}"));
-    Ok(state.ok(latest::sentence(&comments)))
 }
 
 fn present(call: &Call<'_>) -> CallResult {

@@ -5,7 +5,7 @@ use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::interfaces::{self, DIRECTORY, FILE, Interface};
-use super::{routes, settings, system, wrong};
+use super::{bond, routes, settings, system, wrong};
 use crate::program;
 
 pub(crate) const MODULE: Module = Module {
@@ -18,10 +18,16 @@ pub(crate) const MODULE: Module = Module {
             "Has the network started again with what was set.",
         ),
         Function::new(
+            "ip.build_bond",
+            "(iface, **settings)",
+            |call| bond::build(call, &call.text("iface"), &own(call)?),
+            "Writes the options of a bond for the kernel's module.",
+        ),
+        Function::new(
             "ip.build_interface",
             "(iface, iface_type, enabled, **settings)",
             build_interface,
-            "Writes an interface: of the kinds eth, vlan, bridge, slave and source.",
+            "Writes an interface: of the kinds eth, bond, vlan, bridge, slave and source.",
         ),
         Function::new(
             "ip.build_network_settings",
@@ -40,6 +46,15 @@ pub(crate) const MODULE: Module = Module {
             "(iface, iface_type)",
             |call| switch(call, "ifdown"),
             "Turns an interface off.",
+        ),
+        Function::new(
+            "ip.get_bond",
+            "(iface)",
+            |call| {
+                own(call)?;
+                bond::get(call, &call.text("iface"))
+            },
+            "The options of a bond for the kernel's module.",
         ),
         Function::new(
             "ip.get_interface",

@@ -1,6 +1,7 @@
 //! Settings of the network in the files of Debian's ifupdown: the execution
 //! module `ip`.
 
+mod bond;
 mod functions;
 mod interfaces;
 mod options;

@@ -4,7 +4,7 @@ use halite_modules::{CallError, python};
 use halite_proto::{Map, Value};
 
 use super::interfaces::{ETHTOOL, Family, Interface};
-use super::{SWITCHES, is_no, is_yes, options, wrong, wrong_interface};
+use super::{SWITCHES, bond, is_no, is_yes, options, wrong, wrong_interface};
 
 /// What arguments may call an option.
 const NAMES: &[(&str, &str)] = &[
@@ -58,6 +58,12 @@ pub(super) fn interface(
         match kind {
             "bridge" => {
                 own.bridging = bridging(name, arguments)?;
+                own.addrfam = Some(addrfam);
+            }
+            "bond" => {
+                let options = bond::options(name, arguments)?;
+                own.bonding = options.into_iter().collect();
+                own.bonding.insert("slaves", bond::slaves(arguments));
                 own.addrfam = Some(addrfam);
             }
             "vlan" => {
@@ -279,6 +285,7 @@ pub(super) fn check_kind(name: &str, kind: &str, arguments: &Map) -> Result<(), 
             "ports",
             "ports is a required setting for bridge interfaces on Debian or Ubuntu based systems",
         ),
+        "bond" => needs("slaves", "slaves is a required setting for bond interfaces"),
         "source" => needs("source", "source is a required setting"),
         "eth" | "vlan" => Ok(()),
         other => Err(wrong(format!(

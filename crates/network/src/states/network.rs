@@ -117,28 +117,16 @@ fn manage(call: &Call<'_>) -> Result<StateReturn, CallError> {
         old: lines(&old),
         new: lines(&new),
     };
-    let change = pair.change();
-    if call.is_test() {
-        return Ok(match change {
-            Change::None => state,
-            Change::Added => state.pending(format!("Interface {name} is set to be added.")),
-            Change::Updated(diff) => {
-                state.pending(format!("Interface {name} is set to be updated:\n{diff}"))
-            }
-        });
+    state = changed(call, state, "Interface", pair.change());
+    if kind == "bond" {
+        let pair = Pair {
+            old: lines(&call.salt("ip.get_bond", &one, Map::new())?),
+            new: lines(&call.salt("ip.build_bond", &one, kwargs.clone())?),
+        };
+        state = changed(call, state, "Bond interface", pair.change());
     }
-    match change {
-        Change::None => {}
-        Change::Added => {
-            state = state
-                .ok(format!("Interface {name} added."))
-                .change("interface", "Added network interface.");
-        }
-        Change::Updated(diff) => {
-            state = state
-                .ok(format!("Interface {name} updated."))
-                .change("interface", diff);
-        }
+    if call.is_test() {
+        return Ok(state);
     }
     if kind == "source" {
         return Ok(state);
@@ -151,6 +139,26 @@ fn manage(call: &Call<'_>) -> Result<StateReturn, CallError> {
         call.salt("saltutil.refresh_grains", &[], Map::new())?;
     }
     Ok(state)
+}
+
+/// Says how what is written of an interface changes, or would.
+fn changed(call: &Call<'_>, state: StateReturn, what: &str, change: Change) -> StateReturn {
+    let name = call.text("name");
+    let (key, added) = match what {
+        "Interface" => ("interface", "Added network interface.".to_owned()),
+        _ => ("bond", format!("Added bond {name}.")),
+    };
+    match (change, call.is_test()) {
+        (Change::None, _) => state,
+        (Change::Added, true) => state.pending(format!("{what} {name} is set to be added.")),
+        (Change::Updated(diff), true) => {
+            state.pending(format!("{what} {name} is set to be updated:\n{diff}"))
+        }
+        (Change::Added, false) => state.ok(format!("{what} {name} added.")).change(key, added),
+        (Change::Updated(diff), false) => state
+            .ok(format!("{what} {name} updated."))
+            .change(key, diff),
+    }
 }
 
 fn is_up(call: &Call<'_>, name: &str) -> Result<bool, CallError> {

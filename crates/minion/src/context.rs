@@ -373,6 +373,13 @@ impl MinionContext for JobContext {
         self.minion.wait(asked).ok_or_else(stopping)?
     }
 
+    fn part_is_over(&self) {
+        // `salt-call` ends soon.
+        if self.minion.scheduler.get().is_some() {
+            halite_process::memory::let_code_go();
+        }
+    }
+
     fn master_connected(&self, master: Option<&str>) -> bool {
         let mut masters = self.minion.masters.iter();
         masters.any(|known| master.is_none_or(|name| known.name == name) && known.is_ready())

@@ -297,6 +297,11 @@ pub trait MinionContext: Send + Sync {
         })
     }
 
+    /// A large part of a job is over and another begins that has little in common
+    /// with it: whoever stays for long may give back what only the first has
+    /// needed.
+    fn part_is_over(&self) {}
+
     /// Whether `master` (a name or address of the `master` option) is
     /// connected now; without a name, whether any is.
     fn master_connected(&self, master: Option<&str>) -> bool;

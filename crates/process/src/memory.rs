@@ -31,6 +31,13 @@ pub fn grow_in_steps() {
 /// cannot tell what is mapped keeps it all.
 pub fn settle() {
     give_back();
+    let_code_go();
+}
+
+/// Unmaps the program's code; what runs on is mapped again when it is called.
+/// For a job between two parts that have little code in common. A program that
+/// cannot tell what is mapped keeps it all.
+pub fn let_code_go() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
         return;
     };

@@ -91,6 +91,8 @@ impl Compiled {
             Self::Ended(applied) => return Ok(applied),
             Self::Ready { low, high } => (low, high),
         };
+        // No template is read any more, but those of files.
+        ctx.part_is_over();
         let results = run(call, ctx, low, |low, options, known| {
             Run::new(low, options, known)
         })?;

@@ -114,6 +114,10 @@ impl MinionContext for StateContext<'_> {
         self.minion.ahead()
     }
 
+    fn part_is_over(&self) {
+        self.minion.part_is_over();
+    }
+
     fn request_every(&self, load: Map) -> Result<Value, ContextError> {
         self.minion.request_every(load)
     }

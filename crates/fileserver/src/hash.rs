@@ -56,7 +56,9 @@ impl Roots {
 
 fn hash_file(mut file: &File, hash_type: HashType) -> io::Result<String> {
     let mut hasher = Hasher::new(hash_type);
-    let mut buffer = vec![0; HASH_READ_BYTES];
+    // Most files are smaller than a buffer that is good for large ones.
+    let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; size.saturating_add(1).min(HASH_READ_BYTES)];
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(hasher.finish_hex()),

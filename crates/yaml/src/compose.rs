@@ -8,9 +8,14 @@ use std::collections::HashMap;
 
 use crate::error::{ErrorKind, YamlError};
 use crate::limits::DEPTH_MAX;
-use crate::parse::{Event, Parser, What};
+use crate::parse::{Event, Named, Parser, Properties, What};
 use crate::place::{Source, Span};
 use crate::resolve::{self, Tag};
+
+/// Bytes of text for a node, in states as people write them, and most nodes that
+/// room is made for before there are any.
+const NODE_BYTES: usize = 32;
+const NODES_AHEAD_MAX: usize = 1024;
 
 /// A document as a graph.
 pub(crate) struct Document {
@@ -38,14 +43,16 @@ pub(crate) enum Body {
 }
 
 /// Reads the only document of `source`.
-pub(crate) fn compose(source: Source<'_>) -> Result<Document, YamlError> {
+pub(crate) fn compose(source: Source<'_>) -> Result<Document, Box<YamlError>> {
     check_characters(source)?;
     let mut composer = Composer {
         parser: Parser::new(source.text),
         source,
-        nodes: Vec::new(),
+        nodes: Vec::with_capacity((source.text.len() / NODE_BYTES).min(NODES_AHEAD_MAX)),
         anchors: HashMap::new(),
         has_aliases: false,
+        items: Vec::new(),
+        entries: Vec::new(),
         depth: 0,
     };
     let first = composer.next()?;
@@ -64,9 +71,9 @@ pub(crate) fn compose(source: Source<'_>) -> Result<Document, YamlError> {
     let end = composer.next()?;
     if !matches!(end.what, What::StreamEnd) {
         let problem = "but found another document";
-        return Err(source
-            .error(ErrorKind::Composer, end.span, problem)
-            .while_reading("expected a single document in the stream", start));
+        let error = Box::new(source.error(ErrorKind::Composer, end.span, problem));
+        let context = "expected a single document in the stream";
+        return Err(error.while_reading(context, start));
     }
     Ok(Document {
         nodes: composer.nodes,
@@ -81,16 +88,19 @@ struct Composer<'t> {
     nodes: Vec<RawNode>,
     anchors: HashMap<String, usize>,
     has_aliases: bool,
+    /// The parts of the open collections so far.
+    items: Vec<usize>,
+    entries: Vec<(usize, usize)>,
     depth: usize,
 }
 
 impl Composer<'_> {
-    fn next(&mut self) -> Result<Event, YamlError> {
+    fn next(&mut self) -> Result<Event, Box<YamlError>> {
         let event = self.parser.next();
         event.map_err(|fault| fault.in_source(self.source))
     }
 
-    fn node(&mut self, event: Event) -> Result<usize, YamlError> {
+    fn node(&mut self, event: Event) -> Result<usize, Box<YamlError>> {
         let span = event.span;
         match event.what {
             What::Alias(anchor) => match self.anchors.get(&anchor) {
@@ -103,15 +113,15 @@ impl Composer<'_> {
                 }
                 None => {
                     let problem = "found undefined alias";
-                    Err(self.source.error(ErrorKind::Composer, span, problem))
+                    Err(self.error(ErrorKind::Composer, span, problem))
                 }
             },
             What::Scalar {
-                anchor,
-                tag,
+                properties,
                 value,
                 plain,
             } => {
+                let Named { anchor, tag } = named(properties);
                 let tag = match explicit(tag) {
                     Some(tag) => tag,
                     None if plain => resolve::plain(&value),
@@ -119,48 +129,58 @@ impl Composer<'_> {
                 };
                 self.add(anchor, tag, Body::Scalar(value), span)
             }
-            What::ListStart { anchor, tag } => {
+            What::ListStart(properties) => {
+                let Named { anchor, tag } = named(properties);
                 let tag = explicit(tag).unwrap_or(Tag::List);
                 let index = self.add(anchor, tag, Body::List(Vec::new()), span)?;
                 self.enter(span)?;
-                let mut items = Vec::new();
+                let first = self.items.len();
                 while let Some(event) = self.child()? {
-                    items.push(self.node(event)?);
+                    let item = self.node(event)?;
+                    self.items.push(item);
                 }
+                let items = self.items.split_off(first);
                 self.fill(index, Body::List(items));
                 Ok(index)
             }
-            What::MapStart { anchor, tag } => {
+            What::MapStart(properties) => {
+                let Named { anchor, tag } = named(properties);
                 let tag = explicit(tag).unwrap_or(Tag::Map);
                 let index = self.add(anchor, tag, Body::Map(Vec::new()), span)?;
                 self.enter(span)?;
-                let mut entries = Vec::new();
+                let first = self.entries.len();
                 while let Some(event) = self.child()? {
                     let key = self.node(event)?;
                     let event = self.next()?;
-                    entries.push((key, self.node(event)?));
+                    let value = self.node(event)?;
+                    self.entries.push((key, value));
                 }
+                let entries = self.entries.split_off(first);
                 self.fill(index, Body::Map(entries));
                 Ok(index)
             }
             What::DocumentStart | What::DocumentEnd | What::StreamEnd | What::CollectionEnd => {
                 let problem = "the parser lost its way";
-                Err(self.source.error(ErrorKind::Parser, span, problem))
+                Err(self.error(ErrorKind::Parser, span, problem))
             }
         }
     }
 
-    fn enter(&mut self, span: Span) -> Result<(), YamlError> {
+    fn enter(&mut self, span: Span) -> Result<(), Box<YamlError>> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             let problem = format!("lists and maps are nested more than {DEPTH_MAX} deep");
-            return Err(self.source.error(ErrorKind::Limit, span, problem));
+            return Err(self.error(ErrorKind::Limit, span, problem));
         }
         Ok(())
     }
 
+    fn error(&self, kind: ErrorKind, span: Span, problem: impl Into<String>) -> Box<YamlError> {
+        Box::new(self.source.error(kind, span, problem))
+    }
+
     /// The event that starts the next child, none at the collection's end.
-    fn child(&mut self) -> Result<Option<Event>, YamlError> {
+    fn child(&mut self) -> Result<Option<Event>, Box<YamlError>> {
         let event = self.next()?;
         if matches!(event.what, What::CollectionEnd) {
             self.depth -= 1;
@@ -175,7 +195,7 @@ impl Composer<'_> {
         tag: Tag,
         body: Body,
         span: Span,
-    ) -> Result<usize, YamlError> {
+    ) -> Result<usize, Box<YamlError>> {
         let index = self.nodes.len();
         self.nodes.push(RawNode {
             tag,
@@ -188,10 +208,9 @@ impl Composer<'_> {
         };
         if let Some(first) = self.anchors.insert(anchor, index) {
             let first = self.nodes.get(first).map_or(span, |node| node.span);
-            return Err(self
-                .source
-                .error(ErrorKind::Composer, span, "second occurrence")
-                .while_reading("found duplicate anchor; first occurrence", first));
+            let error = self.error(ErrorKind::Composer, span, "second occurrence");
+            let context = "found duplicate anchor; first occurrence";
+            return Err(error.while_reading(context, first));
         }
         Ok(index)
     }
@@ -204,7 +223,7 @@ impl Composer<'_> {
 }
 
 /// Refuses the characters that YAML does not allow.
-fn check_characters(source: Source<'_>) -> Result<(), YamlError> {
+fn check_characters(source: Source<'_>) -> Result<(), Box<YamlError>> {
     // A block at a time, which compiles to a few instructions.
     const BLOCK: usize = 64;
     let is_usual = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
@@ -225,7 +244,11 @@ fn check_characters(source: Source<'_>) -> Result<(), YamlError> {
     let code = u32::from(bad);
     let problem =
         format!("unacceptable character #x{code:04x}: control characters are not allowed");
-    Err(source.error(ErrorKind::Reader, span, problem))
+    Err(Box::new(source.error(ErrorKind::Reader, span, problem)))
+}
+
+fn named(properties: Properties) -> Named {
+    properties.map_or_else(Named::default, |named| *named)
 }
 
 /// The type that a tag in the text names; `!` leaves it to the spelling.

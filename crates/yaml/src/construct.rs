@@ -27,7 +27,10 @@ const IN_A_MAP: &str = "while constructing a mapping";
 const COMPARED_KEYS_MAX: usize = 16;
 
 /// The tree of `document`, of nodes or of values alone.
-pub(crate) fn construct<T: Tree>(document: Document, source: Source<'_>) -> Result<T, YamlError> {
+pub(crate) fn construct<T: Tree>(
+    document: Document,
+    source: Source<'_>,
+) -> Result<T, Box<YamlError>> {
     let Some(root) = document.root else {
         return Ok(T::scalar(Value::Nil, Standing::at(Span::START)));
     };
@@ -60,7 +63,7 @@ struct Constructor<'t> {
 }
 
 impl Constructor<'_> {
-    fn node<T: Tree>(&mut self, index: usize) -> Result<T, YamlError> {
+    fn node<T: Tree>(&mut self, index: usize) -> Result<T, Box<YamlError>> {
         let Some(raw) = self.document.nodes.get(index) else {
             return Ok(T::scalar(Value::Nil, Standing::at(Span::START)));
         };
@@ -87,7 +90,7 @@ impl Constructor<'_> {
         Ok(value)
     }
 
-    fn value<T: Tree>(&mut self, index: usize, standing: Standing) -> Result<T, YamlError> {
+    fn value<T: Tree>(&mut self, index: usize, standing: Standing) -> Result<T, Box<YamlError>> {
         if !self.is_collection(index) {
             let value = self.scalar(index, standing.span)?;
             return Ok(T::scalar(value, standing));
@@ -103,7 +106,11 @@ impl Constructor<'_> {
 
     /// A list or map. These functions call each other once per level of
     /// nesting: plain loops keep what a level takes of the stack small.
-    fn collection<T: Tree>(&mut self, index: usize, standing: Standing) -> Result<T, YamlError> {
+    fn collection<T: Tree>(
+        &mut self,
+        index: usize,
+        standing: Standing,
+    ) -> Result<T, Box<YamlError>> {
         let tag = self.tag(index);
         if matches!(tag, Tag::List | Tag::Pairs) {
             let pairs = tag == &Tag::Pairs;
@@ -129,7 +136,7 @@ impl Constructor<'_> {
     }
 
     /// What is neither a list nor a map to Salt, and what is an error.
-    fn scalar(&mut self, index: usize, span: Span) -> Result<Value, YamlError> {
+    fn scalar(&mut self, index: usize, span: Span) -> Result<Value, Box<YamlError>> {
         // Without aliases nobody asks for a text again.
         if !self.document.has_aliases
             && let Some(raw) = self.document.nodes.get_mut(index)
@@ -196,7 +203,7 @@ impl Constructor<'_> {
             .map_or(Span::START, |raw| raw.span)
     }
 
-    fn open(&mut self, index: usize, span: Span) -> Result<(), YamlError> {
+    fn open(&mut self, index: usize, span: Span) -> Result<(), Box<YamlError>> {
         let open = self.open.get_mut(index);
         if open.is_some_and(|open| std::mem::replace(open, true)) {
             let problem = "found unconstructable recursive node";
@@ -210,7 +217,7 @@ impl Constructor<'_> {
         Ok(())
     }
 
-    fn map<T: Tree>(&mut self, index: usize, span: Span) -> Result<Vec<(T, T)>, YamlError> {
+    fn map<T: Tree>(&mut self, index: usize, span: Span) -> Result<Vec<(T, T)>, Box<YamlError>> {
         self.flatten(index, 0)?;
         let count = self.entries(index).len();
         let mut seen = HashSet::new();
@@ -235,7 +242,7 @@ impl Constructor<'_> {
         Ok(out)
     }
 
-    fn checked_key<T: Tree>(&mut self, index: usize, map: Span) -> Result<T, YamlError> {
+    fn checked_key<T: Tree>(&mut self, index: usize, map: Span) -> Result<T, Box<YamlError>> {
         if !self.is_collection(index) {
             return self.key(index);
         }
@@ -245,7 +252,7 @@ impl Constructor<'_> {
             .while_reading(IN_A_MAP, map))
     }
 
-    fn conflict(&self, key: Option<&Value>, span: Span, map: Span) -> YamlError {
+    fn conflict(&self, key: Option<&Value>, span: Span, map: Span) -> Box<YamlError> {
         let name = key.map(python_str).unwrap_or_default();
         let problem = format!("found conflicting ID '{name}'");
         self.error(ErrorKind::Constructor, span, problem)
@@ -265,7 +272,7 @@ impl Constructor<'_> {
     }
 
     /// A key; `=` is only special as a value.
-    fn key<T: Tree>(&mut self, index: usize) -> Result<T, YamlError> {
+    fn key<T: Tree>(&mut self, index: usize) -> Result<T, Box<YamlError>> {
         if self.tag(index) == &Tag::Default
             && let Some(raw) = self.document.nodes.get_mut(index)
         {
@@ -274,7 +281,7 @@ impl Constructor<'_> {
         self.node(index)
     }
 
-    fn pair<T: Tree>(&mut self, index: usize, list: Span) -> Result<T, YamlError> {
+    fn pair<T: Tree>(&mut self, index: usize, list: Span) -> Result<T, Box<YamlError>> {
         let span = self.span(index);
         let problem = match self.document.nodes.get(index).map(|raw| &raw.body) {
             Some(Body::Map(entries)) => match entries.as_slice() {
@@ -302,12 +309,12 @@ impl Constructor<'_> {
         }
     }
 
-    fn wrong_node(&self, span: Span, wanted: &str, found: &str) -> YamlError {
+    fn wrong_node(&self, span: Span, wanted: &str, found: &str) -> Box<YamlError> {
         let problem = format!("expected a {wanted} node, but found {found}");
         self.error(ErrorKind::Constructor, span, problem)
     }
 
-    fn error(&self, kind: ErrorKind, span: Span, problem: impl Into<String>) -> YamlError {
-        self.source.error(kind, span, problem)
+    fn error(&self, kind: ErrorKind, span: Span, problem: impl Into<String>) -> Box<YamlError> {
+        Box::new(self.source.error(kind, span, problem))
     }
 }

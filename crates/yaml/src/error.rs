@@ -75,7 +75,7 @@ impl YamlError {
     }
 
     #[must_use]
-    pub(crate) fn while_reading(mut self, context: &str, span: Span) -> Self {
+    pub(crate) fn while_reading(mut self: Box<Self>, context: &str, span: Span) -> Box<Self> {
         self.context = Some((context.to_owned(), span));
         self
     }

@@ -40,8 +40,8 @@ use halite_proto::Value;
 /// Where Salt's loader refuses the text, and where a limit is passed.
 pub fn load(text: &str, name: &str) -> Result<Node, YamlError> {
     let source = place::Source { name, text };
-    let document = compose::compose(source)?;
-    construct::construct(document, source)
+    let read = || construct::construct(compose::compose(source)?, source);
+    read().map_err(|error| *error)
 }
 
 /// What a text says, without places.
@@ -60,10 +60,13 @@ pub struct Data {
 /// As [`load`].
 pub fn load_data(text: &str, name: &str) -> Result<Data, YamlError> {
     let source = place::Source { name, text };
-    let document = compose::compose(source)?;
-    let has_aliases = document.has_aliases;
-    let value = construct::construct(document, source)?;
-    Ok(Data { value, has_aliases })
+    let read = || {
+        let document = compose::compose(source)?;
+        let has_aliases = document.has_aliases;
+        let value = construct::construct(document, source)?;
+        Ok(Data { value, has_aliases })
+    };
+    read().map_err(|error: Box<YamlError>| *error)
 }
 
 /// Like [`load`], for text that has not been checked to be UTF-8.

@@ -23,7 +23,7 @@ pub(crate) enum Tag {
     /// The key `=`.
     Default,
     /// Any other, by its full name.
-    Other(String),
+    Other(Box<str>),
 }
 
 const PREFIX: &str = "tag:yaml.org,2002:";
@@ -46,7 +46,7 @@ impl Tag {
             Some("set") => Self::Set,
             Some("merge") => Self::Merge,
             Some("value") => Self::Default,
-            _ => Self::Other(name),
+            _ => Self::Other(name.into()),
         }
     }
 
@@ -67,7 +67,7 @@ impl Tag {
             Self::Set => "set",
             Self::Merge => "merge",
             Self::Default => "value",
-            Self::Other(name) => return name.clone(),
+            Self::Other(name) => return name.to_string(),
         };
         format!("{PREFIX}{short}")
     }

@@ -49,10 +49,13 @@ pub(crate) fn bool_of(text: &str) -> Option<bool> {
     if text.len() > LONGEST {
         return None;
     }
-    match text.to_ascii_lowercase().as_str() {
-        "yes" | "true" | "on" => Some(true),
-        "no" | "false" | "off" => Some(false),
-        _ => None,
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    if is("yes") || is("true") || is("on") {
+        Some(true)
+    } else if is("no") || is("false") || is("off") {
+        Some(false)
+    } else {
+        None
     }
 }
 

@@ -95,6 +95,13 @@ impl<'a> FileClient<'a> {
         name.unwrap_or("sha256").to_owned()
     }
 
+    /// The hash of a file's content, of the kind that masters most likely use.
+    pub(crate) fn hash_of_bytes(&self, bytes: &[u8]) -> Option<(String, String)> {
+        let name = self.hash_type();
+        let hash = halite_crypto::hash_hex(HashType::parse(&name).ok()?, bytes);
+        Some((name, hash))
+    }
+
     fn load(&self, cmd: &str, path: &str, saltenv: &str) -> Map {
         Map::from([("cmd", cmd), ("path", path), ("saltenv", saltenv)])
     }
@@ -273,7 +280,9 @@ pub(crate) fn below(directory: &Path, parts: &[&str]) -> Result<PathBuf, FileErr
 pub(crate) fn hash_of(path: &Path, hash_type: HashType) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Hasher::new(hash_type);
-    let mut buffer = vec![0; 128 << 10];
+    // Most files are smaller than a buffer that is good for large ones.
+    let size = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; size.saturating_add(1).min(128 << 10)];
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hasher.finish_hex()),

@@ -38,7 +38,7 @@ pub fn pad_template(high: Value, template: &str) -> Result<Map, Vec<Mistake>> {
             _ => {
                 let name = ordered_str(id);
                 let text = format!("ID {name} in template {template} is not a dictionary");
-                errors.push(mistake(text, &[id.clone()]));
+                errors.push(mistake(text, std::slice::from_ref(id)));
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::resolve::Tag;
 impl Constructor<'_> {
     /// Replaces the `<<` entries of a map by what they stand for, in front,
     /// without the keys that the map has itself. Once done it stays done.
-    pub(super) fn flatten(&mut self, index: usize, depth: usize) -> Result<(), YamlError> {
+    pub(super) fn flatten(&mut self, index: usize, depth: usize) -> Result<(), Box<YamlError>> {
         let span = self.span(index);
         let Some(Body::Map(entries)) = self.document.nodes.get(index).map(|raw| &raw.body) else {
             return Ok(());
@@ -58,7 +58,7 @@ impl Constructor<'_> {
     }
 
     /// The maps behind one `<<`, the last one first, as PyYAML orders them.
-    fn merged_maps(&self, from: usize, span: Span) -> Result<Vec<usize>, YamlError> {
+    fn merged_maps(&self, from: usize, span: Span) -> Result<Vec<usize>, Box<YamlError>> {
         let problem = |index: usize, wanted: &str, found: &str| {
             let problem = format!("expected {wanted} for merging, but found {found}");
             self.error(ErrorKind::Constructor, self.span(index), problem)

@@ -26,11 +26,7 @@ impl Parser<'_> {
                 TokenKind::Key => {
                     let mark = self.scanner.take()?.start;
                     self.state = State::PairKey;
-                    let what = What::MapStart {
-                        anchor: None,
-                        tag: None,
-                    };
-                    return Ok(event(what, mark));
+                    return Ok(event(What::MapStart(None), mark));
                 }
                 TokenKind::FlowListEnd => {}
                 _ => return self.node_then(State::FlowList { first: false }, false, false),

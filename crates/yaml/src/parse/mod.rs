@@ -6,7 +6,7 @@ mod flow;
 use crate::place::Span;
 use crate::scan::Scanner;
 use crate::scan::cursor::Mark;
-use crate::scan::token::{Fault, Token, TokenKind};
+use crate::scan::token::{Fault, TagParts, Token, TokenKind};
 
 /// What the text says next, and where it starts.
 pub(crate) struct Event {
@@ -21,21 +21,24 @@ pub(crate) enum What {
     StreamEnd,
     Alias(String),
     Scalar {
-        anchor: Option<String>,
-        tag: Option<String>,
+        properties: Properties,
         value: String,
         /// Whether its kind follows from how it looks: it is not quoted.
         plain: bool,
     },
-    ListStart {
-        anchor: Option<String>,
-        tag: Option<String>,
-    },
-    MapStart {
-        anchor: Option<String>,
-        tag: Option<String>,
-    },
+    ListStart(Properties),
+    MapStart(Properties),
     CollectionEnd,
+}
+
+/// What stands before a node. Nearly always nothing.
+pub(crate) type Properties = Option<Box<Named>>;
+
+/// The names that a node may have.
+#[derive(Default)]
+pub(crate) struct Named {
+    pub(crate) anchor: Option<String>,
+    pub(crate) tag: Option<String>,
 }
 
 /// What is expected next.
@@ -137,8 +140,7 @@ impl<'t> Parser<'t> {
     fn empty(&mut self, mark: Mark, then: State) -> Event {
         self.state = then;
         let what = What::Scalar {
-            anchor: None,
-            tag: None,
+            properties: None,
             value: String::new(),
             plain: true,
         };
@@ -188,7 +190,7 @@ impl<'t> Parser<'t> {
         }
         let explicit = matches!(
             token.kind,
-            TokenKind::Version { .. } | TokenKind::TagDirective { .. } | TokenKind::DocumentStart
+            TokenKind::Version { .. } | TokenKind::TagDirective(_) | TokenKind::DocumentStart
         );
         self.directives()?;
         self.states.push(State::DocumentEnd);
@@ -223,12 +225,13 @@ impl<'t> Parser<'t> {
                     version_seen = true;
                     self.scanner.take()?;
                 }
-                TokenKind::TagDirective { .. } => {
-                    if let TokenKind::TagDirective { handle, prefix } = self.scanner.take()?.kind {
+                TokenKind::TagDirective(_) => {
+                    if let TokenKind::TagDirective(parts) = self.scanner.take()?.kind {
+                        let TagParts { handle, rest } = *parts;
                         if self.handles.iter().any(|(own, _)| *own == handle) {
                             return Err(Fault::parser("found duplicate %TAG directive", mark));
                         }
-                        self.handles.push((handle, prefix));
+                        self.handles.push((handle, rest));
                     }
                 }
                 _ => break,
@@ -245,7 +248,7 @@ impl<'t> Parser<'t> {
         let mark = token.start;
         match token.kind {
             TokenKind::Version { .. }
-            | TokenKind::TagDirective { .. }
+            | TokenKind::TagDirective(_)
             | TokenKind::DocumentStart
             | TokenKind::DocumentEnd
             | TokenKind::StreamEnd => {
@@ -275,7 +278,7 @@ impl<'t> Parser<'t> {
         for _ in 0..2 {
             match self.scanner.peek()?.kind {
                 TokenKind::Anchor(_) if anchor.is_none() => {}
-                TokenKind::Tag { .. } if tag.is_none() => {}
+                TokenKind::Tag(_) if tag.is_none() => {}
                 TokenKind::Alias(_) if first.is_none() => {
                     self.pop_state();
                     let token = self.scanner.take()?;
@@ -289,21 +292,22 @@ impl<'t> Parser<'t> {
             start = *first.get_or_insert(token.start);
             match token.kind {
                 TokenKind::Anchor(name) => anchor = Some(name),
-                TokenKind::Tag { handle, suffix } => tag = Some((handle, suffix, token.start)),
+                TokenKind::Tag(parts) => tag = Some((parts, token.start)),
                 _ => {}
             }
         }
         let tag = match tag {
-            Some((handle, suffix, mark)) => Some(self.full_tag(&handle, suffix, start, mark)?),
+            Some((parts, mark)) => Some(self.full_tag(*parts, start, mark)?),
             None => None,
         };
-        self.body(anchor, tag, start, block, indentless)
+        let is_named = anchor.is_some() || tag.is_some();
+        let properties = is_named.then(|| Box::new(Named { anchor, tag }));
+        self.body(properties, start, block, indentless)
     }
 
     fn body(
         &mut self,
-        anchor: Option<String>,
-        tag: Option<String>,
+        properties: Properties,
         start: Mark,
         block: bool,
         indentless: bool,
@@ -312,7 +316,7 @@ impl<'t> Parser<'t> {
         match &token.kind {
             TokenKind::BlockEntry if indentless => {
                 self.state = State::IndentlessList;
-                Ok(event(What::ListStart { anchor, tag }, start))
+                Ok(event(What::ListStart(properties), start))
             }
             TokenKind::Scalar { .. } => {
                 let Token { kind, .. } = self.scanner.take()?;
@@ -320,37 +324,36 @@ impl<'t> Parser<'t> {
                 let TokenKind::Scalar { text, plain } = kind else {
                     return Err(Fault::parser("did not find expected node content", start));
                 };
-                let untagged = tag.as_ref().is_none_or(|tag| tag == "!");
+                let tag = tag_of(&properties);
+                let untagged = tag.is_none_or(|tag| tag == "!");
                 let what = What::Scalar {
                     plain: untagged && (plain || tag.is_some()),
-                    anchor,
-                    tag,
+                    properties,
                     value: text,
                 };
                 Ok(event(what, start))
             }
             TokenKind::FlowListStart => {
                 self.state = State::FlowList { first: true };
-                Ok(event(What::ListStart { anchor, tag }, start))
+                Ok(event(What::ListStart(properties), start))
             }
             TokenKind::FlowMapStart => {
                 self.state = State::FlowKey { first: true };
-                Ok(event(What::MapStart { anchor, tag }, start))
+                Ok(event(What::MapStart(properties), start))
             }
             TokenKind::BlockListStart if block => {
                 self.state = State::BlockList { first: true };
-                Ok(event(What::ListStart { anchor, tag }, start))
+                Ok(event(What::ListStart(properties), start))
             }
             TokenKind::BlockMapStart if block => {
                 self.state = State::BlockKey { first: true };
-                Ok(event(What::MapStart { anchor, tag }, start))
+                Ok(event(What::MapStart(properties), start))
             }
-            _ if anchor.is_some() || tag.is_some() => {
+            _ if properties.is_some() => {
                 self.pop_state();
                 let what = What::Scalar {
-                    plain: tag.as_ref().is_none_or(String::is_empty),
-                    anchor,
-                    tag,
+                    plain: tag_of(&properties).is_none_or(str::is_empty),
+                    properties,
                     value: String::new(),
                 };
                 Ok(event(what, start))
@@ -367,18 +370,13 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn full_tag(
-        &self,
-        handle: &str,
-        suffix: String,
-        start: Mark,
-        mark: Mark,
-    ) -> Result<String, Fault> {
+    fn full_tag(&self, tag: TagParts, start: Mark, mark: Mark) -> Result<String, Fault> {
+        let TagParts { handle, rest } = tag;
         if handle.is_empty() {
-            return Ok(suffix);
+            return Ok(rest);
         }
-        match self.handles.iter().find(|(own, _)| own == handle) {
-            Some((_, prefix)) => Ok(format!("{prefix}{suffix}")),
+        match self.handles.iter().find(|(own, _)| *own == handle) {
+            Some((_, prefix)) => Ok(format!("{prefix}{rest}")),
             None => {
                 let context = "while parsing a node";
                 Err(Fault::parser("found undefined tag handle", mark).while_reading(context, start))
@@ -451,6 +449,10 @@ impl<'t> Parser<'t> {
             _ => self.node_then(then, true, true),
         }
     }
+}
+
+fn tag_of(properties: &Properties) -> Option<&str> {
+    properties.as_ref()?.tag.as_deref()
 }
 
 fn event(what: What, mark: Mark) -> Event {

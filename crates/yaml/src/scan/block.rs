@@ -114,10 +114,11 @@ impl Scanner<'_> {
         let mut end = self.cursor.mark();
         loop {
             let mut column = i64::from(self.cursor.mark().column);
-            while indent.is_none_or(|indent| column < indent) && self.cursor.at(' ') {
-                self.cursor.skip();
-                column += 1;
-            }
+            self.cursor.take_run(|byte| {
+                let goes_on = byte == b' ' && indent.is_none_or(|indent| column < indent);
+                column += i64::from(goes_on);
+                goes_on
+            });
             deepest = deepest.max(column);
             if indent.is_none_or(|indent| column < indent) && self.cursor.at('\t') {
                 let problem = "found a tab character where an indentation space is expected";

@@ -119,7 +119,7 @@ impl<'t> Cursor<'t> {
 
     /// Takes the ASCII characters in front that are `good`, none of which may
     /// be a line break.
-    pub(super) fn take_run(&mut self, good: impl Fn(u8) -> bool) -> &'t str {
+    pub(super) fn take_run(&mut self, mut good: impl FnMut(u8) -> bool) -> &'t str {
         let bytes = self.rest.as_bytes().iter();
         let length = bytes
             .take_while(|byte| byte.is_ascii() && good(**byte))

@@ -16,7 +16,6 @@ pub(crate) mod token;
 
 use std::collections::VecDeque;
 
-use crate::error::ErrorKind;
 use crate::limits::DEPTH_MAX;
 use cursor::{Cursor, END, Mark, is_blank, is_blankz};
 use token::{Fault, Token, TokenKind};
@@ -28,6 +27,8 @@ const SIMPLE_KEY_CHARS_MAX: usize = 1024;
 pub(crate) struct Scanner<'t> {
     cursor: Cursor<'t>,
     tokens: VecDeque<Token>,
+    /// Whether the first of them is known to be the next one.
+    ready: bool,
     /// How many tokens have been handed out.
     taken: usize,
     /// The column of the current block collection, -1 outside all.
@@ -79,6 +80,7 @@ impl<'t> Scanner<'t> {
         Self {
             cursor: Cursor::new(text),
             tokens: VecDeque::new(),
+            ready: false,
             taken: 0,
             indent: -1,
             indents: Vec::new(),
@@ -90,8 +92,11 @@ impl<'t> Scanner<'t> {
 
     /// The next token; the last one is the end of the stream, again and again.
     pub(crate) fn peek(&mut self) -> Result<&Token, Fault> {
-        while self.needs_more()? {
-            self.fetch()?;
+        if !self.ready {
+            while self.needs_more()? {
+                self.fetch()?;
+            }
+            self.ready = true;
         }
         let mark = self.cursor.mark();
         let end = || Fault::scanner("there is nothing more", mark);
@@ -103,6 +108,7 @@ impl<'t> Scanner<'t> {
         self.peek()?;
         let mark = self.cursor.mark();
         self.taken += 1;
+        self.ready = false;
         let end = || Fault::scanner("there is nothing more", mark);
         self.tokens.pop_front().ok_or_else(end)
     }
@@ -203,9 +209,8 @@ impl<'t> Scanner<'t> {
                 self.cursor.skip();
             }
             let tabs = self.in_flow() || !self.key_allowed;
-            while self.cursor.at(' ') || (tabs && self.cursor.at('\t')) {
-                self.cursor.skip();
-            }
+            self.cursor
+                .take_run(|byte| byte == b' ' || tabs && byte == b'\t');
             self.cursor.skip_comment();
             if !self.cursor.at_break() {
                 return;
@@ -320,12 +325,7 @@ impl<'t> Scanner<'t> {
         self.save_key()?;
         if self.keys.len() > DEPTH_MAX {
             let problem = format!("lists and maps are nested more than {DEPTH_MAX} deep");
-            return Err(Fault {
-                kind: ErrorKind::Limit,
-                problem,
-                mark: self.cursor.mark(),
-                context: None,
-            });
+            return Err(Fault::limit(problem, self.cursor.mark()));
         }
         self.keys.push(PossibleKey::NONE);
         self.key_allowed = true;

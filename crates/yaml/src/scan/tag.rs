@@ -2,7 +2,7 @@
 
 use super::Scanner;
 use super::cursor::{Mark, is_blankz, is_word};
-use super::token::{Fault, Token, TokenKind};
+use super::token::{Fault, TagParts, Token, TokenKind};
 
 const DIRECTIVE: &str = "while scanning a directive";
 const VERSION: &str = "while scanning a %YAML directive";
@@ -99,7 +99,11 @@ impl Scanner<'_> {
             let problem = "did not find expected whitespace or line break";
             return self.fault(TAG_DIRECTIVE, start, problem);
         }
-        Ok(TokenKind::TagDirective { handle, prefix })
+        let parts = TagParts {
+            handle,
+            rest: prefix,
+        };
+        Ok(TokenKind::TagDirective(Box::new(parts)))
     }
 
     /// `&name` or `*name`.
@@ -156,7 +160,11 @@ impl Scanner<'_> {
             let problem = "did not find expected whitespace or line break";
             return self.fault(TAG, start, problem);
         }
-        let kind = TokenKind::Tag { handle, suffix };
+        let parts = TagParts {
+            handle,
+            rest: suffix,
+        };
+        let kind = TokenKind::Tag(Box::new(parts));
         let end = self.cursor.mark();
         Ok(Token { kind, start, end })
     }

@@ -22,10 +22,7 @@ pub(crate) enum TokenKind {
         minor: u32,
     },
     /// `%TAG ! tag:example.com,2026:`.
-    TagDirective {
-        handle: String,
-        prefix: String,
-    },
+    TagDirective(Box<TagParts>),
     DocumentStart,
     DocumentEnd,
     BlockListStart,
@@ -41,55 +38,75 @@ pub(crate) enum TokenKind {
     Value,
     Alias(String),
     Anchor(String),
-    Tag {
-        handle: String,
-        suffix: String,
-    },
+    Tag(Box<TagParts>),
     Scalar {
         text: String,
         plain: bool,
     },
 }
 
+/// A tag, `!handle!suffix`, or what a handle stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TagParts {
+    pub(crate) handle: String,
+    pub(crate) rest: String,
+}
+
 /// Why the text is not read on, before the file is known.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) kind: ErrorKind,
-    pub(crate) problem: String,
-    pub(crate) mark: Mark,
-    pub(crate) context: Option<(&'static str, Mark)>,
+pub(crate) struct Fault(Box<Parts>);
+
+/// What a fault is; apart, since every token could be one instead.
+#[derive(Debug)]
+struct Parts {
+    kind: ErrorKind,
+    problem: String,
+    mark: Mark,
+    context: Option<(&'static str, Mark)>,
 }
 
 impl Fault {
-    /// A token that is not there, found at `mark`.
-    pub(crate) fn scanner(problem: &'static str, mark: Mark) -> Self {
-        Self {
-            kind: ErrorKind::Scanner,
-            problem: problem.to_owned(),
+    fn new(kind: ErrorKind, problem: String, mark: Mark) -> Self {
+        Self(Box::new(Parts {
+            kind,
+            problem,
             mark,
             context: None,
-        }
+        }))
+    }
+
+    /// A token that is not there, found at `mark`.
+    pub(crate) fn scanner(problem: &'static str, mark: Mark) -> Self {
+        Self::new(ErrorKind::Scanner, problem.to_owned(), mark)
     }
 
     /// Tokens in a wrong order, found at `mark`.
     pub(crate) fn parser(problem: &'static str, mark: Mark) -> Self {
-        Self {
-            kind: ErrorKind::Parser,
-            ..Self::scanner(problem, mark)
-        }
+        Self::new(ErrorKind::Parser, problem.to_owned(), mark)
+    }
+
+    /// More than a limit allows, found at `mark`.
+    pub(crate) fn limit(problem: String, mark: Mark) -> Self {
+        Self::new(ErrorKind::Limit, problem, mark)
     }
 
     /// The same, while reading what started at `mark`.
     #[must_use]
     pub(crate) fn while_reading(mut self, context: &'static str, mark: Mark) -> Self {
-        self.context = Some((context, mark));
+        self.0.context = Some((context, mark));
         self
     }
 
     /// The error for people.
-    pub(crate) fn in_source(self, source: Source<'_>) -> YamlError {
-        let error = source.error(self.kind, self.mark.span(), self.problem);
-        match self.context {
+    pub(crate) fn in_source(self, source: Source<'_>) -> Box<YamlError> {
+        let Parts {
+            kind,
+            problem,
+            mark,
+            context,
+        } = *self.0;
+        let error = Box::new(source.error(kind, mark.span(), problem));
+        match context {
             Some((context, mark)) => error.while_reading(context, mark.span()),
             None => error,
         }

@@ -6,7 +6,9 @@
 
 use std::io::ErrorKind;
 
-use halite_proto::request::{ChunkBeyond, FileChunk, FileList, FilePath, FileRecv, ServeFile};
+use halite_proto::request::{
+    ChunkBeyond, FileChunk, FileList, FilePath, FileRecv, HeldFile, ServeFile,
+};
 use halite_proto::{Map, MinionId, Value};
 use tracing::{debug, warn};
 
@@ -20,6 +22,20 @@ impl Roots {
     /// `_file_envs`.
     pub fn answer_envs(&self) -> Value {
         texts(self.envs())
+    }
+
+    /// Whether files that a minion holds are those that are here, in their
+    /// order.
+    pub fn answer_held(&self, files: &[Option<HeldFile>]) -> Value {
+        let is_held = |file: &HeldFile| {
+            let found = self.find(&file.path, &file.saltenv)?;
+            let hash = self.hash_found(&found).ok()?;
+            Some(hash.hash_type.name() == file.hash_type && hash.hsum == file.hsum)
+        };
+        let held = files
+            .iter()
+            .map(|file| file.as_ref().and_then(is_held).unwrap_or_default());
+        Value::List(held.map(Value::from).collect())
     }
 
     /// `_file_find`.

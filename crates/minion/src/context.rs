@@ -1,11 +1,14 @@
 //! The minion as the functions of a job see it. Functions run on job threads,
 //! so every call here may block.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use halite_modules::{Ahead, ContextError, MinionContext, PillarRequest, Refresh, Registry};
+use halite_modules::{
+    Ahead, ContextError, MinionContext, PillarRequest, Recall, Refresh, Registry,
+};
+use halite_proto::request::{HeldFile, MinionRequest};
 use halite_proto::{Jid, Map, Value};
 use halite_transport::zeromq::RequestError;
 use tokio::task::{JoinHandle, JoinSet};
@@ -17,7 +20,7 @@ use crate::core::link::Phase;
 use crate::core::sign_in::chain;
 use crate::daemon_bus;
 use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
-use crate::line::{InLine, Line, Wish, is_about_files};
+use crate::line::{FirstMaster, InLine, Line, Wish, is_about_files};
 use crate::pillar;
 use crate::state::{Master, Minion};
 
@@ -40,9 +43,8 @@ pub enum Route {
 pub struct JobContext {
     minion: Arc<Minion>,
     route: Route,
-    /// The master that comes first was found gone: no request waits for that
-    /// again before its link is back.
-    first_gone: Arc<AtomicBool>,
+    /// What was found out about the master that comes first.
+    first: Arc<FirstMaster>,
 }
 
 impl JobContext {
@@ -51,7 +53,7 @@ impl JobContext {
         Self {
             minion,
             route,
-            first_gone: Arc::default(),
+            first: Arc::default(),
         }
     }
 
@@ -72,9 +74,12 @@ impl JobContext {
                 .is_some_and(Master::is_ready)
         };
         if is_ready(&first) {
-            self.first_gone.store(false, Ordering::Relaxed);
-        } else if self.first_gone.load(Ordering::Relaxed) {
+            self.first.gone.store(false, Ordering::Relaxed);
+        } else if self.first.gone.load(Ordering::Relaxed) {
             order.sort_by_key(|master| !is_ready(master));
+        }
+        if self.first.silent.load(Ordering::Relaxed) {
+            order.sort_by_key(|master| *master == first);
         }
         order
     }
@@ -98,7 +103,7 @@ impl JobContext {
         Line::new(
             Arc::clone(&self.minion),
             self.order(reads),
-            Arc::clone(&self.first_gone),
+            Arc::clone(&self.first),
         )
     }
 
@@ -263,6 +268,31 @@ impl MinionContext for JobContext {
         }
         let wish = Wish::new(load, Some(beyond), self.minion.patience);
         self.ask(wish.reads(), move |channel| wish.send_to(channel))
+    }
+
+    fn held_files(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
+        let first = self.order(true).first().copied();
+        let channel = &self.minion.masters.get(first?)?.channel;
+        if files.is_empty() || self.minion.own_files.is_some() || !channel.capabilities().pieces {
+            return None;
+        }
+        let held = files.iter().cloned().map(Some).collect();
+        let held = MinionRequest::HeldFiles(held).to_map(&self.minion.id);
+        // Should another master have to be asked, it tells nothing.
+        let load = Map::from([("cmd", "_file_envs")]);
+        match self.request_beyond(load, held) {
+            Ok(Value::List(answers)) if answers.len() == files.len() => Some(
+                answers
+                    .iter()
+                    .map(|held| *held == Value::Bool(true))
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn recall(&self) -> Option<&Recall> {
+        self.minion.scheduler.get().map(|_| &self.minion.recall)
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {

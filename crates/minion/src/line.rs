@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use halite_modules::{Ahead, ContextError};
 use halite_proto::{Map, Value};
+use halite_transport::zeromq::RequestError;
 use tokio::sync::oneshot;
 use tracing::debug;
 
@@ -17,22 +18,30 @@ use crate::failover::while_linked;
 use crate::limits::LINK_GONE_AFTER;
 use crate::state::{Master, Minion};
 
+/// What a job has found out about the master that it asks first.
+#[derive(Debug, Default)]
+pub(crate) struct FirstMaster {
+    /// Its link was down: no request waits for that again before it is back.
+    pub(crate) gone: AtomicBool,
+    /// It did not answer in time: what others can answer goes to them first.
+    pub(crate) silent: AtomicBool,
+}
+
 /// The masters a request may go to.
 #[derive(Clone)]
 pub(crate) struct Line {
     minion: Arc<Minion>,
     /// Best first.
     order: Vec<usize>,
-    /// To be told when the first is found gone.
-    first_gone: Arc<AtomicBool>,
+    first: Arc<FirstMaster>,
 }
 
 impl Line {
-    pub(crate) fn new(minion: Arc<Minion>, order: Vec<usize>, first_gone: Arc<AtomicBool>) -> Self {
+    pub(crate) fn new(minion: Arc<Minion>, order: Vec<usize>, first: Arc<FirstMaster>) -> Self {
         Self {
             minion,
             order,
-            first_gone,
+            first,
         }
     }
 
@@ -60,8 +69,12 @@ impl Line {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     debug!(master = master.name, "request failed: {}", chain(&error));
-                    if at == 0 && !Master::is_ready(master) {
-                        self.first_gone.store(true, Ordering::Relaxed);
+                    if at == 0 {
+                        let is_silent =
+                            matches!(error, ChannelError::Request(RequestError::NoAnswer { .. }));
+                        self.first.silent.fetch_or(is_silent, Ordering::Relaxed);
+                        let is_gone = !Master::is_ready(master);
+                        self.first.gone.fetch_or(is_gone, Ordering::Relaxed);
                     }
                     last = context_error(error);
                 }
@@ -123,6 +136,12 @@ impl InLine {
 
 impl Ahead for InLine {
     fn ask(&mut self, load: Map, beyond: Option<Map>) {
+        if self.line.first.silent.load(Ordering::Relaxed) && self.line.order.len() > 1 {
+            // Found out while earlier ones were waited for.
+            let first = self.line.order.remove(0);
+            self.line.order.push(first);
+            self.line.first = Arc::default();
+        }
         let wish = Wish::new(load, beyond, self.line.minion.patience);
         let line = self.line.clone();
         let (mut told, answer) = oneshot::channel();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes};
 use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
+use halite_modules::Recall;
 use halite_proto::{Map, MasterUri, MinionId, Value};
 use halite_transport::ipc::{BusOptions, EventBus, Framing, framing_of};
 use halite_transport::zeromq::{KeepAlive, RequesterOptions, SubscribeOptions};
@@ -228,6 +229,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
         bus,
         scheduler: OnceLock::new(),
         beacons: OnceLock::new(),
+        recall: Recall::default(),
         daemon_bus: setup.daemon_bus,
         runtime: Handle::current(),
     };

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use halite_modules::Cancel;
+use halite_modules::{Cancel, Recall};
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::{Map, MasterUri, MinionId, Tag, Value};
 use halite_transport::Endpoint;
@@ -109,6 +109,8 @@ pub struct Minion {
     pub scheduler: OnceLock<Weak<Scheduler>>,
     /// The beacons, once they are looked at; `salt-call` has none.
     pub beacons: OnceLock<Weak<Beacons>>,
+    /// Which files compiled states were read from.
+    pub recall: Recall,
     /// Where the bus of the minion that runs here is, for `salt-call`.
     pub daemon_bus: Option<(Endpoint, Endpoint)>,
     /// The async thread, for job threads that make requests.

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use halite_proto::request::HeldFile;
 use halite_proto::{Map, Value};
 use thiserror::Error;
 
+use crate::recall::Recall;
 use crate::registry::Registry;
 
 /// Why the minion could not do what a function asked of it.
@@ -193,6 +195,18 @@ pub trait MinionContext: Send + Sync {
     fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
         let _ = beyond;
         self.request(load)
+    }
+
+    /// Whether these files are still those of the master; nothing where it
+    /// cannot be asked about several at once.
+    fn held_files(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
+        let _ = files;
+        None
+    }
+
+    /// Where is kept which files calls have read, if this minion stays.
+    fn recall(&self) -> Option<&Recall> {
+        None
     }
 
     /// For requests that need not wait for each other's answers; nothing where

@@ -25,6 +25,9 @@ pub(crate) const FILE_PIECE_BYTES: u64 = 256 << 10;
 /// which others want one too.
 pub(crate) const FILE_PIECES_AHEAD: usize = 3;
 
+/// Kinds of calls whose files are remembered; the oldest is forgotten.
+pub(crate) const RECALLED_CALLS_MAX: usize = 4;
+
 /// Bytes of a file that comes along when its hash is asked for.
 pub(crate) const SMALL_FILE_BYTES: u64 = 64 << 10;
 

@@ -8,7 +8,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use halite_proto::{Map, Value};
+use halite_proto::request::HeldFile;
+use halite_proto::{Map, SaltEnv, Value};
 use halite_render::{
     RenderError, Renderer, Returned, SlsRequest, TextRequest, World, WorldError, WorldFile,
     render_text,
@@ -19,12 +20,15 @@ use crate::error::CallError;
 use crate::extensions::{self, Kind};
 use crate::file_client::FileClient;
 use crate::python;
+use crate::recall::{Held, Kind as CallKind};
 
 /// The world of a call. Files are fetched once: what changes on the master
 /// while it lives is not seen.
 pub struct CallWorld<'c> {
     call: &'c Call<'c>,
     files: RefCell<HashMap<(String, String), Option<WorldFile>>>,
+    /// What earlier calls have read, where that is remembered.
+    held: Option<RefCell<Held>>,
 }
 
 impl<'c> CallWorld<'c> {
@@ -33,6 +37,47 @@ impl<'c> CallWorld<'c> {
         Self {
             call,
             files: RefCell::default(),
+            held: None,
+        }
+    }
+
+    /// The world of a `call` that most likely reads what the last such call has
+    /// read: the master is asked about all of that at once.
+    pub fn recalling(call: &'c Call<'c>) -> Self {
+        let recall = call.ctx.recall();
+        Self {
+            held: recall.map(|recall| RefCell::new(Held::ask(call, recall))),
+            ..Self::new(call)
+        }
+    }
+
+    /// Remembers what was read, for the next such call.
+    pub fn keep_recall(self) {
+        if let (Some(held), Some(recall)) = (self.held, self.call.ctx.recall()) {
+            recall.keep(CallKind::of(self.call), held.into_inner().into_read());
+        }
+    }
+
+    /// A file whose copy here is the one that the master has.
+    fn held(&self, key: &(String, String)) -> Option<WorldFile> {
+        let held = self.held.as_ref()?.borrow();
+        let hash = held.hash(key)?;
+        let client = FileClient::new(self.call.ctx);
+        let path = client.cache_path(&key.0, &key.1).ok()?;
+        let bytes = read(&path).ok()?;
+        (client.hash_of_bytes(&bytes)?.1 == hash).then_some(WorldFile { path, bytes })
+    }
+
+    fn note(&self, (path, saltenv): &(String, String), file: &WorldFile) {
+        let Some(held) = &self.held else { return };
+        let hash = FileClient::new(self.call.ctx).hash_of_bytes(&file.bytes);
+        if let (Some((hash_type, hsum)), Ok(saltenv)) = (hash, SaltEnv::parse(saltenv)) {
+            held.borrow_mut().note(HeldFile {
+                path: path.clone(),
+                saltenv,
+                hash_type,
+                hsum,
+            });
         }
     }
 
@@ -176,7 +221,13 @@ impl World for CallWorld<'_> {
         if let Some(known) = self.files.borrow().get(&key) {
             return Ok(known.clone());
         }
-        let file = self.fetch(path, saltenv)?;
+        let file = match self.held(&key) {
+            Some(file) => Some(file),
+            None => self.fetch(path, saltenv)?,
+        };
+        if let Some(file) = &file {
+            self.note(&key, file);
+        }
         self.files.borrow_mut().insert(key, file.clone());
         Ok(file)
     }

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use halite_modules::{
     Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer,
-    MinionsCommand, PillarRequest, Refresh, Registry,
+    MinionsCommand, PillarRequest, Recall, Refresh, Registry,
 };
+use halite_proto::request::HeldFile;
 use halite_proto::{Map, Value};
 
 /// A minion context with a run's own options and pillar.
@@ -108,6 +109,14 @@ impl MinionContext for StateContext<'_> {
 
     fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
         self.minion.request_beyond(load, beyond)
+    }
+
+    fn held_files(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
+        self.minion.held_files(files)
+    }
+
+    fn recall(&self) -> Option<&Recall> {
+        self.minion.recall()
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {

@@ -10,6 +10,7 @@ mod herd;
 mod highstates;
 mod ipc_ports;
 mod kills;
+mod large_files;
 mod ledger;
 mod links;
 mod lost_commands;

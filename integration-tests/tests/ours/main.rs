@@ -4,6 +4,7 @@ mod bad_input;
 mod bad_publications;
 mod bad_states;
 mod batches;
+mod changed_files;
 mod daemons;
 mod first_day;
 mod long_day;

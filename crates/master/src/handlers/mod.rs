@@ -110,6 +110,7 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::FileHash(file) => files::hash(master, caller, &file),
         MinionRequest::FileHashAndStat(file) => files::hash_and_stat(master, caller, &file),
         MinionRequest::ServeFile(serve) => files::serve(master, caller, &serve),
+        MinionRequest::HeldFiles(files) => master.files.answer_held(&files).into(),
         MinionRequest::FileFind(file) => master.files.answer_find(&file).into(),
         MinionRequest::FileList(list) => master.files.answer_files(&list).into(),
         MinionRequest::FileListEmptydirs(list) => master.files.answer_empty_dirs(&list).into(),

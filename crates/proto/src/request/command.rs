@@ -1,12 +1,12 @@
 //! The closed set of commands that a minion may send.
 
 use crate::fields::{Fields, MessageError, Put};
-use crate::request::whereabouts;
 use crate::request::{
-    FileList, FilePath, FileRecv, MasterOpts, MasterTops, MineDelete, MineGet, MineStore,
+    FileList, FilePath, FileRecv, HeldFile, MasterOpts, MasterTops, MineDelete, MineGet, MineStore,
     MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, RevokeAuth,
     ServeFile, SyndicReturn, Whereabouts,
 };
+use crate::request::{held, whereabouts};
 use crate::returns::JobReturn;
 use crate::{Map, MinionId, Value};
 
@@ -73,6 +73,9 @@ pub enum MinionRequest {
     /// `_halite_whereabouts`: the results of this master's jobs that another
     /// master has. Only between Halite peers.
     Whereabouts(Vec<Whereabouts>),
+    /// `_halite_held`: whether files that this minion holds are still those of
+    /// the master; what is no file is never. Only between Halite peers.
+    HeldFiles(Vec<Option<HeldFile>>),
     /// `verify_minion`, which never succeeds in Salt.
     VerifyMinion(Map),
     /// Anything else, also nothing.
@@ -89,6 +92,9 @@ const REPLAY: &str = "_halite_replay";
 
 /// The command of [`MinionRequest::Whereabouts`].
 const WHEREABOUTS: &str = "_halite_whereabouts";
+
+/// The command of [`MinionRequest::HeldFiles`].
+const HELD_FILES: &str = "_halite_held";
 
 impl MinionRequest {
     /// The command in a load whose common fields are gone.
@@ -147,6 +153,11 @@ impl MinionRequest {
                 map.put("id", id);
                 map.put("results", whereabouts::to_value(results));
             }
+            Self::HeldFiles(files) => {
+                map.put("cmd", HELD_FILES);
+                map.put("id", id);
+                map.put("files", held::to_value(files));
+            }
             Self::VerifyMinion(fields) => {
                 map.put("cmd", "verify_minion");
                 map.extend(fields.clone());
@@ -191,6 +202,7 @@ impl MinionRequest {
             Self::RevokeAuth(_) => "revoke_auth",
             Self::Replay => REPLAY,
             Self::Whereabouts(_) => WHEREABOUTS,
+            Self::HeldFiles(_) => HELD_FILES,
             Self::VerifyMinion(_) => "verify_minion",
             Self::Unknown { cmd, .. } => cmd.as_deref().unwrap_or_default(),
         }
@@ -258,6 +270,7 @@ impl MinionRequest {
             "revoke_auth" => Self::RevokeAuth(RevokeAuth::take(fields)),
             REPLAY => Self::Replay,
             WHEREABOUTS => Self::Whereabouts(whereabouts::take(fields)?),
+            HELD_FILES => Self::HeldFiles(held::take(fields)?),
             _ => return Ok(None),
         }))
     }

@@ -9,6 +9,7 @@ mod answers;
 mod command;
 mod events;
 mod files;
+mod held;
 mod meta;
 mod mine;
 mod others;
@@ -20,6 +21,7 @@ pub use answers::{ChunkBeyond, FileChunk, FileFound, FileHash, PeerPublished, si
 pub use command::MinionRequest;
 pub use events::{EventBody, FiredEvent, MinionEvent};
 pub use files::{FileList, FilePath, FileRecv, ServeBeyond, ServeFile};
+pub use held::{HELD_FILES_MAX, HeldFile};
 pub use meta::{RequestMeta, RequestSignature, signed_bytes};
 pub use mine::{MineDelete, MineGet, MineStore};
 pub use others::{MasterOpts, MasterTops, PillarRequest, RegisterResources, RevokeAuth};

@@ -46,7 +46,7 @@ pub(crate) struct Written<'w> {
 
 /// Does something with the source of `call`.
 pub(crate) fn with_source<'c, T>(call: &'c Call<'c>, run: impl FnOnce(&Source<'_>) -> T) -> T {
-    let world = CallWorld::new(call);
+    let world = CallWorld::recalling(call);
     let source = Source {
         call,
         settings: settings::settings(call),
@@ -55,7 +55,10 @@ pub(crate) fn with_source<'c, T>(call: &'c Call<'c>, run: impl FnOnce(&Source<'_
         paths: RefCell::default(),
         places: places::Places::default(),
     };
-    run(&source)
+    let done = run(&source);
+    drop(source);
+    world.keep_recall();
+    done
 }
 
 impl Source<'_> {

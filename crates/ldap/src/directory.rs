@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use halite_proto::Map;
 use ldap3::{Scope, dn_escape, ldap_escape};
@@ -93,11 +94,18 @@ impl Directory {
 fn run<T: Send + 'static>(
     ask: impl Future<Output = Result<T, LdapError>> + Send + 'static,
 ) -> Result<T, LdapError> {
+    run_for(ASK_TIME_MAX, ask)
+}
+
+fn run_for<T: Send + 'static>(
+    time_max: Duration,
+    ask: impl Future<Output = Result<T, LdapError>> + Send + 'static,
+) -> Result<T, LdapError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(LdapError::Broken)?;
-    let task = runtime.spawn(timeout(ASK_TIME_MAX, ask));
+    let task = runtime.spawn(async move { timeout(time_max, ask).await });
     let done = runtime.block_on(task);
     runtime.shutdown_background();
     match done {
@@ -278,5 +286,18 @@ impl Login {
 async fn close(connections: impl IntoIterator<Item = Connection>) {
     for connection in connections {
         connection.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_and_panics_are_errors() {
+        let silence = run_for(Duration::ZERO, std::future::pending::<Result<(), _>>());
+        assert!(matches!(silence, Err(LdapError::TooLate)));
+        let panic = run(async { Vec::<Result<(), LdapError>>::new().remove(0) });
+        assert!(matches!(panic, Err(LdapError::Broken(_))));
     }
 }

@@ -92,7 +92,7 @@ fn wanted(call: &Call<'_>, kwargs: Map) -> Result<Wanted, CallError> {
 fn manage(
     call: &Call<'_>,
     file: &mut Managed<'_, '_>,
-    mut state: StateReturn,
+    state: StateReturn,
     wanted: &Wanted,
 ) -> Result<StateReturn, CallError> {
     let place = match file.look(&state)? {
@@ -118,37 +118,26 @@ fn manage(
             }
             Err(other) => return Err(other),
         }
-    } else {
-        changes.insert("created", name.clone());
     }
-    if place.replace {
-        changes.insert("replaced", name.clone());
-    }
-    state.changes = changes;
-    let exists = current.is_some();
-    let verb = if exists && !state.changes.is_empty() {
-        "recreate"
-    } else {
-        "create"
-    };
-    if let Some(done) = file.settle(&mut state, "certificate", verb) {
-        return Ok(done);
-    }
-    if state.changes.is_empty() {
-        return file.write(state, None, exists);
-    }
-    let only_form = state.changes.iter().all(|(key, _)| {
-        let form = ["additional_certs", "encoding", "pkcs12_friendlyname"];
-        key.as_str().is_some_and(|key| form.contains(&key))
-    });
-    let encoded = match (current, &unsigned) {
-        (Some(current), Some(unsigned)) if only_form => {
-            encoded(call, &current.certificate, unsigned.own_key(), wanted)?
-        }
-        _ => made(call, wanted)?,
-    };
-    state.comment = format!("The certificate has been {verb}d").into();
-    file.write(state, Some(&encoded), exists)
+    let has_old = current.is_some();
+    file.finish(
+        state,
+        "certificate",
+        changes,
+        (&place, has_old),
+        |changes| {
+            let only_form = changes.iter().all(|(key, _)| {
+                let form = ["additional_certs", "encoding", "pkcs12_friendlyname"];
+                key.as_str().is_some_and(|key| form.contains(&key))
+            });
+            match (current, &unsigned) {
+                (Some(current), Some(unsigned)) if only_form => {
+                    encoded(call, &current.certificate, unsigned.own_key(), wanted)
+                }
+                _ => made(call, wanted),
+            }
+        },
+    )
 }
 
 fn secret(call: &Call<'_>) -> Option<String> {

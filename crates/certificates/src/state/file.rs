@@ -198,6 +198,39 @@ impl<'c, 'a> Managed<'c, 'a> {
         }))
     }
 
+    /// The rest of a state once the file has been compared with what is wanted:
+    /// it holds, it would change, or what `make` gives is written. `make` is
+    /// told what changes; `has_old` says whether the file held one of its kind.
+    pub(super) fn finish(
+        &mut self,
+        mut state: StateReturn,
+        what: &str,
+        mut compared: Map,
+        (place, has_old): (&Place, bool),
+        make: impl FnOnce(&Map) -> Result<Encoded, CallError>,
+    ) -> Result<StateReturn, CallError> {
+        if !place.exists {
+            compared.insert("created", self.call.arg("name").clone());
+        }
+        if place.replace {
+            compared.insert("replaced", self.call.arg("name").clone());
+        }
+        state.changes = compared;
+        let verb = match has_old && !state.changes.is_empty() {
+            true => "recreate",
+            false => "create",
+        };
+        if let Some(done) = self.settle(&mut state, what, verb) {
+            return Ok(done);
+        }
+        if state.changes.is_empty() {
+            return self.write(state, None, has_old);
+        }
+        let encoded = make(&state.changes)?;
+        state.comment = format!("The {what} has been {verb}d").into();
+        self.write(state, Some(&encoded), has_old)
+    }
+
     /// The end of a state that has nothing to write: it holds, or something
     /// would change. Nothing if there is something to do.
     pub(super) fn settle(

@@ -78,7 +78,7 @@ fn number_of(list: &List) -> Option<i64> {
 fn manage(
     call: &Call<'_>,
     file: &mut Managed<'_, '_>,
-    mut state: StateReturn,
+    state: StateReturn,
 ) -> Result<StateReturn, CallError> {
     let encoding = encoding(call)?;
     let digest = keys::digest(&call.text("digest"))?;
@@ -109,35 +109,19 @@ fn manage(
             }
             Err(other) => return Err(other),
         }
-    } else {
-        changes.insert("created", name.clone());
     }
-    if place.replace {
-        changes.insert("replaced", name.clone());
-    }
-    state.changes = changes;
-    let exists = current.is_some();
-    let verb = if exists && !state.changes.is_empty() {
-        "recreate"
-    } else {
-        "create"
-    };
-    if let Some(done) = file.settle(&mut state, "certificate revocation list", verb) {
-        return Ok(done);
-    }
-    if state.changes.is_empty() {
-        return file.write(state, None, exists);
-    }
-    let der = match &current {
-        Some(current) if only_encoding(&state.changes) => current.der.clone(),
-        current => {
-            let last = current.as_ref().and_then(number_of).unwrap_or(0);
-            wanted(call, Some(last.saturating_add(1)))?.sign(&digest)?
-        }
-    };
-    let encoded = encode::other(&der, "X509 CRL", encoding);
-    state.comment = format!("The certificate revocation list has been {verb}d").into();
-    file.write(state, Some(&encoded), exists)
+    let what = "certificate revocation list";
+    let has_old = current.is_some();
+    file.finish(state, what, changes, (&place, has_old), |changes| {
+        let der = match &current {
+            Some(current) if only_encoding(changes) => current.der.clone(),
+            current => {
+                let last = current.as_ref().and_then(number_of).unwrap_or(0);
+                wanted(call, Some(last.saturating_add(1)))?.sign(&digest)?
+            }
+        };
+        Ok(encode::other(&der, "X509 CRL", encoding))
+    })
 }
 
 fn compare(

@@ -54,7 +54,7 @@ pub(super) fn only_encoding(changes: &Map) -> bool {
 fn manage(
     call: &Call<'_>,
     file: &mut Managed<'_, '_>,
-    mut state: StateReturn,
+    state: StateReturn,
     kwargs: &Map,
     digest: &str,
 ) -> Result<StateReturn, CallError> {
@@ -86,32 +86,16 @@ fn manage(
                 changes.insert("replaced", name.clone());
             }
         }
-    } else {
-        changes.insert("created", name.clone());
     }
-    if place.replace {
-        changes.insert("replaced", name.clone());
-    }
-    state.changes = changes;
-    let exists = current.is_some();
-    let verb = if exists && !state.changes.is_empty() {
-        "recreate"
-    } else {
-        "create"
-    };
-    if let Some(done) = file.settle(&mut state, "certificate signing request", verb) {
-        return Ok(done);
-    }
-    if state.changes.is_empty() {
-        return file.write(state, None, exists);
-    }
-    let der = match current {
-        Some(current) if only_encoding(&state.changes) => current.der,
-        _ => wanted()?.sign(&digest)?,
-    };
-    let encoded = encode::other(&der, "CERTIFICATE REQUEST", encoding);
-    state.comment = format!("The certificate signing request has been {verb}d").into();
-    file.write(state, Some(&encoded), exists)
+    let what = "certificate signing request";
+    let has_old = current.is_some();
+    file.finish(state, what, changes, (&place, has_old), |changes| {
+        let der = match current {
+            Some(current) if only_encoding(changes) => current.der,
+            _ => wanted()?.sign(&digest)?,
+        };
+        Ok(encode::other(&der, "CERTIFICATE REQUEST", encoding))
+    })
 }
 
 fn compare(

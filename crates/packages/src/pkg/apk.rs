@@ -21,21 +21,6 @@ fn run(call: &Call<'_>, words: &[&str], more: &[String]) -> Result<Ran, PkgError
     Ok(Program::new(call, &line).may_fail().run()?)
 }
 
-fn current(call: &Call<'_>) -> Result<Map, PkgError> {
-    Ok(lists::joined(&Apk.list(call, Listing::Installed)?))
-}
-
-fn change(
-    call: &Call<'_>,
-    words: &[&str],
-    more: &[String],
-    message: &str,
-) -> Result<Map, PkgError> {
-    let old = current(call)?;
-    let ran = run(call, words, more)?;
-    lists::change_or_error(ran, lists::differences(&old, &current(call)?), message)
-}
-
 /// `name-1.2-r3` in its parts: the version begins at the last dash but one.
 fn parts(text: &str) -> Option<(String, String)> {
     let (rest, release) = text.rsplit_once('-')?;
@@ -107,11 +92,11 @@ impl Provider for Apk {
         if kwargs.get("refresh").is_some_and(host::is_true) {
             self.refresh(call, kwargs)?;
         }
-        change(
+        lists::changed_by(
+            self,
             call,
-            words,
-            &targets,
             "Problem encountered installing package(s)",
+            || run(call, words, &targets),
         )
     }
 
@@ -121,11 +106,11 @@ impl Provider for Apk {
             return Ok(Map::new());
         }
         let words: &[&str] = if purge { &["del", "--purge"] } else { &["del"] };
-        change(
+        lists::changed_by(
+            self,
             call,
-            words,
-            &targets,
             "Problem encountered removing package(s)",
+            || run(call, words, &targets),
         )
     }
 
@@ -151,12 +136,9 @@ impl Provider for Apk {
             self.refresh(call, kwargs)?;
         }
         let pkgs = kwargs.get("pkgs").map(halite_modules::python::texts);
-        change(
-            call,
-            &["upgrade"],
-            &pkgs.unwrap_or_default(),
-            "Problem encountered upgrading packages",
-        )
+        lists::changed_by(self, call, "Problem encountered upgrading packages", || {
+            run(call, &["upgrade"], &pkgs.unwrap_or_default())
+        })
     }
 
     fn available(&self, call: &Call<'_>, names: &[String], _: &Map) -> Result<Map, PkgError> {

@@ -117,6 +117,23 @@ pub(crate) fn remember(call: &Call<'_>, key: &str, stamp: Value, value: Value) {
     }
 }
 
+/// What a run changes of what is installed.
+///
+/// # Errors
+/// When it fails, with what it has changed before.
+pub(crate) fn changed_by(
+    provider: &dyn Provider,
+    call: &Call<'_>,
+    message: &str,
+    run: impl FnOnce() -> Result<Ran, PkgError>,
+) -> Result<Map, PkgError> {
+    let installed =
+        || -> Result<Map, PkgError> { Ok(joined(&provider.list(call, Listing::Installed)?)) };
+    let old = installed()?;
+    let ran = run()?;
+    change_or_error(ran, differences(&old, &installed()?), message)
+}
+
 /// The changes of a run, or what it says when it fails.
 pub(crate) fn change_or_error(ran: Ran, changes: Map, message: &str) -> Result<Map, PkgError> {
     if ran.ok() {

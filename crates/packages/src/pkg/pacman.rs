@@ -33,21 +33,6 @@ fn run(call: &Call<'_>, words: &[&str], more: &[String]) -> Result<Ran, PkgError
     Ok(Program::new(call, &all).may_fail().run()?)
 }
 
-fn current(call: &Call<'_>) -> Result<Map, PkgError> {
-    Ok(lists::joined(&Pacman.list(call, Listing::Installed)?))
-}
-
-fn change(
-    call: &Call<'_>,
-    words: &[&str],
-    more: &[String],
-    message: &str,
-) -> Result<Map, PkgError> {
-    let old = current(call)?;
-    let ran = run(call, words, more)?;
-    lists::change_or_error(ran, lists::differences(&old, &current(call)?), message)
-}
-
 /// Name, version and repository of what `-Si` tells.
 fn offered(call: &Call<'_>, names: &[String]) -> Result<Vec<(String, String, String)>, PkgError> {
     let exact = !names.iter().any(|name| name.contains(['*', '?', '[']));
@@ -138,7 +123,7 @@ pub(super) fn group_info(call: &Call<'_>, group: &str) -> Result<Map, PkgError> 
 /// The function `pkg.group_diff`.
 pub(super) fn group_diff(call: &Call<'_>, group: &str) -> Result<Map, PkgError> {
     let members = members(call, group)?;
-    let current = current(call)?;
+    let current = lists::joined(&Pacman.list(call, Listing::Installed)?);
     Ok(KINDS
         .iter()
         .map(|kind| {
@@ -233,11 +218,11 @@ impl Provider for Pacman {
         let mut words = vec![verb.as_str()];
         words.extend(QUIET);
         words.push("--needed");
-        change(
+        lists::changed_by(
+            self,
             call,
-            &words,
-            &targets,
             "Problem encountered installing package(s)",
+            || run(call, &words, &targets),
         )
     }
 
@@ -248,11 +233,11 @@ impl Provider for Pacman {
         }
         let mut words = vec![if purge { "-Rsc" } else { "-R" }];
         words.extend(QUIET);
-        change(
+        lists::changed_by(
+            self,
             call,
-            &words,
-            &targets,
             "Problem encountered removing package(s)",
+            || run(call, &words, &targets),
         )
     }
 
@@ -279,7 +264,9 @@ impl Provider for Pacman {
         let refresh = kwargs.get("refresh").is_some_and(host::is_true);
         let mut words = vec![if refresh { "-Suy" } else { "-Su" }];
         words.extend(QUIET);
-        change(call, &words, &[], "Problem encountered upgrading packages")
+        lists::changed_by(self, call, "Problem encountered upgrading packages", || {
+            run(call, &words, &[])
+        })
     }
 
     fn available(&self, call: &Call<'_>, names: &[String], _: &Map) -> Result<Map, PkgError> {
@@ -323,7 +310,7 @@ impl Provider for Pacman {
         let mut words = vec!["-Rs"];
         words.extend(QUIET);
         let message = "Problem encountered removing package(s)";
-        Ok(change(call, &words, &names, message)?.into())
+        Ok(lists::changed_by(self, call, message, || run(call, &words, &names))?.into())
     }
 
     fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError> {

@@ -27,14 +27,6 @@ mod tests {
 
     #[test]
     fn every_entry_is_sound() {
-        assert!(STATES.is_sorted_by_key(|module| module.name));
-        for module in STATES {
-            let names = module.functions;
-            assert!(names.is_sorted_by_key(|function| function.name));
-            for function in names {
-                assert_eq!(function.module(), module.name);
-                function.parse_signature().unwrap();
-            }
-        }
+        assert_eq!(Module::faults(&[STATES]), Vec::<String>::new());
     }
 }

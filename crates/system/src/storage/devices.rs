@@ -17,7 +17,7 @@ pub(crate) fn is_block(call: &Call<'_>, device: &str) -> bool {
 }
 
 /// A name that no program takes for an option.
-pub(super) fn plain(name: &str) -> Result<(), CallError> {
+pub(crate) fn plain(name: &str) -> Result<(), CallError> {
     match name.is_empty() || name.starts_with('-') {
         true => Err(CallError::invocation(format!("not a name: {name:?}"))),
         false => Ok(()),
@@ -25,13 +25,13 @@ pub(super) fn plain(name: &str) -> Result<(), CallError> {
 }
 
 /// What a program says, errors included, in lines.
-pub(super) fn lines(ran: &Ran) -> Value {
+pub(crate) fn lines(ran: &Ran) -> Value {
     let both = [ran.stdout.as_str(), ran.stderr.as_str()];
     let lines = both.into_iter().flat_map(str::lines);
     lines.map(Value::from).collect::<Vec<_>>().into()
 }
 
-pub(super) fn need(call: &Call<'_>, program: &str) -> Result<(), CallError> {
+pub(crate) fn need(call: &Call<'_>, program: &str) -> Result<(), CallError> {
     match call.host().has(program) {
         true => Ok(()),
         false => Err(CallError::NotFound(format!(
@@ -40,12 +40,12 @@ pub(super) fn need(call: &Call<'_>, program: &str) -> Result<(), CallError> {
     }
 }
 
-pub(super) fn run(call: &Call<'_>, words: &[&str]) -> Result<Ran, CallError> {
+pub(crate) fn run(call: &Call<'_>, words: &[&str]) -> Result<Ran, CallError> {
     Program::new(call, words).run()
 }
 
 /// The items of a list or of comma separated text.
-pub(super) fn items(value: &Value) -> Vec<String> {
+pub(crate) fn items(value: &Value) -> Vec<String> {
     match value {
         Value::List(items) => items.iter().map(python::str).collect(),
         Value::Nil => Vec::new(),

@@ -1,9 +1,14 @@
-//! Partitions: the execution module `partition`.
+//! The table of the functions, and the programs that they run.
 
 use halite_modules::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
-use super::devices::{is_block, lines, need, run};
+use crate::storage::devices::{is_block, lines, need, plain, run};
+
+use super::arguments::{
+    DISK_FLAGS, LABELS, PARTITION_FLAGS, UNITS, boundary, device, invalid, is_file_system, number,
+    valid,
+};
 
 pub(crate) const MODULE: Module = Module {
     name: "partition",
@@ -182,101 +187,6 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-const UNITS: [&str; 13] = [
-    "s", "B", "kB", "MB", "MiB", "GB", "GiB", "TB", "TiB", "%", "cyl", "chs", "compact",
-];
-
-const DISK_FLAGS: [&str; 3] = [
-    "cylinder_alignment",
-    "pmbr_boot",
-    "implicit_partition_table",
-];
-
-const PARTITION_FLAGS: [&str; 19] = [
-    "boot",
-    "root",
-    "swap",
-    "hidden",
-    "raid",
-    "lvm",
-    "lba",
-    "hp-service",
-    "palo",
-    "prep",
-    "msftres",
-    "bios_grub",
-    "atvrecv",
-    "diag",
-    "legacy_boot",
-    "msftdata",
-    "irst",
-    "esp",
-    "type",
-];
-
-const LABELS: [&str; 10] = [
-    "aix", "amiga", "bsd", "dvh", "gpt", "loop", "mac", "msdos", "pc98", "sun",
-];
-
-const FILE_SYSTEMS: [&str; 15] = [
-    "btrfs",
-    "ext2",
-    "ext3",
-    "ext4",
-    "fat",
-    "fat32",
-    "fat16",
-    "linux-swap",
-    "reiserfs",
-    "hfs",
-    "hfs+",
-    "hfsx",
-    "NTFS",
-    "ntfs",
-    "ufs",
-];
-
-fn invalid(what: &str) -> CallError {
-    CallError::command(format!("Invalid {what}"))
-}
-
-fn valid(known: &[&str], given: &str, what: &str) -> Result<(), CallError> {
-    match known.contains(&given) {
-        true => Ok(()),
-        false => Err(invalid(what)),
-    }
-}
-
-fn device(call: &Call<'_>) -> Result<String, CallError> {
-    let device = call.text("device");
-    match is_block(call, &device) {
-        true => Ok(device),
-        false => Err(invalid("device passed to partition module.")),
-    }
-}
-
-fn number(call: &Call<'_>, name: &str, what: &str) -> Result<String, CallError> {
-    match call.int(name) {
-        Ok(number) if number >= 0 => Ok(number.to_string()),
-        _ => Err(invalid(what)),
-    }
-}
-
-/// A place on a disk: a number with a unit.
-fn boundary(call: &Call<'_>, name: &str) -> Result<String, CallError> {
-    let text = call.text(name);
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let unit = text.get(digits..).unwrap_or_default();
-    if digits == 0 || !unit.is_empty() && !UNITS.contains(&unit) {
-        return Err(CallError::command(format!(
-            "Invalid partition boundary passed: \"{text}\""
-        )));
-    }
-    Ok(text)
-}
-
 fn parted(call: &Call<'_>, words: &[&str]) -> CallResult {
     need(call, "parted")?;
     let words: Vec<&str> = std::iter::once("parted")
@@ -411,10 +321,6 @@ fn set_id(call: &Call<'_>) -> CallResult {
     )?))
 }
 
-fn is_file_system(kind: &str) -> bool {
-    FILE_SYSTEMS.contains(&kind) || kind == "xfs"
-}
-
 fn mkfs(call: &Call<'_>) -> CallResult {
     let device = device(call)?;
     let kind = call.text("fs_type");
@@ -436,7 +342,7 @@ fn mklabel(call: &Call<'_>) -> CallResult {
     let label = call.text("label_type");
     valid(&LABELS, &label, "label_type passed to partition.mklabel")?;
     let device = call.text("device");
-    super::devices::plain(&device)?;
+    plain(&device)?;
     parted(call, &["-m", "-s", &device, "mklabel", &label])
 }
 
@@ -463,7 +369,7 @@ fn mkpart(call: &Call<'_>) -> CallResult {
     parted(call, &words)
 }
 
-fn name(call: &Call<'_>) -> CallResult {
+pub(super) fn name(call: &Call<'_>) -> CallResult {
     let device = device(call)?;
     let partition = number(call, "partition", "partition passed to partition.name")?;
     let name = call.text("name");

@@ -1,0 +1,9 @@
+//! File systems: the execution module `mount`.
+
+mod current;
+mod fstab;
+mod functions;
+
+pub(crate) use current::{Active, at, mount, mount_at, options, remount, umount};
+pub(crate) use fstab::{in_fstab, rm_fstab, set_fstab};
+pub(crate) use functions::MODULE;

@@ -1,0 +1,6 @@
+//! Partitions: the execution module `partition`.
+
+mod arguments;
+mod functions;
+
+pub(crate) use functions::MODULE;

@@ -94,6 +94,9 @@ pub(crate) const MODULE: Module = Module {
 /// Where the configuration is if nobody says so.
 const CONFIGS: [&str; 2] = ["/etc/supervisor/supervisord.conf", "/etc/supervisord.conf"];
 
+/// What is put before the output of a command that failed.
+const FAILED: &str = "ERROR: ";
+
 /// A group is started by `group:`.
 fn members(name: &str) -> String {
     name.strip_suffix('*')
@@ -146,8 +149,8 @@ fn said(ran: Ran) -> String {
     match ran.ok() || ran.stdout.contains("ERROR") {
         true => ran.stdout,
         // It writes nearly everything to its output.
-        false if ran.stdout.is_empty() => format!("ERROR: {}", ran.stderr),
-        false => format!("ERROR: {}", ran.stdout),
+        false if ran.stdout.is_empty() => format!("{FAILED}{}", ran.stderr),
+        false => format!("{FAILED}{}", ran.stdout),
     }
 }
 
@@ -161,13 +164,16 @@ fn custom(call: &Call<'_>) -> CallResult {
     Ok(run(call, &[call.text("command")])?.into())
 }
 
-/// Process, state and reason of each line.
+/// Process, state and reason of each line that tells of a process.
 fn lines(text: &str) -> impl Iterator<Item = (String, String, String)> + '_ {
-    let text = text.strip_prefix("ERROR: ").unwrap_or(text);
+    let text = text.strip_prefix(FAILED).unwrap_or(text);
     text.lines().filter_map(|line| {
         let (process, rest) = line.split_once(char::is_whitespace)?;
         let rest = rest.trim_start();
         let (state, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if !state.starts_with(|first: char| first.is_ascii_uppercase()) {
+            return None;
+        }
         Some((
             process.to_owned(),
             state.to_owned(),
@@ -180,11 +186,16 @@ fn status(call: &Call<'_>) -> CallResult {
     let mut words = vec!["status".to_owned()];
     words.extend(call.text_opt("name"));
     let said = run(call, &words)?;
-    let processes = lines(&said).map(|(process, state, reason)| {
-        let about = Map::from([("state", state), ("reason", reason)]);
-        (process, Value::from(about))
-    });
-    Ok(processes.collect::<Map>().into())
+    let processes: Map = lines(&said)
+        .map(|(process, state, reason)| {
+            let about = Map::from([("state", state), ("reason", reason)]);
+            (process, Value::from(about))
+        })
+        .collect();
+    if processes.is_empty() && said.starts_with(FAILED) {
+        return Err(CallError::command(said));
+    }
+    Ok(processes.into())
 }
 
 fn status_bool(call: &Call<'_>) -> CallResult {

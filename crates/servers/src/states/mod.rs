@@ -1,4 +1,5 @@
 //! The state modules.
 
+pub(crate) mod mysql;
 pub(crate) mod postgres;
 pub(crate) mod supervisord;

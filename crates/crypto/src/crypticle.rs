@@ -202,7 +202,7 @@ impl Crypticle {
         let (front, mut payload) = self.decrypt(sealed, skip).ok_or(OpenError::NotAuthentic)?;
         let plain_bytes = front.len() + payload.len();
         // Salt looks at the last byte only, and so does every peer.
-        let padding = payload.last().or(front.last());
+        let padding = payload.last().or_else(|| front.last());
         let end = match padding.map_or(0, |byte| usize::from(*byte)) {
             0 => 0,
             padding => plain_bytes.saturating_sub(padding),
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn parts_are_sealed_as_if_they_were_one() {
         let crypticle = Crypticle::new(&SymmetricKey::generate());
-        let payload: Vec<u8> = (0..3 * CACHED_BYTES + 5).map(|at| at as u8).collect();
+        let payload: Vec<u8> = (0..=u8::MAX).cycle().take(3 * CACHED_BYTES + 5).collect();
         let nonce = [b'n'; NONCE_BYTES];
         let whole = crypticle.seal_with_iv(&[], &[&payload], Some(&nonce), [7; BLOCK_BYTES]);
         for cut in [0, 1, 15, 16, CACHED_BYTES - 1, payload.len()] {

@@ -2,7 +2,10 @@
 //!
 //! Invariant: rules reach the kernel through the program `nft` only.
 
+mod answer;
+mod changes;
 mod functions;
+mod json;
 mod rule;
 pub(crate) mod tables;
 mod words;

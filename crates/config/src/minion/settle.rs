@@ -1,0 +1,146 @@
+//! What follows from a minion's options once all are read: paths below the
+//! root, the id, and whether the options fit each other.
+
+use halite_proto::Value;
+
+use super::MinionConfig;
+use crate::error::{ConfigError, Warning};
+use crate::host_names::HostNames;
+use crate::minion_id::{IdRules, RemoveDomain};
+use crate::paths;
+use crate::raw::{ENCRYPTION, SIGNING};
+use crate::setting::MasterType;
+
+impl MinionConfig {
+    /// What follows from the rest: paths below `root_dir`, the id, and
+    /// whether the options fit each other.
+    pub(crate) fn settle(
+        &mut self,
+        names: &HostNames,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<(), ConfigError> {
+        self.settle_paths();
+        self.raw.settle_roots("file_roots", &mut self.file_roots);
+        self.raw
+            .settle_roots("pillar_roots", &mut self.pillar_roots);
+        self.check_values()?;
+        self.find_id(names);
+        let id = self.minion_id()?;
+        for at in self.masters_and_repeats()?.1 {
+            let text = "this master is listed before, it is served once";
+            warnings.extend(self.raw.odd_item("master", at, text));
+        }
+        self.raw.settle("id", &id);
+        self.raw
+            .settle("conf_file", self.conf_file.display().to_string());
+        self.raw
+            .settle("config_dir", self.config_dir().display().to_string());
+        self.raw.settle("hash_type", self.hash_type.0.as_str());
+        self.raw.settle("__role", "minion");
+        Ok(())
+    }
+
+    fn settle_paths(&mut self) {
+        self.sock_dir = paths::sock_dir(&self.sock_dir, &self.cachedir);
+        let root = self.root_dir.clone();
+        for (name, path) in [
+            ("pki_dir", &mut self.pki_dir),
+            ("cachedir", &mut self.cachedir),
+            ("sock_dir", &mut self.sock_dir),
+            ("pidfile", &mut self.pidfile),
+        ] {
+            // Who types a path means that path.
+            if !self.raw.is_override(name) {
+                *path = paths::below(&root, path);
+            }
+            self.raw.settle(name, path.display().to_string());
+        }
+        if !self.raw.is_override("log_file") {
+            self.log_file = paths::log_below(&root, &self.log_file);
+        }
+        self.raw
+            .settle("log_file", self.log_file.display().to_string());
+        self.raw.settle_paths(&root, &["extension_modules"]);
+    }
+
+    fn check_values(&self) -> Result<(), ConfigError> {
+        if self.master_type == MasterType::Func {
+            let is_function = |entry: &String| {
+                let mut words = entry.split('.');
+                words.clone().count() == 2 && words.all(is_python_name)
+            };
+            let one = (!self.master.is_list).then(|| self.master.entries.first());
+            if !one.flatten().is_some_and(is_function) {
+                let allowed = "module.function, since master_type is func".to_owned();
+                return Err(self.raw.wrong("master", allowed));
+            }
+        }
+        self.check_sources()?;
+        if self.startup_states == "top" && self.top_file.is_empty() {
+            let allowed = "highstate or sls; top needs the option top_file".to_owned();
+            return Err(self.raw.wrong("startup_states", allowed));
+        }
+        if self.startup_states == "sls" && self.sls_list.0.is_empty() {
+            let allowed = "highstate or top; sls needs the option sls_list".to_owned();
+            return Err(self.raw.wrong("startup_states", allowed));
+        }
+        self.raw.check_word(
+            "startup_states",
+            &self.startup_states,
+            &["", "highstate", "sls", "top"],
+        )?;
+        if !matches!(self.file_client.as_str(), "remote" | "local") {
+            let allowed = "remote or local".to_owned();
+            return Err(self.raw.wrong("file_client", allowed));
+        }
+        self.raw.check_word(
+            "encryption_algorithm",
+            &self.encryption_algorithm,
+            ENCRYPTION,
+        )?;
+        self.raw
+            .check_word("signing_algorithm", &self.signing_algorithm, SIGNING)
+    }
+
+    fn check_sources(&self) -> Result<(), ConfigError> {
+        let address = &self.source_address;
+        if !address.is_empty() && address.parse::<std::net::IpAddr>().is_err() {
+            let allowed = "an address of this machine".to_owned();
+            return Err(self.raw.wrong("source_address", allowed));
+        }
+        for (name, port) in [
+            ("source_ret_port", self.source_ret_port),
+            ("source_publish_port", self.source_publish_port),
+        ] {
+            if port > u64::from(u16::MAX) {
+                let allowed = "a port, or 0 for any".to_owned();
+                return Err(self.raw.wrong(name, allowed));
+            }
+        }
+        Ok(())
+    }
+
+    fn find_id(&mut self, names: &HostNames) {
+        let remove_domain = match &self.minion_id_remove_domain.0 {
+            Value::Bool(true) => RemoveDomain::Any,
+            Value::Str(domain) if !domain.is_empty() => RemoveDomain::This(domain),
+            _ => RemoveDomain::None,
+        };
+        let rules = IdRules {
+            root_dir: &self.root_dir,
+            caching: self.minion_id_caching,
+            lowercase: self.minion_id_lowercase,
+            remove_domain,
+            append_domain: self.append_domain.as_deref(),
+        };
+        let id = rules.id(self.id.as_deref(), names);
+        rules.cache(&id);
+        self.id = Some(id.text);
+    }
+}
+
+fn is_python_name(word: &str) -> bool {
+    let mut chars = word.chars();
+    let starts_well = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    starts_well && chars.all(|c| c.is_alphanumeric() || c == '_')
+}

@@ -1,0 +1,16 @@
+//! Every transcript gives what real Salt gave beside the same servers.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../system/tests/common/mod.rs"]
+mod common;
+
+use halite_modules::{Module, Registry};
+
+static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_servers::MODULES];
+static STATES: &[&[Module]] = &[halite_servers::STATES];
+static REGISTRY: Registry = Registry::new(EXEC, STATES);
+
+#[test]
+fn transcripts_give_what_salt_gave() {
+    common::transcript::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+}

@@ -7,8 +7,13 @@ use halite_proto::{Map, Value};
 
 use crate::files::Root;
 
+/// The grain for which [`systemd`] needs a place.
+pub(crate) const SYSTEMD: &str = "systemd";
+
+/// What systemd says of itself, in the place that is kept for it.
 pub(crate) fn systemd(version: Option<&str>, grains: &mut Map) {
     let Some(text) = version else {
+        grains.remove(SYSTEMD);
         return;
     };
     let mut lines = text.lines();
@@ -19,7 +24,7 @@ pub(crate) fn systemd(version: Option<&str>, grains: &mut Map) {
         ("version", version.unwrap_or("UNDEFINED")),
         ("features", lines.next().unwrap_or_default()),
     ]);
-    grains.insert("systemd", systemd);
+    grains.insert(SYSTEMD, systemd);
 }
 
 pub(crate) fn selinux(root: &Root, grains: &mut Map) {

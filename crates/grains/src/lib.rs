@@ -165,47 +165,48 @@ pub fn collect(options: &GrainsOptions) -> Map {
     interfaces::all_addresses_grain(&interfaces, &mut grains);
     hardware::kernel_params(&root, &mut grains);
     own::locale(&root, &mut grains);
-    os_data(&root, options, programs, &mut grains);
-    own::paths(&mut grains);
-    own::versions(&root, &mut grains);
-    hardware::disks(&root, &mut grains);
+    // Whatever files tell comes first, so that programs have time to answer.
+    let mut machine = machine_data(&root, options);
+    let (own, last) = (own_data(&root), last_data(&root));
+
+    let (systemctl, detected) = programs.finish();
+    init::systemd(systemctl.as_deref(), &mut machine);
+    grains.extend(machine);
+    virt::grains(&root, detected.as_deref(), &mut grains);
+    processes(&mut grains);
+    distro::release(&mut grains);
+    grains.extend(own);
     statics::from_file(options, &mut grains);
-    own::shell(&mut grains);
-    grains.insert(
-        "transactional",
-        root.which("transactional-update").is_some(),
-    );
-    hardware::efi(&root, &mut grains);
-    hardware::lvm(&root, &mut grains);
-    hardware::mdadm(&root, &mut grains);
-    own::process(&mut grains);
-    grains.insert("package", Value::Nil);
-    grains.insert("ca_truststore", "os");
+    grains.extend(last);
 
     statics::block(&options.blacklist, &mut grains);
     statics::merge(&options.config, options.deep_merge, &mut grains);
     grains
 }
 
-/// What kind of system this is: the grains that belong together.
-fn os_data(root: &Root, options: &GrainsOptions, programs: Programs, grains: &mut Map) {
-    grains.insert("num_gpus", 0);
-    grains.insert("gpus", Vec::new());
-    own::kernel(root, grains);
-    init::selinux(root, grains);
-    let (systemctl, detected) = programs.finish();
-    init::systemd(systemctl.as_deref(), grains);
+/// The kernel, the system and the machine, with a place for what systemd says of
+/// itself.
+fn machine_data(root: &Root, options: &GrainsOptions) -> Map {
+    let mut grains = Map::from([("num_gpus", Value::from(0)), ("gpus", Vec::new().into())]);
+    own::kernel(root, &mut grains);
+    init::selinux(root, &mut grains);
+    grains.insert(init::SYSTEMD, Value::Nil);
     grains.insert("init", init::system(root));
-    distro::grains(root, grains);
-    hardware::cpu(root, grains);
+    distro::grains(root, &mut grains);
+    hardware::cpu(root, &mut grains);
     if options.gpus {
-        hardware::gpus(root, grains);
+        hardware::gpus(root, &mut grains);
     }
-    hardware::device_tree(root, grains);
-    grains.insert("osarch", distro::architecture(root, grains));
-    hardware::memory(root, grains);
-    hardware::firmware(root, grains);
-    virt::grains(root, detected.as_deref(), grains);
+    hardware::device_tree(root, &mut grains);
+    let architecture = distro::architecture(root, &grains);
+    grains.insert("osarch", architecture);
+    hardware::memory(root, &mut grains);
+    hardware::firmware(root, &mut grains);
+    grains
+}
+
+/// How processes are listed.
+fn processes(grains: &mut Map) {
     let ps = if text(grains, "virtual") == "openvzhn" {
         "ps -fH -p $(grep -l \"^envID:[[:space:]]*0\\$\" /proc/[0-9]*/status | sed -e \
          \"s=/proc/\\([0-9]*\\)/.*=\\1=\")  | awk '{ $7=\"\"; print }'"
@@ -215,7 +216,32 @@ fn os_data(root: &Root, options: &GrainsOptions, programs: Programs, grains: &mu
         "ps -efHww"
     };
     grains.insert("ps", ps);
-    distro::release(grains);
+}
+
+/// What the process knows, and the disks.
+fn own_data(root: &Root) -> Map {
+    let mut grains = Map::new();
+    own::paths(&mut grains);
+    own::versions(root, &mut grains);
+    hardware::disks(root, &mut grains);
+    grains
+}
+
+/// What comes behind the file of static grains.
+fn last_data(root: &Root) -> Map {
+    let mut grains = Map::new();
+    own::shell(&mut grains);
+    grains.insert(
+        "transactional",
+        root.which("transactional-update").is_some(),
+    );
+    hardware::efi(root, &mut grains);
+    hardware::lvm(root, &mut grains);
+    hardware::mdadm(root, &mut grains);
+    own::process(&mut grains);
+    grains.insert("package", Value::Nil);
+    grains.insert("ca_truststore", "os");
+    grains
 }
 
 /// A number made of the id, for programs that want one per machine.

@@ -120,6 +120,12 @@ impl<'a> Call<'a> {
         self.arg(name).is_true().then(|| self.text(name))
     }
 
+    /// As [`Self::text_opt`], also of keyword arguments that have no place.
+    pub fn text_given(&self, name: &str) -> Option<String> {
+        let value = self.get(name).filter(|value| value.is_true());
+        value.map(python::str)
+    }
+
     /// Python's truth of the parameter.
     pub fn flag(&self, name: &str) -> bool {
         self.arg(name).is_true()

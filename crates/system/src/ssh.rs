@@ -132,7 +132,8 @@ impl Key {
         } else {
             format!("{} ", self.options.join(","))
         };
-        format!("{options}{} {} {}\n", self.enc, self.key, self.comment)
+        let line = format!("{options}{} {} {}", self.enc, self.key, self.comment);
+        format!("{}\n", line.trim_end())
     }
 }
 

@@ -18,9 +18,9 @@ use crate::limits::DIFF_BYTES_MAX;
 pub(crate) struct Ignore {
     /// The order of lines.
     pub(crate) ordering: bool,
-    /// White space.
+    /// White space around lines, and empty lines.
     pub(crate) whitespace: bool,
-    /// Lines that start with one of these.
+    /// What is behind one of these.
     pub(crate) comments: Vec<String>,
 }
 
@@ -34,26 +34,26 @@ impl Ignore {
         self.essence(old) == self.essence(new)
     }
 
-    fn essence(&self, text: &str) -> Vec<String> {
-        let mut all: Vec<String> = lines::kept(text)
+    /// What counts of a text: its lines in no order, without remarks, without
+    /// white space around them.
+    fn essence<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let mut all: Vec<&str> = lines::kept(text)
             .into_iter()
-            .filter(|line| {
-                let start = line.trim_start();
-                !self
-                    .comments
-                    .iter()
-                    .any(|mark| start.starts_with(mark.as_str()))
-            })
-            .map(|line| {
-                if self.whitespace {
-                    line.split_whitespace().collect::<Vec<_>>().join(" ")
-                } else {
-                    line.to_owned()
-                }
-            })
+            .filter_map(|line| self.essence_of(line))
             .collect();
-        all.sort();
+        all.sort_unstable();
         all
+    }
+
+    fn essence_of<'t>(&self, line: &'t str) -> Option<&'t str> {
+        let mut left = line;
+        for mark in &self.comments {
+            left = left.split(mark.as_str()).next().unwrap_or(left);
+        }
+        if self.whitespace {
+            left = left.trim();
+        }
+        (!left.is_empty()).then_some(left)
     }
 }
 

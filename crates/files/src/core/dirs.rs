@@ -59,11 +59,13 @@ pub(crate) fn make_all(
     Ok(())
 }
 
-/// The mode of directories where only that of files is given: who may read
-/// may also enter.
+/// The mode of directories where only that of files is given: who may do
+/// anything may also enter. Special bits are those of the file alone.
 pub(crate) fn mode_from_file(file_mode: &str) -> Option<String> {
     let bits = mode::parse(file_mode)?;
-    Some(mode::digits(bits | (bits & 0o444) >> 2))
+    let bits = bits & 0o777;
+    let enter = (bits | bits >> 1 | bits >> 2) & 0o111;
+    Some(mode::digits(bits | enter))
 }
 
 #[cfg(test)]

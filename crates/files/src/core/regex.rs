@@ -18,7 +18,11 @@ const DOTALL: i64 = 16;
 const VERBOSE: i64 = 64;
 
 /// A compiled regular expression.
-pub(crate) struct Pattern(Regex);
+pub(crate) struct Pattern {
+    engine: Regex,
+    /// The names of its groups.
+    names: Vec<Option<String>>,
+}
 
 fn error(message: impl Into<String>) -> CallError {
     CallError::exception("re.error", message)
@@ -78,7 +82,7 @@ impl Pattern {
         } else {
             format!("(?{letters}){rest}")
         };
-        let engine = engine_pattern(&full).map_err(|wrong| {
+        let (engine, names) = engine_pattern(&full).map_err(|wrong| {
             let shift = full.len() as i64 - pattern.len() as i64;
             let at = i64::try_from(wrong.offset).unwrap_or(0) - shift;
             error(format!("{} at position {}", wrong.message, at.max(0)))
@@ -88,13 +92,21 @@ impl Pattern {
             .delegate_size_limit(REGEX_BYTES_MAX)
             .delegate_dfa_size_limit(REGEX_BYTES_MAX)
             .build()
-            .map(Self)
+            .map(|engine| Self { engine, names })
             .map_err(|wrong| error(wrong.to_string()))
+    }
+
+    /// The number of a named group.
+    fn number_of(&self, name: &str) -> Option<usize> {
+        let at = self.names.iter();
+        at.map(Option::as_deref)
+            .position(|own| own == Some(name))
+            .map(|at| at + 1)
     }
 
     /// `re.search`.
     pub(crate) fn is_in(&self, text: &str) -> Result<bool, CallError> {
-        self.0
+        self.engine
             .is_match(text)
             .map_err(|wrong| error(wrong.to_string()))
     }
@@ -104,7 +116,7 @@ impl Pattern {
         &self,
         text: &'t str,
     ) -> Result<Option<Captures<'t, str>>, CallError> {
-        self.0
+        self.engine
             .captures(text)
             .map_err(|wrong| error(wrong.to_string()))
     }
@@ -130,7 +142,7 @@ impl Pattern {
         let mut empty_at = None;
         while at <= text.len() && found.len() < max {
             let captures = self
-                .0
+                .engine
                 .captures_from_pos(text, at)
                 .map_err(|wrong| error(wrong.to_string()))?;
             let Some(captures) = captures else { break };
@@ -165,7 +177,7 @@ impl Pattern {
                 continue;
             };
             out.push_str(&text[at..whole.start()]);
-            template.write(captures, &mut out);
+            template.write(self, captures, &mut out);
             at = whole.end();
         }
         out.push_str(&text[at..]);
@@ -275,14 +287,12 @@ impl Template {
     fn check(&self, pattern: &Pattern) -> Result<(), CallError> {
         for piece in &self.0 {
             match piece {
-                Piece::Group(number, at) if *number >= pattern.0.captures_len() => {
+                Piece::Group(number, at) if *number >= pattern.engine.captures_len() => {
                     return Err(error(format!(
                         "invalid group reference {number} at position {at}"
                     )));
                 }
-                Piece::Named(name)
-                    if !pattern.0.capture_names().flatten().any(|own| own == name) =>
-                {
+                Piece::Named(name) if pattern.number_of(name).is_none() => {
                     return Err(CallError::exception(
                         "IndexError",
                         format!("unknown group name '{name}'"),
@@ -295,7 +305,12 @@ impl Template {
     }
 
     /// The replacement of one match.
-    pub(crate) fn write(&self, captures: &Captures<'_, str>, out: &mut String) {
+    pub(crate) fn write(
+        &self,
+        pattern: &Pattern,
+        captures: &Captures<'_, str>,
+        out: &mut String,
+    ) {
         for piece in &self.0 {
             let group = match piece {
                 Piece::Text(text) => {
@@ -303,7 +318,9 @@ impl Template {
                     continue;
                 }
                 Piece::Group(number, _) => captures.get(*number),
-                Piece::Named(name) => captures.name(name),
+                Piece::Named(name) => pattern
+                    .number_of(name)
+                    .and_then(|number| captures.get(number)),
             };
             out.push_str(group.map_or("", |group| group.as_str()));
         }

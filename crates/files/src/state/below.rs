@@ -19,8 +19,10 @@ pub(super) fn changes(
     levels: &[walk::Level],
     keep: &HashSet<PathBuf>,
     choice: &walk::Choice,
+    is_test: bool,
 ) -> Result<Map, CallError> {
     let mut all = Map::new();
+    let silent = ask.recurses("silent") && !is_test;
     if !ask.recurse.is_empty() {
         let (for_files, for_dirs) = (
             ask.below(ask.file_mode.as_ref()),
@@ -38,12 +40,12 @@ pub(super) fn changes(
                 }
             }
         }
-        if ask.recurses("silent") && !all.is_empty() {
+        if silent && !all.is_empty() {
             all = Map::from([("recursion", "Changes silenced")]);
         }
     }
     let top = Path::new(&ask.name);
-    if !ask.children_only && top.is_dir() && !ask.recurses("silent") {
+    if !ask.children_only && top.is_dir() && !silent {
         add_change(&mut all, top, &ask.top());
     }
     if ask.clean && top.is_dir() {

@@ -234,7 +234,7 @@ fn converge(call: &Call<'_>, ask: &Ask, mut ret: StateReturn) -> CallResult {
         HashSet::new()
     };
     let choice = walk::Choice::new(&Value::Nil, call.arg("exclude_pat"))?;
-    let predicted = changes(ask, &levels, &keep, &choice)?;
+    let predicted = changes(ask, &levels, &keep, &choice, call.is_test())?;
     let forced = !ret.changes.is_empty();
     if predicted.is_empty() && !forced {
         let comment = format!("The directory {} is in the correct state", ask.name);

@@ -6,7 +6,7 @@ use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::edits::line_text;
-use super::{common, edits};
+use super::common;
 use crate::core::errors::os_error;
 use crate::core::regex::{self, Pattern};
 use crate::core::{diff, dirs, lines, path, text};
@@ -101,36 +101,69 @@ fn make_way(call: &Call<'_>, name: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-pub(super) fn append(call: &Call<'_>) -> CallResult {
+/// A file that texts are to be added to.
+struct Begun {
+    name: String,
+    ret: StateReturn,
+    texts: Vec<String>,
+    exists: bool,
+    /// What it holds.
+    old: String,
+}
+
+/// The file of the call as it is; the result where that is all there is to
+/// say.
+fn begin(call: &Call<'_>) -> Result<Result<Begun, Value>, CallError> {
     let name = common::name(call);
     let ret = StateReturn::new(name.as_str());
+    let refused = |ret: StateReturn, text: String| common::failed(ret, text).map(Err);
     if name.is_empty() {
-        return common::failed(ret, "Must provide name to file.append");
+        return refused(ret, format!("Must provide name to {}", call.function()));
     }
     let texts = match given(call)? {
         Ok(texts) => texts,
-        Err(ret) => return Ok(ret.into()),
+        Err(ret) => return Ok(Err(ret.into())),
     };
     if !path::is_absolute(&name) {
-        return common::failed(ret, common::not_absolute(&name));
+        let text = common::not_absolute(&name);
+        return refused(ret, text);
     }
     make_way(call, &name)?;
     let at = Path::new(&name);
     let exists = at.exists();
-    if !exists {
-        if call.is_test() {
-            let text = format!("File {name} is set to be created");
-            return Ok(ret.change("new", name.as_str()).pending(text).into());
-        }
-        if !Path::new(path::dirname(&name)).is_dir() || name.ends_with('/') {
-            return common::failed(ret, format!("{name}: file not found"));
-        }
+    if !exists && call.is_test() {
+        let text = format!("File {name} is set to be created");
+        return Ok(Err(ret.change("new", name.as_str()).pending(text).into()));
     }
-    let old = if exists {
-        text::decode(&text::read(at)?)
-    } else {
-        String::new()
+    let has_place = Path::new(path::dirname(&name)).is_dir() && !name.ends_with('/');
+    if !exists && !has_place {
+        return refused(ret, format!("{name}: file not found"));
+    }
+    let old = match exists {
+        true => text::decode(&text::read(at)?),
+        false => String::new(),
     };
+    Ok(Ok(Begun {
+        name,
+        ret,
+        texts,
+        exists,
+        old,
+    }))
+}
+
+pub(super) fn append(call: &Call<'_>) -> CallResult {
+    let Begun {
+        name,
+        ret,
+        texts,
+        exists,
+        old,
+    } = match begin(call)? {
+        Ok(begun) => begun,
+        Err(done) => return Ok(done),
+    };
+    let at = Path::new(&name);
     let mut added = Vec::new();
     for block in &texts {
         if is_there(call, &old, block)? {
@@ -191,37 +224,17 @@ fn is_there(call: &Call<'_>, old: &str, block: &str) -> Result<bool, CallError> 
 }
 
 pub(super) fn prepend(call: &Call<'_>) -> CallResult {
-    let name = common::name(call);
-    let ret = StateReturn::new(name.as_str());
-    if name.is_empty() {
-        return common::failed(ret, "Must provide name to file.prepend");
-    }
-    let texts = match given(call)? {
-        Ok(texts) => texts,
-        Err(ret) => return Ok(ret.into()),
+    let Begun {
+        name,
+        ret,
+        texts,
+        exists,
+        old,
+    } = match begin(call)? {
+        Ok(begun) => begun,
+        Err(done) => return Ok(done),
     };
-    if !path::is_absolute(&name) {
-        return common::failed(ret, common::not_absolute(&name));
-    }
-    make_way(call, &name)?;
     let at = Path::new(&name);
-    let exists = at.exists();
-    if !exists {
-        if call.is_test() {
-            let text = format!("File {name} is set to be created");
-            return Ok(ret.change("new", name.as_str()).pending(text).into());
-        }
-        if let Some(wrong) = edits::check_file(&name)
-            .filter(|_| !Path::new(path::dirname(&name)).is_dir() || name.ends_with('/'))
-        {
-            return common::failed(ret, wrong);
-        }
-    }
-    let old = if exists {
-        text::decode(&text::read(at)?)
-    } else {
-        String::new()
-    };
     let header = call.flag("header");
     let mut added = Vec::new();
     for block in &texts {

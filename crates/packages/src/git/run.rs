@@ -88,11 +88,7 @@ pub(crate) fn redacted(text: &str) -> String {
 impl Git {
     /// That of a call's arguments.
     pub(crate) fn of(call: &Call<'_>) -> Self {
-        let text = |name: &str| {
-            call.get(name)
-                .filter(|value| value.is_true())
-                .map(python::str)
-        };
+        let text = |name: &str| call.text_given(name);
         Self {
             cwd: text("cwd"),
             user: text("user"),

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use halite_modules::{Call, python};
+use halite_modules::Call;
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;
@@ -16,11 +16,7 @@ pub(super) fn list(
     directory: &str,
     end: &str,
 ) -> Result<Map, PkgError> {
-    let root = call
-        .get("root")
-        .filter(|root| root.is_true())
-        .map(python::str)
-        .unwrap_or_default();
+    let root = call.text_given("root").unwrap_or_default();
     let mut found = Map::new();
     let start = format!("{}{directory}", root.trim_end_matches('/'));
     let mut directories = vec![call.host().path(start)];
@@ -56,4 +52,27 @@ pub(super) fn list(
         }
     }
     Ok(found)
+}
+
+/// What was downloaded of `names`, with a word about those that were not;
+/// `nothing` is the message when none was.
+pub(super) fn told(mut all: Map, names: &[String], nothing: &str) -> Result<Map, PkgError> {
+    let names_of = |names: &[&str]| names.join(", ");
+    if all.is_empty() {
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        return Err(PkgError::command(format!("{nothing}: {}", names_of(&all))));
+    }
+    let missing: Vec<&str> = names
+        .iter()
+        .filter(|name| !all.contains_key(name))
+        .map(String::as_str)
+        .collect();
+    if !missing.is_empty() {
+        let text = names_of(&missing);
+        all.insert(
+            "_error",
+            format!("The following package(s) failed to download: {text}"),
+        );
+    }
+    Ok(all)
 }

@@ -146,6 +146,22 @@ pub(crate) fn change_or_error(ran: Ran, changes: Map, message: &str) -> Result<M
     })
 }
 
+/// The changes of an upgrade, or all that is known of one that failed.
+pub(crate) fn upgraded(ran: Ran, changes: Map) -> Result<Map, PkgError> {
+    if ran.ok() {
+        return Ok(changes);
+    }
+    let result = Map::from([
+        ("retcode", Value::from(ran.code)),
+        ("stdout", ran.stdout.into()),
+        ("stderr", ran.stderr.into()),
+    ]);
+    Err(PkgError::Tool {
+        message: "Problem encountered upgrading packages".to_owned(),
+        info: Map::from([("changes", changes), ("result", result)]),
+    })
+}
+
 /// A wanted version in the notation that several programs share.
 pub(crate) fn target(name: &str, version: Option<&str>) -> String {
     match version {

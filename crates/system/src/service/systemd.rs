@@ -235,6 +235,25 @@ pub(super) fn enable(call: &Call<'_>, name: &str, on: bool, how: &How) -> Result
     Ok(ran.ok())
 }
 
+/// Runs `mask` or `unmask`, for now (`runtime`) or for good.
+fn turn(
+    call: &Call<'_>,
+    verb: &str,
+    name: &str,
+    runtime: bool,
+    how: &How,
+) -> Result<Ran, CallError> {
+    let unit = unit(name);
+    let mut words = vec![verb];
+    if runtime {
+        words.push("--runtime");
+    }
+    words.push(&unit);
+    systemctl(call, true, false, how.root.as_deref(), &words)
+        .option("redirect_stderr", true)
+        .run()
+}
+
 pub(crate) fn mask(
     call: &Call<'_>,
     name: &str,
@@ -242,23 +261,14 @@ pub(crate) fn mask(
     how: &How,
 ) -> Result<bool, CallError> {
     notice_changes(call, name)?;
-    let unit = unit(name);
-    let mut words = vec!["mask"];
-    if runtime {
-        words.push("--runtime");
-    }
-    words.push(&unit);
-    let ran = systemctl(call, true, false, how.root.as_deref(), &words)
-        .option("redirect_stderr", true)
-        .run()?;
+    let ran = turn(call, "mask", name, runtime, how)?;
     if ran.ok() {
-        Ok(true)
-    } else {
-        Err(CallError::command(format!(
-            "Failed to mask service '{name}'. Additional info follows:\n\n{}",
-            ran.stdout
-        )))
+        return Ok(true);
     }
+    Err(CallError::command(format!(
+        "Failed to mask service '{name}'. Additional info follows:\n\n{}",
+        ran.stdout
+    )))
 }
 
 pub(crate) fn unmask(
@@ -268,24 +278,13 @@ pub(crate) fn unmask(
     how: &How,
 ) -> Result<bool, CallError> {
     notice_changes(call, name)?;
-    if !masked(call, name, runtime, how)? {
-        return Ok(true);
-    }
-    let unit = unit(name);
-    let mut words = vec!["unmask"];
-    if runtime {
-        words.push("--runtime");
-    }
-    words.push(&unit);
-    let ran = systemctl(call, true, false, how.root.as_deref(), &words)
-        .option("redirect_stderr", true)
-        .run()?;
-    if ran.ok() {
-        Ok(true)
-    } else {
-        Err(CallError::command(format!(
+    let is_free =
+        !masked(call, name, runtime, how)? || turn(call, "unmask", name, runtime, how)?.ok();
+    match is_free {
+        true => Ok(true),
+        false => Err(CallError::command(format!(
             "Failed to unmask service '{name}'"
-        )))
+        ))),
     }
 }
 

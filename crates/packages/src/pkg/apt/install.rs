@@ -438,16 +438,5 @@ pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     let ran = run(call, || Tool::changing(words.clone()))?;
     let new = lists::joined(&Apt.list(call, Listing::Installed)?);
     let changes = lists::differences(&old, &new);
-    if ran.ok() {
-        return Ok(changes);
-    }
-    let result = Map::from([
-        ("retcode", Value::from(ran.code)),
-        ("stdout", ran.stdout.into()),
-        ("stderr", ran.stderr.into()),
-    ]);
-    Err(PkgError::Tool {
-        message: "Problem encountered upgrading packages".to_owned(),
-        info: Map::from([("changes", changes), ("result", result)]),
-    })
+    lists::upgraded(ran, changes)
 }

@@ -296,18 +296,7 @@ pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     }
     let ran = run(call, &line, false)?;
     let changes = lists::differences(&old, &current(call)?);
-    if ran.ok() {
-        return Ok(changes);
-    }
-    let result = Map::from([
-        ("retcode", Value::from(ran.code)),
-        ("stdout", ran.stdout.into()),
-        ("stderr", ran.stderr.into()),
-    ]);
-    Err(PkgError::Tool {
-        message: "Problem encountered upgrading packages".to_owned(),
-        info: Map::from([("changes", changes), ("result", result)]),
-    })
+    lists::upgraded(ran, changes)
 }
 
 pub(super) fn autoremove(call: &Call<'_>, list: bool) -> Result<Value, PkgError> {

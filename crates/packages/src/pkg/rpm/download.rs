@@ -60,25 +60,11 @@ pub(in crate::pkg) fn download(
             all.insert(name.as_str(), format!("{DIRECTORY}/{file}"));
         }
     }
-    if all.is_empty() {
-        return Err(PkgError::command(format!(
-            "Unable to download any of the following packages: {}",
-            names.join(", ")
-        )));
-    }
-    let missing: Vec<&str> = names
-        .iter()
-        .filter(|name| !all.contains_key(name))
-        .map(String::as_str)
-        .collect();
-    if !missing.is_empty() {
-        let text = format!(
-            "The following package(s) failed to download: {}",
-            missing.join(", ")
-        );
-        all.insert("_error", text);
-    }
-    Ok(all)
+    downloaded::told(
+        all,
+        names,
+        "Unable to download any of the following packages",
+    )
 }
 
 /// The function `pkg.list_downloaded`.

@@ -1,7 +1,7 @@
 //! Package files that zypper has fetched.
 
 use halite_modules::{Call, host};
-use halite_proto::{Map, Value};
+use halite_proto::Map;
 
 use super::query::refresh;
 use super::{Before, Zypper, run, xml};
@@ -41,25 +41,7 @@ pub(in crate::pkg) fn download(call: &Call<'_>, names: &[String]) -> Result<Map,
             _ => {}
         }
     }
-    if all.is_empty() {
-        return Err(PkgError::command(format!(
-            "Unable to download packages: {}",
-            names.join(", ")
-        )));
-    }
-    let missing: Vec<&str> = names
-        .iter()
-        .filter(|name| !all.contains_key(name))
-        .map(String::as_str)
-        .collect();
-    if !missing.is_empty() {
-        let text = format!(
-            "The following package(s) failed to download: {}",
-            missing.join(", ")
-        );
-        all.insert("_error", Value::from(text));
-    }
-    Ok(all)
+    downloaded::told(all, names, "Unable to download packages")
 }
 
 /// The function `pkg.list_downloaded`.

@@ -20,11 +20,7 @@ pub(crate) struct Pip {
 impl Pip {
     /// That of a call's arguments.
     pub(crate) fn of(call: &Call<'_>) -> Self {
-        let text = |name: &str| {
-            call.get(name)
-                .filter(|value| value.is_true())
-                .map(python::str)
-        };
+        let text = |name: &str| call.text_given(name);
         Self {
             bin_env: text("bin_env"),
             user: text("user"),

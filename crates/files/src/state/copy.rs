@@ -124,7 +124,12 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         }
         tree::copy_file(from, to).and_then(|()| {
             let (uid, gid) = (nix::unistd::Uid::effective(), nix::unistd::Gid::effective());
-            owner::chown(to, Some(uid.as_raw()), Some(gid.as_raw()), true)
+            let (uid, gid) = (uid.as_raw(), gid.as_raw());
+            // Giving away takes the special bits of the mode.
+            match fs::metadata(to) {
+                Ok(data) if (data.uid(), data.gid()) == (uid, gid) => Ok(()),
+                _ => owner::chown(to, Some(uid), Some(gid), true),
+            }
         })
     };
     if done.is_err() {

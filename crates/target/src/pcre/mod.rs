@@ -32,7 +32,7 @@ impl Pcre {
     /// When Python would refuse it, when it needs something that is not
     /// supported here (`(?a)`, `(?L)`, `\N{...}`), or when it is too large.
     pub fn new(pattern: &str) -> Result<Self, TargetError> {
-        let body = translated(pattern)?;
+        let body = translated(pattern)?.pattern;
         Ok(Self {
             source: pattern.to_owned(),
             anchored: build(format!(r"\A(?:{body})"))?,
@@ -45,7 +45,7 @@ impl Pcre {
     /// # Errors
     /// As [`Pcre::new`].
     pub fn searching(pattern: &str) -> Result<Self, TargetError> {
-        let body = translated(pattern)?;
+        let body = translated(pattern)?.pattern;
         Ok(Self {
             anywhere: Some(build(format!("(?:{body})"))?),
             ..Self::new(pattern)?
@@ -92,15 +92,17 @@ pub fn match_start(pattern: &str, text: &str) -> Result<bool, TargetError> {
 }
 
 /// The pattern in the dialect of the engine (`fancy_regex`), for callers that
-/// need more of a match than yes or no.
+/// need more of a match than yes or no; and the names of its groups, which
+/// have but numbers there.
 ///
 /// # Errors
 /// As [`Pcre::new`].
-pub fn engine_pattern(pattern: &str) -> Result<String, TargetError> {
-    translated(pattern)
+pub fn engine_pattern(pattern: &str) -> Result<(String, Vec<Option<String>>), TargetError> {
+    let translated = translated(pattern)?;
+    Ok((translated.pattern, translated.names))
 }
 
-fn translated(pattern: &str) -> Result<String, TargetError> {
+fn translated(pattern: &str) -> Result<translate::Translated, TargetError> {
     if pattern.len() > EXPRESSION_BYTES_MAX {
         let message = format!("a regular expression has at most {EXPRESSION_BYTES_MAX} bytes");
         return Err(TargetError::new(0, message));

@@ -8,8 +8,15 @@ use std::fmt::Write;
 use super::class;
 use crate::TargetError;
 
+/// A pattern in the engine's dialect.
+pub(super) struct Translated {
+    pub(super) pattern: String,
+    /// The names that its groups had, in their order.
+    pub(super) names: Vec<Option<String>>,
+}
+
 /// The pattern in the engine's dialect.
-pub(super) fn to_engine(pattern: &str) -> Result<String, TargetError> {
+pub(super) fn to_engine(pattern: &str) -> Result<Translated, TargetError> {
     let mut translator = Translator {
         input: Cursor::new(pattern),
         out: String::with_capacity(pattern.len() + 16),
@@ -27,7 +34,14 @@ pub(super) fn to_engine(pattern: &str) -> Result<String, TargetError> {
             open.at,
             "missing ), unterminated subpattern",
         )),
-        None => Ok(translator.out),
+        None => Ok(Translated {
+            pattern: translator.out,
+            names: translator
+                .groups
+                .into_iter()
+                .map(|group| group.name)
+                .collect(),
+        }),
     }
 }
 

@@ -63,6 +63,11 @@ fn what_is_too_large_is_refused() {
         "{% set ns = namespace(s='xxxxxxxx') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
     );
     assert_limit("{% for i in range(99999) %}{{ 'x' * 999 }}{% endfor %}");
+    assert_limit(
+        "{% set l = [] %}{% for i in range(99999) %}{% do l.append('x' * 99999) %}{% endfor %}",
+    );
+    assert_limit("{% for i in range(99999) %}{% set x = range(9999) | list %}{% endfor %}");
+    assert_limit("{% for i in range(99999) %}{% set x = [0] * 9999 %}{% endfor %}");
     assert_limit("{{ ('a' * 100000).replace('', 'b' * 100000) }}");
     assert_limit(
         "{{ ('a' * 1000000) | regex_replace('(x+x+)+y', 'b') if false else 'x'.ljust(999999999) }}",

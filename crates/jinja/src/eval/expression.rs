@@ -4,7 +4,7 @@
 use super::{Args, Env, Machine};
 use crate::ast::{Applied, CallArgs, CompareOp, Condition, Expr, ExprKind};
 use crate::error::{Error, ErrorKind, Result};
-use crate::limits::TEXT_BYTES_MAX;
+use crate::limits::{NEW_BYTES_PER_KEPT, TEXT_BYTES_MAX};
 use crate::value::{self, Dict, Key, Object, Str, Undefined, Value};
 use crate::{filters, tests};
 
@@ -26,7 +26,9 @@ impl Machine<'_> {
             ExprKind::Name(name) => Ok(self.name(env, name)),
             compound => {
                 self.check_stack()?;
-                self.eval_compound(env, compound)
+                let value = self.eval_compound(env, compound)?;
+                self.account(value.new_bytes() / NEW_BYTES_PER_KEPT)?;
+                Ok(value)
             }
         }
     }
@@ -111,7 +113,6 @@ impl Machine<'_> {
             }
             out.push_str(text);
         }
-        self.account(out.len() / 16)?;
         Ok(Value::str(out))
     }
 

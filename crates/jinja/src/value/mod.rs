@@ -95,6 +95,29 @@ pub(crate) enum ViewKind {
 }
 
 impl Value {
+    /// The bytes that this value alone holds, if nobody else has it: it has just
+    /// been made. Those of items are not looked for, they have been made before.
+    pub(crate) fn new_bytes(&self) -> usize {
+        let items = |count: usize, is_new: bool| match is_new {
+            true => count.saturating_mul(size_of::<Self>()),
+            false => 0,
+        };
+        match self {
+            Self::Str(text) | Self::Markup(text) if Arc::strong_count(text) == 1 => text.len(),
+            Self::Bytes(bytes) if Rc::strong_count(bytes) == 1 => bytes.len(),
+            Self::List(List(list)) => {
+                let count = list.0.try_borrow().map_or(0, |list| list.len());
+                items(count, Rc::strong_count(list) == 1)
+            }
+            Self::Tuple(Tuple(tuple)) => items(tuple.0.len(), Rc::strong_count(tuple) == 1),
+            Self::Dict(Mapping(dict)) | Self::Set(Set(dict)) => {
+                let count = dict.0.try_borrow().map_or(0, |dict| dict.len());
+                items(count, Rc::strong_count(dict) == 1)
+            }
+            _ => 0,
+        }
+    }
+
     pub(crate) fn str(text: impl Into<Str>) -> Self {
         Self::Str(text.into())
     }

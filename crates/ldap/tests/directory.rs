@@ -1,5 +1,7 @@
 //! Logins with a directory that talks the protocol.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
 mod common;
 
 use common::{Asked, Entry, Manners, Server, entry};

@@ -81,7 +81,13 @@ fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitte
     let fun = request.fun.unwrap_or_default();
     let caller = match authenticate(master, &request.credentials, user) {
         Ok(caller) => caller,
-        Err(unproven) => return Err(unauthenticated(master, office, &fun, user, unproven)),
+        Err(unproven) => {
+            let name = request.credentials.username.as_deref();
+            // Who has tried to log in is named, as Salt does.
+            let told = (unproven == Unproven::Eauth).then(|| name.unwrap_or("UNKNOWN"));
+            note_unauthenticated(master, office, &fun, told.or(user));
+            return Err((denied(unproven, told), unproven.is_slow()));
+        }
     };
     let mut fields = request.fields;
     let jid = fields.remove("jid");
@@ -143,13 +149,7 @@ fn proof_of(caller: &LocalUser, token: &Option<String>) -> Unproven {
     }
 }
 
-fn unauthenticated(
-    master: &Master,
-    office: Office,
-    fun: &str,
-    user: Option<&str>,
-    unproven: Unproven,
-) -> Answer {
+fn note_unauthenticated(master: &Master, office: Office, fun: &str, user: Option<&str>) {
     if master.may_remark(user.unwrap_or_default(), office.name()) {
         tracing::warn!(
             user,
@@ -157,7 +157,6 @@ fn unauthenticated(
             office.name()
         );
     }
-    (denied(unproven, None), unproven.is_slow())
 }
 
 /// The refusal of somebody unproven, or of a user who is proven and may not.

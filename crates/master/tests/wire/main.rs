@@ -4,6 +4,7 @@
 
 mod daemon;
 mod jobs;
+mod modules;
 mod options;
 mod pillar;
 mod requests;

@@ -16,6 +16,7 @@ mod file_client;
 pub mod host;
 mod job;
 mod limits;
+pub mod mask;
 mod modules;
 pub mod python;
 mod recall;

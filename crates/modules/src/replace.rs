@@ -91,10 +91,10 @@ pub fn replace_with(
     fresh.name(name)
 }
 
-/// The mask of the process, read without changing it.
+/// The mask of this thread, read without changing it.
 pub fn umask() -> u32 {
     const USUAL: u32 = 0o022;
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
         .unwrap_or(USUAL)

@@ -20,6 +20,7 @@
 //! # Ok::<(), halite_render::RenderError>(())
 //! ```
 
+mod ahead;
 pub mod chance;
 mod context;
 mod data;

@@ -9,6 +9,7 @@ use halite_jinja::Globals;
 use halite_proto::{Map, Value};
 use halite_yaml::{Node, Place, Span};
 
+use crate::ahead::Ahead;
 use crate::context::sls_names;
 use crate::data;
 use crate::error::{ErrorKind, RenderError};
@@ -27,6 +28,7 @@ pub struct Renderer<'w> {
     world: &'w dyn World,
     templates: Templates,
     base: RefCell<Option<Base>>,
+    ahead: Ahead,
 }
 
 /// The names of the world, made once.
@@ -86,7 +88,16 @@ impl<'w> Renderer<'w> {
             world,
             templates: Templates::default(),
             base: RefCell::new(None),
+            ahead: Ahead::default(),
         }
+    }
+
+    /// Says that these files - their paths and contents - will soon be asked
+    /// for. What can be done before, another thread does.
+    pub fn read_ahead(&self, files: Vec<(&Path, Arc<[u8]>)>) {
+        let texts = files.into_iter();
+        let texts = texts.map(|(path, bytes)| (name_of(Some(path), ""), bytes));
+        self.ahead.begin(texts.collect());
     }
 
     /// The world.
@@ -214,7 +225,9 @@ impl<'w> Renderer<'w> {
                     Matter::Text(text.into())
                 }
                 (Stage::Yaml, Matter::Text(text)) => {
-                    let data = data::yaml(&text, job.name)
+                    let read = self.ahead.take(job.name, &text);
+                    let read = read.unwrap_or_else(|| halite_yaml::load_data(&text, job.name));
+                    let data = data::yaml(read, &text)
                         .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?;
                     rendered.has_aliases = data.has_aliases;
                     rendered.text = Some(text.into_owned());

@@ -261,8 +261,8 @@ impl<'a, 'o> Reader<'a, 'o> {
             return;
         }
         let mut body = body;
-        let origin = ["__sls__", "__env__", "__sls_included_from__"]
-            .map(|key| (key, body.remove(key)));
+        let origin =
+            ["__sls__", "__env__", "__sls_included_from__"].map(|key| (key, body.remove(key)));
         for (state, args) in body {
             let (Value::Str(state), Value::List(args)) = (state, args) else {
                 continue;

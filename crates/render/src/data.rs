@@ -1,15 +1,16 @@
 //! The stages that make data of text.
 
 use halite_proto::{Map, Value};
-use halite_yaml::{Data, Place, Span, YamlError};
+use halite_yaml::{Data, Place, Span};
 
 use crate::error::{ErrorKind, RenderError};
 use crate::json::json_error;
 
-/// What was read of the YAML `text` as data. Nothing but data that is false - an
-/// empty text, `false` - is the empty map.
-pub(crate) fn yaml(read: Result<Data, YamlError>, text: &str) -> Result<Data, RenderError> {
-    let mut data = read.map_err(|error| RenderError::yaml(&error, text))?;
+/// YAML to data. Nothing but data that is false - an empty text, `false` -
+/// is the empty map.
+pub(crate) fn yaml(text: &str, name: &str) -> Result<Data, RenderError> {
+    let data = halite_yaml::load_data(text, name);
+    let mut data = data.map_err(|error| RenderError::yaml(&error, text))?;
     if !data.value.is_true() {
         data.value = Map::new().into();
     }
@@ -53,11 +54,7 @@ mod tests {
     #[test]
     fn nothing_is_the_empty_map() {
         for text in ["", "# x\n", "false", "~", "[]"] {
-            assert_eq!(
-                yaml(halite_yaml::load_data(text, "f"), text).unwrap().value,
-                Map::new().into(),
-                "{text:?}"
-            );
+            assert_eq!(yaml(text, "f").unwrap().value, Map::new().into(), "{text:?}");
         }
         assert_eq!(json("#!json\n", "f").unwrap(), Map::new().into());
     }

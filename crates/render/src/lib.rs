@@ -20,7 +20,6 @@
 //! # Ok::<(), halite_render::RenderError>(())
 //! ```
 
-mod ahead;
 pub mod chance;
 mod context;
 mod data;

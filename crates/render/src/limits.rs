@@ -5,11 +5,6 @@
 /// template; more is an error.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes of the texts that are read ahead together: with less a thread does not
-/// pay, and what is beyond the most is read in its turn.
-pub(crate) const AHEAD_BYTES_MIN: usize = 32 << 10;
-pub(crate) const AHEAD_BYTES_MAX: usize = 16 << 20;
-
 /// Stages of one pipe; more is an error.
 pub const STAGES_MAX: usize = 16;
 

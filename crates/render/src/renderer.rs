@@ -9,7 +9,6 @@ use halite_jinja::Globals;
 use halite_proto::{Map, Value};
 use halite_yaml::{Node, Place, Span};
 
-use crate::ahead::Ahead;
 use crate::context::sls_names;
 use crate::data;
 use crate::error::{ErrorKind, RenderError};
@@ -28,7 +27,6 @@ pub struct Renderer<'w> {
     world: &'w dyn World,
     templates: Templates,
     base: RefCell<Option<Base>>,
-    ahead: Ahead,
 }
 
 /// The names of the world, made once.
@@ -88,16 +86,7 @@ impl<'w> Renderer<'w> {
             world,
             templates: Templates::default(),
             base: RefCell::new(None),
-            ahead: Ahead::default(),
         }
-    }
-
-    /// Says that these files - their paths and contents - will soon be asked
-    /// for. What can be done before, another thread does.
-    pub fn read_ahead(&self, files: Vec<(&Path, Arc<[u8]>)>) {
-        let texts = files.into_iter();
-        let texts = texts.map(|(path, bytes)| (name_of(Some(path), ""), bytes));
-        self.ahead.begin(texts.collect());
     }
 
     /// The world.
@@ -225,9 +214,7 @@ impl<'w> Renderer<'w> {
                     Matter::Text(text.into())
                 }
                 (Stage::Yaml, Matter::Text(text)) => {
-                    let read = self.ahead.take(job.name, &text);
-                    let read = read.unwrap_or_else(|| halite_yaml::load_data(&text, job.name));
-                    let data = data::yaml(read, &text)
+                    let data = data::yaml(&text, job.name)
                         .map_err(|error| led_back(error, &text, rendered.origin.as_deref()))?;
                     rendered.has_aliases = data.has_aliases;
                     rendered.text = Some(text.into_owned());

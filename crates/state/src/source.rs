@@ -109,10 +109,6 @@ pub trait SlsSource {
     /// When it does not render.
     fn top(&self, saltenv: &str) -> Result<Option<Value>, RenderFault>;
 
-    /// Says that these SLS will soon be asked for, in this order: who can do a
-    /// part of the work before may.
-    fn ahead(&self, _names: &[String], _saltenv: &str) {}
-
     /// The rendered SLS; nothing if there is no such file.
     ///
     /// # Errors

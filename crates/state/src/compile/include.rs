@@ -137,7 +137,7 @@ impl Including<'_> {
 
     /// The name of an SLS that may start with dots: one dot is the directory
     /// of the including file, each further one the directory above.
-    pub(super) fn absolute(&self, sls: &str) -> Result<String, String> {
+    fn absolute(&self, sls: &str) -> Result<String, String> {
         let rest = sls.trim_start_matches('.');
         let levels = sls.len() - rest.len();
         if levels == 0 {

@@ -38,26 +38,13 @@ impl Compiler<'_> {
         };
         for (env, list) in matches {
             let env = python::str(env);
-            let list = list.as_list().unwrap_or_default();
-            self.ahead(&pass, &env, list.iter().map(python::str));
-            for wanted in list {
+            for wanted in list.as_list().unwrap_or_default() {
                 let wanted = python::str(wanted);
                 self.render_wanted(&mut pass, &env, &wanted, &mut high, &mut errors);
             }
         }
         high::remove_duplicate_extends(&mut high);
         (high, errors)
-    }
-
-    /// Tells the source what comes next.
-    fn ahead(&self, pass: &Pass<'_>, env: &str, wanted: impl Iterator<Item = String>) {
-        let names = wanted.flat_map(|wanted| self.avail.matching(env, &wanted));
-        let names: Vec<String> = names
-            .filter(|name| !pass.done.contains(&format!("{env}:{name}")))
-            .collect();
-        if names.len() > 1 {
-            self.source.ahead(&names, env);
-        }
     }
 
     fn render_wanted(
@@ -156,12 +143,6 @@ impl Compiler<'_> {
         let mut groups = Groups::new(&shared);
         own.declarations(&mut groups);
         let including = Including { sls, env, is_init };
-        let texts = include.iter().filter_map(Value::as_str);
-        self.ahead(
-            pass,
-            env,
-            texts.filter_map(|text| including.absolute(text).ok()),
-        );
         for included in include {
             self.include(pass, &including, included, &mut state, &mut errors);
         }

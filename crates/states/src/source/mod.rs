@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use crate::shell::is_ours_to_answer;
 use halite_modules::extensions::{self, Kind};
@@ -32,8 +31,6 @@ pub(crate) struct Source<'c> {
     world: &'c CallWorld<'c>,
     renderer: Renderer<'c>,
     paths: RefCell<HashMap<String, Paths>>,
-    /// Files that were fetched before their turn.
-    fetched: RefCell<HashMap<(String, String), (WorldFile, bool)>>,
     places: places::Places,
 }
 
@@ -56,7 +53,6 @@ pub(crate) fn with_source<'c, T>(call: &'c Call<'c>, run: impl FnOnce(&Source<'_
         world: &world,
         renderer: Renderer::new(&world),
         paths: RefCell::default(),
-        fetched: RefCell::default(),
         places: places::Places::default(),
     };
     let done = run(&source);
@@ -185,32 +181,8 @@ impl SlsSource for Source<'_> {
         }
     }
 
-    fn ahead(&self, names: &[String], saltenv: &str) {
-        let mut fetched = self.fetched.borrow_mut();
-        for name in names {
-            let key = (saltenv.to_owned(), name.clone());
-            // What cannot be had is told in its turn.
-            if !fetched.contains_key(&key)
-                && let Ok(Some(found)) = self.find(name, saltenv)
-            {
-                fetched.insert(key, found);
-            }
-        }
-        let files = names.iter().filter_map(|name| {
-            let (file, _) = fetched.get(&(saltenv.to_owned(), name.clone()))?;
-            Some((file.path.as_path(), Arc::clone(&file.bytes)))
-        });
-        self.renderer.read_ahead(files.collect());
-    }
-
     fn sls(&self, sls: &str, saltenv: &str) -> Result<Option<Rendered>, RenderFault> {
-        let key = (saltenv.to_owned(), sls.to_owned());
-        let fetched = self.fetched.borrow_mut().remove(&key);
-        let found = match fetched {
-            Some(found) => Some(found),
-            None => self.find(sls, saltenv)?,
-        };
-        let Some((file, is_init)) = found else {
+        let Some((file, is_init)) = self.find(sls, saltenv)? else {
             return Ok(None);
         };
         let request = SlsRequest::file(&file.bytes, sls, saltenv, &file.path);
@@ -291,8 +263,8 @@ fn fault(error: &RenderError, saltenv: &str, sls: &str) -> RenderFault {
 /// This minion as targets see it.
 struct This {
     id: String,
-    grains: Arc<Map>,
-    pillar: Arc<Map>,
+    grains: std::sync::Arc<Map>,
+    pillar: std::sync::Arc<Map>,
 }
 
 impl Subject for This {

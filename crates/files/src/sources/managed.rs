@@ -262,7 +262,8 @@ pub(crate) fn bring(
     Ok(())
 }
 
-/// What is wrong with content that is not what its hash says.
+/// What is wrong with content that is not what its hash says. `name` is what
+/// that is of: a file that is new, or else the source.
 pub(crate) fn mismatch(name: &str, sum: Option<&Sum>, body: &Body, source: &str) -> Option<String> {
     let sum = sum?;
     let Body::File(path) = body else { return None };
@@ -274,7 +275,7 @@ pub(crate) fn mismatch(name: &str, sum: Option<&Sum>, body: &Body, source: &str)
         "Specified {} checksum for {name} ({}) does not match actual checksum ({actual})",
         sum.hash_type, sum.hsum
     );
-    Some(if scheme(source) == Scheme::Local {
+    Some(if scheme(source) == Scheme::Local && name != source {
         text
     } else {
         format!(

@@ -197,13 +197,13 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
     );
     let changes = match done {
         Ok(changes) => changes,
-        Err(error @ (CallError::Command(_) | CallError::Invocation(_))) => {
-            let text =
-                format!("Encountered error managing block: {error}. See the log for details.");
+        Err(error @ CallError::Ended(_)) => return Err(error),
+        Err(error) => {
+            let why = super::managed::plain(&error);
+            let text = format!("Encountered error managing block: {why}. See the log for details.");
             tracing::error!(name, %error, "could not manage a block");
             return common::failed(ret, text);
         }
-        Err(error) => return Err(error),
     };
     if !changes.is_true() {
         return Ok(ret.ok("No changes needed to be made").into());

@@ -1,14 +1,14 @@
 //! `file.append`, `file.prepend`, and the texts that states take from sources.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use super::edits::line_text;
 use super::common;
+use super::edits::line_text;
 use crate::core::errors::os_error;
-use crate::core::regex::{self, Pattern};
 use crate::core::{diff, dirs, lines, path, text};
 use crate::exec::content;
 use crate::sources::managed::{self, Request};
@@ -166,7 +166,7 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
     let at = Path::new(&name);
     let mut added = Vec::new();
     for block in &texts {
-        if is_there(call, &old, block)? {
+        if is_there(call, &old, block) {
             continue;
         }
         added.extend(lines::split(block).into_iter().map(str::to_owned));
@@ -210,17 +210,72 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
 }
 
 /// Whether the whole block stands in the file already.
-fn is_there(call: &Call<'_>, old: &str, block: &str) -> Result<bool, CallError> {
-    let pattern = if call.get("ignore_whitespace").is_none_or(Value::is_true) {
-        let words: Vec<String> = block.split_whitespace().map(regex::escape).collect();
-        format!("^\\s*{}\\s*$", words.join("\\s+"))
-    } else {
-        format!("^{}$", regex::escape(block.trim_end_matches('\n')))
-    };
+fn is_there(call: &Call<'_>, old: &str, block: &str) -> bool {
     if block.trim().is_empty() {
-        return Ok(true);
+        return true;
     }
-    Pattern::new(&pattern, regex::MULTILINE)?.is_in(old)
+    if call.get("ignore_whitespace").is_none_or(Value::is_true) {
+        stand_in_order(old, block)
+    } else {
+        is_whole_lines(old, block.trim_end_matches('\n'))
+    }
+}
+
+/// Whether the lines stand there exactly so.
+fn is_whole_lines(text: &str, lines: &str) -> bool {
+    text.match_indices(lines).any(|(at, found)| {
+        let (before, after) = (&text[..at], &text[at + found.len()..]);
+        (before.is_empty() || before.ends_with('\n'))
+            && (after.is_empty() || after.starts_with('\n'))
+    })
+}
+
+/// Whether the words stand there in this order with nothing but white space
+/// around them, from the beginning of a line to the end of one.
+fn stand_in_order(text: &str, block: &str) -> bool {
+    let wanted: Vec<&str> = block.split_whitespace().collect();
+    // How much of the beginning the words up to each place repeat.
+    let mut repeats = vec![0; wanted.len()];
+    let mut known = 0;
+    for at in 1..wanted.len() {
+        while known > 0 && wanted[at] != wanted[known] {
+            known = repeats[known - 1];
+        }
+        known += usize::from(wanted[at] == wanted[known]);
+        repeats[at] = known;
+    }
+    // The words, and whether each is the first and the last of its line.
+    let words = text.split('\n').flat_map(|line| {
+        let mut line = line.split_whitespace().peekable();
+        let mut is_first = true;
+        std::iter::from_fn(move || {
+            let word = line.next()?;
+            Some((
+                word,
+                std::mem::replace(&mut is_first, false),
+                line.peek().is_none(),
+            ))
+        })
+    });
+    let mut firsts: VecDeque<bool> = VecDeque::with_capacity(wanted.len());
+    let mut found = 0;
+    for (word, is_first, is_last) in words {
+        if firsts.len() == wanted.len() {
+            firsts.pop_front();
+        }
+        firsts.push_back(is_first);
+        if found == wanted.len() {
+            found = repeats[found - 1];
+        }
+        while found > 0 && word != wanted[found] {
+            found = repeats[found - 1];
+        }
+        found += usize::from(word == wanted[found]);
+        if found == wanted.len() && is_last && firsts.front() == Some(&true) {
+            return true;
+        }
+    }
+    false
 }
 
 pub(super) fn prepend(call: &Call<'_>) -> CallResult {
@@ -238,7 +293,7 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
     let header = call.flag("header");
     let mut added = Vec::new();
     for block in &texts {
-        if !header && is_there(call, &old, block)? {
+        if !header && is_there(call, &old, block) {
             continue;
         }
         added.extend(
@@ -282,4 +337,37 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
         return common::failed(ret, super::managed::plain(&error));
     }
     Ok(ret.ok(format!("Prepended {} lines", added.len())).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_in_order_are_whole_lines() {
+        let text = "one two\n\n  three four \na a a b\nfive";
+        for block in [
+            "one two",
+            "one\ttwo\nthree four",
+            "three four\na a a b",
+            "five\n",
+            "a a a b",
+        ] {
+            assert!(stand_in_order(text, block), "{block:?}");
+        }
+        for block in ["one", "two three", "a a b", "four", "fiv", "five six"] {
+            assert!(!stand_in_order(text, block), "{block:?}");
+        }
+        assert!(stand_in_order("a a\na a b", "a a b"));
+        assert!(!stand_in_order("x a a b", "a a b"));
+    }
+
+    #[test]
+    fn lines_are_compared_from_end_to_end() {
+        let text = "a b\nc\n b\n";
+        assert!(is_whole_lines(text, "a b\nc"));
+        assert!(is_whole_lines(text, " b"));
+        assert!(!is_whole_lines(text, "b"));
+        assert!(!is_whole_lines(text, "a"));
+    }
 }

@@ -296,10 +296,10 @@ mod tests {
 
     #[test]
     fn faults_are_told() {
-        fn nothing(_: &crate::Call<'_>) -> crate::CallResult {
+        fn nothing(_: &Call<'_>) -> CallResult {
             Ok(halite_proto::Value::Nil)
         }
-        let table: &[Module] = &[
+        const TABLE: &[Module] = &[
             Module {
                 name: "b",
                 functions: &[
@@ -312,7 +312,7 @@ mod tests {
                 functions: &[],
             },
         ];
-        let faults = Module::faults(&[table]);
+        let faults = Module::faults(&[TABLE]);
         assert_eq!(faults.len(), 5, "{faults:?}");
     }
 }

@@ -8,10 +8,10 @@ use halite_proto::{Map, Value};
 use super::{SWITCHES, is_no, is_yes, wrong_interface};
 
 /// Addresses that are asked for at most.
-const TARGETS_MAX: usize = 16;
+pub(super) const TARGETS_MAX: usize = 16;
 
 /// How packets are spread, by number.
-const MODES: [&str; 7] = [
+pub(super) const MODES: [&str; 7] = [
     "balance-rr",
     "active-backup",
     "balance-xor",
@@ -21,7 +21,7 @@ const MODES: [&str; 7] = [
     "balance-alb",
 ];
 
-const POLICIES: [&str; 3] = ["layer2", "layer2+3", "layer3+4"];
+pub(super) const POLICIES: [&str; 3] = ["layer2", "layer2+3", "layer3+4"];
 
 /// The options of a bond, in order.
 pub(super) type Options = Vec<(&'static str, String)>;
@@ -51,18 +51,6 @@ impl Given<'_> {
             Ok(_) => Ok((option, value)),
             Err(_) => Err(self.wrong(option, "integer")),
         }
-    }
-
-    fn mode(&self) -> Result<usize, CallError> {
-        let mode = self
-            .text("mode")
-            .ok_or_else(|| CallError::exception("KeyError", "'mode'"))?;
-        let named = MODES.iter().position(|known| *known == mode);
-        let number = mode.parse().ok().filter(|number| *number < MODES.len());
-        named.or(number).ok_or_else(|| {
-            let all = format!("0|1|2|3|4|5|6|{}", MODES.join("|"));
-            self.wrong("mode", &all)
-        })
     }
 
     /// How often is asked whether the links are up, and when that counts.
@@ -122,10 +110,22 @@ impl Given<'_> {
     }
 }
 
+/// The number of the mode that is asked for.
+pub(super) fn mode(name: &str, arguments: &Map) -> Result<usize, CallError> {
+    let mode = arguments.get("mode").map(python::str);
+    let mode = mode.ok_or_else(|| CallError::exception("KeyError", "'mode'"))?;
+    let named = MODES.iter().position(|known| *known == mode);
+    let number = mode.parse().ok().filter(|number| *number < MODES.len());
+    named.or(number).ok_or_else(|| {
+        let all = format!("0|1|2|3|4|5|6|{}", MODES.join("|"));
+        wrong_interface(name, "mode", &all)
+    })
+}
+
 /// The options of the bond `name`.
 pub(super) fn options(name: &str, arguments: &Map) -> Result<Options, CallError> {
     let given = Given { name, arguments };
-    let mode = given.mode()?;
+    let mode = mode(name, arguments)?;
     let mut all = vec![("mode", mode.to_string())];
     match MODES[mode] {
         "balance-rr" => all.extend(given.targets()?),

@@ -5,7 +5,7 @@ use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::interfaces::{self, DIRECTORY, FILE, Interface};
-use super::{bond, routes, settings, system, wrong};
+use super::{bond, redhat, routes, settings, system, wrong};
 use crate::program;
 
 pub(crate) const MODULE: Module = Module {
@@ -14,13 +14,23 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "ip.apply_network_settings",
             "(**settings)",
-            |call| Ok(system::apply(call, &own(call)?)?.into()),
+            |call| {
+                let own = own(call)?;
+                Ok(match family(call)? {
+                    Family::Debian => system::apply(call, &own),
+                    Family::RedHat => redhat::apply(call, &own),
+                }?
+                .into())
+            },
             "Has the network started again with what was set.",
         ),
         Function::new(
             "ip.build_bond",
             "(iface, **settings)",
-            |call| bond::build(call, &call.text("iface"), &own(call)?),
+            |call| {
+                debian_only(call)?;
+                bond::build(call, &call.text("iface"), &own(call)?)
+            },
             "Writes the options of a bond for the kernel's module.",
         ),
         Function::new(
@@ -32,13 +42,19 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "ip.build_network_settings",
             "(**settings)",
-            |call| system::build(call, &own(call)?),
+            |call| match family(call)? {
+                Family::Debian => system::build(call, &own(call)?),
+                Family::RedHat => redhat::build_system(call, &own(call)?),
+            },
             "Writes the settings of the network as a whole.",
         ),
         Function::new(
             "ip.build_routes",
             "(iface, **settings)",
-            |call| routes::build(call, &call.text("iface"), &own(call)?),
+            |call| match family(call)? {
+                Family::Debian => routes::build(call, &call.text("iface"), &own(call)?),
+                Family::RedHat => redhat::build_routes(call, &call.text("iface"), &own(call)?),
+            },
             "Writes the routes of an interface.",
         ),
         Function::new(
@@ -51,7 +67,7 @@ pub(crate) const MODULE: Module = Module {
             "ip.get_bond",
             "(iface)",
             |call| {
-                own(call)?;
+                debian_only(call)?;
                 bond::get(call, &call.text("iface"))
             },
             "The options of a bond for the kernel's module.",
@@ -65,18 +81,18 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "ip.get_network_settings",
             "()",
-            |call| {
-                own(call)?;
-                system::get(call)
+            |call| match family(call)? {
+                Family::Debian => system::get(call),
+                Family::RedHat => Ok(redhat::get_system(call)),
             },
             "The settings of the network as a whole.",
         ),
         Function::new(
             "ip.get_routes",
             "(iface)",
-            |call| {
-                own(call)?;
-                Ok(routes::get(call, &call.text("iface")))
+            |call| match family(call)? {
+                Family::Debian => Ok(routes::get(call, &call.text("iface"))),
+                Family::RedHat => redhat::get_routes(call, &call.text("iface")),
             },
             "The routes that are written of an interface.",
         ),
@@ -89,18 +105,39 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
+/// Whose files the system has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Debian,
+    RedHat,
+}
+
+fn family(call: &Call<'_>) -> Result<Family, CallError> {
+    let grains = call.ctx.grains();
+    let host = call.host();
+    match grains.get("os_family").and_then(Value::as_str) {
+        Some("RedHat") => Ok(Family::RedHat),
+        Some("Debian") if host.has("netplan") && host.path("/etc/netplan").is_dir() => {
+            Err(wrong("network settings of netplan are not supported here"))
+        }
+        Some("Debian") => Ok(Family::Debian),
+        _ => Err(wrong(
+            "only the network settings of Debian (ifupdown) and Red Hat (ifcfg) are supported here",
+        )),
+    }
+}
+
 /// The arguments, on systems that have such files.
 fn own(call: &Call<'_>) -> Result<Map, CallError> {
-    let grains = call.ctx.grains();
-    if grains.get("os_family").and_then(Value::as_str) != Some("Debian") {
-        return Err(wrong(
-            "only the network settings of Debian (ifupdown) are supported here",
-        ));
-    }
-    if call.host().has("netplan") && call.host().path("/etc/netplan").is_dir() {
-        return Err(wrong("network settings of netplan are not supported here"));
-    }
+    family(call)?;
     Ok(call.clean_kwargs())
+}
+
+fn debian_only(call: &Call<'_>) -> Result<(), CallError> {
+    match family(call)? {
+        Family::Debian => Ok(()),
+        Family::RedHat => Err(wrong("the options of bonds are in the files of interfaces")),
+    }
 }
 
 fn switch(call: &Call<'_>, verb: &str) -> CallResult {
@@ -114,8 +151,10 @@ fn switch(call: &Call<'_>, verb: &str) -> CallResult {
 }
 
 fn get_interface(call: &Call<'_>) -> CallResult {
-    own(call)?;
     let name = call.text("iface");
+    if family(call)? == Family::RedHat {
+        return redhat::get(call, &name);
+    }
     let all = interfaces::read(call)?;
     let found = all.iter().find(|(known, _)| *known == name);
     Ok(found.map_or_else(
@@ -127,6 +166,9 @@ fn get_interface(call: &Call<'_>) -> CallResult {
 fn build_interface(call: &Call<'_>) -> CallResult {
     let arguments = own(call)?;
     let (name, kind) = (call.text("iface"), call.text("iface_type").to_lowercase());
+    if family(call)? == Family::RedHat {
+        return redhat::build(call, &name, &kind, &arguments);
+    }
     let test = arguments.get("test").is_some_and(Value::is_true);
     settings::check_kind(&name, &kind, &arguments)?;
     let package = match kind.as_str() {

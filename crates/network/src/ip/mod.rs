@@ -1,10 +1,11 @@
-//! Settings of the network in the files of Debian's ifupdown: the execution
-//! module `ip`.
+//! Settings of the network in the files of Debian's ifupdown and of Red Hat's
+//! network scripts: the execution module `ip`.
 
 mod bond;
 mod functions;
 mod interfaces;
 mod options;
+mod redhat;
 mod routes;
 mod settings;
 mod system;

@@ -211,21 +211,22 @@ fn write(call: &Call<'_>, file: &str, text: &str) -> Result<(), CallError> {
         .map_err(|error| CallError::command(format!("{file} cannot be written: {error}")))
 }
 
+/// Gives the machine its name, if that is asked for.
+pub(super) fn apply_hostname(call: &Call<'_>, arguments: &Map) -> Result<bool, CallError> {
+    if !arguments.get("apply_hostname").is_some_and(is_yes) {
+        return Ok(true);
+    }
+    let Some(hostname) = arguments.get("hostname") else {
+        return Ok(false);
+    };
+    let done = call.salt("network.mod_hostname", &[hostname.clone()], Map::new())?;
+    Ok(done.is_true())
+}
+
 /// Has the services take over what was set.
 pub(super) fn apply(call: &Call<'_>, arguments: &Map) -> Result<bool, CallError> {
-    let yes = |name: &str| arguments.get(name).is_some_and(is_yes);
-    let mut fine = true;
-    if yes("apply_hostname") {
-        fine = match arguments.get("hostname") {
-            Some(hostname) => {
-                let one = [hostname.clone()];
-                call.salt("network.mod_hostname", &one, Map::new())?
-                    .is_true()
-            }
-            None => false,
-        };
-    }
-    if yes("require_reboot") {
+    let fine = apply_hostname(call, arguments)?;
+    if arguments.get("require_reboot").is_some_and(is_yes) {
         return Ok(fine);
     }
     let one = [Value::from("networking")];

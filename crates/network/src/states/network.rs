@@ -118,7 +118,10 @@ fn manage(call: &Call<'_>) -> Result<StateReturn, CallError> {
         new: lines(&new),
     };
     state = changed(call, state, "Interface", pair.change());
-    if kind == "bond" {
+    // Elsewhere the options of a bond are in the interface's own file.
+    let grains = call.ctx.grains();
+    let is_debian = grains.get("os_family").and_then(Value::as_str) == Some("Debian");
+    if kind == "bond" && is_debian {
         let pair = Pair {
             old: lines(&call.salt("ip.get_bond", &one, Map::new())?),
             new: lines(&call.salt("ip.build_bond", &one, kwargs.clone())?),

@@ -406,7 +406,7 @@ impl MinionContext for JobContext {
     fn part_is_over(&self) {
         // `salt-call` ends soon.
         if self.minion.scheduler.get().is_some() {
-            halite_process::memory::let_code_go();
+            halite_process::memory::settle();
         }
     }
 

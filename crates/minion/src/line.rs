@@ -70,8 +70,12 @@ impl Line {
                 Err(error) => {
                     debug!(master = master.name, "request failed: {}", chain(&error));
                     if at == 0 {
-                        let is_silent =
-                            matches!(error, ChannelError::Request(RequestError::NoAnswer { .. }));
+                        let is_silent = matches!(
+                            error,
+                            ChannelError::Request(
+                                RequestError::NoAnswer { .. } | RequestError::NotConnected { .. }
+                            )
+                        );
                         self.first.silent.fetch_or(is_silent, Ordering::Relaxed);
                         let is_gone = !Master::is_ready(master);
                         self.first.gone.fetch_or(is_gone, Ordering::Relaxed);
@@ -122,12 +126,15 @@ impl Wish {
 /// Requests to the same masters that do not wait for each other.
 pub(crate) struct InLine {
     line: Line,
+    /// Whether the order was made knowing that the first master is silent.
+    was_silent: bool,
     asked: VecDeque<oneshot::Receiver<Result<Value, ContextError>>>,
 }
 
 impl InLine {
     pub(crate) fn new(line: Line) -> Self {
         Self {
+            was_silent: line.first.silent.load(Ordering::Relaxed),
             line,
             asked: VecDeque::new(),
         }
@@ -136,11 +143,12 @@ impl InLine {
 
 impl Ahead for InLine {
     fn ask(&mut self, load: Map, beyond: Option<Map>) {
-        if self.line.first.silent.load(Ordering::Relaxed) && self.line.order.len() > 1 {
+        if !self.was_silent && self.line.first.silent.load(Ordering::Relaxed) {
             // Found out while earlier ones were waited for.
-            let first = self.line.order.remove(0);
-            self.line.order.push(first);
-            self.line.first = Arc::default();
+            if !self.line.order.is_empty() {
+                self.line.order.rotate_left(1);
+            }
+            self.was_silent = true;
         }
         let wish = Wish::new(load, beyond, self.line.minion.patience);
         let line = self.line.clone();

@@ -91,7 +91,7 @@ impl Compiled {
             Self::Ended(applied) => return Ok(applied),
             Self::Ready { low, high } => (low, high),
         };
-        // No template is read any more, but those of files.
+        // From now on states are called.
         ctx.part_is_over();
         let results = run(call, ctx, low, |low, options, known| {
             Run::new(low, options, known)
@@ -108,6 +108,8 @@ pub(crate) fn compiled(
     compiler: &Compiler<'_>,
     high: Map,
 ) -> Compiled {
+    // Templates and SLS have been read.
+    call.ctx.part_is_over();
     let mut low = match compiler.low(high.clone()) {
         Ok(low) => low,
         Err(errors) => return Compiled::errors(source.told(errors)),

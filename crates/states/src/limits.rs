@@ -20,3 +20,7 @@ pub(crate) const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
 /// Places of a run that wait to be told; one beyond them is left out.
 pub(crate) const PLACES_WAITING_MAX: usize = 64;
+
+/// How often a run gives back what its earlier states have needed. It takes a
+/// millisecond.
+pub(crate) const TIDY_EVERY: Duration = Duration::from_millis(50);

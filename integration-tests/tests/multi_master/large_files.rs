@@ -3,15 +3,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Daemon, Master, Program, SHORT, Signal, until};
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Kind, Master, SHORT, START, Signal, until};
 
 use crate::support::{Several, plain_master};
 
 /// Large enough to be met on its way.
-const FILE_BYTES: usize = 64 << 20;
+const FILE_BYTES: usize = 256 << 20;
 
 /// What the masters serve: no two blocks are the same.
 fn content() -> Vec<u8> {
@@ -20,8 +19,8 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
-/// Has `salt-call` fetch the file and does something to the master that it
-/// comes from, once a part of it is here.
+/// Has a minion fetch the file for a master, and does something to that master
+/// once a part of it is here.
 fn fetched_while(stop: impl FnOnce(&mut Master) -> Result<()>) -> Result<()> {
     let mut several = Several::without_minions(2, plain_master)?;
     several.add_minions(1, |plan| {
@@ -32,23 +31,21 @@ fn fetched_while(stop: impl FnOnce(&mut Master) -> Result<()>) -> Result<()> {
         master.wait_minion("web1")?;
         fs::write(master.dir().join("srv/large"), content())?;
     }
-    let (first, second, minion) = several.two()?;
+    let (first, _, minion) = several.two()?;
     let to = minion.dir().join("fetched");
     fs::create_dir(&to)?;
     let file = to.join("large");
     let path = file.display().to_string();
-    // Only the first answers at the beginning, so that is the one it uses.
-    second.daemon().signal(Signal::SIGSTOP)?;
-    let recipe = minion.recipe(Program::Call)?;
-    let recipe = recipe.args(&["--out=json", "cp.get_file", "salt://large", &path]);
-    let mut call = Daemon::new(recipe, to.with_extension("out"));
-    call.start()?;
+    let started =
+        first
+            .tools(Kind::Ours)
+            .salt(&["--async", "web1", "cp.get_file", "salt://large", &path])?;
+    started.ok()?;
     until("a part of the file", SHORT, || Ok(some_of(&to)))?;
-    second.daemon().signal(Signal::SIGCONT)?;
+    ensure!(!file.exists(), "it was here too soon");
     stop(first)?;
-    let code = call.wait_exit(SHORT + Duration::from_secs(30))?;
-    ensure!(code == 0, "{}", call.said());
-    let got = fs::read(&file).with_context(|| call.said())?;
+    until("the file", START, || Ok(file.exists().then_some(())))?;
+    let got = fs::read(&file)?;
     ensure!(got == content(), "{} bytes of something else", got.len());
     let left = fs::read_dir(&to)?.count();
     ensure!(left == 1, "{left} files are left");
@@ -57,7 +54,7 @@ fn fetched_while(stop: impl FnOnce(&mut Master) -> Result<()>) -> Result<()> {
 
 /// Whether something of the file lies beside its place.
 fn some_of(directory: &Path) -> Option<()> {
-    const SOME_BYTES: u64 = 4 << 20;
+    const SOME_BYTES: u64 = 1 << 20;
     let files = fs::read_dir(directory).ok()?;
     let mut sizes = files.flatten().filter_map(|file| file.metadata().ok());
     sizes.any(|data| data.len() > SOME_BYTES).then_some(())

@@ -109,6 +109,8 @@ pub(super) fn with_turn(
             "localconfig is not available here: give the run a configuration of its own with salt-call -c",
         ));
     }
+    // Whatever it was that this minion has done before.
+    call.ctx.part_is_over();
     let mut ctx = prepare(call, by_name)?;
     ctx.set_opt("test", test.unwrap_or_else(|| applied::test_mode(call)));
     if let Some(events) = call.get("state_events").filter(|events| !events.is_nil()) {

@@ -4,10 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, scope};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use halite_modules::{
-    CallError, Cancel, Job, MinionContext, Refresh, StateScope, run_state_function, within_call,
+    CallError, Cancel, Job, MinionContext, Refresh, StateScope, mask, run_state_function,
+    within_call,
 };
 use halite_proto::{Map, Value};
 use halite_state::run::{
@@ -21,6 +22,7 @@ use super::gate::Pauses;
 use super::narrator::Narrator;
 use super::trace;
 use crate::context::StateContext;
+use crate::limits::TIDY_EVERY;
 
 /// Seconds that a state waits for grains or pillar to be made new.
 const RENEW_SECONDS: u64 = 30;
@@ -128,6 +130,7 @@ pub(crate) fn drive(stage: &Stage<'_>, mut run: Run) -> Result<Map, CallError> {
         let mut beside = Beside::new();
         let mut events = Events::default();
         let narrator = Narrator::start(threads, stage);
+        let mut tidied = Instant::now();
         loop {
             if let Some(signal) = stage.cancel().ended_by() {
                 return Err(CallError::Ended(signal));
@@ -145,6 +148,10 @@ pub(crate) fn drive(stage: &Stage<'_>, mut run: Run) -> Result<Map, CallError> {
                         effect => perform(stage, threads, &mut beside, effect),
                     };
                     run.answer(reply);
+                    if tidied.elapsed() >= TIDY_EVERY {
+                        stage.ctx.part_is_over();
+                        tidied = Instant::now();
+                    }
                 }
                 Step::Waiting => {
                     return Err(CallError::exception(
@@ -207,11 +214,19 @@ pub(super) fn call_state(stage: &Stage<'_>, call: StateCall) -> Result<Value, St
         low,
         test,
         watched,
+        umask,
         ..
     } = call;
     info!(fun, name = ?low.get("name"), "executing state");
     let job = stage.job_of(test, low, watched);
-    run_state_function(stage.ctx, &fun, args, kwargs, &job).map_err(|error| trace(&fun, &error))
+    let run = || run_state_function(stage.ctx, &fun, args, kwargs, &job);
+    let done = match umask {
+        Some(umask) => mask::under(umask, run)
+            .map_err(|error| CallError::command(format!("umask cannot be set: {error}")))
+            .and_then(|done| done),
+        None => run(),
+    };
+    done.map_err(|error| trace(&fun, &error))
 }
 
 fn serve(stage: &Stage<'_>, fun: &str, args: Vec<Value>, low: Map) -> Result<Value, String> {

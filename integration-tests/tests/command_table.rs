@@ -37,14 +37,17 @@ chapters! {
     arguments
     batches
     call
+    carries
     core
     data
     errors
     files
     jobs
     keys
+    looks
     outputters
     runners
+    scripts
     states
     system
     targets

@@ -219,6 +219,7 @@ fn the_cache_is_told_apart_from_other_places() {
         ),
         vec![text(base.join("sub/big.bin")), text(base.join("sub/none"))].into()
     );
+    assert_eq!(minion.ret("cp.cache_dest", &["/a/b".into()]), "/a/b".into());
     assert_eq!(
         minion.ret("cp.cache_dest", &["https://u:p@h:80/x/y?q=1".into()]),
         text(dir.path().join("extrn_files/base/h80/x/y-q=1"))
@@ -268,10 +269,7 @@ fn a_directory_comes_along_with_its_name() {
     let minion = minion(&dir.path().join("cache"));
     let out = dir.path().join("out");
     let got = minion.ret("cp.get_dir", &["salt://sub/".into(), text(&out)]);
-    let want = vec![
-        text(out.join("sub/big.bin")),
-        format!("{}/", out.join("sub/none").display()).into(),
-    ];
+    let want = vec![text(out.join("sub/big.bin")), text(out.join("sub/none"))];
     assert_eq!(got, want.into());
     assert!(out.join("sub/none").is_dir());
 }
@@ -366,6 +364,8 @@ fn files_are_pushed_piece_by_piece() {
         assert_eq!(minion.ret("cp.push", &[wrong]), false.into());
     }
     assert_eq!(minion.ret("cp.push_dir", &[text(dir.path())]), true.into());
+    let none = [text(dir.path()), kwargs([("glob", "*.nosuch".into())])];
+    assert_eq!(minion.ret("cp.push_dir", &none), false.into());
 }
 
 #[test]

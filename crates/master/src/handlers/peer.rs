@@ -39,6 +39,10 @@ pub(super) fn publish(master: &Master, caller: &Caller, publish: &PeerPublish) -
     let Some(mut job) = judge(master, caller, publish) else {
         return Handled::nothing();
     };
+    if job.resolved.minions.is_empty() {
+        // Nobody is meant: that is no job.
+        return Handled::nothing();
+    }
     let Some(jid) = begin(master, caller, &mut job) else {
         return Handled::failed();
     };
@@ -58,6 +62,10 @@ pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerP
     let Some(mut job) = judge(master, caller, publish) else {
         return Handled::nothing();
     };
+    if job.resolved.minions.is_empty() {
+        // Nobody is meant: that is no job.
+        return Handled::nothing();
+    }
     let Some(jid) = begin(master, caller, &mut job) else {
         return Handled::failed();
     };

@@ -437,7 +437,7 @@ pub(super) fn get_dir(call: &Call<'_>) -> CallResult {
         let directory = target(name);
         fs::create_dir_all(&directory)
             .map_err(|error| CallError::command(format!("could not make {directory}: {error}")))?;
-        copied.push(format!("{directory}/"));
+        copied.push(directory);
     }
     copied.sort();
     Ok(copied

@@ -2,8 +2,10 @@
 
 mod bad_input;
 mod bad_publications;
+mod bad_runs;
 mod bad_states;
 mod batches;
+mod broken_off;
 mod changed_files;
 mod daemons;
 mod first_day;

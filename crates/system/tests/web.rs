@@ -196,4 +196,9 @@ fn what_is_not_supported_is_an_error() {
             "{call}: {ret}"
         );
     }
+    for url in ["ftp://127.0.0.1/x", "/etc/hostname", "nonsense"] {
+        let ret = machine.play(&json!({"fun": "http.query", "args": [url]}))["ret"].clone();
+        let want = format!("EXC ValueError: Unsupported url scheme: {url}");
+        assert_eq!(ret, want, "{url}");
+    }
 }

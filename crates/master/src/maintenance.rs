@@ -94,7 +94,9 @@ fn look_for_drop_file(master: &Master) {
     match take_rotation_request(&settings.cachedir, &settings.id) {
         Ok(true) => {
             tracing::info!("a key was deleted or rejected");
-            master.cut_access();
+            // Whoever asks for it has looked at `rotate_aes_key`.
+            master.end_sessions();
+            master.rotate();
         }
         Ok(false) => {}
         Err(error) => tracing::error!("could not take the drop file: {}", chain(&error)),

@@ -197,9 +197,17 @@ impl Master {
     }
 
     /// Ends what was granted to minions that are not accepted any more: their
-    /// sessions are dropped and nobody without a new sign-in reads the next
-    /// publication.
+    /// sessions are dropped and, unless `rotate_aes_key` is off, nobody without
+    /// a new sign-in reads the next publication.
     pub(crate) fn cut_access(&self) {
+        self.end_sessions();
+        if self.settings.rotate_aes_key {
+            self.rotate();
+        }
+    }
+
+    /// Ends the sessions of minions that are not accepted any more.
+    pub(crate) fn end_sessions(&self) {
         self.accepted.prune();
         for id in self.sessions.ids() {
             if self.accepted.get(&id).is_none() {
@@ -207,6 +215,10 @@ impl Master {
                 self.sessions.drop_session(&id);
             }
         }
+    }
+
+    /// Makes a new key for publications.
+    pub(crate) fn rotate(&self) {
         match self.publisher.rotate() {
             Ok(()) => {
                 tracing::info!("made a new publish key");

@@ -105,6 +105,7 @@ pub(crate) struct Settings {
     pub(crate) drop_messages_signature_fail: bool,
     pub(crate) allow_minion_key_revoke: bool,
     pub(crate) ping_on_rotate: bool,
+    pub(crate) rotate_aes_key: bool,
     // Rights of local users.
     pub(crate) publisher_acl: Map,
     pub(crate) publisher_acl_blacklist: Map,
@@ -196,6 +197,7 @@ impl Settings {
             drop_messages_signature_fail: config.drop_messages_signature_fail,
             allow_minion_key_revoke: config.allow_minion_key_revoke,
             ping_on_rotate: config.ping_on_rotate,
+            rotate_aes_key: config.rotate_aes_key,
             publisher_acl: config.publisher_acl.clone(),
             publisher_acl_blacklist: config.publisher_acl_blacklist.clone(),
             client_acl_verify: config.client_acl_verify,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod access;
 mod daemon;
 mod jobs;
 mod modules;

@@ -6,6 +6,7 @@
 mod diff;
 mod firewalld;
 mod ip;
+mod ipset;
 mod iptables;
 mod nftables;
 mod program;
@@ -17,6 +18,7 @@ use halite_modules::Module;
 pub const MODULES: &[Module] = &[
     firewalld::MODULE,
     ip::MODULE,
+    ipset::MODULE,
     iptables::MODULE,
     nftables::MODULE,
 ];
@@ -24,6 +26,7 @@ pub const MODULES: &[Module] = &[
 /// The state modules.
 pub const STATES: &[Module] = &[
     states::firewalld::MODULE,
+    states::ipset::MODULE,
     states::iptables::MODULE,
     states::network::MODULE,
     states::nftables::MODULE,

@@ -1,6 +1,7 @@
 //! The states of this family.
 
 pub(crate) mod firewalld;
+pub(crate) mod ipset;
 pub(crate) mod iptables;
 pub(crate) mod network;
 pub(crate) mod nftables;

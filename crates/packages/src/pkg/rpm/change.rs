@@ -37,6 +37,7 @@ pub(super) fn install(rpm: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
         Targets::Files(files) => of_files(rpm, call, files)?,
     };
     let old = rpm.list(call, Listing::Installed)?;
+    let observed = low::observed(call, kwargs)?;
     let mut plan = plan(rpm, call, items, &old, kwargs)?;
     let mut errors = std::mem::take(&mut plan.errors);
     let holds = locks::held(call).unwrap_or_default();
@@ -72,10 +73,17 @@ pub(super) fn install(rpm: &Dnf, call: &Call<'_>, kwargs: &Map) -> Result<Map, P
     }
     let new = current(call)?;
     let old = lists::joined(&old);
-    let mut changes = lists::differences(&old, &new);
+    let (before, after) = match (observed, low::observed(call, kwargs)?) {
+        (Some(before), Some(after)) => (before, after),
+        _ => (old, new),
+    };
+    let mut changes = lists::differences(&before, &after);
     for (name, _) in &plan.reinstall {
         let version = |list: &Map| list.get(name).cloned().unwrap_or_else(|| "".into());
-        changes.insert(name.as_str(), lists::change(version(&old), version(&new)));
+        changes.insert(
+            name.as_str(),
+            lists::change(version(&before), version(&after)),
+        );
     }
     if !prevented.is_empty() {
         errors.push(format!(
@@ -267,12 +275,20 @@ fn current(call: &Call<'_>) -> Result<Map, PkgError> {
     Ok(lists::joined(&low::installed(call)?))
 }
 
+/// The packages as a change of them is told.
+fn observed(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+    match low::observed(call, kwargs)? {
+        Some(seen) => Ok(seen),
+        None => current(call),
+    }
+}
+
 pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
     if kwargs.get("refresh").is_none_or(host::is_true) {
         refresh(call, kwargs)?;
     }
-    let old = current(call)?;
+    let old = observed(call, kwargs)?;
     let mut line = words(&["--quiet", "-y"]);
     line.extend(options(kwargs));
     if flag("skip_verify") {
@@ -295,7 +311,7 @@ pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
         line.push(python::str(name));
     }
     let ran = run(call, &line, false)?;
-    let changes = lists::differences(&old, &current(call)?);
+    let changes = lists::differences(&old, &observed(call, kwargs)?);
     lists::upgraded(ran, changes)
 }
 

@@ -7,6 +7,7 @@ use halite_proto::{Map, Value};
 
 use super::{own_arch, resolve, words};
 use crate::pkg::error::PkgError;
+use crate::pkg::functions::attributes_of;
 use crate::pkg::lists;
 use crate::pkg::provider::{FileInfo, Files};
 use crate::time;
@@ -121,6 +122,16 @@ pub(crate) fn list_plain(call: &Call<'_>, names: &[String]) -> Result<Map, PkgEr
         .lines()
         .filter(|line| !line.contains("is not installed"));
     Ok(lines.filter_map(|line| line.split_once(' ')).collect())
+}
+
+/// What a change is told by: the attributes that `diff_attr` names; nothing if
+/// that is the versions.
+pub(crate) fn observed(call: &Call<'_>, kwargs: &Map) -> Result<Option<Map>, PkgError> {
+    let wanted = attributes_of(kwargs.get("diff_attr"));
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    with_attributes(call, &wanted).map(Some)
 }
 
 /// Attributes of each installed package.

@@ -4,7 +4,7 @@ use halite_modules::{Call, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
-use super::query::{current, refresh};
+use super::query::{current, observed, refresh};
 use super::{Before, Zypper, ask, run};
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
@@ -40,7 +40,7 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
         }
         Targets::Files(files) => (files, false),
     };
-    let old = current(call)?;
+    let old = observed(call, kwargs)?;
     let before = Before {
         no_refresh: !kwargs.get("refresh").is_some_and(host::is_true),
         no_gpg_checks: flag("skip_verify"),
@@ -88,7 +88,7 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
             .collect();
         run(call, before, &line(true, &forced))?;
     }
-    Ok(lists::differences(&old, &current(call)?))
+    Ok(lists::differences(&old, &observed(call, kwargs)?))
 }
 
 pub(super) fn remove(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
@@ -175,10 +175,10 @@ pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     if kwargs.get("refresh").is_none_or(host::is_true) {
         refresh(call, &Map::new())?;
     }
-    let old = current(call)?;
+    let old = observed(call, kwargs)?;
     let (before, line) = upgrade_line(kwargs, false);
     let ran = run(call, before, &line);
-    let changes = lists::differences(&old, &current(call)?);
+    let changes = lists::differences(&old, &observed(call, kwargs)?);
     match ran {
         Ok(_) => Ok(changes),
         Err(error) => Err(PkgError::Tool {

@@ -211,3 +211,12 @@ pub(super) fn by_repository(
 pub(super) fn current(call: &Call<'_>) -> Result<Map, PkgError> {
     Ok(lists::joined(&low::installed(call)?))
 }
+
+/// The installed packages as a change of them is told: by the attributes that
+/// `diff_attr` names, else by their versions.
+pub(super) fn observed(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
+    match low::observed(call, kwargs)? {
+        Some(seen) => Ok(seen),
+        None => current(call),
+    }
+}

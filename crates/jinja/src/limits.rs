@@ -26,7 +26,7 @@ impl Default for Limits {
 pub(crate) const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What expressions build counts as text that is written, in this proportion:
 /// most of it is gone again at once, but a template may keep it.
-pub(crate) const NEW_BYTES_PER_KEPT: usize = 16;
+pub(crate) const NEW_BYTES_PER_KEPT: usize = 8;
 /// Bytes of one template's text.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Expressions inside one another in the text; what a chain of operators

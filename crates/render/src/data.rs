@@ -54,7 +54,11 @@ mod tests {
     #[test]
     fn nothing_is_the_empty_map() {
         for text in ["", "# x\n", "false", "~", "[]"] {
-            assert_eq!(yaml(text, "f").unwrap().value, Map::new().into(), "{text:?}");
+            assert_eq!(
+                yaml(text, "f").unwrap().value,
+                Map::new().into(),
+                "{text:?}"
+            );
         }
         assert_eq!(json("#!json\n", "f").unwrap(), Map::new().into());
     }

@@ -185,7 +185,11 @@ fn a_text_of_no_file_has_lines_too() {
     ] {
         let (outcome, notes) = called(&[], "state.template_str", &[text]);
         assert!(!notes.is_empty(), "{text}: {:?}", outcome.ret);
-        assert_eq!(place(&notes[0]), (at.to_owned(), line.to_owned()), "{notes:?}");
+        assert_eq!(
+            place(&notes[0]),
+            (at.to_owned(), line.to_owned()),
+            "{notes:?}"
+        );
     }
 }
 

@@ -3,15 +3,22 @@
 //! Invariant: a server is only reached through its own command line programs,
 //! which `halite_modules::host` runs; no password is on a command line.
 
+mod json;
 mod mysql;
 mod postgres;
+mod rabbitmq;
 mod states;
 mod supervisord;
 
 use halite_modules::Module;
 
 /// The execution modules.
-pub const MODULES: &[Module] = &[mysql::MODULE, postgres::MODULE, supervisord::MODULE];
+pub const MODULES: &[Module] = &[
+    mysql::MODULE,
+    postgres::MODULE,
+    rabbitmq::MODULE,
+    supervisord::MODULE,
+];
 
 /// The state modules.
 pub const STATES: &[Module] = &[
@@ -27,6 +34,10 @@ pub const STATES: &[Module] = &[
     states::postgres::SCHEMA,
     states::postgres::TABLESPACE,
     states::postgres::USER,
+    states::rabbitmq::PLUGIN,
+    states::rabbitmq::POLICY,
+    states::rabbitmq::USER,
+    states::rabbitmq::VHOST,
     states::supervisord::MODULE,
 ];
 

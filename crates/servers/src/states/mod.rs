@@ -2,4 +2,5 @@
 
 pub(crate) mod mysql;
 pub(crate) mod postgres;
+pub(crate) mod rabbitmq;
 pub(crate) mod supervisord;

@@ -192,6 +192,9 @@ async fn unless_interrupted<T>(
     Ok(None)
 }
 
+/// How it is told that a function takes no such keyword arguments.
+const BAD_KEYWORDS: &str = "The following keyword arguments are not valid:";
+
 fn shown(jid: Jid, id: String, outcome: Outcome) -> CallOutcome {
     match outcome.failure {
         None => CallOutcome::Returned(CallReturn {
@@ -204,6 +207,10 @@ fn shown(jid: Jid, id: String, outcome: Outcome) -> CallOutcome {
         Some(Failure::NotAvailable(text)) => CallOutcome::NotAvailable(text),
         Some(Failure::Call { error, doc }) => match error {
             FunctionError::Command(text) => CallOutcome::CommandFailed(text),
+            // Seen before the function is called: its documentation is not shown.
+            FunctionError::Invocation(text) if text.starts_with(BAD_KEYWORDS) => {
+                CallOutcome::Exception(text)
+            }
             FunctionError::Arguments(text) | FunctionError::Invocation(text) => {
                 CallOutcome::BadArguments {
                     text,

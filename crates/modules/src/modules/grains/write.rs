@@ -266,7 +266,7 @@ impl Change<'_> {
             return Ok(self.value.clone());
         };
         let mut map = match at {
-            None | Some(Value::Nil) => Map::new(),
+            None => Map::new(),
             Some(Value::Map(map)) => map.clone(),
             Some(_) if self.force => Map::new(),
             Some(other) => {

@@ -338,11 +338,11 @@ fn banks_hold_what_runners_keep_and_nothing_of_the_masters() -> Result<()> {
         pair.run(&["cache.list", bank])?.exit(1)?;
     }
     pair.run(&["cache.store", "a", "../../x", "1"])?.exit(1)?;
-    let missing = pair.run(&["queue.list_queues"])?.exit(1)?;
+    let missing = pair.run(&["cache.migrate"])?.exit(1)?;
     ensure!(
         missing
             .stdout
-            .starts_with("'queue.list_queues' is not available. "),
+            .starts_with("'cache.migrate' is not available. "),
         "unexpected {missing}"
     );
     Ok(())

@@ -230,8 +230,11 @@ impl Matcher {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lines::kept;
     use super::*;
+
+    fn kept(text: &str) -> Vec<&str> {
+        text.split_inclusive('\n').collect()
+    }
 
     fn check(old: &str, new: &str, want: &str) {
         assert_eq!(unified(&kept(old), &kept(new), "", ""), want);

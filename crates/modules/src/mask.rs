@@ -39,10 +39,11 @@ mod tests {
         let (begin, begun) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let before = umask();
+        let made = mine.clone();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 under(0o077, || {
-                    std::fs::create_dir(&mine).unwrap();
+                    std::fs::create_dir(&made).unwrap();
                     assert_eq!(umask(), 0o077);
                     begin.send(()).unwrap();
                     let _ = ended.recv();

@@ -137,11 +137,11 @@ impl Old {
 /// Gives the new file its owner, attributes and mode.
 pub(crate) fn put_on(file: &File, dress: Dress, old: Option<&Old>) -> io::Result<()> {
     let own = file.metadata()?;
-    let uid = dress.uid.or(old.map(|old| old.data.uid()));
-    let gid = dress.gid.or(old.map(|old| old.data.gid()));
+    let uid = dress.uid.or_else(|| old.map(|old| old.data.uid()));
+    let gid = dress.gid.or_else(|| old.map(|old| old.data.gid()));
     let mut mode = dress
         .mode
-        .or(old.map(|old| old.data.permissions().mode()))
+        .or_else(|| old.map(|old| old.data.permissions().mode()))
         .unwrap_or(dress.fresh)
         & 0o7777;
     let is_other =

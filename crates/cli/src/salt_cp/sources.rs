@@ -40,34 +40,36 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Stop {
 /// The text of a file that is sent whole; nothing of what is neither a file
 /// nor a directory.
 pub(super) fn text_of(source: &str, bytes_max: u64) -> Result<Option<String>, Stop> {
-    let failed = |text: String, exit| Stop {
+    let refused = |text: String| Stop {
         stdout: String::new(),
         stderr: format!("{text}\n"),
-        exit,
+        exit: Exit::Failure,
     };
     let path = Path::new(source);
     let meta = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if meta.is_dir() {
-        let text = format!(
-            "{source} is a directory, only files are supported in non-chunked mode. Use \
-             \"--chunked\" command line argument."
-        );
-        return Err(failed(text, Exit::Failure));
+        // On the standard output, as Salt says it.
+        return Err(Stop {
+            stdout: format!(
+                "{source} is a directory, only files are supported in non-chunked mode. Use \
+             \"--chunked\" command line argument.\n"
+            ),
+            stderr: String::new(),
+            exit: Exit::Failure,
+        });
     }
     if !meta.is_file() {
         return Ok(None);
     }
     if meta.len() > bytes_max {
-        let text = format!("{source} is too large to be sent whole: use --chunked");
-        return Err(failed(text, Exit::Failure));
+        return Err(refused(format!(
+            "{source} is too large to be sent whole: use --chunked"
+        )));
     }
     let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        Err(_) => {
-            let text = format!("{source} is no text: use --chunked");
-            Err(failed(text, Exit::Failure))
-        }
+        Err(_) => Err(refused(format!("{source} is no text: use --chunked"))),
     }
 }
 

@@ -22,6 +22,24 @@ const RESULTS: &[(&str, &str, &str, &str)] = &[
         "Salt reads the version of Python where Python 2 has printed it",
     ),
     (
+        "settled",
+        "cron_|-a crontab that is replaced_|",
+        "/comment",
+        "Salt names a temporary file",
+    ),
+    (
+        "first",
+        "grains_|-grain map_|",
+        "/comment",
+        "Salt shows its own type of maps",
+    ),
+    (
+        "predicted",
+        "mount_|-a mount that is watched_|",
+        "/comment",
+        "Salt fails with an exception where nothing is mounted yet",
+    ),
+    (
         "*",
         "test_|-checks the pillar_|",
         "/comment",
@@ -35,6 +53,10 @@ const ALWAYS: &[(&str, &str)] = &[
     (
         "pip_|-wheels of a list_|",
         "a list of requirements is given to pip each time",
+    ),
+    (
+        "pkgrepo_|-a repository_|",
+        "test mode does not look at the options of a line",
     ),
     (
         "file_|-prepended as a header_|",
@@ -72,11 +94,18 @@ const LEFT_OUT_PARTS: &[(&str, &str)] = &[
 ];
 
 /// Files that differ: the path, what differs, and why.
-const FILES: &[(&str, &str, &str)] = &[(
-    "/etc/big-tree/labelled",
-    "attributes",
-    "ours keeps extended attributes when it replaces a file",
-)];
+const FILES: &[(&str, &str, &str)] = &[
+    (
+        "/etc/big-tree/labelled",
+        "attributes",
+        "ours keeps extended attributes when it replaces a file",
+    ),
+    (
+        "/opt/variants/map",
+        "content",
+        "Salt writes its own type of maps: OrderedDict([('a', 1)])",
+    ),
+];
 
 /// Why a field of a result may differ, if it may.
 pub(crate) fn why_result(run: &str, tag: &str, path: &str) -> Option<&'static str> {

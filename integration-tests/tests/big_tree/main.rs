@@ -27,6 +27,9 @@ const RUNS: [&str; 4] = ["predicted", "first", "second", "settled"];
 
 /// Applies the tree with both, side by side.
 fn apply(real: Kind) -> Result<Option<(Side, Side)>> {
+    if let Some((theirs, ours)) = side::kept(real)? {
+        return Ok(Some((theirs, ours)));
+    }
     if let Some(why) = side::unable() {
         println!("not run: {why}");
         return Ok(None);

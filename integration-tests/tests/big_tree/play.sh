@@ -27,5 +27,5 @@ call second state.apply
 call settled state.apply test=True
 
 # What is not in files.
-grep ' /mnt/' /proc/self/mounts | sed 's/,inode64//' > "$out/mounts" || true
+grep ' /mnt/' /proc/self/mounts | sed 's/,inode64//; s/lowerdir=[^ ]*/.../' > "$out/mounts" || true
 sysctl -a 2> /dev/null | grep '^net\.ipv4\.\(conf\.lo\|ip_\|tcp_\)' > "$out/sysctls" || true

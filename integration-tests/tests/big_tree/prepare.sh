@@ -156,6 +156,91 @@ ln -sf /usr/share/zoneinfo/Etc/UTC /etc/localtime
 # The configuration lies where grains and schedules can be kept.
 mkdir -p /srv/side
 cp -r $here/conf /srv/side/conf
+printf 'places: [one]\nold: 1\nnested: {keep: 1, drop: 2}\n' > /srv/side/conf/grains
 
 # Services are init scripts here: systemd does not run in a root like this.
 rm -f /usr/bin/systemctl /bin/systemctl
+
+# What the variants of files find.
+cd $dir
+mkdir ignores replaces
+for name in whitespace ordering comments 'all of it'; do
+    printf '# other\nb = 2\na    =  1\n' > "ignores/$name"
+done
+for name in 'a group that is used' 'a dollar' nothing dots 'a look behind' 'a named group' \
+    'several lines' 'a number as replacement' 'a backslash' 'bad expression'; do
+    printf 'key=value\nother=thing\nab\n' > "replaces/$name"
+done
+for number in $(seq 0 119); do echo "line $number"; done > long
+head -c 5000 $here/fixtures/blob.bin > binary
+head -c 300 $here/fixtures/blob.bin > binary-to-text
+printf 'no end' > no-end
+ln -s /nowhere/at/all dangling-dir
+ln -s /nowhere/at/all link-over
+ln -s tree link-to-dir
+for tree in children silent files-only dir-to-link dir-to-link2; do
+    mkdir -p $tree/sub
+    touch $tree/one $tree/sub/two
+done
+cd /
+
+# What the variants of accounts find.
+for group in changing losing primary; do groupadd tree-$group; done
+number=5000
+for user in renumbered numbered regrouped hashed-before hashed-before2 hashed-before3 \
+    in-groups leaver2 leaver3 keys jobs file; do
+    number=$((number + 1))
+    useradd -u $number -m tree-$user
+done
+useradd -u 5100 -g tree-primary -M tree-holder
+gpasswd -M daemon,tree-old tree-changing > /dev/null
+gpasswd -M tree-mover,tree-old tree-losing > /dev/null
+usermod -a -G tree-existing,adm tree-in-groups
+for user in hashed-before hashed-before2 hashed-before3; do
+    echo 'tree-'$user':$6$old$oldoldold' | chpasswd -e
+done
+touch /home/tree-renumbered/mine
+install -d -m 700 -o tree-keys -g tree-keys /home/tree-keys/.ssh /home/tree-keys/keys
+{
+    echo "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJab$(printf 'abcdEFGH%.0s' 1 2 3 4 5) old"
+    for one in 6 7; do
+        echo "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC$one$(printf 'abcdEFGH%.0s' 1 2 3 4 5 6 7 8 9 10 11 12) old comment"
+    done
+} > /home/tree-keys/.ssh/authorized_keys
+crontab -u tree-jobs - << 'CRON'
+PATH=/bin
+@weekly /usr/local/bin/weekly
+# Lines below here are managed by Salt, do not edit
+# SALT_CRON_IDENTIFIER:uncommented
+#DISABLED#1 * * * * /usr/local/bin/uncommented
+# SALT_CRON_IDENTIFIER:becomes-special
+1 2 3 4 5 /usr/local/bin/special
+CRON
+echo '# old' | crontab -u tree-file -
+
+# ... of packages
+repo=$here/fixtures/repo
+dpkg -i $repo/big-tree-newer_1.2_all.deb $repo/big-tree-four_1.0_all.deb $repo/big-tree-upgraded_1.0_all.deb \
+    $repo/big-tree-held-before_1.0_all.deb $repo/big-tree-held-before2_1.0_all.deb \
+    $repo/big-tree-versioned_1.0_all.deb $repo/big-tree-removed_1.0_all.deb \
+    $repo/big-tree-purged2_1.0_all.deb
+dpkg -r big-tree-removed
+apt-mark hold big-tree-held-before big-tree-held-before2
+echo 'deb http://changing.example.com/debian stable main' > /etc/apt/sources.list.d/changing.list
+echo 'deb http://changing2.example.com/debian stable main' > /etc/apt/sources.list.d/changing2.list
+echo '# deb http://disabled.example.com/debian stable main' > /etc/apt/sources.list.d/disabled.list
+
+# ... of archives
+mkdir -p $dir/unpacked/app-1.0 $dir/clean-before/app-1.0 $dir/clean-parent
+echo old > $dir/unpacked/app-1.0/README
+touch $dir/in-the-way $dir/in-the-way2 $dir/clean-before/surplus $dir/clean-before/app-1.0/old $dir/clean-parent/old
+
+# ... and of the system
+mkdir -p $dir/ini /mnt/unwanted
+for name in numbers lists spaces replaced top colons strict remarks; do
+    printf '# first\n[main]\nalpha = 1\n; remark\nbeta: 2\n\n[other]\nkey = 1\n' > $dir/ini/$name.ini
+done
+printf '198.51.100.60 only-one wrong\n198.51.100.7 cleaned.example.com\n198.51.100.8 cleaned.example.com\n' >> /etc/hosts
+printf '# remark\nnet.ipv4.tcp_keepalive_time = 7200\nother = 1\n' > /etc/sysctl.d/there.conf
+mount -t tmpfs unwanted /mnt/unwanted
+printf 'unwanted\t/mnt/unwanted\ttmpfs\tdefaults\t0\t0\n' >> /etc/fstab

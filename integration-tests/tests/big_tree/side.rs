@@ -149,6 +149,21 @@ impl Prepared {
     }
 }
 
+/// The two of a run whose directories were kept, to be compared again: their
+/// paths with a colon between them.
+pub(crate) fn kept(real: Kind) -> Result<Option<(Side, Side)>> {
+    let Ok(dirs) = std::env::var("HALITE_BIG_TREE_KEPT") else {
+        return Ok(None);
+    };
+    let (theirs, ours) = dirs.split_once(':').context("two directories")?;
+    let side = |kind, dir: &str| Side {
+        kind,
+        out: PathBuf::from(dir),
+        _dir: None,
+    };
+    Ok(Some((side(real, theirs), side(Kind::Ours, ours))))
+}
+
 fn succeed(command: &mut Command) -> Result<()> {
     let done = command.output().with_context(|| format!("{command:?}"))?;
     ensure!(

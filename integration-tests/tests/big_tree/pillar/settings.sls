@@ -9,3 +9,13 @@ app:
   debug: true
   port: 8080
   names: [beta, alpha, gamma]
+  deep:
+    text: deep text
+    list: [1, 2]
+  users:
+    erin: {uid: 4910, groups: [tree-web]}
+    frank: {uid: 4911, shell: /bin/sh}
+lookup:
+  app:
+    port: 9090
+    extra: [c]

@@ -7,3 +7,4 @@ include:
   - .copied
   - .serialized
   - .templated
+  - .variants

@@ -181,19 +181,11 @@ a list of grains:
     - name: roles
     - value: [one, two]
 
-a place:
-  grains.present:
-    - name: places
-    - value: [one]
-    - force: true
-    - unless: grep -q three /srv/side/conf/grains
-
 grains appended:
   grains.append:
     - name: places
     - value: three
     - convert: true
-    - require: [{grains: a place}]
 
 a grain that is gone:
   grains.absent:

@@ -211,7 +211,7 @@ fn file(entry: &mut impl Read, path: &Path, mode: Option<u32>) -> io::Result<()>
     make_parent(path)?;
     let dress = Dress {
         mode,
-        ..Dress::kept(crate::core::manage::process_mode())
+        ..Dress::kept(crate::core::manage::default_mode())
     };
     replace_with(path, dress, |file| io::copy(entry, file).map(|_| ()))
 }

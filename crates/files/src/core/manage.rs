@@ -133,7 +133,7 @@ pub(crate) fn manage(
         before = Some(Found::of(&path, true)?);
         update(call, ret, &plan, &path, body.as_ref())
     } else {
-        create(call, ret, &plan, &path, body.as_ref(), exists)
+        create(ret, &plan, &path, body.as_ref(), exists)
     };
     if let Err(wrong) = done {
         ret.result = Some(false);
@@ -162,9 +162,10 @@ fn source_body(call: &Call<'_>, plan: &mut Plan<'_>) -> Result<Result<Body, Stri
         return Ok(Err(format!("Source file '{source}' not found")));
     };
     let checked = !plan.skip_verify && scheme(&source) != Scheme::Salt;
+    let is_new = fs::metadata(plan.path()).is_err();
+    let subject = if is_new { plan.name } else { &source };
     if checked
-        && let Some(wrong) =
-            managed::mismatch(plan.name, plan.prepared.sum.as_ref(), &body, &source)
+        && let Some(wrong) = managed::mismatch(subject, plan.prepared.sum.as_ref(), &body, &source)
     {
         return Ok(Err(wrong));
     }
@@ -210,7 +211,6 @@ fn keep_backup(call: &Call<'_>, plan: &Plan<'_>, path: &Path) -> std::io::Result
 }
 
 fn create(
-    call: &Call<'_>,
     ret: &mut StateReturn,
     plan: &Plan<'_>,
     path: &Path,
@@ -246,7 +246,7 @@ fn create(
         }
         _ => None,
     };
-    let default = default_mode(call);
+    let default = default_mode();
     let from_source = body.is_some() && plan.prepared.source.is_some();
     // Nobody else reads a file whose mode is still to be set.
     let first = if from_source || replaces || plan.wanted.mode.is_some() {
@@ -294,17 +294,7 @@ fn create(
 
 /// What a new file has where nobody says: all may read and write, but for the
 /// mask of the process.
-pub(crate) fn default_mode(call: &Call<'_>) -> u32 {
-    let low = call.job.state.as_ref().map(|scope| &scope.low);
-    let own = low
-        .and_then(|low| low.get("umask"))
-        .and_then(mode::normalize);
-    let mask = own.as_deref().and_then(mode::parse);
-    0o666 & !mask.unwrap_or_else(umask)
-}
-
-/// The same where nobody may have asked for another mask.
-pub(crate) fn process_mode() -> u32 {
+pub(crate) fn default_mode() -> u32 {
     0o666 & !umask()
 }
 

@@ -76,14 +76,14 @@ pub(super) fn write(call: &Call<'_>) -> CallResult {
     let done = if at.exists() {
         write::update(at, &bytes)
     } else {
-        write::replace(at, &write::Body::Bytes(bytes), new_mode(call))
+        write::replace(at, &write::Body::Bytes(bytes), new_mode())
     };
     done.map_err(|error| os_error(&error, at))?;
     Ok(format!("Wrote {} lines to \"{path}\"", lines.len()).into())
 }
 
-fn new_mode(call: &Call<'_>) -> u32 {
-    crate::core::manage::default_mode(call)
+fn new_mode() -> u32 {
+    crate::core::manage::default_mode()
 }
 
 pub(super) fn append(call: &Call<'_>) -> CallResult {
@@ -130,28 +130,27 @@ pub(crate) fn append_lines(at: &Path, lines: &[String]) -> Result<(), CallError>
 }
 
 /// Makes a file of these lines.
-pub(crate) fn new_of_lines(call: &Call<'_>, at: &Path, lines: &[String]) -> Result<(), CallError> {
+pub(crate) fn new_of_lines(at: &Path, lines: &[String]) -> Result<(), CallError> {
     let bytes = with_ends(lines).into_bytes();
-    write::replace(at, &write::Body::Bytes(bytes), new_mode(call))
-        .map_err(|error| os_error(&error, at))
+    write::replace(at, &write::Body::Bytes(bytes), new_mode()).map_err(|error| os_error(&error, at))
 }
 
 pub(super) fn prepend(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
     let lines = given_lines(call);
-    prepend_lines(call, Path::new(&path), &lines)?;
+    prepend_lines(Path::new(&path), &lines)?;
     Ok(format!("Prepended {} lines to \"{path}\"", lines.len()).into())
 }
 
 /// Puts lines before everything else.
-pub(crate) fn prepend_lines(call: &Call<'_>, at: &Path, lines: &[String]) -> Result<(), CallError> {
+pub(crate) fn prepend_lines(at: &Path, lines: &[String]) -> Result<(), CallError> {
     let wrong = |error: std::io::Error| os_error(&error, at);
     let mut bytes = with_ends(lines).into_bytes();
     if at.exists() {
         bytes.extend(text::read(at)?);
         write::update(at, &bytes).map_err(wrong)
     } else {
-        write::replace(at, &write::Body::Bytes(bytes), new_mode(call)).map_err(wrong)
+        write::replace(at, &write::Body::Bytes(bytes), new_mode()).map_err(wrong)
     }
 }
 

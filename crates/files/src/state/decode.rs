@@ -73,7 +73,7 @@ pub(super) fn decode(call: &Call<'_>) -> CallResult {
     let written = if at.exists() {
         write::update(at, &bytes)
     } else {
-        write::replace(at, &Body::Bytes(bytes), manage::default_mode(call))
+        write::replace(at, &Body::Bytes(bytes), manage::default_mode())
     };
     written.map_err(|error| os_error(&error, at))?;
     Ok(ret

@@ -122,7 +122,7 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     }
     let bytes = outcome.lines.concat().into_bytes();
     let written = if create {
-        write::replace(at, &Body::Bytes(bytes), manage::default_mode(call))
+        write::replace(at, &Body::Bytes(bytes), manage::default_mode())
     } else {
         write::update(at, &bytes)
     };

@@ -199,7 +199,7 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
     let done = if exists {
         content::append_lines(at, &added)
     } else {
-        content::new_of_lines(call, at, &added)
+        content::new_of_lines(at, &added)
     };
     if let Err(error) = done {
         let mut ret = ret;
@@ -331,7 +331,7 @@ pub(super) fn prepend(call: &Call<'_>) -> CallResult {
         .iter()
         .map(|line| line.trim_end_matches('\n').to_owned())
         .collect();
-    if let Err(error) = content::prepend_lines(call, at, &bare) {
+    if let Err(error) = content::prepend_lines(at, &bare) {
         let mut ret = ret;
         ret.changes = Map::new();
         return common::failed(ret, super::managed::plain(&error));

@@ -205,7 +205,7 @@ fn is_base64(text: &str) -> bool {
     let bare = text.trim_end_matches('=');
     let padding = text.len() - bare.len();
     let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    bare.bytes().all(known) && bare.len() % 4 != 1 && (bare.len() + padding) % 4 == 0
+    bare.bytes().all(known) && bare.len() % 4 != 1 && (bare.len() + padding).is_multiple_of(4)
 }
 
 /// The file of a user's keys.
@@ -320,7 +320,12 @@ pub(crate) fn set(
     } else {
         "\n"
     };
-    save(&path, &format!("{text}{end}{}", key.line()))?;
+    let line = match text.is_empty() {
+        // The first one ends with what is before its remark, as Salt's does.
+        true if key.comment.is_empty() => format!("{} \n", key.line().trim_end()),
+        _ => key.line(),
+    };
+    save(&path, &format!("{text}{end}{line}"))?;
     if is_new {
         give(call, &path, &user, 0o600)?;
     }

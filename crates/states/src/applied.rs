@@ -73,7 +73,7 @@ pub(crate) enum Compiled {
     /// The chunks, and the high data that they come from.
     Ready {
         /// What is to be run.
-        low: Low,
+        low: Box<Low>,
         /// What says whether it went well.
         high: Map,
     },
@@ -93,7 +93,7 @@ impl Compiled {
         };
         // From now on states are called.
         ctx.part_is_over();
-        let results = run(call, ctx, low, |low, options, known| {
+        let results = run(call, ctx, *low, |low, options, known| {
             Run::new(low, options, known)
         })?;
         let results = terse(call, results);
@@ -116,7 +116,10 @@ pub(crate) fn compiled(
     };
     tell_unknown(source, &low);
     orchestrated(call, &mut low);
-    Compiled::Ready { low, high }
+    Compiled::Ready {
+        low: Box::new(low),
+        high,
+    }
 }
 
 /// Says where state functions are named that do not exist; each fails in its

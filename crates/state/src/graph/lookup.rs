@@ -33,7 +33,7 @@ impl<'c> Nodes<'c> {
 pub(super) struct Lookup {
     tags: HashMap<String, usize>,
     names: HashMap<String, Table>,
-    sls: Option<Sls>,
+    sls: Option<Box<Sls>>,
 }
 
 /// The states of each SLS, and those of the SLS that it includes.
@@ -64,7 +64,7 @@ impl Lookup {
         all: &Nodes<'_>,
     ) -> Option<Vec<usize>> {
         if module == "sls" {
-            let tables = self.sls.get_or_insert_with(|| Sls::new(all));
+            let tables = self.sls.get_or_insert_with(|| Box::new(Sls::new(all)));
             return tables.find(value, reach);
         }
         let table = match self.names.entry(module.to_owned()) {

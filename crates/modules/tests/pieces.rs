@@ -19,7 +19,11 @@ use halite_proto::{Map, Value};
 const SIZE: usize = 5 * (256 << 10) + 77;
 
 fn content(seed: u8) -> Vec<u8> {
-    (0..SIZE).map(|at| (at / 3) as u8 ^ seed).collect()
+    (0..=250)
+        .cycle()
+        .map(|at: u8| at ^ seed)
+        .take(SIZE)
+        .collect()
 }
 
 fn stat(size: usize) -> Vec<Value> {
@@ -30,13 +34,16 @@ fn stat(size: usize) -> Vec<Value> {
 
 /// A Halite master that has `content` as version `version` of every file.
 fn halite(load: &Map, content: &[u8], version: &str) -> FileChunk {
-    let field = |name: &str| load.get(name).and_then(Value::as_i64);
+    let number = |map: &Map, name: &str| {
+        let number = map.get(name).and_then(Value::as_i64).unwrap();
+        usize::try_from(number).unwrap()
+    };
     let beyond = load.get("halite").and_then(Value::as_map).unwrap();
     let text = |name: &str| beyond.get(name).and_then(Value::as_str);
     let hash = ("sha256".to_owned(), hash_hex(HashType::Sha256, content));
     let same = text("hsum") == Some(&hash.1);
-    let loc = field("loc").unwrap() as usize;
-    let bytes = beyond.get("bytes").and_then(Value::as_i64).unwrap() as usize;
+    let loc = number(load, "loc");
+    let bytes = number(beyond, "bytes");
     let end = content.len().min(loc + if same { 0 } else { bytes });
     FileChunk {
         data: content[loc.min(end)..end].to_vec(),
@@ -159,7 +166,8 @@ fn plain(load: &Map, content: &[u8]) -> Value {
         return vec![hash.into(), stat(content.len()).into()].into();
     }
     assert_eq!(load.get("halite"), None);
-    let loc = load.get("loc").and_then(Value::as_i64).unwrap() as usize;
+    let loc = load.get("loc").and_then(Value::as_i64).unwrap();
+    let loc = usize::try_from(loc).unwrap();
     let end = content.len().min(loc + PIECE);
     FileChunk {
         data: content[loc.min(end)..end].to_vec(),

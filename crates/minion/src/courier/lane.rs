@@ -53,7 +53,7 @@ impl Lane {
             tries: 1,
         };
         let beyond = [OWN_JOB, NOTES];
-        let is_beyond = beyond.iter().any(|field| load.get(*field).is_some());
+        let is_beyond = beyond.iter().any(|field| load.get(field).is_some());
         let answer = if is_beyond && !master.channel.capabilities().own_jobs {
             let mut load = load.clone();
             for field in beyond {

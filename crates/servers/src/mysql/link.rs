@@ -117,7 +117,7 @@ impl<'c, 'a> Server<'c, 'a> {
     }
 
     /// The same, as somebody else.
-    pub(crate) fn as_user(mut self, user: &str, password: Option<&str>) -> Self {
+    pub(crate) fn for_user(mut self, user: &str, password: Option<&str>) -> Self {
         self.words.retain(|word| !word.starts_with("--user="));
         self.words.insert(2, format!("--user={user}"));
         self.password = password.map(str::to_owned);

@@ -258,7 +258,7 @@ pub(super) fn user_remove(call: &Call<'_>) -> CallResult {
 pub(super) fn verify_login(call: &Call<'_>) -> CallResult {
     let password = call.text_opt("password");
     shown(Server::of(call).map(|server| {
-        let server = server.as_user(&call.text("user"), password.as_deref());
+        let server = server.for_user(&call.text("user"), password.as_deref());
         server.ask("SELECT 1").is_ok().into()
     }))
 }

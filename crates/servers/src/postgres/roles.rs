@@ -124,7 +124,10 @@ fn options(call: &Call<'_>, role: &str, kind: Option<Kind>, old: Option<&Value>)
             words.push(format!("{no}{word}"));
         }
     };
-    flag(given("inherit").or(kind.map(|_| true.into())), "INHERIT");
+    flag(
+        given("inherit").or_else(|| kind.map(|_| true.into())),
+        "INHERIT",
+    );
     flag(given("createdb"), "CREATEDB");
     flag(given("createroles"), "CREATEROLE");
     // Only who is one may touch this, so it is not said unless it changes.

@@ -207,7 +207,7 @@ fn user_present(call: &Call<'_>) -> Result<StateReturn, CallError> {
     let me = Value::from(name.as_str());
     let password = call.text_opt("password");
     let rights = wanted_rights(call)?;
-    let exists = ask(call, "user_exists", &[me.clone()])?.is_true();
+    let exists = ask(call, "user_exists", std::slice::from_ref(&me))?.is_true();
     if !exists {
         state = state.change("user", from_to("", name.as_str()));
         if call.is_test() {
@@ -258,7 +258,7 @@ fn set_password(
     if !call.is_test() {
         match password {
             Some(password) => ask(call, "change_password", &[me.clone(), password.into()])?,
-            None => ask(call, "clear_password", &[me.clone()])?,
+            None => ask(call, "clear_password", std::slice::from_ref(me))?,
         };
     }
     Ok(state.change("password", change))
@@ -300,7 +300,7 @@ fn set_rights(
         return Ok(state);
     }
     // Who is only to be made in test mode has none.
-    let existing = ask(call, "list_user_permissions", &[me.clone()])?;
+    let existing = ask(call, "list_user_permissions", std::slice::from_ref(me))?;
     let (mut old, mut new) = (Map::new(), Map::new());
     for (vhost, wanted) in rights {
         let current = existing.as_map().and_then(|all| all.get_value(&vhost));

@@ -216,7 +216,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "firewalld.reload_rules",
             "()",
-            |call| reload(call),
+            reload,
             "Has the rules that are for good take effect.",
         ),
         Function::new(

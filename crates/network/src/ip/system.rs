@@ -219,7 +219,11 @@ pub(super) fn apply_hostname(call: &Call<'_>, arguments: &Map) -> Result<bool, C
     let Some(hostname) = arguments.get("hostname") else {
         return Ok(false);
     };
-    let done = call.salt("network.mod_hostname", &[hostname.clone()], Map::new())?;
+    let done = call.salt(
+        "network.mod_hostname",
+        std::slice::from_ref(hostname),
+        Map::new(),
+    )?;
     Ok(done.is_true())
 }
 

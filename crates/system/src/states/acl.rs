@@ -179,7 +179,11 @@ fn set(call: &Call<'_>, names: &[String]) -> Result<(), CallError> {
     let file = call.arg("name").clone();
     let recursive = Map::from([("recursive", call.flag("recurse"))]);
     if call.flag("force") {
-        call.salt("acl.wipefacls", &[file.clone()], recursive.clone())?;
+        call.salt(
+            "acl.wipefacls",
+            std::slice::from_ref(&file),
+            recursive.clone(),
+        )?;
     }
     for name in names {
         let arguments = [

@@ -338,6 +338,9 @@ impl<'a> Compilation<'a> {
     fn shown_opts(&self) -> Map {
         let mut opts = self.compiler.opts_for(self.request);
         opts.remove("pillar");
+        for secret in MASTERS_OWN {
+            opts.remove(*secret);
+        }
         let version = opts.get("version").cloned();
         opts.insert(
             "saltversion",
@@ -346,6 +349,23 @@ impl<'a> Compilation<'a> {
         opts
     }
 }
+
+/// Options with which the master proves itself to others: `pillar_opts` gives
+/// a minion what the master is set to, not what it could act as the master with.
+const MASTERS_OWN: &[&str] = &[
+    "auth.ldap.bindpw",
+    "cluster_key_pass",
+    "cluster_secret",
+    "git_pillar_password",
+    "gitfs_password",
+    "key_pass",
+    "proxy_password",
+    "returner.pgjsonb.pass",
+    "returner.postgres.passwd",
+    "sharedsecret",
+    "signing_key_pass",
+    "winrepo_password",
+];
 
 /// The Salt that this pillar compiler equals.
 const SALT_VERSION: &str = "3008.5";

@@ -60,6 +60,24 @@ fn other_external_pillars_are_refused_by_name() {
 }
 
 #[test]
+fn the_masters_options_come_without_its_secrets() {
+    let dir = tempfile::tempdir().unwrap();
+    let pillar = compile(opts(
+        dir.path(),
+        &[
+            ("pillar_opts", true.into()),
+            ("interface", "127.0.0.1".into()),
+            ("auth.ldap.bindpw", "hush".into()),
+            ("key_pass", "hush".into()),
+            ("sharedsecret", "hush".into()),
+        ],
+    ));
+    let shown = pillar.get("master").and_then(Value::as_map).unwrap();
+    assert_eq!(shown.get("interface"), Some(&"127.0.0.1".into()));
+    assert!(!format!("{shown:?}").contains("hush"));
+}
+
+#[test]
 fn node_groups_have_trees_under_those_of_hosts() {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in [

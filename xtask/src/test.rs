@@ -25,6 +25,9 @@ const PROGRAM_DEADLINE: Duration = Duration::from_secs(20 * 60);
 /// How long what a finished test program has started may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// How a test says that it cannot be run on this machine, and why.
+const NOT_RUN: &str = "not run: ";
+
 /// Marks everything that a suite starts, to find what it leaves behind.
 const MARK: &str = "HALITE_TEST_RUN";
 
@@ -191,6 +194,9 @@ fn run_program(
     command.args(&args.filter);
     let ended = wait(command, &mark)?;
     let text = String::from_utf8_lossy(&fs::read(output.path())?).into_owned();
+    for line in text.lines().filter(|line| line.starts_with(NOT_RUN)) {
+        println!("  {line}");
+    }
     let mut count = results(&text, ended == Some(true));
     let label = format!("{} {}", program.package, program.target);
     match ended {

@@ -5,6 +5,7 @@
 //! process namespace dies with it.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -192,7 +193,7 @@ impl Side {
         let out = dir.path().to_owned();
         let _dir = match std::env::var_os("HALITE_TEST_KEEP") {
             Some(_) => {
-                println!("{kind}: {}", dir.keep().display());
+                writeln!(std::io::stderr(), "{kind}: {}", dir.keep().display())?;
                 None
             }
             None => Some(dir),

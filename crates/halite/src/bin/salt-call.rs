@@ -82,14 +82,11 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
 
 fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutcome {
     if let Some(name) = &options.user {
-        let user = match User::lookup(name) {
-            Ok(user) => user,
-            Err(_) => {
-                return CallOutcome::NoUser(format!(
-                    "Failed to prepare the Salt environment for user {name}. The user is not \
-                     available."
-                ));
-            }
+        let Ok(user) = User::lookup(name) else {
+            return CallOutcome::NoUser(format!(
+                "Failed to prepare the Salt environment for user {name}. The user is not \
+                 available."
+            ));
         };
         if let Err(error) = privileges::become_user(&user) {
             return CallOutcome::Failed(halite_cli::chain(&error));

@@ -159,6 +159,8 @@ fn remove(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -200,11 +202,20 @@ mod tests {
     fn a_job_that_was_ours_is_left_behind_whoever_has_its_process_number() {
         let dir = tempfile::tempdir().unwrap();
         let proc = ProcDir::open(dir.path()).unwrap();
-        // It waits for its input, which does not come.
+        // It waits for its input, which does not come. Until it has said
+        // something, the kernel may not show its command line yet.
         let mut other = std::process::Command::new("sh")
-            .args(["-c", "read line; : salt"])
+            .args(["-c", "echo; read line; : salt"])
             .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
             .spawn()
+            .unwrap();
+        let mut said = [0];
+        other
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut said)
             .unwrap();
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([("pid", Value::from(other.id()))]);

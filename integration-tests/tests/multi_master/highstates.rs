@@ -116,3 +116,51 @@ fn a_published_highstate_outlives_its_master() -> Result<()> {
     let states = wait_stored(second, jid, "web1")?;
     check_applied(&states, &dir)
 }
+
+/// A large file is on its way when the master that serves it is killed; the
+/// other one has the rest.
+#[test]
+fn a_file_in_transfer_outlives_its_master() -> Result<()> {
+    const LINES: usize = 1_500_000;
+    let scratch = scratch()?;
+    let dir = scratch.path().canonicalize()?;
+    let text = "a line of a large file\n".repeat(LINES);
+    let copied = dir.join("copied");
+    let states = format!(
+        "{}:\n  file.managed:\n    - source: salt://large\n    - show_changes: False\n",
+        copied.display()
+    );
+    let mut several =
+        Several::without_minions(2, |plan| plan.file("big.sls", &states).file("large", &text))?;
+    several.add_minions(1, plain)?;
+    for master in &several.masters {
+        master.wait_minion("web1")?;
+    }
+    let (first, second, minion) = several.two()?;
+    // Only the first answers at the beginning, so that is the one it uses.
+    second.daemon().signal(Signal::SIGSTOP)?;
+    let cache = minion.dir().join("cache/files/base");
+    let recipe = minion.recipe(Program::Call)?;
+    let recipe = recipe.args(&["--out=json", "-l", "debug", "state.apply", "big"]);
+    let mut call = halite_integration_tests::Daemon::new(recipe, dir.join("salt-call.out"));
+    call.start()?;
+    let under_way = |entry: &fs::DirEntry| {
+        let is_part = entry.file_name().to_string_lossy().starts_with(".halite-");
+        is_part && entry.metadata().is_ok_and(|data| data.len() > 0)
+    };
+    until("a part of the file", SHORT, || {
+        let entries = fs::read_dir(&cache).into_iter().flatten().flatten();
+        let begun = entries.filter(under_way).count() > 0;
+        Ok((begun || copied.exists()).then_some(()))
+    })?;
+    second.daemon().signal(Signal::SIGCONT)?;
+    first.kill9()?;
+    assert_eq!(
+        call.wait_exit(halite_integration_tests::START)?,
+        0,
+        "{}",
+        call.said()
+    );
+    ensure!(fs::read(&copied)? == text.as_bytes(), "the file is another");
+    Ok(())
+}

@@ -305,12 +305,7 @@ impl Template {
     }
 
     /// The replacement of one match.
-    pub(crate) fn write(
-        &self,
-        pattern: &Pattern,
-        captures: &Captures<'_, str>,
-        out: &mut String,
-    ) {
+    pub(crate) fn write(&self, pattern: &Pattern, captures: &Captures<'_, str>, out: &mut String) {
         for piece in &self.0 {
             let group = match piece {
                 Piece::Text(text) => {

@@ -27,6 +27,13 @@ pub(crate) struct FirstMaster {
     pub(crate) silent: AtomicBool,
 }
 
+impl FirstMaster {
+    /// Whether others are asked before it.
+    fn is_passed_over(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) || self.gone.load(Ordering::Relaxed)
+    }
+}
+
 /// The masters a request may go to.
 #[derive(Clone)]
 pub(crate) struct Line {
@@ -126,15 +133,16 @@ impl Wish {
 /// Requests to the same masters that do not wait for each other.
 pub(crate) struct InLine {
     line: Line,
-    /// Whether the order was made knowing that the first master is silent.
-    was_silent: bool,
+    /// Whether the order was made knowing that the first master is silent or
+    /// gone.
+    was_passed_over: bool,
     asked: VecDeque<oneshot::Receiver<Result<Value, ContextError>>>,
 }
 
 impl InLine {
     pub(crate) fn new(line: Line) -> Self {
         Self {
-            was_silent: line.first.silent.load(Ordering::Relaxed),
+            was_passed_over: line.first.is_passed_over(),
             line,
             asked: VecDeque::new(),
         }
@@ -143,12 +151,12 @@ impl InLine {
 
 impl Ahead for InLine {
     fn ask(&mut self, load: Map, beyond: Option<Map>) {
-        if !self.was_silent && self.line.first.silent.load(Ordering::Relaxed) {
+        if !self.was_passed_over && self.line.first.is_passed_over() {
             // Found out while earlier ones were waited for.
             if !self.line.order.is_empty() {
                 self.line.order.rotate_left(1);
             }
-            self.was_silent = true;
+            self.was_passed_over = true;
         }
         let wish = Wish::new(load, beyond, self.line.minion.patience);
         let line = self.line.clone();

@@ -339,7 +339,7 @@ impl<'a> Compilation<'a> {
         let mut opts = self.compiler.opts_for(self.request);
         opts.remove("pillar");
         for secret in MASTERS_OWN {
-            opts.remove(*secret);
+            opts.remove(secret);
         }
         let version = opts.get("version").cloned();
         opts.insert(

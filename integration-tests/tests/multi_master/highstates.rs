@@ -141,7 +141,7 @@ fn a_file_in_transfer_outlives_its_master() -> Result<()> {
     second.daemon().signal(Signal::SIGSTOP)?;
     let cache = minion.dir().join("cache/files/base");
     let recipe = minion.recipe(Program::Call)?;
-    let recipe = recipe.args(&["--out=json", "-l", "debug", "state.apply", "big"]);
+    let recipe = recipe.args(&["--out=json", "state.apply", "big"]);
     let mut call = halite_integration_tests::Daemon::new(recipe, dir.join("salt-call.out"));
     call.start()?;
     let under_way = |entry: &fs::DirEntry| {
@@ -156,7 +156,7 @@ fn a_file_in_transfer_outlives_its_master() -> Result<()> {
     second.daemon().signal(Signal::SIGCONT)?;
     first.kill9()?;
     assert_eq!(
-        call.wait_exit(halite_integration_tests::START)?,
+        call.wait_exit(SHORT)?,
         0,
         "{}",
         call.said()

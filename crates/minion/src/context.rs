@@ -103,6 +103,7 @@ impl JobContext {
         Line::new(
             Arc::clone(&self.minion),
             self.order(reads),
+            reads || !matches!(self.route, Route::Bound(_)),
             Arc::clone(&self.first),
         )
     }

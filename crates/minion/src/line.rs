@@ -40,14 +40,22 @@ pub(crate) struct Line {
     minion: Arc<Minion>,
     /// Best first.
     order: Vec<usize>,
+    /// Whether masters that have become ready since may be asked too.
+    any: bool,
     first: Arc<FirstMaster>,
 }
 
 impl Line {
-    pub(crate) fn new(minion: Arc<Minion>, order: Vec<usize>, first: Arc<FirstMaster>) -> Self {
+    pub(crate) fn new(
+        minion: Arc<Minion>,
+        order: Vec<usize>,
+        any: bool,
+        first: Arc<FirstMaster>,
+    ) -> Self {
         Self {
             minion,
             order,
+            any,
             first,
         }
     }
@@ -63,16 +71,19 @@ impl Line {
     {
         let mut last = ContextError::NoMaster;
         let masters = &self.minion.masters;
-        for (at, index) in self.order.iter().enumerate() {
-            let Some(master) = masters.get(*index) else {
+        let mut asked: Vec<usize> = Vec::with_capacity(masters.len());
+        while let Some(index) = self.next(&asked) {
+            let at = asked.len();
+            asked.push(index);
+            let Some(master) = masters.get(index) else {
                 continue;
             };
-            let others = self.order.get(at + 1..).unwrap_or_default().iter();
-            let others = others.filter_map(|other| masters.get(*other));
+            let others = self.others(&asked);
+            let others = others.filter_map(|other| masters.get(other));
             let others = others.map(|other| other.phase.clone()).collect();
             let answer = once(master.channel.clone());
-            let asked = while_linked(master.phase.clone(), others, LINK_GONE_AFTER, answer);
-            match asked.await {
+            let linked = while_linked(master.phase.clone(), others, LINK_GONE_AFTER, answer);
+            match linked.await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     debug!(master = master.name, "request failed: {}", chain(&error));
@@ -92,6 +103,45 @@ impl Line {
             }
         }
         Err(last)
+    }
+
+    /// Puts the first behind all others, those that have become ready since
+    /// included.
+    fn pass_over(&mut self) {
+        let Some(first) = self.order.first().copied() else {
+            return;
+        };
+        if self.any {
+            let ready = self.minion.turn();
+            let new = ready
+                .into_iter()
+                .filter(|index| !self.order.contains(index));
+            let new: Vec<usize> = new.collect();
+            self.order.extend(new);
+        }
+        self.order.retain(|index| *index != first);
+        self.order.push(first);
+    }
+
+    /// Who is asked after those: the next in the line, else a master that has
+    /// become ready since the line was made.
+    fn next(&self, asked: &[usize]) -> Option<usize> {
+        let mut line = self.order.iter().copied();
+        line.find(|index| !asked.contains(index)).or_else(|| {
+            let is_ready = |index: &usize| {
+                let master = self.minion.masters.get(*index);
+                master.is_some_and(Master::is_ready)
+            };
+            self.others(asked).find(is_ready)
+        })
+    }
+
+    /// Who may be asked after those.
+    fn others<'l>(&'l self, asked: &'l [usize]) -> impl Iterator<Item = usize> + 'l {
+        let is_meant = |index: &usize| self.any || self.order.contains(index);
+        (0..self.minion.masters.len())
+            .filter(is_meant)
+            .filter(|index| !asked.contains(index))
     }
 }
 
@@ -153,9 +203,7 @@ impl Ahead for InLine {
     fn ask(&mut self, load: Map, beyond: Option<Map>) {
         if !self.was_passed_over && self.line.first.is_passed_over() {
             // Found out while earlier ones were waited for.
-            if !self.line.order.is_empty() {
-                self.line.order.rotate_left(1);
-            }
+            self.line.pass_over();
             self.was_passed_over = true;
         }
         let wish = Wish::new(load, beyond, self.line.minion.patience);

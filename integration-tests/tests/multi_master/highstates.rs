@@ -155,12 +155,7 @@ fn a_file_in_transfer_outlives_its_master() -> Result<()> {
     })?;
     second.daemon().signal(Signal::SIGCONT)?;
     first.kill9()?;
-    assert_eq!(
-        call.wait_exit(SHORT)?,
-        0,
-        "{}",
-        call.said()
-    );
+    assert_eq!(call.wait_exit(SHORT)?, 0, "{}", call.said());
     ensure!(fs::read(&copied)? == text.as_bytes(), "the file is another");
     Ok(())
 }

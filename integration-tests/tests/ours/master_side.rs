@@ -78,9 +78,9 @@ fn a_runner_is_ended_from_outside_also_one_in_python() -> Result<()> {
     let called = pair.returned(&["own.call"])?;
     assert_eq!(called["args"], json!([1]));
     assert_eq!(called["kwargs"]["a"], pair.returned(&["config.get", "id"])?);
-    for (words, fun) in [
-        (vec!["test.sleep", "600"], "test.sleep"),
-        (vec!["own.endless"], "own.endless"),
+    for (words, fun, said) in [
+        (vec!["test.sleep", "600"], "test.sleep", "600\n"),
+        (vec!["own.endless"], "own.endless", ""),
     ] {
         let tools = pair.master.tools(Kind::Ours).recipe(Program::Run, &words)?;
         let waiting = thread::spawn(move || run(&tools, START));
@@ -89,7 +89,7 @@ fn a_runner_is_ended_from_outside_also_one_in_python() -> Result<()> {
         let ended = waiting.join().ok().context("a panic")??.exit(1)?;
         assert_eq!(
             ended.stdout,
-            format!("Exception occurred in runner {fun}: it was stopped by jobs.kill\n")
+            format!("{said}Exception occurred in runner {fun}: it was stopped by jobs.kill\n")
         );
         assert_eq!(pair.returned(&["jobs.kill", &jid])?, json!(false));
         // It is kept like one that has failed.
@@ -105,7 +105,8 @@ fn a_runner_that_takes_too_long_ends_by_itself() -> Result<()> {
     let ended = pair.run(&["test.sleep", "600"])?.exit(1)?;
     assert_eq!(
         ended.stdout,
-        "Exception occurred in runner test.sleep: it has taken longer than runner_timeout allows\n"
+        "600\nException occurred in runner test.sleep: it has taken longer than runner_timeout \
+         allows\n"
     );
     Ok(())
 }

@@ -175,10 +175,17 @@ fn local(call: &Call<'_>) -> Result<PathBuf, CallError> {
     }
 }
 
-/// Adds where the archive lies to a failure.
+/// What a failure tells more of follows these words.
+pub(super) const MORE: &str = ". Additional info follows:\n\n";
+
+/// Adds where the archive lies to a failure that does not say it.
 fn located(error: &CallError, path: &Path) -> CallError {
+    let text = error.to_string();
+    if text.contains(MORE) {
+        return CallError::command(text);
+    }
     CallError::command(format!(
-        "{error}. Additional info follows:\n\narchive location:\n    {}",
+        "{text}{MORE}archive location:\n    {}",
         path.display()
     ))
     .tidy()
@@ -198,9 +205,16 @@ impl Tidy for CallError {
     }
 }
 
-/// What is in the archive of a call.
-pub(super) fn contents(path: &Path, format: Format, strip: usize) -> Result<Contents, CallError> {
-    match Contents::of(path, format) {
+/// What is in an archive; `decompress` is the command line of a program for
+/// what tar cannot read.
+pub(super) fn contents(
+    path: &Path,
+    format: Format,
+    strip: usize,
+    decompress: Option<&str>,
+) -> Result<Contents, CallError> {
+    let decompress = decompress.map(halite_modules::shlex::split).transpose()?;
+    match Contents::of(path, format, decompress.as_deref()) {
         Ok(contents) if strip > 0 => Ok(contents.stripped(strip)),
         Ok(contents) => Ok(contents),
         Err(error) => Err(located(&error, path)),
@@ -225,7 +239,8 @@ pub(super) fn list(call: &Call<'_>) -> CallResult {
         Value::Nil => 0,
         count => usize::try_from(python::int(count)?).unwrap_or(0),
     };
-    let contents = contents(&path, format, strip)?;
+    let decompress = call.text_opt("options");
+    let contents = contents(&path, format, strip, decompress.as_deref())?;
     if call.flag("verbose") {
         return Ok(contents.verbose());
     }

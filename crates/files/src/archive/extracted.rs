@@ -92,7 +92,8 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
         Err(result) => return Ok(result),
     };
     let strip = strip_components(call);
-    let contents = match exec::contents(&archive, format, strip) {
+    let decompress = call.text_opt("list_options");
+    let contents = match exec::contents(&archive, format, strip, decompress.as_deref()) {
         Ok(contents) => contents,
         Err(error) => return failed(ret, workarounds(&error, format)),
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use halite_modules::CallError;
 use halite_proto::{Map, Value};
 
+use super::exec::MORE;
 use super::format::Format;
 use crate::core::errors::os_text;
 use crate::limits::ARCHIVE_ENTRIES_MAX;
@@ -94,6 +95,14 @@ pub(super) fn open_zip(path: &Path) -> Result<zip::ZipArchive<BufReader<File>>, 
         .map_err(|_| CallError::command(format!("{} is not a ZIP file", path.display())))
 }
 
+/// How much of what a program complains about is shown, in bytes.
+const COMPLAINT_BYTES_MAX: u64 = 16 * 1024;
+
+fn not_listed(path: &Path, why: &str) -> CallError {
+    let path = path.display();
+    CallError::command(format!("Failed to list contents of {path}: {why}"))
+}
+
 /// The names in an archive, by kind, directories with a slash behind them.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Contents {
@@ -103,36 +112,88 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Looks into an archive.
-    pub(super) fn of(path: &Path, format: Format) -> Result<Self, CallError> {
+    /// Looks into an archive. What tar does not know to decompress is read
+    /// from the program `decompress`, words that the path is put behind.
+    pub(super) fn of(
+        path: &Path,
+        format: Format,
+        decompress: Option<&[String]>,
+    ) -> Result<Self, CallError> {
         match format {
-            Format::Tar => Self::of_tar(path),
+            Format::Tar => Self::of_tar(path, decompress),
             Format::Zip => Self::of_zip(path),
             Format::Rar => Self::of_rar(path),
         }
     }
 
-    fn of_tar(path: &Path) -> Result<Self, CallError> {
+    fn of_tar(path: &Path, decompress: Option<&[String]>) -> Result<Self, CallError> {
         let shown = path.display();
-        let wrong = |error: &io::Error| match error.kind() {
-            io::ErrorKind::NotFound if !path.exists() => CallError::command(format!(
-                "Failed to list contents of {shown}: {}",
-                os_text(error, path)
-            )),
-            _ => CallError::command(format!(
+        let own = open_tar(path).and_then(Self::from_tar);
+        let found = match (own, decompress) {
+            (Err(_), Some([program, args @ ..])) if path.exists() => {
+                Self::through(path, program, args)?
+            }
+            (own, _) => own,
+        };
+        match found {
+            Ok(Some(contents)) => Ok(contents),
+            Ok(None) => Err(CallError::command(format!("{shown} has too many entries"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => {
+                Err(not_listed(path, &os_text(&error, path)))
+            }
+            Err(_) => Err(CallError::command(format!(
                 "Unable to list contents of {shown}. If this is an XZ-compressed tar archive, \
                  install XZ Utils to enable listing its contents. If it is compressed using \
                  something other than XZ, it may be necessary to specify CLI options to decompress \
                  the archive. See the documentation for details."
-            )),
+            ))),
+        }
+    }
+
+    /// The entries of a tar that a program writes; what it complains about is
+    /// the error.
+    fn through(
+        path: &Path,
+        program: &str,
+        args: &[String],
+    ) -> Result<io::Result<Option<Self>>, CallError> {
+        let said = |error: io::Error| CallError::command(os_text(&error, path));
+        let mut complaints = tempfile::tempfile().map_err(said)?;
+        let mut child = Command::new(program)
+            .args(args)
+            .arg(path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(complaints.try_clone().map_err(said)?)
+            .spawn()
+            .map_err(|error| not_listed(path, &os_text(&error, Path::new(program))))?;
+        let Some(out) = child.stdout.take() else {
+            return Ok(Err(io::Error::other("the program has no output")));
         };
+        let found = Self::from_tar(tar::Archive::new(Plain::Program(out, child)));
+        let mut text = Vec::new();
+        complaints.rewind().map_err(said)?;
+        let mut complaints = complaints.take(COMPLAINT_BYTES_MAX);
+        complaints.read_to_end(&mut text).map_err(said)?;
+        if text.is_empty() {
+            return Ok(found);
+        }
+        Err(CallError::command(format!(
+            "Failed to decompress {0}{MORE}archive location:\n    {0}\nerror:\n    {1}",
+            path.display(),
+            String::from_utf8_lossy(&text)
+                .trim_end()
+                .replace('\n', "\n    ")
+        )))
+    }
+
+    /// The entries of a tar, or nothing if they are too many.
+    fn from_tar(mut archive: tar::Archive<Plain>) -> io::Result<Option<Self>> {
         let mut contents = Self::default();
-        let mut archive = open_tar(path).map_err(|error| wrong(&error))?;
-        let entries = archive.entries().map_err(|error| wrong(&error))?;
-        for (count, entry) in entries.enumerate() {
-            let entry = entry.map_err(|error| wrong(&error))?;
+        for (count, entry) in archive.entries()?.enumerate() {
+            let entry = entry?;
             if count >= ARCHIVE_ENTRIES_MAX {
-                return Err(CallError::command(format!("{shown} has too many entries")));
+                return Ok(None);
             }
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             let kind = entry.header().entry_type();
@@ -144,7 +205,7 @@ impl Contents {
                 contents.files.insert(name);
             }
         }
-        Ok(contents)
+        Ok(Some(contents))
     }
 
     fn of_zip(path: &Path) -> Result<Self, CallError> {
@@ -288,5 +349,57 @@ impl Contents {
             ("top_level_links", list(Self::top_level(&self.links))),
         ])
         .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn through(program: &[&str]) -> Result<Contents, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("odd");
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(3);
+        header.set_cksum();
+        tar.append_data(&mut header, "a/f", &b"hi\n"[..]).unwrap();
+        std::fs::write(dir.path().join("plain"), tar.into_inner().unwrap()).unwrap();
+        std::fs::write(&path, "neither tar nor we can unpack it").unwrap();
+        let script = "cat \"$(dirname \"$1\")/plain\"";
+        let words: Vec<String> = match program {
+            [] => ["sh", "-c", script, "sh"].map(str::to_owned).to_vec(),
+            words => words.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        let found = Contents::of(&path, Format::Tar, Some(&words));
+        found.map_err(|error| {
+            let text = error.to_string();
+            text.replace(&*path.to_string_lossy(), "ODD")
+        })
+    }
+
+    #[test]
+    fn what_tar_cannot_read_is_read_from_a_program() {
+        let found = through(&[]).unwrap();
+        assert_eq!(found.files, BTreeSet::from(["a/f".to_owned()]));
+    }
+
+    #[test]
+    fn programs_that_do_not_help_are_told() {
+        let silent = through(&["false"]).unwrap_err();
+        assert!(
+            silent.starts_with("Unable to list contents of ODD. If"),
+            "{silent}"
+        );
+        assert_eq!(
+            through(&["sh", "-c", "echo never heard of it >&2"]).unwrap_err(),
+            "Failed to decompress ODD. Additional info follows:\n\narchive location:\n    \
+             ODD\nerror:\n    never heard of it"
+        );
+        assert_eq!(
+            through(&["halite-no-such-program"]).unwrap_err(),
+            "Failed to list contents of ODD: [Errno 2] No such file or directory: \
+             'halite-no-such-program'"
+        );
     }
 }

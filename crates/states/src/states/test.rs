@@ -29,7 +29,7 @@ pub(super) const MODULE: Module = Module {
             "test.fail_without_changes",
             "(name, **kwargs)",
             |call| fail(call, false),
-            "Fails.",
+            "Fails, and changes nothing.",
         ),
         Function::new(
             "test.mod_watch",
@@ -63,7 +63,7 @@ pub(super) const MODULE: Module = Module {
             "test.succeed_without_changes",
             "(name, **kwargs)",
             |call| Ok(plain(call).ok(comment(call, "Success!")).into()),
-            "Succeeds.",
+            "Succeeds, and changes nothing.",
         ),
     ],
 };

@@ -1,6 +1,6 @@
 //! States of file systems.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn};
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 
 use crate::mount::{self, Active};
 
@@ -149,6 +149,20 @@ fn is_device(call: &Call<'_>, wanted: &str, now: &str) -> bool {
     wanted == now || (now.starts_with('/') && real(wanted) == real(now))
 }
 
+/// Whether what is mounted may have its name, though it is not the wanted one
+/// (`device_name_regex`): some file systems show one server of many.
+fn is_named_so(call: &Call<'_>, now: &str) -> Result<bool, CallError> {
+    for pattern in python::texts(call.arg("device_name_regex")) {
+        let matches = halite_target::pcre::match_start(&pattern, now).map_err(|error| {
+            CallError::command(format!("device_name_regex {pattern:?}: {error}"))
+        })?;
+        if matches {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn mounted(call: &Call<'_>) -> CallResult {
     for (arg, what) in [("name", "name"), ("device", "device"), ("fstype", "fstype")] {
         if !call.flag(arg) {
@@ -195,6 +209,11 @@ fn bring_up(call: &Call<'_>) -> Result<StateReturn, CallError> {
         }
         if is_device(call, &device, &found.device) || bound {
             comment.push_str("Target was already mounted");
+        } else if is_named_so(call, &found.device)? {
+            comment = format!(
+                "An umount will not be forced because device matched device_name_regex: {}",
+                found.device
+            );
         } else if call.is_test() {
             return Ok(state.pending(format!(
                 "An umount would have been forced because devices do not match.  Watched: {device}"

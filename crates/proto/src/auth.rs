@@ -131,9 +131,7 @@ impl AuthAnswer {
             Self::BadEncAlgo => clear([("ret", BAD_ENC_ALGO)].into()),
             Self::BadSigAlgo => clear([("ret", BAD_SIG_ALGO)].into()),
             Self::Unsigned(AuthReply::Accepted(grant)) => grant.to_map().into(),
-            Self::Unsigned(AuthReply::Refused(refusal, _)) => {
-                clear([("ret", refusal.to_ret())].into())
-            }
+            Self::Unsigned(refused @ AuthReply::Refused(..)) => clear(refused.to_map()),
             Self::Refused(refusal) => refusal.to_value(),
         }
     }

@@ -56,7 +56,8 @@ pub(crate) fn refuse_bad_id(master: &Master, bad: AuthBadId, version: u32) -> Au
     let Ok(algorithm) = SigAlgo::parse(&bad.sig_algo) else {
         return AuthAnswer::BadSigAlgo;
     };
-    let reply = AuthReply::Refused(AuthRefusal::Rejected, bad.nonce);
+    let nonce = bad.nonce.filter(|_| version >= VERSION_SIGNED);
+    let reply = AuthReply::Refused(AuthRefusal::Rejected, nonce);
     sign(master, reply, algorithm, version).unwrap_or_else(|error| {
         tracing::error!("could not answer a sign-in: {}", chain(&error));
         AuthAnswer::Refused(Refusal::HandlerFailed)

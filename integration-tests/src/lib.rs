@@ -44,7 +44,7 @@ pub use event_log::{Event, EventLog};
 pub use fleet::Fleet;
 pub use kind::{Kind, Program, Programs, cache_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
-pub use memory::pss_kib;
+pub use memory::{own_kib, pss_kib};
 pub use minion::{Minion, MinionPlan};
 pub use net::Address;
 pub use nix::sys::signal::Signal;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::event_log::EventLog;
 use crate::fleet::Fleet;
 use crate::kind::{Kind, Program, Programs};
-use crate::memory::pss_kib;
+use crate::memory::{own_kib, pss_kib};
 use crate::net::Address;
 use crate::output::Output;
 use crate::process::{Daemon, Recipe, run};
@@ -229,6 +229,12 @@ impl Master {
     /// What all its processes take together, in KiB.
     pub fn memory_kib(&self) -> Result<u64> {
         pss_kib(&self.daemon.processes()?)
+    }
+
+    /// What all its processes have written themselves, in KiB, for whoever
+    /// asks whether it grows.
+    pub fn own_memory_kib(&self) -> Result<u64> {
+        own_kib(&self.daemon.processes()?)
     }
 
     /// Its ports.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::fleet::Fleet;
 use crate::kind::{Kind, Program, Programs};
 use crate::master::{Master, common_settings};
-use crate::memory::pss_kib;
+use crate::memory::{own_kib, pss_kib};
 use crate::output::Output;
 use crate::process::{Daemon, Recipe, run};
 use crate::settings::Settings;
@@ -140,6 +140,12 @@ impl Minion {
     /// What all its processes take together, in KiB.
     pub fn memory_kib(&self) -> Result<u64> {
         pss_kib(&self.daemon.processes()?)
+    }
+
+    /// What all its processes have written themselves, in KiB, for whoever
+    /// asks whether it grows.
+    pub fn own_memory_kib(&self) -> Result<u64> {
+        own_kib(&self.daemon.processes()?)
     }
 
     /// The process.

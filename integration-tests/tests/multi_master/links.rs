@@ -245,13 +245,13 @@ fn failed_sign_ins_leave_no_descriptors() -> Result<()> {
     };
     // The slope is what counts: what leaks once per try shows in hundreds.
     wait(50)?;
-    let (before, memory) = (fds()?, minion.memory_kib()?);
+    let (before, memory) = (fds()?, minion.own_memory_kib()?);
     wait(600)?;
     // A try in work holds some for a moment; what leaked is never given back.
     until("as few descriptors as before", SHORT, || {
         Ok((fds()? <= before + 2).then_some(()))
     })?;
-    let grown = minion.memory_kib()?.saturating_sub(memory);
+    let grown = minion.own_memory_kib()?.saturating_sub(memory);
     ensure!(grown < 2048, "{grown} KiB more");
     Ok(())
 }

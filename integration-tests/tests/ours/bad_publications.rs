@@ -234,7 +234,7 @@ fn signatures_of_others_are_refused_where_they_are_wanted() -> Result<()> {
 fn a_flood_of_foreign_publications_leaves_no_trace() -> Result<()> {
     let mut target = Target::start(&[])?;
     target.check_only_runs(&[])?;
-    let before = target.minion.memory_kib()?;
+    let before = target.minion.own_memory_kib()?;
     let large = vec![0xc1; 256 * 1024];
     for _ in 0..200 {
         target.master.publish_raw(&large);
@@ -242,7 +242,7 @@ fn a_flood_of_foreign_publications_leaves_no_trace() -> Result<()> {
     target.check_only_runs(&[])?;
     // What a burst has left is given back, but not at once.
     until("the memory of a flood to come back", START, || {
-        let after = target.minion.memory_kib()?;
+        let after = target.minion.own_memory_kib()?;
         Ok((after < before + GROWTH_MAX_KIB).then_some(()))
     })
 }

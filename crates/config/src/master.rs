@@ -432,16 +432,11 @@ impl MasterConfig {
     /// The configured name, or that of the minion on this machine with
     /// `_master` behind it.
     fn find_id(&mut self, names: &HostNames) {
-        let remove_domain = match &self.minion_id_remove_domain.0 {
-            Value::Bool(true) => RemoveDomain::Any,
-            Value::Str(domain) if !domain.is_empty() => RemoveDomain::This(domain),
-            _ => RemoveDomain::None,
-        };
         let rules = IdRules {
             root_dir: &self.root_dir,
             caching: self.minion_id_caching,
             lowercase: self.minion_id_lowercase,
-            remove_domain,
+            remove_domain: RemoveDomain::of(&self.minion_id_remove_domain.0),
             append_domain: self.append_domain.as_deref(),
         };
         let configured = self.id.as_deref().is_some_and(|id| !id.is_empty());

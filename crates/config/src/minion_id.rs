@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use halite_proto::Value;
+
 use crate::host_names::{HostNames, Name};
 
 /// The options that make an id of a host name.
@@ -27,6 +29,17 @@ pub(crate) enum RemoveDomain<'a> {
     None,
     Any,
     This(&'a str),
+}
+
+impl<'a> RemoveDomain<'a> {
+    /// What the value of `minion_id_remove_domain` says.
+    pub(crate) fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Bool(true) => Self::Any,
+            Value::Str(domain) if !domain.is_empty() => Self::This(domain),
+            _ => Self::None,
+        }
+    }
 }
 
 /// An id, and whether it has just been made of the machine's name.

@@ -130,7 +130,7 @@ dpkg -i $here/fixtures/repo/big-tree-tool_2.0-1_all.deb \
     $here/fixtures/repo/big-tree-gone_0.9_all.deb $here/fixtures/repo/big-tree-purged_0.9_all.deb
 
 # Archives and source trees
-rm -f /root/.gitconfig
+rm -f ~/.gitconfig
 git config --global user.name 'Big Tree'
 git config --global user.email tree@example.com
 mkdir -p $dir/extracted/app-1.0

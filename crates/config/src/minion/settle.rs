@@ -1,8 +1,6 @@
 //! What follows from a minion's options once all are read: paths below the
 //! root, the id, and whether the options fit each other.
 
-use halite_proto::Value;
-
 use super::MinionConfig;
 use crate::error::{ConfigError, Warning};
 use crate::host_names::HostNames;
@@ -121,16 +119,11 @@ impl MinionConfig {
     }
 
     fn find_id(&mut self, names: &HostNames) {
-        let remove_domain = match &self.minion_id_remove_domain.0 {
-            Value::Bool(true) => RemoveDomain::Any,
-            Value::Str(domain) if !domain.is_empty() => RemoveDomain::This(domain),
-            _ => RemoveDomain::None,
-        };
         let rules = IdRules {
             root_dir: &self.root_dir,
             caching: self.minion_id_caching,
             lowercase: self.minion_id_lowercase,
-            remove_domain,
+            remove_domain: RemoveDomain::of(&self.minion_id_remove_domain.0),
             append_domain: self.append_domain.as_deref(),
         };
         let id = rules.id(self.id.as_deref(), names);

@@ -154,12 +154,7 @@ fn sync(call: &Call<'_>, changes: impl Fn(halite_proto::Value) -> Map, done: &st
     if call.is_test() {
         return Ok(state.pending(format!("{fun} would have been run")).into());
     }
-    let mut kwargs = call.clean_kwargs();
-    kwargs.retain(|key, _| {
-        !key.as_str()
-            .is_some_and(halite_state::keywords::is_internal)
-    });
-    let synced = match call.salt(fun, &[], kwargs) {
+    let synced = match call.salt(fun, &[], call.own_kwargs()) {
         Ok(synced) => synced,
         Err(error @ CallError::Ended(_)) => return Err(error),
         Err(error) => {

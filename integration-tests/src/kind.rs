@@ -32,6 +32,13 @@ impl Kind {
             Self::Salt3008 => Some("3008.5"),
         }
     }
+
+    /// The real Salt of that release, if the tests know it.
+    pub fn of_release(release: &str) -> Option<Self> {
+        [Self::Salt3006, Self::Salt3007, Self::Salt3008]
+            .into_iter()
+            .find(|kind| kind.release() == Some(release))
+    }
 }
 
 impl fmt::Display for Kind {

@@ -9,10 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
 use openssl::error::ErrorStack;
-use openssl::hash::{Hasher, MessageDigest};
 use thiserror::Error;
 use zeroize::Zeroize;
 
+use crate::hmac::{HMAC_BYTES, Hmac};
+use crate::large;
 use crate::random::{constant_time_eq, must, random_bytes};
 use crate::secret::Secret;
 
@@ -21,7 +22,6 @@ const AES_KEY_BYTES: usize = 24;
 const HMAC_KEY_BYTES: usize = 32;
 const KEY_BYTES: usize = AES_KEY_BYTES + HMAC_KEY_BYTES;
 const BLOCK_BYTES: usize = 16;
-const HMAC_BYTES: usize = 32;
 
 /// What is encrypted is hashed while the processor still has it at hand.
 const CACHED_BYTES: usize = 16 * 1024;
@@ -105,6 +105,8 @@ pub enum Opened {
 pub struct Crypticle {
     aes_key: Secret<[u8; AES_KEY_BYTES]>,
     hmac: Hmac,
+    /// What the keys of large answers are made of.
+    pub(crate) large_root: Secret<[u8; HMAC_BYTES]>,
 }
 
 impl Crypticle {
@@ -121,6 +123,7 @@ impl Crypticle {
         Self {
             aes_key,
             hmac: must(Hmac::new(hmac_key.expose())),
+            large_root: large::root(bytes.expose()),
         }
     }
 
@@ -259,54 +262,6 @@ impl Crypticle {
             Ok((head, payload))
         };
         attempt().ok()
-    }
-}
-
-/// HMAC-SHA256 with a key that is hashed in once: a message costs two copies
-/// of a digest's state, where the library's own interface would look up and
-/// set up everything again. The library wipes these states when they go.
-#[derive(Clone)]
-struct Hmac {
-    inner: Hasher,
-    outer: Hasher,
-}
-
-impl Hmac {
-    fn new(key: &[u8; HMAC_KEY_BYTES]) -> Result<Self, ErrorStack> {
-        const SHA256_BLOCK_BYTES: usize = 64;
-        let keyed = |pad: u8| {
-            let mut block = Secret::new([pad; SHA256_BLOCK_BYTES]);
-            for (byte, key) in block.expose_mut().iter_mut().zip(key) {
-                *byte ^= key;
-            }
-            let mut hasher = Hasher::new(MessageDigest::sha256())?;
-            hasher.update(block.expose())?;
-            Ok(hasher)
-        };
-        Ok(Self {
-            inner: keyed(0x36)?,
-            outer: keyed(0x5c)?,
-        })
-    }
-
-    fn of(&self, bytes: &[u8]) -> Result<[u8; HMAC_BYTES], ErrorStack> {
-        let mut inner = self.begin();
-        inner.update(bytes)?;
-        self.finish(inner)
-    }
-
-    /// A hasher for a message that comes in pieces.
-    fn begin(&self) -> Hasher {
-        self.inner.clone()
-    }
-
-    /// The HMAC of what was put into a hasher of `begin`.
-    fn finish(&self, mut inner: Hasher) -> Result<[u8; HMAC_BYTES], ErrorStack> {
-        let mut outer = self.outer.clone();
-        outer.update(&inner.finish()?)?;
-        let mut hmac = [0; HMAC_BYTES];
-        hmac.copy_from_slice(&outer.finish()?);
-        Ok(hmac)
     }
 }
 

@@ -3,7 +3,8 @@
 //! Bytes come in and bytes go out: what a message means is decided elsewhere.
 //! The primitives are those that Salt 3006 to 3008 use between masters and
 //! minions: RSA with SHA-1 or SHA-224, ANSI X9.31 signatures, and AES-192-CBC
-//! with HMAC-SHA256 ("Crypticle").
+//! with HMAC-SHA256 ("Crypticle"). Two Halite peers seal large answers with
+//! AES-256-GCM besides.
 //!
 //! Invariant: a secret is held in a type that cannot be printed and that is
 //! wiped when it goes, and no type of the library underneath is part of the
@@ -14,6 +15,8 @@ pub mod crypticle;
 pub mod error;
 pub mod files;
 pub mod hash;
+mod hmac;
+mod large;
 pub mod limits;
 pub mod master_sign;
 pub mod passphrase;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use halite_crypto::{Crypticle, Opened, random_bytes};
 use halite_proto::clear::ClearCommand;
-use halite_proto::envelope::{RequestEnvelope, sealed_head};
+use halite_proto::envelope::{RequestEnvelope, large_head, sealed_head};
 use halite_proto::msgpack::{pack_wire, pack_wire_parts};
 use halite_proto::request::Request;
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
@@ -51,6 +51,24 @@ impl Seal {
     fn encode(&self, value: &Value) -> Vec<u8> {
         self.try_encode(value)
             .unwrap_or_else(|error| cannot_pack(&error))
+    }
+
+    /// The bytes of an answer that may be large, to a Halite peer.
+    fn encode_large(&self, value: &Value) -> Vec<u8> {
+        self.try_encode_large(value)
+            .unwrap_or_else(|error| cannot_pack(&error))
+    }
+
+    fn try_encode_large(&self, value: &Value) -> Result<Vec<u8>, PackError> {
+        let Self::Session(session, nonce) = self else {
+            return self.try_encode(value);
+        };
+        let packed = pack_wire_parts(value)?;
+        let parts = packed.slices();
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        let head = large_head(Crypticle::large_len(bytes))?;
+        let nonce = nonce.as_str().as_bytes();
+        Ok(session.crypticle.seal_large(&head, &parts, nonce))
     }
 
     /// A piece of a file is copied nowhere on its way from the disk, but
@@ -164,6 +182,7 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     master.counters.serve();
     match handled {
         Handled::Value(value) => Answer::Now(seal.encode(&value)),
+        Handled::Large(value) => Answer::Now(seal.encode_large(&value)),
         Handled::Private(value) => Answer::Now(encode(&value)),
         Handled::PrivateLater(value) => Answer::Later(Box::pin(async move {
             // No bytes are no answer.

@@ -8,7 +8,7 @@ use halite_crypto::{KeyError, Opened, random_bytes};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::request::signed_bytes;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
-use halite_transport::zeromq::{RequestError, Requester};
+use halite_transport::zeromq::{Answer, RequestError, Requester};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
@@ -76,6 +76,9 @@ pub struct Channel {
     enc_algo: &'static str,
     sig_algo: &'static str,
 }
+
+/// What reads the reply to the request with a nonce; a large one where it lies.
+type Open = fn(&Channel, &Session, &Nonce, Answer) -> Result<Exchange, ChannelError>;
 
 /// How one exchange ended.
 enum Exchange {
@@ -150,12 +153,7 @@ impl Channel {
         ping(&session.requester, timeout).await
     }
 
-    async fn ask(
-        &self,
-        load: &Map,
-        patience: Patience,
-        open: fn(&Self, &Session, &Nonce, &[u8]) -> Result<Exchange, ChannelError>,
-    ) -> Result<Value, ChannelError> {
+    async fn ask(&self, load: &Map, patience: Patience, open: Open) -> Result<Value, ChannelError> {
         let mut last = ChannelError::NotSignedIn;
         let mut renewed = false;
         let mut newer_than = 0;
@@ -194,7 +192,7 @@ impl Channel {
         session: &Session,
         load: &Map,
         deadline: Instant,
-        open: fn(&Self, &Session, &Nonce, &[u8]) -> Result<Exchange, ChannelError>,
+        open: Open,
     ) -> Result<Exchange, ChannelError> {
         let nonce = Nonce::from_random(random_bytes());
         let mut more = Map::with_capacity(5);
@@ -218,19 +216,28 @@ impl Channel {
         let envelope = envelope.encode().map_err(ChannelError::Pack)?;
         let left = deadline.saturating_duration_since(Instant::now());
         let reply = session.requester.request_in_place(envelope, left).await?;
-        open(self, session, &nonce, &reply)
+        open(self, session, &nonce, reply)
     }
 
     fn open_sealed(
         &self,
         session: &Session,
         nonce: &Nonce,
-        reply: &[u8],
+        mut reply: Answer,
     ) -> Result<Exchange, ChannelError> {
+        let keys = &session.credentials.session;
+        let asked = nonce.as_str().as_bytes();
+        if let Some(at) = Reply::large_at(&reply) {
+            let message = reply.get_mut(at..).unwrap_or_default();
+            return match keys.open_large(message, asked) {
+                Ok(packed) => unpacked(packed),
+                Err(_) => Ok(Exchange::StaleKeys(ChannelError::NotAuthentic)),
+            };
+        }
         let decoded;
-        let sealed = match Reply::sealed_in(reply) {
+        let sealed = match Reply::sealed_in(&reply) {
             Some(sealed) => sealed,
-            None => match Reply::decode(reply).map_err(ChannelError::Unpack)? {
+            None => match Reply::decode(&reply).map_err(ChannelError::Unpack)? {
                 Reply::Sealed(sealed) => {
                     decoded = sealed;
                     &decoded
@@ -239,11 +246,8 @@ impl Channel {
                 Reply::Clear(_) => return Err(ChannelError::NotAuthentic),
             },
         };
-        let keys = &session.credentials.session;
-        match keys.open(sealed, Some(nonce.as_str().as_bytes())) {
-            Ok(Opened::Payload(packed)) => msgpack::unpack_wire(&packed)
-                .map(Exchange::Done)
-                .map_err(ChannelError::Unpack),
+        match keys.open(sealed, Some(asked)) {
+            Ok(Opened::Payload(packed)) => unpacked(&packed),
             Ok(Opened::Empty) => Ok(Exchange::Done(Value::Map(Map::new()))),
             Err(_) => Ok(Exchange::StaleKeys(ChannelError::NotAuthentic)),
         }
@@ -253,9 +257,9 @@ impl Channel {
         &self,
         session: &Session,
         nonce: &Nonce,
-        reply: &[u8],
+        reply: Answer,
     ) -> Result<Exchange, ChannelError> {
-        if let Ok(Reply::Refused(refusal)) = Reply::decode(reply) {
+        if let Ok(Reply::Refused(refusal)) = Reply::decode(&reply) {
             return refused(refusal);
         }
         let master = &session.credentials.master_key;
@@ -265,7 +269,7 @@ impl Channel {
             self.enc_algo,
             self.sig_algo,
             nonce,
-            reply,
+            &reply,
         ) {
             Ok(map) => Ok(Exchange::Done(Value::Map(map))),
             Err(error @ (PrivateReplyError::NotPrivate | PrivateReplyError::Signature)) => {
@@ -281,6 +285,12 @@ impl Channel {
         let later = sessions.wait_for(|s| s.as_ref().is_some_and(|s| s.number > number));
         timeout_at(deadline, later).await.ok()?.ok()?.clone()
     }
+}
+
+fn unpacked(packed: &[u8]) -> Result<Exchange, ChannelError> {
+    msgpack::unpack_wire(packed)
+        .map(Exchange::Done)
+        .map_err(ChannelError::Unpack)
 }
 
 /// `bad load` asks for a new sign-in; every other refusal is final.

@@ -21,7 +21,7 @@ pub const ENC_ALGO_DEFAULT: &str = "OAEP-SHA1";
 /// The signature of replies where a request names none.
 pub const SIG_ALGO_DEFAULT: &str = "PKCS1v15-SHA1";
 
-pub use crate::reply::{Reply, encode_sealed, sealed_head};
+pub use crate::reply::{Reply, encode_sealed, large_head, sealed_head};
 
 const ENVELOPE: &str = "the request envelope";
 

@@ -31,6 +31,12 @@ impl Reply {
         string_in(packed).filter(|content| std::str::from_utf8(content).is_err())
     }
 
+    /// Where the large answer begins in a reply that is one; it goes to the end.
+    pub fn large_at(packed: &[u8]) -> Option<usize> {
+        let content = string_in(packed.strip_prefix(LARGE)?)?;
+        Some(packed.len() - content.len())
+    }
+
     /// The reply that an unpacked value is.
     pub fn from_value(value: Value) -> Self {
         if let Some(refusal) = Refusal::from_value(&value) {
@@ -71,6 +77,19 @@ pub fn sealed_head(len: usize) -> Result<Vec<u8>, PackError> {
     wire_bytes_head(len)
 }
 
+/// The packed beginning of a large answer, which only a Halite peer that has
+/// asked for one gets: a map of one field.
+const LARGE: &[u8] = b"\x81\xa5large";
+
+/// What stands before a large answer of `len` bytes.
+///
+/// # Errors
+/// When it is longer than the format can hold.
+pub fn large_head(len: usize) -> Result<Vec<u8>, PackError> {
+    let head = wire_bytes_head(len)?;
+    Ok([LARGE, &head].concat())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +106,18 @@ mod tests {
             Ok(Reply::Refused(Refusal::BadLoad))
         );
         assert_eq!(Reply::sealed_in(&refused), None);
+    }
+
+    #[test]
+    fn a_large_answer_is_none_of_the_others() {
+        let content = vec![0xff; 70_000];
+        let packed = [large_head(content.len()).unwrap(), content.clone()].concat();
+        let at = Reply::large_at(&packed).unwrap();
+        assert_eq!(packed[at..], content);
+        assert_eq!(Reply::sealed_in(&packed), None);
+        assert!(matches!(Reply::decode(&packed), Ok(Reply::Clear(_))));
+        assert_eq!(Reply::large_at(&packed[..packed.len() - 1]), None);
+        let sealed = encode_sealed(&content).unwrap();
+        assert_eq!(Reply::large_at(&sealed), None);
     }
 }

@@ -21,7 +21,13 @@ pub(super) fn hash_and_stat(master: &Master, caller: &Caller, file: &FilePath) -
 
 /// `_serve_file`.
 pub(super) fn serve(master: &Master, caller: &Caller, serve: &ServeFile) -> Handled {
-    handled(caller, master.files.answer_serve(serve))
+    let handled = handled(caller, master.files.answer_serve(serve));
+    match handled {
+        Handled::Value(value) if serve.beyond.as_ref().is_some_and(|beyond| beyond.large) => {
+            Handled::Large(value)
+        }
+        handled => handled,
+    }
 }
 
 fn handled(caller: &Caller, answer: Result<Value, ReadError>) -> Handled {

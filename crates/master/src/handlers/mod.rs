@@ -51,6 +51,8 @@ pub(crate) struct Caller {
 pub(crate) enum Handled {
     /// The answer, to be sealed.
     Value(Value),
+    /// The answer, to be sealed as large ones are between Halite peers.
+    Large(Value),
     /// The answer as it travels: sealed in its own way.
     Private(Value),
     /// An answer as it travels that has to be waited for; none if it never

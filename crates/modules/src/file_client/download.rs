@@ -89,6 +89,7 @@ impl Download<'_> {
             unless: self.own_hash(),
             hash: true,
             bytes: Some(SMALL_FILE_BYTES),
+            large: false,
         };
         let (about, data) = match self.first(beyond)? {
             First::Known(hash, stat) => return Ok(Some((hash, stat))),
@@ -118,6 +119,7 @@ impl Download<'_> {
             unless: own.clone(),
             hash: own.is_some(),
             bytes: Some(FILE_PIECE_BYTES),
+            large: true,
         };
         let (about, data) = match self.first(beyond)? {
             First::Known(hash, stat) => {
@@ -281,6 +283,7 @@ impl Download<'_> {
         };
         let beyond = version.map(|_| ServeBeyond {
             bytes: Some(piece),
+            large: true,
             ..ServeBeyond::default()
         });
         Lookahead {

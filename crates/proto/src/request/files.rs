@@ -48,6 +48,8 @@ pub struct ServeBeyond {
     pub hash: bool,
     /// The largest piece that is of use, in bytes.
     pub bytes: Option<u64>,
+    /// The answer may be sealed as large ones are between Halite peers.
+    pub large: bool,
 }
 
 /// A piece of a file that the minion pushes.
@@ -134,17 +136,19 @@ impl ServeBeyond {
             unless: hash_type.zip(fields.text("hsum")?),
             hash: fields.flag("hash").unwrap_or_default(),
             bytes: fields.uint("bytes")?,
+            large: fields.flag("large").unwrap_or_default(),
         })
     }
 
     fn to_map(&self) -> Map {
-        let mut map = Map::with_capacity(4);
+        let mut map = Map::with_capacity(5);
         if let Some((hash_type, hsum)) = &self.unless {
             map.put("hash_type", hash_type.as_str());
             map.put("hsum", hsum.as_str());
         }
         map.put_some("hash", self.hash.then_some(true));
         map.put_some("bytes", self.bytes);
+        map.put_some("large", self.large.then_some(true));
         map
     }
 }

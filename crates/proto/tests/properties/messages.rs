@@ -144,11 +144,14 @@ fn minion_event() -> impl Strategy<Value = MinionEvent> {
 
 fn serve_beyond() -> impl Strategy<Value = ServeBeyond> {
     let unless = of((text(), text()));
-    (unless, any::<bool>(), of(any::<u64>())).prop_map(|(unless, hash, bytes)| ServeBeyond {
-        unless,
-        hash,
-        bytes,
-    })
+    (unless, any::<bool>(), of(any::<u64>()), any::<bool>()).prop_map(
+        |(unless, hash, bytes, large)| ServeBeyond {
+            unless,
+            hash,
+            bytes,
+            large,
+        },
+    )
 }
 
 fn file_command() -> impl Strategy<Value = MinionRequest> {

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -211,6 +211,12 @@ impl Deref for Answer {
 
     fn deref(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl DerefMut for Answer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
     }
 }
 

@@ -168,6 +168,7 @@ pub trait Daemon {
 
 /// Runs a daemon from its command line to its exit code.
 pub fn run<D: Daemon>() -> u8 {
+    halite_process::file_size::exceeding_is_an_error();
     let mut screen = Screen::standard();
     let options = match parse::<D::Options>(std::env::args_os().skip(1)) {
         Ok(options) => options,

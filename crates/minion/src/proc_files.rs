@@ -2,10 +2,13 @@
 //! on the same machine (and a later start of this minion) see what runs.
 //!
 //! Salt 3008.5: `<cachedir>/proc/<jid>`, a map of the publication with `pid`.
+//! Ours have [`STARTED`] besides: a process that was killed leaves its file
+//! behind, and some day its number is that of another one.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use halite_crypto::files::{self, WriteOptions};
 use halite_proto::{Jid, Map, Value, msgpack};
@@ -15,6 +18,14 @@ use tracing::{debug, warn};
 const PROC_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 const MODE: u32 = 0o600;
+
+/// When the process that `pid` names had started, in the ticks of
+/// `/proc/<pid>/stat`; nobody but us sees it.
+const STARTED: &str = "halite_started";
+
+/// Where a line of `/proc/<pid>/stat` says so, counted from the state, which is
+/// the first word behind the program's name.
+const STARTED_AT: usize = 19;
 
 /// The directory of proc files.
 #[derive(Clone, Debug)]
@@ -38,16 +49,15 @@ impl ProcDir {
     /// before it has told of them. `was_ours` says which jobs an earlier run
     /// has begun; of others that is guessed by the process that is named.
     pub fn left_behind(&self, was_ours: impl Fn(&str) -> bool) -> Vec<(LeftBehind, Map)> {
-        let is_left = |path: &Path, load: &Map| {
+        let is_left = |path: &Path, who: &Runner| {
             let name = path.file_name().and_then(|name| name.to_str());
-            let pid = load.get("pid").and_then(Value::as_i64);
             // The number of a dead process may be another Salt program's now.
-            name.is_some_and(&was_ours) || !pid.is_some_and(is_other_salt)
+            name.is_some_and(&was_ours) || who.is_ourselves() || !who.lives()
         };
         self.all()
             .into_iter()
-            .filter(|(path, load)| is_left(path, load))
-            .map(|(path, load)| (LeftBehind(path), load))
+            .filter(|(path, who, _)| is_left(path, who))
+            .map(|(path, _, load)| (LeftBehind(path), load))
             .collect()
     }
 
@@ -66,7 +76,11 @@ impl ProcDir {
     /// Writes a job's file; it is removed when the guard is dropped.
     pub fn enter(&self, jid: &Jid, load: &Map) -> Option<ProcFile> {
         let path = self.path.join(jid.as_str());
-        let bytes = match msgpack::pack_wire(&Value::Map(load.clone())) {
+        let mut content = load.clone();
+        if let Some(started) = own_start() {
+            content.insert(STARTED, started);
+        }
+        let bytes = match msgpack::pack_wire(&Value::Map(content)) {
             Ok(bytes) => bytes,
             Err(error) => {
                 warn!(%jid, %error, "no proc file for this job");
@@ -90,17 +104,13 @@ impl ProcDir {
     /// What runs by the files, jobs of other Salt programs on this machine
     /// included.
     pub fn running(&self) -> Vec<Map> {
-        let own = i64::from(std::process::id());
         self.all()
             .into_iter()
-            .filter_map(|(_, load)| {
-                let pid = load.get("pid").and_then(Value::as_i64)?;
-                (pid == own || is_other_salt(pid)).then_some(load)
-            })
+            .filter_map(|(_, who, load)| who.lives().then_some(load))
             .collect()
     }
 
-    fn all(&self) -> Vec<(PathBuf, Map)> {
+    fn all(&self) -> Vec<(PathBuf, Runner, Map)> {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return Vec::new();
         };
@@ -111,7 +121,10 @@ impl ProcDir {
                 let path = entry.path();
                 let bytes = files::read_limited(&path, PROC_FILE_BYTES_MAX).ok()?;
                 match msgpack::unpack_wire(&bytes) {
-                    Ok(Value::Map(load)) => Some((path, load)),
+                    Ok(Value::Map(mut load)) => {
+                        let who = Runner::take(&mut load);
+                        Some((path, who, load))
+                    }
                     _ => {
                         debug!(path = %path.display(), "not a proc file, removed");
                         remove(&path);
@@ -139,14 +152,58 @@ impl Drop for ProcFile {
     }
 }
 
-/// Whether another process with this id lives and is a Salt program, by the
-/// rule Salt has: its command line names salt.
-fn is_other_salt(pid: i64) -> bool {
-    if pid == i64::from(std::process::id()) {
-        return false;
+/// The process that a job runs in.
+struct Runner {
+    pid: Option<i64>,
+    started: Option<i64>,
+}
+
+impl Runner {
+    /// Takes what nobody else is to see.
+    fn take(load: &mut Map) -> Self {
+        Self {
+            pid: load.get("pid").and_then(Value::as_i64),
+            started: load.remove(STARTED).and_then(|ticks| ticks.as_i64()),
+        }
     }
-    let cmdline = Path::new("/proc").join(pid.to_string()).join("cmdline");
-    fs::read(cmdline).is_ok_and(|line| line.windows(4).any(|word| word == b"salt"))
+
+    fn is_ourselves(&self) -> bool {
+        self.pid == Some(i64::from(std::process::id()))
+    }
+
+    /// Whether it lives: by its start where we have written that down, else by
+    /// the rule that Salt has: the command line of the process names salt.
+    fn lives(&self) -> bool {
+        let Some(pid) = self.pid else {
+            return false;
+        };
+        match self.started {
+            Some(started) => start_of(&pid.to_string()) == Some(started),
+            None if self.is_ourselves() => true,
+            None => {
+                let cmdline = Path::new("/proc").join(pid.to_string()).join("cmdline");
+                fs::read(cmdline).is_ok_and(|line| line.windows(4).any(|word| word == b"salt"))
+            }
+        }
+    }
+}
+
+fn own_start() -> Option<i64> {
+    static OWN: OnceLock<Option<i64>> = OnceLock::new();
+    *OWN.get_or_init(|| start_of("self"))
+}
+
+/// When a process started. One that has ended, and is not waited for yet, is
+/// none any more.
+fn start_of(process: &str) -> Option<i64> {
+    let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).ok()?;
+    // The name is in parentheses and may have any characters in it.
+    let (_, words) = stat.rsplit_once(')')?;
+    let mut words = words.split_ascii_whitespace();
+    match words.next()? {
+        "Z" | "X" => None,
+        _ => words.nth(STARTED_AT - 1)?.parse().ok(),
+    }
 }
 
 fn remove(path: &Path) {
@@ -176,6 +233,21 @@ mod tests {
         assert_eq!(proc.running(), [load]);
         drop(file);
         assert_eq!(proc.running(), []);
+    }
+
+    #[test]
+    fn another_process_with_the_number_of_a_killed_one_does_not_run_its_job() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = ProcDir::open(dir.path()).unwrap();
+        let own = Map::from([("pid", Value::from(std::process::id()))]);
+        let path = dir.path().join("proc/20261120141841939742");
+        let mut killed = own.clone();
+        killed.insert(STARTED, own_start().unwrap() - 1);
+        fs::write(&path, msgpack::pack_wire(&Value::Map(killed)).unwrap()).unwrap();
+        assert_eq!(proc.running(), []);
+        // One that another make of salt-call has written says nothing of it.
+        fs::write(&path, msgpack::pack_wire(&Value::Map(own.clone())).unwrap()).unwrap();
+        assert_eq!(proc.running(), [own]);
     }
 
     #[test]
@@ -219,7 +291,8 @@ mod tests {
             .unwrap();
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([("pid", Value::from(other.id()))]);
-        let _file = proc.enter(&jid, &load).unwrap();
+        let load = msgpack::pack_wire(&Value::Map(load)).unwrap();
+        fs::write(dir.path().join("proc").join(jid.as_str()), load).unwrap();
         let guessed = proc.left_behind(|_| false).len();
         let ours = proc.left_behind(|name| name == jid.as_str()).len();
         other.kill().unwrap();

@@ -7,6 +7,7 @@
 
 pub mod child;
 pub mod daemon;
+pub mod file_size;
 pub mod hand_over;
 pub mod limits;
 pub mod logging;

@@ -1,6 +1,6 @@
 //! The calls that Rust cannot check: `fork`, what runs between `fork` and
-//! `exec`, changing the environment, giving memory back, and PAM. Nothing else
-//! of the project is unsafe.
+//! `exec`, changing the environment, catching a signal, giving memory back, and
+//! PAM. Nothing else of the project is unsafe.
 #![allow(unsafe_code)]
 
 mod pam;
@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{ForkResult, Gid, Uid, setgid, setgroups, setuid};
 
@@ -63,6 +64,19 @@ pub(crate) fn check_password(service: &str, user: &str, password: &str) -> io::R
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: the call takes no pointers and does not return.
     unsafe { nix::libc::_exit(code) }
+}
+
+/// Has the signal of a file that becomes too large do nothing.
+pub(crate) fn catch_file_size_signal() {
+    extern "C" fn do_nothing(_signal: nix::libc::c_int) {}
+    let action = SigAction::new(
+        SigHandler::Handler(do_nothing),
+        SaFlags::SA_RESTART,
+        SigSet::empty(),
+    );
+    // SAFETY: the handler does nothing at all, so that it may run at any time
+    // and in any thread. It fails for a number that is no signal only.
+    let _ = unsafe { sigaction(Signal::SIGXFSZ, &action) };
 }
 
 /// Gives free memory back to the system, where the C library can.

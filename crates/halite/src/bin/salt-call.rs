@@ -22,6 +22,7 @@ use halite_proto::{Jid, Map, Value, time};
 
 fn main() -> ExitCode {
     halite_process::memory::grow_in_steps();
+    halite_process::file_size::exceeding_is_an_error();
     let mut screen = Screen::standard();
     let environment = Environment::of_process();
     let options = match parse::<CallOptions>(std::env::args_os().skip(1)) {

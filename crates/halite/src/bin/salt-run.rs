@@ -6,6 +6,7 @@ use halite_cli::options::{RunOptions, Stop, parse_everything};
 use halite_cli::{Environment, Exit, Screen, salt_run, start};
 
 fn main() -> ExitCode {
+    halite_process::file_size::exceeding_is_an_error();
     let mut screen = Screen::standard();
     let exit = run(&mut screen).unwrap_or_else(|stop| stop.show(&mut screen));
     screen.close(exit).into()

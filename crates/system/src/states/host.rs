@@ -50,7 +50,8 @@ fn present(call: &Call<'_>) -> CallResult {
     let (name, note) = (call.text("name"), call.text_opt("comment"));
     let mut state = StateReturn::new(call.arg("name").clone());
     let wanted = addresses(call);
-    let entries = hosts::read(call);
+    let old = hosts::load(call);
+    let entries = hosts::entries(&old);
     let (mut comments, mut warnings) = (Vec::new(), Vec::new());
     let (mut add, mut annotate, mut remove) = (Vec::new(), Vec::new(), Vec::new());
     for ip in wanted
@@ -89,6 +90,8 @@ fn present(call: &Call<'_>) -> CallResult {
         }
     }
     let test = call.is_test();
+    // All of it is done to the text, and the file is replaced once.
+    let mut text = old.clone();
     for ip in &add {
         if ip.parse::<std::net::IpAddr>().is_err() {
             state.result = Some(false);
@@ -99,7 +102,7 @@ fn present(call: &Call<'_>) -> CallResult {
             state.result = None;
             comments.push(format!("Host {name} ({ip}) would be added"));
         } else {
-            hosts::add(call, ip, &name)?;
+            text = hosts::add(&text, ip, &name);
             comments.push(format!("Added host {name} ({ip})"));
         }
         add_change(&mut state.changes, "added", ip, &name);
@@ -108,7 +111,8 @@ fn present(call: &Call<'_>) -> CallResult {
     for ip in &annotate {
         if test {
             comments.push(format!("Comment for {ip} ({note}) would be added"));
-        } else if hosts::comment_on(call, ip, &note)? {
+        } else if let Some(changed) = hosts::comment_on(&text, ip, &note) {
+            text = changed;
             comments.push(format!("Set comment for host {ip} ({note})"));
         } else {
             state.result = Some(false);
@@ -122,11 +126,12 @@ fn present(call: &Call<'_>) -> CallResult {
             state.result = None;
             comments.push(format!("Host {name} ({ip}) would be removed"));
         } else {
-            hosts::remove(call, ip, &name)?;
+            text = hosts::remove(&text, ip, &name);
             comments.push(format!("Removed host {name} ({ip})"));
         }
         add_change(&mut state.changes, "removed", ip, &name);
     }
+    hosts::save(call, &old, &text)?;
     state.comment = comments.join("\n").into();
     if !warnings.is_empty() {
         state.more.insert("warnings", Value::List(warnings));
@@ -139,19 +144,23 @@ fn absent(call: &Call<'_>) -> CallResult {
     let mut state = StateReturn::new(call.arg("name").clone());
     state.result = None;
     let mut comments = Vec::new();
+    let old = hosts::load(call);
+    let mut text = old.clone();
     for ip in addresses(call) {
-        if !hosts::has(call, &ip, &name) {
+        let (aliases, _) = hosts::find(&hosts::entries(&text), &ip).unwrap_or_default();
+        if !aliases.contains(&name) {
             state.result = Some(true);
             comments.push(format!("Host {name} ({ip}) already absent"));
         } else if call.is_test() {
             comments.push(format!("Host {name} ({ip}) needs to be removed"));
         } else {
-            hosts::remove(call, &ip, &name)?;
+            text = hosts::remove(&text, &ip, &name);
             state.changes.insert("host", name.as_str());
             state.result = Some(true);
             comments.push(format!("Removed host {name} ({ip})"));
         }
     }
+    hosts::save(call, &old, &text)?;
     state.comment = comments.join("\n").into();
     Ok(state.into())
 }
@@ -163,7 +172,8 @@ fn only(call: &Call<'_>) -> CallResult {
         Value::List(items) => items.iter().map(python::str).collect(),
         other => vec![python::str(other)],
     };
-    let (old, _) = hosts::find(&hosts::read(call), &name).unwrap_or_default();
+    let text = hosts::load(call);
+    let (old, _) = hosts::find(&hosts::entries(&text), &name).unwrap_or_default();
     let old = old.join(" ");
     let new = names
         .iter()
@@ -180,7 +190,8 @@ fn only(call: &Call<'_>) -> CallResult {
             .pending(format!("Would change {name} from \"{old}\" to \"{new}\""))
             .into());
     }
-    let done: Result<(), CallError> = hosts::set(call, &name, &new, None);
+    let done: Result<(), CallError> =
+        hosts::save(call, &text, &hosts::set(&text, &name, &new, None));
     if let Err(error) = done {
         tracing::error!(%error, "could not change the names of a host");
         return Ok(state

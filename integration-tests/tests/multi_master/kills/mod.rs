@@ -86,8 +86,7 @@ impl Kills {
         let mut several =
             Several::without_minions(1, |plan| plan.set("file_roots", roots.clone()))?;
         let search = tree.search();
-        // Changed in two whole steps: the new line comes, then the old one goes.
-        let hosts = tree.at("hosts");
+        let hosts = tree.target().join("hosts");
         several.add_minions(1, |plan| {
             plan.set("__host_path__", search.as_str())
                 .set("hosts.file", hosts.display().to_string())

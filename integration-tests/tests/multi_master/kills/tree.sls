@@ -130,6 +130,7 @@ a host:
   host.present:
     - ip: 192.0.2.{{ version % 250 + 1 }}
     - names: [made-up.example.com]
+    - comment: version {{ version }}
     - clean: True
 
 echo {{ version }}:

@@ -22,7 +22,6 @@ pub struct Call<'a> {
     retcode: &'a Cell<i64>,
     depth: u32,
     function: &'static str,
-    signature: Signature,
 }
 
 impl<'a> Call<'a> {
@@ -40,22 +39,17 @@ impl<'a> Call<'a> {
             retcode,
             depth,
             function: "",
-            signature: Signature::default(),
         }
     }
 
-    /// The same call, of a function with this name and signature.
-    pub(crate) fn of(self, function: &'static str, signature: Signature) -> Self {
-        Self {
-            function,
-            signature,
-            ..self
-        }
+    /// The same call, of a function with this name.
+    pub(crate) fn of(self, function: &'static str) -> Self {
+        Self { function, ..self }
     }
 
     /// The signature of the function.
     pub(crate) fn signature(&self) -> &Signature {
-        &self.signature
+        self.bound.signature()
     }
 
     /// The full name of the function; empty where none was called.

@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 
 use crate::environment::Environment;
 use crate::limits::{NOTE_CHARS_MAX, NOTES_MAX};
+use crate::signatures::Signatures;
 
 /// What is known about the call beside the function and its arguments.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ pub struct Job {
     pub env: Environment,
     /// What people should know beside the return.
     pub notes: Notes,
+    /// The signatures of functions that the job has called.
+    pub signatures: Signatures,
 }
 
 /// What the log says and whoever asked for the job should read, too: where

@@ -12,7 +12,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -55,6 +55,17 @@ impl Dress {
 
 const SET_ID: u32 = 0o6000;
 
+/// A file that has been put in its place.
+#[derive(Debug)]
+pub struct Placed {
+    /// The file: what is learned and changed through it is of this one,
+    /// whatever has its name by now.
+    pub file: File,
+    /// What it was before it got owner and mode; nothing for a device or pipe,
+    /// which stays what it is.
+    pub fresh: Option<Metadata>,
+}
+
 /// Replaces the file `to` with what `write` writes.
 ///
 /// # Errors
@@ -65,6 +76,18 @@ pub fn replace_with(
     dress: Dress,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
+    place(to, dress, write).map(drop)
+}
+
+/// As [`replace_with`]; the file, for those who have more to do with it.
+///
+/// # Errors
+/// As [`replace_with`].
+pub fn place(
+    to: &Path,
+    dress: Dress,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<Placed> {
     let name = to
         .file_name()
         .ok_or_else(|| io::Error::from_raw_os_error(nix::libc::EISDIR))?;
@@ -82,19 +105,31 @@ pub fn replace_with(
         // A device or pipe takes what it is given; it is not to become a file.
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let device = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
-        return write(&mut File::from(device));
+        let mut file = File::from(device);
+        write(&mut file)?;
+        return Ok(Placed { file, fresh: None });
     }
     let old = old.filter(Old::is_file);
     let mut fresh = Fresh::create(&directory, name)?;
     write(&mut fresh.file)?;
-    put_on(&fresh.file, dress, old.as_ref())?;
-    fresh.name(name)
+    let own = put_on(&fresh.file, dress, old.as_ref())?;
+    Ok(Placed {
+        file: fresh.name(name)?,
+        fresh: Some(own),
+    })
 }
 
 /// The mask of this thread, read without changing it.
 pub fn umask() -> u32 {
     const USUAL: u32 = 0o022;
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    /// The mask stands in the second line, after the name of the thread.
+    const BEGINNING: usize = 256;
+    let read = || {
+        let mut beginning = [0_u8; BEGINNING];
+        let length = File::open("/proc/thread-self/status")?.read(&mut beginning)?;
+        Ok::<_, io::Error>(String::from_utf8_lossy(&beginning[..length]).into_owned())
+    };
+    let status = read().unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
         .unwrap_or(USUAL)
@@ -134,8 +169,8 @@ impl Old {
     }
 }
 
-/// Gives the new file its owner, attributes and mode.
-pub(crate) fn put_on(file: &File, dress: Dress, old: Option<&Old>) -> io::Result<()> {
+/// Gives the new file its owner, attributes and mode; what it was before.
+pub(crate) fn put_on(file: &File, dress: Dress, old: Option<&Old>) -> io::Result<Metadata> {
     let own = file.metadata()?;
     let uid = dress.uid.or_else(|| old.map(|old| old.data.uid()));
     let gid = dress.gid.or_else(|| old.map(|old| old.data.gid()));
@@ -150,23 +185,37 @@ pub(crate) fn put_on(file: &File, dress: Dress, old: Option<&Old>) -> io::Result
         // Who may not give files away keeps his own; nobody runs it as him.
         mode &= !SET_ID;
     }
-    if let Some(opened) = old.and_then(|old| old.opened.as_ref()) {
-        copy_attributes(opened, file);
+    let opened = old.and_then(|old| old.opened.as_ref());
+    let has_more = opened.is_some_and(|opened| copy_attributes(opened, file));
+    // An ACL is a part of the mode.
+    if is_other || has_more || own.permissions().mode() & 0o7777 != mode {
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
     }
-    file.set_permissions(fs::Permissions::from_mode(mode))
+    Ok(own)
 }
 
 /// The largest list of attributes, and the largest attribute, that Linux has.
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
 
 /// Extended attributes (labels, ACLs, capabilities) of one file to another;
-/// what the file system does not take is left out.
-fn copy_attributes(from: &File, to: &File) {
-    let mut names = vec![0_u8; ATTRIBUTE_BYTES_MAX];
-    let Ok(length) = rustix::fs::flistxattr(from, names.as_mut_slice()) else {
-        return;
+/// what the file system does not take is left out. Whether there are any.
+fn copy_attributes(from: &File, to: &File) -> bool {
+    // Nearly no file has more than a label.
+    let mut few = [0_u8; 256];
+    let mut many = Vec::new();
+    let names = match rustix::fs::flistxattr(from, few.as_mut_slice()) {
+        Ok(0) => return false,
+        Ok(length) => &few[..length],
+        Err(rustix::io::Errno::RANGE) => {
+            many.resize(ATTRIBUTE_BYTES_MAX, 0);
+            match rustix::fs::flistxattr(from, many.as_mut_slice()) {
+                Ok(length) => &many[..length],
+                Err(_) => return false,
+            }
+        }
+        Err(_) => return false,
     };
-    for name in names[..length].split(|byte| *byte == 0) {
+    for name in names.split(|byte| *byte == 0) {
         if name.is_empty() {
             continue;
         }
@@ -179,51 +228,60 @@ fn copy_attributes(from: &File, to: &File) {
             let _ = rustix::fs::fsetxattr(to, name.as_c_str(), &value[..length], flags);
         }
     }
+    true
 }
 
 /// A file that is not under its name yet.
 struct Fresh<'d> {
-    directory: &'d OwnedFd,
     file: File,
-    beside: Option<String>,
+    beside: Beside<'d>,
+}
+
+/// The name beside the target that a file has meanwhile, if it has one.
+struct Beside<'d> {
+    directory: &'d OwnedFd,
+    name: Option<String>,
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(self.directory, name.as_str(), AtFlags::empty());
+        }
+    }
 }
 
 impl<'d> Fresh<'d> {
     fn create(directory: &'d OwnedFd, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        if let Ok(file) = rustix::fs::openat(directory, ".", flags, private()) {
-            let file = File::from(file);
-            lock(&file);
-            return Ok(Self {
-                directory,
-                file,
-                beside: None,
-            });
-        }
-        let (beside, file) = create_beside(directory, name)?;
-        Ok(Self {
-            directory,
-            file,
-            beside: Some(beside),
-        })
+        let (name, file) = match rustix::fs::openat(directory, ".", flags, private()) {
+            Ok(file) => (None, File::from(file)),
+            Err(_) => {
+                let (name, file) = create_beside(directory, name)?;
+                (Some(name), file)
+            }
+        };
+        let beside = Beside { directory, name };
+        Ok(Self { file, beside })
     }
 
     /// Gives the file its name; what has the name now is replaced.
-    fn name(mut self, name: &OsStr) -> io::Result<()> {
-        if self.beside.is_none() {
+    fn name(mut self, name: &OsStr) -> io::Result<File> {
+        if self.beside.name.is_none() {
             match self.link(name) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(self.file),
                 Err(rustix::io::Errno::EXIST) => self.link_beside(name)?,
                 // No /proc here: by way of a file with a name.
                 Err(_) => self.copy_beside(name)?,
             }
         }
-        let Some(beside) = &self.beside else {
-            return Ok(());
-        };
-        rustix::fs::renameat(self.directory, beside.as_str(), self.directory, name)?;
-        self.beside = None;
-        Ok(())
+        let directory = self.beside.directory;
+        if let Some(beside) = &self.beside.name {
+            rustix::fs::renameat(directory, beside.as_str(), directory, name)?;
+        }
+        self.beside.name = None;
+        unlock(&self.file);
+        Ok(self.file)
     }
 
     fn link(&self, to: &OsStr) -> rustix::io::Result<()> {
@@ -231,19 +289,22 @@ impl<'d> Fresh<'d> {
         rustix::fs::linkat(
             rustix::fs::CWD,
             own.as_str(),
-            self.directory,
+            self.beside.directory,
             to,
             AtFlags::SYMLINK_FOLLOW,
         )
     }
 
     fn link_beside(&mut self, name: &OsStr) -> io::Result<()> {
+        // Before it has a name by which others could find it.
+        lock(&self.file);
+        let directory = self.beside.directory;
         let beside = beside_of(name);
         let beside = match self.link(beside.as_ref()) {
             Ok(()) => beside,
             Err(rustix::io::Errno::EXIST) => {
-                let other = if is_left_behind(self.directory, &beside) {
-                    rustix::fs::unlinkat(self.directory, beside.as_str(), AtFlags::empty())?;
+                let other = if is_left_behind(directory, &beside) {
+                    rustix::fs::unlinkat(directory, beside.as_str(), AtFlags::empty())?;
                     beside
                 } else {
                     random_beside()
@@ -253,13 +314,13 @@ impl<'d> Fresh<'d> {
             }
             Err(error) => return Err(error.into()),
         };
-        self.beside = Some(beside);
+        self.beside.name = Some(beside);
         Ok(())
     }
 
     fn copy_beside(&mut self, name: &OsStr) -> io::Result<()> {
-        let (beside, mut file) = create_beside(self.directory, name)?;
-        self.beside = Some(beside);
+        let (beside, mut file) = create_beside(self.beside.directory, name)?;
+        self.beside.name = Some(beside);
         self.file.seek(SeekFrom::Start(0))?;
         io::copy(&mut self.file, &mut file)?;
         let data = self.file.metadata()?;
@@ -276,14 +337,6 @@ impl<'d> Fresh<'d> {
     }
 }
 
-impl Drop for Fresh<'_> {
-    fn drop(&mut self) {
-        if let Some(beside) = &self.beside {
-            let _ = rustix::fs::unlinkat(self.directory, beside.as_str(), AtFlags::empty());
-        }
-    }
-}
-
 fn private() -> Mode {
     Mode::RUSR | Mode::WUSR
 }
@@ -292,6 +345,11 @@ fn private() -> Mode {
 /// behind stays.
 fn lock(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Says that nobody is at work any more: the file is in its place.
+fn unlock(file: &File) {
+    let _ = rustix::fs::flock(file, FlockOperation::Unlock);
 }
 
 /// A private file beside the one with this name, which it is to become.

@@ -6,9 +6,10 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use halite_proto::{Map, Value};
-use halite_signature::Bound;
+use halite_signature::{Bound, Signature};
 
 use crate::args;
 use crate::call::Call;
@@ -69,7 +70,7 @@ pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Jo
     };
     let retcode = Cell::new(0);
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let (args, kwargs) = split(function, args, &job.load)?;
+        let (args, kwargs) = split(function, args, job)?;
         call(ctx, job, function, args, kwargs, &retcode, 0)
     }))
     .unwrap_or_else(|panic| {
@@ -190,20 +191,24 @@ fn call(
     retcode: &Cell<i64>,
     depth: u32,
 ) -> CallResult {
-    let signature = signature(function)?;
+    let signature = signature(function, job)?;
     let bound = signature
-        .bind(&function.python_name(), args, kwargs)
+        .bind_shared(&function.python_name(), args, kwargs)
         .map_err(CallError::Arguments)?;
     if let Some(signal) = job.cancel.ended_by() {
         return Err(CallError::Ended(signal));
     }
-    (function.run)(&Call::new(ctx, job, bound, retcode, depth).of(function.name, signature))
+    (function.run)(&Call::new(ctx, job, bound, retcode, depth).of(function.name))
 }
 
 /// Parts positional from keyword arguments; the fields of the publication come
 /// along where a function takes any keyword.
-fn split(function: &Function, args: &[Value], load: &Map) -> Result<(Vec<Value>, Map), CallError> {
-    let signature = signature(function)?;
+fn split(
+    function: &'static Function,
+    args: &[Value],
+    job: &Job,
+) -> Result<(Vec<Value>, Map), CallError> {
+    let signature = signature(function, job)?;
     let mut positional = Vec::new();
     let mut kwargs = Map::new();
     let mut invalid = Vec::new();
@@ -241,7 +246,7 @@ fn split(function: &Function, args: &[Value], load: &Map) -> Result<(Vec<Value>,
         )));
     }
     if signature.kwargs.is_some() {
-        for (key, value) in load {
+        for (key, value) in &job.load {
             if let Some(key) = key.as_str() {
                 kwargs.insert(format!("__pub_{key}"), value.clone());
             }
@@ -250,9 +255,9 @@ fn split(function: &Function, args: &[Value], load: &Map) -> Result<(Vec<Value>,
     Ok((positional, kwargs))
 }
 
-fn signature(function: &Function) -> Result<halite_signature::Signature, CallError> {
-    function
-        .parse_signature()
+fn signature(function: &'static Function, job: &Job) -> Result<Arc<Signature>, CallError> {
+    job.signatures
+        .of(function)
         .map_err(|error| CallError::exception("SystemError", error.to_string()))
 }
 

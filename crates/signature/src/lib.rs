@@ -5,6 +5,7 @@
 mod reader;
 
 use std::fmt;
+use std::sync::Arc;
 
 use halite_proto::{Map, Value};
 use reader::Reader;
@@ -45,9 +46,9 @@ pub struct SignatureError {
 /// Arguments in the places the signature gives them.
 #[derive(Debug, Clone, Default)]
 pub struct Bound {
-    names: Vec<String>,
-    values: Vec<Value>,
-    given: Vec<bool>,
+    signature: Arc<Signature>,
+    /// For each parameter what was given.
+    values: Vec<Option<Value>>,
     /// The rest of the positional arguments.
     pub varargs: Vec<Value>,
     /// The rest of the keyword arguments.
@@ -57,16 +58,25 @@ pub struct Bound {
 impl Bound {
     /// The value of the parameter `name`.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.place(name).map(|at| &self.values[at])
+        let at = self.place(name)?;
+        let given = self.values.get(at).and_then(Option::as_ref);
+        let default = || self.signature.all().nth(at)?.default.as_ref();
+        Some(given.or_else(default).unwrap_or(&Value::Nil))
     }
 
     /// Whether the caller gave the parameter `name`.
     pub fn is_given(&self, name: &str) -> bool {
-        self.place(name).is_some_and(|at| self.given[at])
+        let value = self.place(name).and_then(|at| self.values.get(at));
+        value.is_some_and(Option::is_some)
+    }
+
+    /// The signature that says which places there are.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|known| known == name)
+        self.signature.all().position(|known| known.name == name)
     }
 }
 
@@ -123,12 +133,26 @@ impl Signature {
     /// # Errors
     /// Python's message when they do not fit.
     pub fn bind(&self, function: &str, args: Vec<Value>, kwargs: Map) -> Result<Bound, String> {
+        Arc::new(self.clone()).bind_shared(function, args, kwargs)
+    }
+
+    /// As [`Self::bind`], of a signature that is kept for the next call.
+    ///
+    /// # Errors
+    /// As [`Self::bind`].
+    pub fn bind_shared(
+        self: &Arc<Self>,
+        function: &str,
+        args: Vec<Value>,
+        kwargs: Map,
+    ) -> Result<Bound, String> {
         let given_count = args.len();
         let mut bound = Bound::default();
         let mut args = args.into_iter();
-        let mut slots: Vec<Option<Value>> = self.params.iter().map(|_| args.next()).collect();
+        let mut slots = Vec::with_capacity(self.params.len() + self.keyword_only.len());
+        slots.extend(self.params.iter().map(|_| args.next()));
         bound.varargs = args.collect();
-        slots.resize(self.params.len() + self.keyword_only.len(), None);
+        slots.extend(self.keyword_only.iter().map(|_| None));
 
         for (key, value) in kwargs {
             let name = key.as_str().unwrap_or_default();
@@ -154,13 +178,8 @@ impl Signature {
             return Err(self.too_many(function, given_count));
         }
         self.check_missing(function, &slots)?;
-        for (param, slot) in self.all().zip(slots) {
-            bound.names.push(param.name.clone());
-            bound.given.push(slot.is_some());
-            bound
-                .values
-                .push(slot.or_else(|| param.default.clone()).unwrap_or_default());
-        }
+        bound.values = slots;
+        bound.signature = Arc::clone(self);
         Ok(bound)
     }
 

@@ -14,7 +14,8 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
 /// An existing file, directory, link or whatever it is.
 pub(crate) struct Held {
-    place: OwnedFd,
+    // Of std for what it says of the file; most are no open files but places.
+    place: File,
     path: PathBuf,
 }
 
@@ -27,9 +28,17 @@ impl Held {
             flags |= OFlags::NOFOLLOW;
         }
         Ok(Self {
-            place: rustix::fs::open(path, flags, Mode::empty())?,
+            place: rustix::fs::open(path, flags, Mode::empty())?.into(),
             path: path.to_owned(),
         })
+    }
+
+    /// Keeps hold of a file that has just been put at `path`.
+    pub(crate) fn of(file: File, path: &Path) -> Self {
+        Self {
+            place: file,
+            path: path.to_owned(),
+        }
     }
 
     /// Takes hold of an entry of a directory, of a link itself.
@@ -40,14 +49,14 @@ impl Held {
     ) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         Ok(Self {
-            place: rustix::fs::openat(directory, name, flags, Mode::empty())?,
+            place: rustix::fs::openat(directory, name, flags, Mode::empty())?.into(),
             path: path.to_owned(),
         })
     }
 
     /// What it is now.
     pub(crate) fn data(&self) -> io::Result<Metadata> {
-        File::from(self.place.try_clone()?).metadata()
+        self.place.metadata()
     }
 
     /// Gives it to somebody; `None` leaves it.

@@ -12,7 +12,8 @@ use halite_proto::{Map, Value};
 use super::compare::{self, Difference, Ignore};
 use super::errors::os_text;
 use super::perms::{self, Found, Wanted};
-use super::write::{self, Body, Dress};
+use super::held::Held;
+use super::write::{self, Body, Dress, Placed};
 use super::{backup, dirs, mode, owner, path};
 use crate::sources::fetch::local_sum;
 use crate::sources::managed::{self, Prepared, Request};
@@ -49,14 +50,43 @@ pub(crate) struct Plan<'a> {
     pub(crate) ignore: Ignore,
 }
 
+/// The file that a plan is about, as it is found.
+struct Target {
+    path: PathBuf,
+    /// Whether it is a link, which is to be replaced.
+    is_link: bool,
+    /// What it is, or what it leads to; nothing if there is nothing.
+    data: Option<fs::Metadata>,
+}
+
+impl Target {
+    fn file(&self) -> Option<&fs::Metadata> {
+        self.data.as_ref().filter(|data| data.is_file())
+    }
+}
+
 const NOT_SHOWN: &str = "<show_changes=False>";
 
 impl Plan<'_> {
-    fn path(&self) -> PathBuf {
-        if self.wanted.follow && path::is_link(self.name) {
-            path::real(self.name)
-        } else {
-            PathBuf::from(self.name)
+    fn target(&self) -> Target {
+        let path = PathBuf::from(self.name);
+        let data = fs::symlink_metadata(&path).ok();
+        if !data.as_ref().is_some_and(fs::Metadata::is_symlink) {
+            return Target {
+                path,
+                is_link: false,
+                data,
+            };
+        }
+        let path = match self.wanted.follow {
+            true => path::real(self.name),
+            false => path,
+        };
+        Target {
+            // Following may have come to its end before that of the links.
+            is_link: !self.wanted.follow || path::is_link(&path),
+            data: fs::metadata(&path).ok(),
+            path,
         }
     }
 
@@ -67,14 +97,15 @@ impl Plan<'_> {
         }
     }
 
-    /// What a file that is replaced is from its first moment on: what it is to
-    /// be, so that nobody reads what is not for him.
-    fn dress(&self) -> Dress {
+    /// What a file is from its first moment on: what it is to be, so that nobody
+    /// reads what is not for him. A new one of which nobody says the mode is
+    /// `fresh`.
+    fn dress(&self, fresh: u32) -> Dress {
         let number = |name: &Value, look: fn(&Value) -> Option<u32>| {
             name.is_true().then(|| look(name)).flatten()
         };
         Dress {
-            fresh: 0o600,
+            fresh,
             mode: self.wanted.mode.as_deref().and_then(mode::parse),
             uid: number(&self.wanted.user, owner::uid),
             gid: number(&self.wanted.group, owner::gid),
@@ -110,16 +141,17 @@ pub(crate) fn manage(
     ret: &mut StateReturn,
     mut plan: Plan<'_>,
 ) -> Result<(), CallError> {
-    let path = plan.path();
+    let target = plan.target();
+    let path = target.path.as_path();
     plan.wanted.mode = plan.kept_mode();
-    let exists = fs::metadata(&path).is_ok_and(|data| data.is_file());
-    let is_link = path::is_link(&path);
+    let exists = target.file().is_some();
+    let is_link = target.is_link;
     let body = if let Some(contents) = plan.contents.take() {
         Some(Body::Bytes(contents))
-    } else if plan.prepared.source.is_none() || exists && !is_link && plan.is_source_same(&path) {
+    } else if plan.prepared.source.is_none() || exists && !is_link && plan.is_source_same(path) {
         None
     } else {
-        match source_body(call, &mut plan)? {
+        match source_body(call, &mut plan, &target)? {
             Ok(body) => Some(body),
             Err(wrong) => {
                 ret.result = Some(false);
@@ -129,20 +161,32 @@ pub(crate) fn manage(
         }
     };
     let mut before = None;
-    let done = if exists && (!is_link || body.is_none()) {
-        before = Some(Found::of(&path, true)?);
-        update(call, ret, &plan, &path, body.as_ref())
-    } else {
-        create(ret, &plan, &path, body.as_ref(), exists)
+    let done = match target.file().filter(|_| !is_link || body.is_none()) {
+        Some(data) => {
+            before = Some(Found::from_data(data));
+            update(call, ret, &plan, (path, data), body.as_ref())
+        }
+        None => create(ret, &plan, &target, body.as_ref()).map(Some),
     };
-    if let Err(wrong) = done {
-        ret.result = Some(false);
-        ret.comment = wrong.into();
-        return Ok(());
-    }
-    // Followed already: a link that is there now is not the one we saw.
-    plan.wanted.follow = false;
-    perms::check_since(ret, &path, &plan.wanted, before, false)?;
+    let placed = match done {
+        Ok(placed) => placed,
+        Err(wrong) => {
+            ret.result = Some(false);
+            ret.comment = wrong.into();
+            return Ok(());
+        }
+    };
+    let held = match placed {
+        Some(Placed { file, fresh }) => {
+            let fresh = fresh.as_ref().map(Found::from_data);
+            before = before.or(fresh);
+            Ok(Held::of(file, path))
+        }
+        // Followed already: a link that is there now is not the one we saw.
+        None => Held::open(path, false),
+    };
+    let held = held.map_err(|_| perms::not_found(path))?;
+    perms::check_held(ret, (path, &held), &plan.wanted, before, false)?;
     if ret.result == Some(true) && !ret.comment.is_true() {
         let comment = if !ret.changes.is_empty() {
             format!("File {} updated", plan.name)
@@ -155,14 +199,18 @@ pub(crate) fn manage(
 }
 
 /// The content of the source, fetched and checked.
-fn source_body(call: &Call<'_>, plan: &mut Plan<'_>) -> Result<Result<Body, String>, CallError> {
+fn source_body(
+    call: &Call<'_>,
+    plan: &mut Plan<'_>,
+    target: &Target,
+) -> Result<Result<Body, String>, CallError> {
     managed::bring(call, &plan.request, &mut plan.prepared)?;
     let source = plan.prepared.source.clone().unwrap_or_default();
     let Some(body) = plan.prepared.body.clone() else {
         return Ok(Err(format!("Source file '{source}' not found")));
     };
     let checked = !plan.skip_verify && scheme(&source) != Scheme::Salt;
-    let is_new = fs::metadata(plan.path()).is_err();
+    let is_new = target.data.is_none();
     let subject = if is_new { plan.name } else { &source };
     if checked
         && let Some(wrong) = managed::mismatch(subject, plan.prepared.sum.as_ref(), &body, &source)
@@ -176,12 +224,12 @@ fn update(
     call: &Call<'_>,
     ret: &mut StateReturn,
     plan: &Plan<'_>,
-    path: &Path,
+    (path, data): (&Path, &fs::Metadata),
     body: Option<&Body>,
-) -> Result<(), String> {
-    let Some(body) = body else { return Ok(()) };
-    if body.is_in(path).unwrap_or(false) {
-        return Ok(());
+) -> Result<Option<Placed>, String> {
+    let Some(body) = body else { return Ok(None) };
+    if body.is_in_file_of(path, data.len()).unwrap_or(false) {
+        return Ok(None);
     }
     match plan.describe(Some(path), body) {
         Ok(difference) => {
@@ -195,9 +243,9 @@ fn update(
             ret.more.insert("warnings", vec![Value::from(text)]);
         }
     }
-    let committed = keep_backup(call, plan, path)
-        .and_then(|()| write::replace_dressed(path, body, plan.dress()));
-    committed.map_err(|error| {
+    let committed =
+        keep_backup(call, plan, path).and_then(|()| write::place(path, body, plan.dress(0o600)));
+    committed.map(Some).map_err(|error| {
         ret.changes = Map::new();
         format!("Failed to commit change: {}", os_text(&error, path))
     })
@@ -213,10 +261,10 @@ fn keep_backup(call: &Call<'_>, plan: &Plan<'_>, path: &Path) -> std::io::Result
 fn create(
     ret: &mut StateReturn,
     plan: &Plan<'_>,
-    path: &Path,
+    target: &Target,
     body: Option<&Body>,
-    replaces: bool,
-) -> Result<(), String> {
+) -> Result<Placed, String> {
+    let path = target.path.as_path();
     let parent = path.parent().unwrap_or_else(|| Path::new("/"));
     let wants_directory = plan.name.ends_with('/');
     if !parent.is_dir() || wants_directory {
@@ -236,9 +284,10 @@ fn create(
         )
         .map_err(|error| strip_kind(&error))?;
     }
+    let led_to = target.file();
     let difference = match body {
-        Some(body) if plan.new_file_diff || replaces => {
-            let old = replaces.then_some(path);
+        Some(body) if plan.new_file_diff || led_to.is_some() => {
+            let old = led_to.map(|_| path);
             Some(
                 plan.describe(old, body)
                     .map_err(|error| error.to_string())?,
@@ -246,30 +295,19 @@ fn create(
         }
         _ => None,
     };
-    let default = default_mode();
     let from_source = body.is_some() && plan.prepared.source.is_some();
-    // Nobody else reads a file whose mode is still to be set.
-    let first = if from_source || replaces || plan.wanted.mode.is_some() {
-        0o600
-    } else {
-        default
+    let fresh = match (&plan.wanted.mode, led_to) {
+        // What is no mode is no reason for more.
+        (Some(_), _) => 0o600,
+        // A file in place of a link is as open as what the link led to.
+        (None, Some(data)) => data.permissions().mode() & 0o7777,
+        (None, None) => default_mode(),
     };
-    // A file in place of a link is as open as what the link led to.
-    let led_to = fs::metadata(path).ok().filter(|_| replaces);
     let empty = Body::Bytes(Vec::new());
-    write::replace(path, body.unwrap_or(&empty), first)
+    let placed = write::place(path, body.unwrap_or(&empty), plan.dress(fresh))
         .map_err(|error| format!("Failed to commit change: {}", os_text(&error, path)))?;
-    if from_source && !replaces && plan.wanted.mode.is_none() {
-        let mode = mode::digits(default);
-        if perms::set_mode(path, &mode).is_ok() {
-            ret.changes.insert("mode", mode);
-        }
-    } else if let Some(data) = led_to.filter(|_| plan.wanted.mode.is_none()) {
-        let mode = mode::digits(data.permissions().mode());
-        perms::set_mode(path, &mode)
-            .map_err(|error| format!("Failed to commit change: {}", os_text(&error, path)))?;
-    }
-    let mode = ret.changes.remove("mode");
+    let mode = (from_source && led_to.is_none() && plan.wanted.mode.is_none())
+        .then(|| mode::digits(fresh));
     match (body, difference) {
         (None, _) => {
             ret.changes
@@ -289,7 +327,7 @@ fn create(
     if let Some(mode) = mode {
         ret.changes.insert("mode", mode);
     }
-    Ok(())
+    Ok(placed)
 }
 
 /// What a new file has where nobody says: all may read and write, but for the
@@ -312,12 +350,13 @@ fn strip_kind(error: &CallError) -> String {
 pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool), CallError> {
     let mut changes = Map::new();
     plan.wanted.mode = plan.kept_mode();
-    let path = plan.path();
-    if fs::metadata(&path).is_err() {
+    let target = plan.target();
+    let path = target.path.as_path();
+    if target.data.is_none() {
         if plan.new_file_diff {
             let body = match plan.contents.take() {
                 Some(contents) => Some(Body::Bytes(contents)),
-                None => source_body(call, &mut plan)?.ok(),
+                None => source_body(call, &mut plan, &target)?.ok(),
             };
             if let Some(body) = body {
                 changes.insert("diff", plan.describe(None, &body)?.text);
@@ -330,7 +369,7 @@ pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool)
     let mut ignored = false;
     let body = if let Some(contents) = plan.contents.take() {
         Some(Body::Bytes(contents))
-    } else if plan.prepared.source.is_none() || plan.is_source_same(&path) {
+    } else if plan.prepared.source.is_none() || plan.is_source_same(path) {
         None
     } else {
         managed::bring(call, &plan.request, &mut plan.prepared)?;
@@ -339,12 +378,12 @@ pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool)
         }
         plan.prepared.body.clone()
     };
-    if let Some(body) = body.filter(|body| !body.is_in(&path).unwrap_or(false)) {
-        let difference = plan.describe(Some(&path), &body)?;
+    if let Some(body) = body.filter(|body| !body.is_in(path).unwrap_or(false)) {
+        let difference = plan.describe(Some(path), &body)?;
         ignored = difference.ignored;
         changes.insert("diff", difference.text);
     }
-    let found = Found::of(&path, true)?;
+    let found = Found::of(path, true)?;
     if found.other_user(&plan.wanted.user) {
         changes.insert("user", plan.wanted.user.clone());
     }
@@ -361,7 +400,7 @@ pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool)
     }
     if let Some(attrs) = &plan.wanted.attrs {
         let mut ret = StateReturn::new("");
-        super::attributes::check(&mut ret, &path, attrs, true, &mut Vec::new())?;
+        super::attributes::check(&mut ret, path, attrs, true, &mut Vec::new())?;
         changes.extend(ret.changes);
     }
     Ok((changes, ignored))

@@ -50,7 +50,8 @@ impl Found {
         Ok(Self::from_data(&data))
     }
 
-    fn from_data(data: &fs::Metadata) -> Self {
+    /// What somebody has learned of a file.
+    pub(crate) fn from_data(data: &fs::Metadata) -> Self {
         Self {
             mode: mode::digits(data.permissions().mode()),
             uid: data.uid(),
@@ -92,7 +93,8 @@ impl Found {
     }
 }
 
-fn not_found(path: &Path) -> CallError {
+/// What is said of a file that is not there.
+pub(crate) fn not_found(path: &Path) -> CallError {
     CallError::command(format!("Path not found: {}", path.display()))
 }
 
@@ -107,26 +109,12 @@ pub(crate) fn check(
     wanted: &Wanted,
     test: bool,
 ) -> Result<Map, CallError> {
-    check_since(ret, path, wanted, None, test)
-}
-
-/// The same for a file that has been replaced: what is different from `before`
-/// is a change, whether it is still to be made or not.
-///
-/// # Errors
-/// When the file is not there.
-pub(crate) fn check_since(
-    ret: &mut StateReturn,
-    path: &Path,
-    wanted: &Wanted,
-    before: Option<Found>,
-    test: bool,
-) -> Result<Map, CallError> {
     let held = Held::open(path, wanted.follow).map_err(|_| not_found(path))?;
-    check_held(ret, (path, &held), wanted, before, test)
+    check_held(ret, (path, &held), wanted, None, test)
 }
 
-/// The same for something that one has hold of.
+/// The same for something that one has hold of: what is different from `before`
+/// is a change, whether it is still to be made or not.
 ///
 /// # Errors
 /// When nothing can be learned about it.

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-pub(crate) use halite_modules::replace::{Dress, replace_with};
+pub(crate) use halite_modules::replace::{Dress, Placed, replace_with};
 
 /// What is to be in a file.
 #[derive(Clone, Debug)]
@@ -37,26 +37,48 @@ impl Body {
 
     /// Whether a file holds exactly this.
     pub(crate) fn is_in(&self, path: &Path) -> io::Result<bool> {
+        // Not opened without need: it may be a pipe.
+        self.is_in_file_of(path, fs::metadata(path)?.len())
+    }
+
+    /// Whether the file, which has this many bytes, holds exactly this.
+    pub(crate) fn is_in_file_of(&self, path: &Path, length: u64) -> io::Result<bool> {
         match self {
             Self::Bytes(bytes) => {
-                let size = fs::metadata(path)?.len();
-                if size != bytes.len() as u64 {
-                    return Ok(false);
-                }
-                same(&mut File::open(path)?, &mut bytes.as_slice())
+                Ok(length == bytes.len() as u64 && holds(&mut File::open(path)?, bytes)?)
             }
             Self::File(own) => {
-                if fs::metadata(path)?.len() != fs::metadata(own)?.len() {
+                if length != fs::metadata(own)?.len() {
                     return Ok(false);
                 }
-                same(&mut File::open(path)?, &mut File::open(own)?)
+                same(&mut File::open(path)?, &mut File::open(own)?, length)
             }
         }
     }
 }
 
-fn same(one: &mut dyn Read, two: &mut dyn Read) -> io::Result<bool> {
-    let (mut a, mut b) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+/// Most bytes of a file that are compared at once.
+const PIECE: usize = 64 << 10;
+
+/// Whether a file holds these bytes and no more.
+fn holds(file: &mut File, bytes: &[u8]) -> io::Result<bool> {
+    // One more than there should be: so that the last piece shows the end.
+    let mut read = vec![0; PIECE.min(bytes.len() + 1)];
+    let mut left = bytes;
+    loop {
+        match file.read(&mut read)? {
+            0 => return Ok(left.is_empty()),
+            got => match left.strip_prefix(&read[..got]) {
+                Some(rest) => left = rest,
+                None => return Ok(false),
+            },
+        }
+    }
+}
+
+fn same(one: &mut File, two: &mut File, length: u64) -> io::Result<bool> {
+    let piece = usize::try_from(length).map_or(PIECE, |length| PIECE.min(length.max(1)));
+    let (mut a, mut b) = (vec![0; piece], vec![0; piece]);
     loop {
         let got = one.read(&mut a)?;
         if got == 0 {
@@ -78,6 +100,11 @@ pub(crate) fn replace(to: &Path, body: &Body, mode: u32) -> io::Result<()> {
 /// moment.
 pub(crate) fn replace_dressed(to: &Path, body: &Body, dress: Dress) -> io::Result<()> {
     replace_with(to, dress, |file| body.write_to(file))
+}
+
+/// The same for those who have more to do with the file.
+pub(crate) fn place(to: &Path, body: &Body, dress: Dress) -> io::Result<Placed> {
+    halite_modules::replace::place(to, dress, |file| body.write_to(file))
 }
 
 /// Changes the content of a file that is there. With other names for the same
@@ -144,5 +171,23 @@ mod tests {
         assert!(bytes("abc").is_in(&path).unwrap());
         assert!(!bytes("abd").is_in(&path).unwrap());
         assert!(!bytes("ab").is_in(&path).unwrap());
+        // What has grown or shrunk since somebody looked at it.
+        assert!(!bytes("ab").is_in_file_of(&path, 2).unwrap());
+        assert!(!bytes("abcd").is_in_file_of(&path, 4).unwrap());
+        for length in [0, 1, PIECE - 1, PIECE, PIECE + 1] {
+            let mut whole = vec![b'x'; length];
+            fs::write(&path, &whole).unwrap();
+            let copy = dir.path().join("copy");
+            fs::write(&copy, &whole).unwrap();
+            assert!(Body::Bytes(whole.clone()).is_in(&path).unwrap());
+            assert!(Body::File(copy.clone()).is_in(&path).unwrap());
+            let Some(last) = whole.last_mut() else {
+                continue;
+            };
+            *last = b'y';
+            fs::write(&copy, &whole).unwrap();
+            assert!(!Body::Bytes(whole).is_in(&path).unwrap());
+            assert!(!Body::File(copy).is_in(&path).unwrap());
+        }
     }
 }

@@ -84,7 +84,8 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
         Contents::None => None,
         Contents::Text(bytes) => Some(bytes),
     };
-    let exists = Path::new(name).is_file();
+    let found = std::fs::metadata(name).ok();
+    let exists = found.as_ref().is_some_and(|data| data.is_file());
     if !call.flag("create") && !exists {
         let comment = format!("File {name} is not present and is not set for creation");
         return Ok(ret.ok(comment));
@@ -97,7 +98,7 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
     if !path::is_absolute(name) {
         return Err(stop(&ret, common::not_absolute(name)));
     }
-    if Path::new(name).is_dir() {
+    if found.as_ref().is_some_and(|data| data.is_dir()) {
         return Err(stop(
             &ret,
             format!("Specified target {name} is a directory"),
@@ -118,7 +119,7 @@ fn run(call: &Call<'_>, name: &str, mut ret: StateReturn) -> Result<StateReturn,
         user,
         group,
     };
-    if !replace && Path::new(name).exists() {
+    if !replace && found.is_some() {
         return permissions_only(call, name, ret, &wanted).map_err(Stop::Error);
     }
     let mut plan = plan(call, name, &saltenv, wanted, keep_mode)?;

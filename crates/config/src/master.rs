@@ -175,6 +175,9 @@ options! {
         unique_jid: bool = false,
         /// Keep minions' grains and pillar.
         minion_data_cache: bool = true,
+        /// Commands for grains, pillar and addresses mean minions of whom none
+        /// are kept (as in 3006), or do not (as in 3008).
+        target_uncached_minions: bool = false,
         /// Fire an event when they are kept.
         minion_data_cache_events: bool = true,
         /// Largest event.

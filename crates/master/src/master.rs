@@ -158,6 +158,7 @@ impl Master {
             tgt: &tgt,
             tgt_type: "compound",
             delimiter: DELIMITER_DEFAULT,
+            with_unknown: false,
         };
         match resolve(asked, self) {
             Ok(_) if minions.is_empty() => !self.settings.order_masters,

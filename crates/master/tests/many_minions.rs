@@ -109,6 +109,7 @@ fn parts_of_the_data_give_the_same_answer_as_all_of_it() {
             tgt: &tgt,
             tgt_type: "compound",
             delimiter: ":",
+            with_unknown: false,
         };
         fleet.at_once = true;
         let first = resolve(asked, &fleet).unwrap();

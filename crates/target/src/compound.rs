@@ -136,7 +136,7 @@ impl Parser<'_> {
         for word in std::mem::take(&mut self.words) {
             match word.text.strip_prefix("N@") {
                 Some(name) if !name.is_empty() => {
-                    let expanded = nodegroup::expand(name, groups)
+                    let expanded = nodegroup::expand_together(name, groups)
                         .map_err(|error| error.shifted(word.at + 2))?;
                     let at = word.at;
                     out.extend(expanded.into_iter().map(|text| Word { text, at }));

@@ -31,6 +31,9 @@ pub fn expand(name: &str, groups: &Map) -> Result<Vec<String>, TargetError> {
 /// The compound target `expression` with every `N@name` written out, as
 /// clients send it to a master.
 ///
+/// A group of several words stands in parentheses: `not N@web` means nobody of
+/// the group, whatever it is made of.
+///
 /// # Errors
 /// As [`expand`]; the offset is that of the word.
 pub fn expand_all(expression: &str, groups: &Map) -> Result<String, TargetError> {
@@ -39,12 +42,38 @@ pub fn expand_all(expression: &str, groups: &Map) -> Result<String, TargetError>
         match word.strip_prefix("N@") {
             Some(name) if !name.is_empty() => {
                 let at = word.as_ptr() as usize - expression.as_ptr() as usize;
-                words.extend(expand(name, groups).map_err(|error| error.shifted(at + 2))?);
+                let group = expand_together(name, groups);
+                words.extend(group.map_err(|error| error.shifted(at + 2))?);
             }
             _ => words.push(word.to_owned()),
         }
     }
     Ok(words.join(" "))
+}
+
+/// The words of a group that is a part of an expression: they hold together.
+pub(crate) fn expand_together(name: &str, groups: &Map) -> Result<Vec<String>, TargetError> {
+    let words = expand(name, groups)?;
+    Ok(match words.len() > 1 && !is_enclosed(&words) {
+        true => in_parentheses(words),
+        false => words,
+    })
+}
+
+/// Whether the first word is a parenthesis that the last one closes.
+fn is_enclosed(words: &[String]) -> bool {
+    let mut depth = 0_usize;
+    for (at, word) in words.iter().enumerate() {
+        match word.as_str() {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at > 0 && at + 1 == words.len();
+        }
+    }
+    false
 }
 
 struct Expansion<'g> {
@@ -172,6 +201,25 @@ mod tests {
             expand_all("G@os:x and N@ids", &groups()).unwrap(),
             "G@os:x and L@web1,web2"
         );
+    }
+
+    #[test]
+    fn a_group_within_an_expression_holds_together() {
+        let groups = Map::from([
+            ("any", Value::from("web* or db1")),
+            ("two", Value::from("( a* ) or ( b* )")),
+            ("done", Value::from("( a* or b* )")),
+            ("bad", Value::from("( a*")),
+        ]);
+        for (expression, expected) in [
+            ("not N@any", "not ( web* or db1 )"),
+            ("N@any", "( web* or db1 )"),
+            ("x and N@two", "x and ( ( a* ) or ( b* ) )"),
+            ("x and N@done", "x and ( a* or b* )"),
+            ("x and N@bad", "x and ( ( a* )"),
+        ] {
+            assert_eq!(expand_all(expression, &groups).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -27,6 +27,12 @@ pub trait Subject {
 
     /// Its pillar, if it is known.
     fn pillar(&self) -> Option<&Map>;
+
+    /// What is said of grains and pillar that are not known: that they match,
+    /// or that they do not.
+    fn matches_unknown(&self) -> bool {
+        false
+    }
 }
 
 /// What is needed besides the target to read it.
@@ -136,9 +142,18 @@ impl Target {
             Kind::Glob(glob) => glob.matches(subject.id()),
             Kind::Pcre(pcre) => pcre.matches_start(subject.id()).unwrap_or(false),
             Kind::List(ids) => ids.iter().any(|id| id == subject.id()),
-            Kind::Grain(target) => subject.grains().is_some_and(|data| target.matches(data)),
-            Kind::Pillar(target) => subject.pillar().is_some_and(|data| target.matches(data)),
-            Kind::IpCidr(target) => subject.grains().is_some_and(|data| target.matches(data)),
+            Kind::Grain(target) => match subject.grains() {
+                Some(data) => target.matches(data),
+                None => subject.matches_unknown(),
+            },
+            Kind::Pillar(target) => match subject.pillar() {
+                Some(data) => target.matches(data),
+                None => subject.matches_unknown(),
+            },
+            Kind::IpCidr(target) => match subject.grains() {
+                Some(data) => target.matches(data),
+                None => subject.matches_unknown(),
+            },
             Kind::Compound(expression) => expression.holds(&mut |target| target.matches(subject)),
         }
     }

@@ -1,7 +1,8 @@
 //! Node groups of the configuration, put in place of their names before a
 //! command is sent: minions know only their own groups.
 
-use halite_proto::{Map, Value};
+use halite_proto::Map;
+use halite_target::{TargetError, nodegroup};
 use thiserror::Error;
 
 /// A target that cannot be sent.
@@ -15,12 +16,22 @@ pub enum NodegroupError {
         /// Where it should be.
         file: String,
     },
-    /// A group is part of itself.
-    #[error("node group {0} contains itself")]
-    Loop(String),
-    /// A group is not made of words.
-    #[error("node group {0} is neither text nor a list")]
-    Malformed(String),
+    /// The group, or one in it, cannot be written out.
+    #[error("node group {name}: {source}")]
+    Group {
+        /// The group's name.
+        name: String,
+        /// What is wrong with it.
+        source: TargetError,
+    },
+    /// A group within an expression cannot be written out.
+    #[error("{}", source.render(expression))]
+    Within {
+        /// The expression.
+        expression: String,
+        /// What is wrong, and where.
+        source: TargetError,
+    },
 }
 
 /// The groups of a configuration.
@@ -32,7 +43,6 @@ pub struct Nodegroups<'a> {
     pub file: &'a str,
 }
 
-const OPERATORS: [&str; 5] = ["and", "or", "not", "(", ")"];
 const MARK: &str = "N@";
 
 impl Nodegroups<'_> {
@@ -41,7 +51,14 @@ impl Nodegroups<'_> {
     /// # Errors
     /// When it, or a group in it, cannot be found or read.
     pub fn expand(&self, name: &str) -> Result<String, NodegroupError> {
-        self.group(name, &mut Vec::new())
+        self.check_known(name)?;
+        match nodegroup::expand(name, self.groups) {
+            Ok(words) => Ok(words.join(" ")),
+            Err(source) => Err(NodegroupError::Group {
+                name: name.to_owned(),
+                source,
+            }),
+        }
     }
 
     /// A compound expression with the groups in it expanded.
@@ -49,67 +66,33 @@ impl Nodegroups<'_> {
     /// # Errors
     /// When one of them cannot be found or read.
     pub fn expand_in(&self, expression: &str) -> Result<String, NodegroupError> {
-        let words = expression.split_whitespace().map(str::to_owned);
-        self.words(words, &mut Vec::new())
-    }
-
-    fn group(&self, name: &str, path: &mut Vec<String>) -> Result<String, NodegroupError> {
-        if path.iter().any(|outer| outer == name) {
-            return Err(NodegroupError::Loop(name.to_owned()));
-        }
-        let words: Vec<String> = match self.groups.get(name) {
-            None => {
-                return Err(NodegroupError::Unknown {
-                    name: name.to_owned(),
-                    file: self.file.to_owned(),
-                });
+        let words = expression.split_whitespace();
+        for name in words.filter_map(|word| word.strip_prefix(MARK)) {
+            if !name.is_empty() {
+                self.check_known(name)?;
             }
-            Some(Value::Str(text)) => text.split_whitespace().map(str::to_owned).collect(),
-            Some(Value::List(items)) => items.iter().map(halite_output::python::str).collect(),
-            Some(_) => return Err(NodegroupError::Malformed(name.to_owned())),
-        };
-        if is_id_list(&words) {
-            return Ok(format!("L@{}", words.join(",")));
         }
-        path.push(name.to_owned());
-        let expanded = self.words(words.into_iter(), path);
-        path.pop();
-        expanded
+        nodegroup::expand_all(expression, self.groups).map_err(|source| NodegroupError::Within {
+            expression: expression.to_owned(),
+            source,
+        })
     }
 
-    fn words(
-        &self,
-        words: impl Iterator<Item = String>,
-        path: &mut Vec<String>,
-    ) -> Result<String, NodegroupError> {
-        let expanded: Result<Vec<String>, NodegroupError> = words
-            .map(|word| match word.strip_prefix(MARK) {
-                Some(name) if !name.is_empty() => {
-                    let inner = self.group(name, path)?;
-                    let is_one = inner.split_whitespace().nth(1).is_none();
-                    Ok(if is_one {
-                        inner
-                    } else {
-                        format!("( {inner} )")
-                    })
-                }
-                _ => Ok(word),
-            })
-            .collect();
-        Ok(expanded?.join(" "))
+    fn check_known(&self, name: &str) -> Result<(), NodegroupError> {
+        match self.groups.get(name) {
+            Some(_) => Ok(()),
+            None => Err(NodegroupError::Unknown {
+                name: name.to_owned(),
+                file: self.file.to_owned(),
+            }),
+        }
     }
-}
-
-/// A group of two ids and more, without operators, patterns or other targets.
-fn is_id_list(words: &[String]) -> bool {
-    let is_id = |word: &String| {
-        !OPERATORS.contains(&word.as_str()) && !word.contains(['*', '?', '[', '@', ','])
-    };
-    words.len() > 1 && words.iter().all(is_id)
 }
 
 #[cfg(test)]
 mod tests {
+    use halite_proto::Value;
+
     use super::*;
 
     fn groups() -> Map {
@@ -117,6 +100,7 @@ mod tests {
         Map::from([
             ("web", Value::from("web* and not web9")),
             ("ids", list(&["a", "b"])),
+            ("commas", "a,b".into()),
             ("one", list(&["a"])),
             ("both", "N@web or N@ids".into()),
             ("loop", "x or N@pool".into()),
@@ -134,14 +118,15 @@ mod tests {
         };
         assert_eq!(groups.expand("web").unwrap(), "web* and not web9");
         assert_eq!(groups.expand("ids").unwrap(), "L@a,b");
-        assert_eq!(groups.expand("one").unwrap(), "a");
+        assert_eq!(groups.expand("commas").unwrap(), "L@a,b");
+        assert_eq!(groups.expand("one").unwrap(), "L@a");
         assert_eq!(
             groups.expand("both").unwrap(),
-            "( web* and not web9 ) or L@a,b"
+            "( ( web* and not web9 ) or L@a,b )"
         );
         assert_eq!(
             groups.expand_in("G@os:x and N@one or N@web").unwrap(),
-            "G@os:x and a or ( web* and not web9 )"
+            "G@os:x and L@a or ( web* and not web9 )"
         );
     }
 
@@ -157,7 +142,18 @@ mod tests {
             text("none"),
             "Node group none unavailable in /etc/salt/master"
         );
-        assert_eq!(text("loop"), "node group loop contains itself");
-        assert_eq!(text("bad"), "node group bad is neither text nor a list");
+        assert_eq!(
+            text("loop"),
+            "node group loop: the node group \"loop\" is part of itself, by way of loop, pool"
+        );
+        assert!(
+            text("bad").ends_with("not text or a list"),
+            "{}",
+            text("bad")
+        );
+        let within = groups.expand_in("x or N@loop").unwrap_err().to_string();
+        assert!(within.ends_with("\n  x or N@loop\n         ^"), "{within}");
+        let within = groups.expand_in("x or N@none").unwrap_err().to_string();
+        assert_eq!(within, "Node group none unavailable in /etc/salt/master");
     }
 }

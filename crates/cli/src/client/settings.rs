@@ -41,6 +41,8 @@ pub struct ClientSettings {
     pub syndic_wait: Option<Duration>,
     /// `minion_data_cache`.
     pub minion_data_cache: bool,
+    /// `target_uncached_minions`.
+    pub targets_uncached: bool,
     /// `ext_job_cache`.
     pub ext_job_cache: String,
     /// `hash_type`, of which the names of job directories are made.
@@ -107,6 +109,7 @@ impl ClientSettings {
             publish_timeout: options.seconds("publish_timeout", 30.0)?,
             syndic_wait: options.flag("order_masters", false).then_some(syndic_wait),
             minion_data_cache: options.flag("minion_data_cache", true),
+            targets_uncached: options.flag("target_uncached_minions", false),
             hash_type: HashType::parse(options.text("hash_type", "sha256")).map_err(|_| {
                 SettingsError {
                     name: "hash_type",

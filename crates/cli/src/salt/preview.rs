@@ -33,10 +33,20 @@ pub(super) fn check(
     settings: &ClientSettings,
     delimiter: &str,
 ) -> Result<(), Stop> {
-    match command.target_kind {
-        // What is wrong with node groups is said where the job is made.
-        "nodegroup" => Ok(()),
-        _ => understand(command, settings, delimiter).map(drop),
+    if let ("nodegroup", Value::Str(name)) = (command.target_kind, &command.target)
+        && groups(settings).expand(name).is_err()
+    {
+        // A group that is not there is said where the job is made, as Salt
+        // does.
+        return Ok(());
+    }
+    understand(command, settings, delimiter).map(drop)
+}
+
+fn groups(settings: &ClientSettings) -> Nodegroups<'_> {
+    Nodegroups {
+        groups: &settings.nodegroups,
+        file: &settings.conf_file,
     }
 }
 
@@ -53,10 +63,7 @@ fn understand(
     settings: &ClientSettings,
     delimiter: &str,
 ) -> Result<Understood, Stop> {
-    let groups = Nodegroups {
-        groups: &settings.nodegroups,
-        file: &settings.conf_file,
-    };
+    let groups = groups(settings);
     let expanded = match (command.target_kind, &command.target) {
         ("nodegroup", Value::Str(name)) => Some(groups.expand(name)),
         ("compound", Value::Str(text)) => Some(groups.expand_in(text)),
@@ -64,7 +71,7 @@ fn understand(
     };
     let expanded = expanded
         .transpose()
-        .map_err(|error| refused(&crate::chain(&error)))?;
+        .map_err(|error| refused(&error.to_string()))?;
     let (target, kind) = match expanded {
         Some(text) => (Value::from(text), "compound"),
         None => (command.target.clone(), command.target_kind),
@@ -74,8 +81,14 @@ fn understand(
         nodegroups: None,
     };
     let text = target.as_str().unwrap_or_default();
-    let parsed = Target::parse_with(&target, kind, &reading)
-        .map_err(|error| refused(&error.render(text)))?;
+    let name = command.target.as_str().unwrap_or_default();
+    let parsed = Target::parse_with(&target, kind, &reading).map_err(|error| {
+        let within = match command.target_kind {
+            "nodegroup" => format!("in node group {name}: "),
+            _ => String::new(),
+        };
+        refused(&format!("{within}{}", error.render(text)))
+    })?;
     Ok(Understood {
         target,
         kind,
@@ -112,7 +125,8 @@ pub(super) fn matching(
         return Ok(ids.into_iter().map(String::from).collect());
     }
     let data = DataCache::new(&settings.cachedir);
-    let is_meant = |id: &MinionId| parsed.matches(&Known::new(id, &data));
+    let with_unknown = settings.targets_uncached;
+    let is_meant = |id: &MinionId| parsed.matches(&Known::new(id, &data, with_unknown));
     Ok(ids.into_iter().filter(is_meant).map(String::from).collect())
 }
 
@@ -130,15 +144,17 @@ fn accepted_ids(dir: &std::path::Path) -> std::io::Result<BTreeSet<MinionId>> {
 struct Known<'a> {
     id: &'a MinionId,
     data: &'a DataCache,
+    with_unknown: bool,
     grains: OnceCell<Option<Map>>,
     pillar: OnceCell<Option<Map>>,
 }
 
 impl<'a> Known<'a> {
-    fn new(id: &'a MinionId, data: &'a DataCache) -> Self {
+    fn new(id: &'a MinionId, data: &'a DataCache, with_unknown: bool) -> Self {
         Self {
             id,
             data,
+            with_unknown,
             grains: OnceCell::new(),
             pillar: OnceCell::new(),
         }
@@ -160,6 +176,10 @@ impl Subject for Known<'_> {
 
     fn pillar(&self) -> Option<&Map> {
         self.pillar.get_or_init(|| self.read(Bank::Pillar)).as_ref()
+    }
+
+    fn matches_unknown(&self) -> bool {
+        self.with_unknown
     }
 }
 

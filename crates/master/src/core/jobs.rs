@@ -20,6 +20,7 @@ pub fn asked(request: &PublishRequest) -> Asked<'_> {
         tgt: &request.tgt,
         tgt_type: &request.tgt_type,
         delimiter: request.delimiter().unwrap_or(DELIMITER_DEFAULT),
+        with_unknown: false,
     }
 }
 

@@ -49,6 +49,9 @@ pub struct Asked<'a> {
     pub tgt_type: &'a str,
     /// What separates the parts of a grain or pillar target.
     pub delimiter: &'a str,
+    /// Minions of whom no data is kept are meant by what asks for data. Never
+    /// where the answer is a right.
+    pub with_unknown: bool,
 }
 
 /// Whom a target means.
@@ -105,6 +108,7 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
             minions,
             grains,
             pillars,
+            with_unknown: asked.with_unknown,
         };
         accepted.retain(|id| target.matches(&Known::new(id, &data)));
     }
@@ -129,6 +133,7 @@ struct Data<'a> {
     minions: &'a dyn Minions,
     grains: Option<Parts>,
     pillars: Option<Parts>,
+    with_unknown: bool,
 }
 
 /// A minion with what is known of it, read when the target asks for it.
@@ -171,6 +176,10 @@ impl Subject for Known<'_> {
         self.pillar
             .get_or_init(|| self.data.minions.pillar(self.id))
             .as_ref()
+    }
+
+    fn matches_unknown(&self) -> bool {
+        self.data.with_unknown
     }
 }
 
@@ -226,6 +235,7 @@ mod tests {
                 tgt: &tgt.into(),
                 tgt_type,
                 delimiter: ":",
+                with_unknown: false,
             },
             &fleet(true),
         )
@@ -270,6 +280,7 @@ mod tests {
                 tgt: &"os:Debian".into(),
                 tgt_type: "grain",
                 delimiter: ":",
+                with_unknown: false,
             },
             &fleet(false),
         )
@@ -278,11 +289,32 @@ mod tests {
     }
 
     #[test]
+    fn minions_without_data_are_meant_where_that_is_asked_for() {
+        let meant = |tgt: &str| {
+            let asked = Asked {
+                tgt: &tgt.into(),
+                tgt_type: "compound",
+                delimiter: ":",
+                with_unknown: true,
+            };
+            let resolved = resolve(asked, &fleet(true)).unwrap();
+            let ids = resolved.minions.iter().map(|id| id.as_str().to_owned());
+            ids.collect::<Vec<String>>()
+        };
+        // Nothing is kept of web2.
+        assert_eq!(meant("G@os:Debian"), ["web1", "web2"]);
+        assert_eq!(meant("I@role:db"), ["db1", "web1", "web2"]);
+        assert_eq!(meant("not G@os:Debian"), ["db1"]);
+        assert_eq!(meant("S@192.0.2.1 and web*"), ["web2"]);
+    }
+
+    #[test]
     fn nonsense_is_an_error() {
         let asked = |tgt_type| Asked {
             tgt: &Value::Nil,
             tgt_type,
             delimiter: ":",
+            with_unknown: false,
         };
         assert!(resolve(asked("no such type"), &fleet(true)).is_err());
     }

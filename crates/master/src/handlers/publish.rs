@@ -97,7 +97,7 @@ pub(crate) fn judge(master: &Master, request: &PublishRequest) -> Result<Box<Jud
     if caller.name.is_some() {
         request.user = caller.name;
     }
-    let resolved = resolved(master, jobs::asked(&request));
+    let resolved = meant(master, &request);
     let restricted = match allowed(master, &request, &caller.rights, &resolved) {
         Some(Allowed::Anywhere) => false,
         Some(Allowed::OnlyResolved) => resolved.by_data,
@@ -194,10 +194,19 @@ pub(crate) fn ping_everybody(master: &Master) {
         to: None,
         extra: Map::new(),
     };
-    let resolved = resolved(master, jobs::asked(&request));
+    let resolved = meant(master, &request);
     if let Err(error) = send(master, &request, &resolved, false) {
         tracing::warn!("could not ping the minions: {error}");
     }
+}
+
+/// Whom a command means.
+pub(crate) fn meant(master: &Master, request: &PublishRequest) -> Resolved {
+    let asked = Asked {
+        with_unknown: master.settings.targets_uncached,
+        ..jobs::asked(request)
+    };
+    resolved(master, asked)
 }
 
 /// Whom the target means; one that is not understood means nobody.

@@ -196,6 +196,7 @@ impl<'a> Call<'a> {
             tgt,
             tgt_type,
             delimiter: DELIMITER_DEFAULT,
+            with_unknown: self.master.settings.targets_uncached,
         };
         let resolved = resolve(asked, &**self.master)
             .map_err(|error| RunnerError::Failed(error.to_string()))?;

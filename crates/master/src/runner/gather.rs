@@ -11,10 +11,9 @@ use halite_transport::ipc::LocalEvents;
 use tokio::time::sleep_until;
 
 use super::{Call, RunnerError};
-use crate::core::jobs;
 use crate::core::roster::Seat;
 use crate::core::targets::Resolved;
-use crate::handlers::publish::{resolved, send};
+use crate::handlers::publish::{meant, send};
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 use crate::master::Master;
 
@@ -86,7 +85,7 @@ impl Call<'_> {
         command: &Command<'_>,
     ) -> Result<(Option<Jid>, Vec<Row>), RunnerError> {
         let request = self.request(command);
-        let resolved = resolved(self.master, jobs::asked(&request));
+        let resolved = meant(self.master, &request);
         if resolved.minions.is_empty() {
             return Ok((None, Vec::new()));
         }

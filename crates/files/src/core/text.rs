@@ -6,6 +6,7 @@ use std::path::Path;
 
 use halite_modules::CallError;
 
+use super::encode;
 use super::errors::os_error;
 use crate::limits::TEXT_BYTES_MAX;
 
@@ -59,6 +60,8 @@ pub(crate) struct Text {
     /// The text.
     pub(crate) text: String,
     bytewise: bool,
+    /// The one that was asked for.
+    encoding: Option<String>,
 }
 
 impl Text {
@@ -68,6 +71,7 @@ impl Text {
             Ok(text) => Self {
                 text,
                 bytewise: false,
+                encoding: None,
             },
             Err(error) => Self {
                 text: error
@@ -76,8 +80,18 @@ impl Text {
                     .map(|byte| char::from(*byte))
                     .collect(),
                 bytewise: true,
+                encoding: None,
             },
         }
+    }
+
+    /// Takes bytes that are text in this encoding.
+    pub(crate) fn in_encoding(bytes: &[u8], encoding: &str) -> Result<Self, CallError> {
+        Ok(Self {
+            text: encode::decode(bytes, encoding).map_err(encode::wrong)?,
+            bytewise: false,
+            encoding: Some(encoding.to_owned()),
+        })
     }
 
     /// Other text (a pattern, a replacement) as it would be in this one.
@@ -86,6 +100,14 @@ impl Text {
             other.bytes().map(char::from).collect()
         } else {
             other.to_owned()
+        }
+    }
+
+    /// The bytes of a changed text, in the encoding that was asked for.
+    pub(crate) fn encoded(&self, text: &str) -> Result<Vec<u8>, CallError> {
+        match &self.encoding {
+            Some(encoding) => encode::encode(text, encoding, "strict").map_err(encode::wrong),
+            None => Ok(self.bytes(text)),
         }
     }
 

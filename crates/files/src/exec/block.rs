@@ -46,6 +46,11 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
     }
     let name = arg(call, "path");
     let real = path::real(&name);
+    if real.is_dir() {
+        return Err(CallError::command(format!(
+            "Failed to read from {name}: [Errno 21] Is a directory: '{name}'"
+        )));
+    }
     if !real.is_file() {
         return Err(CallError::invocation(format!("File not found: {name}")));
     }
@@ -102,7 +107,9 @@ fn within(text: &str, block: &Block<'_>) -> Result<Option<String>, CallError> {
     let (mut inside, mut found) = (false, false);
     for line in lines::kept(text) {
         if inside {
-            if let Some(at) = line.find(block.end) {
+            // A line that begins a block ends none, also where both marks are one.
+            let begins = line.contains(block.start);
+            if let Some(at) = line.find(block.end).filter(|_| !begins) {
                 inside = false;
                 new.push_str(&block.tail(&line[at..]));
             }

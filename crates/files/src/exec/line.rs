@@ -208,7 +208,7 @@ impl Edit<'_> {
         }
         let bare = like.trim_start();
         let indentation = &like[..like.len() - bare.len()];
-        format!("{indentation}{}", self.content.trim_start())
+        format!("{indentation}{}", self.content.trim())
     }
 
     fn is(&self, line: Option<&String>) -> bool {
@@ -238,6 +238,7 @@ fn insert(body: &mut Body, edit: &Edit<'_>) -> Result<(), CallError> {
                 body.ends = false;
             }
             "start" => {
+                body.ends |= body.lines.is_empty();
                 let first = body.lines.first().cloned().unwrap_or_default();
                 put(body, 0, edit.indented(&first));
             }

@@ -120,7 +120,10 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
         ));
     }
     let flags = regex::flags(call.arg("flags"))?;
-    let content = Text::new(text::read(&real)?);
+    let content = match call.text_opt("encoding") {
+        Some(encoding) => Text::in_encoding(&text::read(&real)?, &encoding)?,
+        None => Text::new(text::read(&real)?),
+    };
     let given = pattern_text(call.arg("pattern"))?;
     let pattern = Pattern::new(&content.fit(&given), flags)?;
     if search_only {
@@ -132,7 +135,14 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
     } else {
         Template::parse(&repl)?
     };
+    let bufsize = call.arg("bufsize");
+    if bufsize.as_str().is_some_and(|size| size != "file") {
+        return Err(CallError::wrong_type(
+            "'str' object cannot be interpreted as an integer",
+        ));
+    }
     let count = usize::try_from(call.int("count")?).unwrap_or(0);
+    let mut added = None;
     let (mut new, replaced) = pattern.replace(&template, &content.text, count)?;
     let mut changed = replaced > 0 && given != call.text("repl");
     if replaced == 0 && (append || prepend) {
@@ -142,23 +152,26 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
         };
         let there = format!("^{}($|(?=\r\n))", regex::escape(&addition));
         if !Pattern::new(&there, flags)?.is_in(&content.text)? {
-            if prepend {
-                new.insert_str(0, &format!("{addition}\n"));
-            } else {
-                if !new.is_empty() && !new.ends_with('\n') {
-                    new.push('\n');
-                }
-                new.push_str(&format!("{addition}\n"));
+            if !prepend && !new.is_empty() && !new.ends_with('\n') {
+                new.push('\n');
             }
+            added = Some(format!("{addition}\n"));
             changed = true;
         }
     }
-    let differences = diff::unified(&byte_lines(&content.text), &byte_lines(&new), "", "");
+    // What is added is one line of the difference, however many it has.
+    let mut new_lines = byte_lines(&new);
+    if let Some(added) = &added {
+        let at = if prepend { 0 } else { new_lines.len() };
+        new_lines.insert(at, added);
+    }
+    let differences = diff::unified(&byte_lines(&content.text), &new_lines, "", "");
+    let new = new_lines.concat();
     if changed && !call.flag("dry_run") && new != content.text {
         if let Some(suffix) = backup_suffix(call.arg("backup")) {
             keep_beside(&name, &real, &suffix)?;
         }
-        write::update(&real, &content.bytes(&new)).map_err(|error| {
+        write::update(&real, &content.encoded(&new)?).map_err(|error| {
             CallError::command(format!(
                 "Unable to write file '{}'. Exception: {}",
                 real.display(),

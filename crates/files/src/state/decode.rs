@@ -85,7 +85,11 @@ pub(super) fn decode(call: &Call<'_>) -> CallResult {
 
 pub(super) fn patch(call: &Call<'_>) -> CallResult {
     let name = common::name(call);
-    let ret = StateReturn::new(name.as_str());
+    let mut ret = StateReturn::new(name.as_str());
+    if call.kwargs().get("hash").is_some() {
+        let text = "The 'hash' argument is no longer used and has been ignored.";
+        ret.more.insert("warnings", vec![Value::from(text)]);
+    }
     if name.is_empty() {
         return common::failed(ret, "A file/directory to be patched is required");
     }
@@ -98,7 +102,7 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
     }
     let patch_file = match patch_of(call, &name)? {
         Ok(file) => file,
-        Err(why) => return common::failed(ret, format!("Unable to manage file: {why}")),
+        Err(why) => return common::failed(ret, why),
     };
     let options = match options(call, at.is_dir()) {
         Ok(options) => options,
@@ -130,12 +134,24 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
         if code(&reversed) == 0 {
             return Ok(ret.ok("Patch was already applied").into());
         }
-        let text = |key: &str| forward.get(key).map(python::str).unwrap_or_default();
-        let said = [text("stdout"), text("stderr")].join("\n");
+        let said = match call.text_opt("reject_file").filter(|_| !call.is_test()) {
+            // The result goes nowhere, what does not fit is kept.
+            Some(file) => run(&[
+                "--forward",
+                "--output=/dev/null",
+                format!("--reject-file={file}").as_str(),
+            ])?,
+            None => forward,
+        };
+        let advice = match call.text_opt("reject_file") {
+            Some(_) => "",
+            None => {
+                " Run state again using the reject_file option to save rejects to a persistent file."
+            }
+        };
         let comment = format!(
-            "Patch would not apply cleanly, no changes made. Results of dry-run are below. Run \
-             state again using the reject_file option to save rejects to a persistent file.\n\n{}",
-            said.trim()
+            "Patch would not apply cleanly, no changes made. Results of dry-run are below.{advice}\n\n{}",
+            shown(&said)
         );
         return common::failed(ret, comment);
     }
@@ -154,6 +170,19 @@ pub(super) fn patch(call: &Call<'_>) -> CallResult {
         return Ok(ret.ok("Patch successfully applied").into());
     }
     common::failed(ret, "Failed to apply patch")
+}
+
+/// What a command has answered, to be read.
+fn shown(answer: &Value) -> String {
+    let fields = ["pid", "retcode", "stdout", "stderr"].map(|key| {
+        let value = answer.get(key).cloned().unwrap_or_default();
+        let text = match value {
+            Value::Str(text) => serde_json::Value::from(text).to_string(),
+            other => python::str(&other),
+        };
+        format!("    \"{key}\": {text}")
+    });
+    format!("{{\n{}\n}}", fields.join(",\n"))
 }
 
 /// Options that are given, and how many parts of names are cut.
@@ -181,6 +210,11 @@ fn options(call: &Call<'_>, is_dir: bool) -> Result<Vec<String>, String> {
     Ok(options)
 }
 
+/// Why there is no patch.
+fn unable(why: impl std::fmt::Display) -> String {
+    format!("Unable to manage file: {why}")
+}
+
 /// The patch as a file of this machine.
 fn patch_of(call: &Call<'_>, name: &str) -> Result<Result<String, String>, CallError> {
     let saltenv = match call.text_opt("saltenv") {
@@ -189,7 +223,7 @@ fn patch_of(call: &Call<'_>, name: &str) -> Result<Result<String, String>, CallE
     };
     let chosen = match list::choose(call, call.arg("source"), call.arg("source_hash"), &saltenv) {
         Ok(chosen) => chosen,
-        Err(error) => return Ok(Err(super::managed::plain(&error))),
+        Err(error) => return Ok(Err(unable(super::managed::plain(&error)))),
     };
     let request = Request {
         name,
@@ -206,12 +240,21 @@ fn patch_of(call: &Call<'_>, name: &str) -> Result<Result<String, String>, CallE
     };
     let mut prepared = match managed::prepare(call, &request) {
         Ok(prepared) => prepared,
-        Err(error) => return Ok(Err(super::managed::plain(&error))),
+        Err(error) => return Ok(Err(unable(super::managed::plain(&error)))),
     };
     if let Some(why) = prepared.complaint {
-        return Ok(Err(why));
+        return Ok(Err(unable(why)));
     }
     managed::bring(call, &request, &mut prepared)?;
+    let source = prepared.source.clone().unwrap_or_default();
+    let wrong = prepared
+        .body
+        .as_ref()
+        .filter(|_| !request.skip_verify)
+        .and_then(|body| managed::mismatch(&source, prepared.sum.as_ref(), body, &source));
+    if let Some(wrong) = wrong {
+        return Ok(Err(wrong));
+    }
     match prepared.body {
         Some(Body::File(path)) => Ok(Ok(path.display().to_string())),
         Some(body @ Body::Bytes(_)) => {
@@ -222,6 +265,6 @@ fn patch_of(call: &Call<'_>, name: &str) -> Result<Result<String, String>, CallE
             write::replace(&file, &body, 0o600).map_err(|error| os_error(&error, &file))?;
             Ok(Ok(file.display().to_string()))
         }
-        None => Ok(Err("there is no patch".to_owned())),
+        None => Ok(Err(unable("there is no patch"))),
     }
 }

@@ -99,15 +99,7 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
             return common::failed(ret, wrong);
         }
         crate::exec::content::touch_file(&name, &Value::Nil, &Value::Nil)?;
-        let wanted = perms::Wanted {
-            user,
-            group,
-            mode: mode::normalize(call.arg("file_mode")),
-            attrs: None,
-            follow: true,
-        };
-        let mut quiet = StateReturn::new("");
-        perms::check(&mut quiet, Path::new(&name), &wanted, false)?;
+        dress(call, &name)?;
     }
     if let Some(wrong) = check_file(&name) {
         return common::failed(ret, wrong);
@@ -137,6 +129,9 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
         ],
         Map::new(),
     )?;
+    if !call.is_test() {
+        dress(call, &name)?;
+    }
     if !changes.is_true() {
         return Ok(ret.ok("No changes needed to be made").into());
     }
@@ -147,6 +142,18 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
         ret.ok("Changes were made")
     }
     .into())
+}
+
+/// Gives a file the owner and the mode of the call; nobody is told.
+fn dress(call: &Call<'_>, name: &str) -> Result<(), CallError> {
+    let wanted = perms::Wanted {
+        user: common::user(call),
+        group: call.arg("group").clone(),
+        mode: mode::normalize(call.arg("file_mode")),
+        attrs: None,
+        follow: true,
+    };
+    perms::check(&mut StateReturn::new(""), Path::new(name), &wanted, false).map(drop)
 }
 
 pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
@@ -234,9 +241,9 @@ pub(super) fn comment(call: &Call<'_>) -> CallResult {
     }
     let (given, mark) = (call.text("regex"), call.text("char"));
     let bare = given.trim_start_matches('^').trim_end_matches('$');
-    let mark = regex::escape(&mark);
+    let mark = mark_pattern(&mark);
+    let commented = format!("{mark}{bare}");
     if !found(&name, &format!("^(?!\\s*{mark})\\s*{bare}"))? {
-        let commented = format!("{mark}{bare}");
         if found(&name, &commented)? {
             return Ok(ret.ok("Pattern already commented").into());
         }
@@ -246,7 +253,8 @@ pub(super) fn comment(call: &Call<'_>) -> CallResult {
         }
         return common::failed(ret, format!("{bare}: Pattern not found"));
     }
-    finish(call, &name, ret, "file.comment", "Commented", &given)
+    let expected = commented.as_str();
+    finish(call, &name, ret, ("file.comment", "Commented"), &given, expected)
 }
 
 pub(super) fn uncomment(call: &Call<'_>) -> CallResult {
@@ -260,15 +268,27 @@ pub(super) fn uncomment(call: &Call<'_>) -> CallResult {
     }
     let (given, mark) = (call.text("regex"), call.text("char"));
     let bare = given.trim_start_matches('^');
-    let commented = format!("{}[ \\t]*{bare}", regex::escape(&mark));
+    let commented = format!("{}[ \t]*{bare}", mark_pattern(&mark));
+    let plain = format!("^[ \t]*{bare}");
     if !found(&name, &commented)? {
-        let plain = format!("^[ \\t]*{bare}");
         if found(&name, &plain)? {
             return Ok(ret.ok("Pattern already uncommented").into());
         }
         return common::failed(ret, format!("{given}: Pattern not found"));
     }
-    finish(call, &name, ret, "file.uncomment", "Uncommented", &given)
+    finish(call, &name, ret, ("file.uncomment", "Uncommented"), &given, &plain)
+}
+
+/// The sign of a comment in an expression.
+fn mark_pattern(mark: &str) -> String {
+    let mut pattern = String::with_capacity(mark.len());
+    for c in mark.chars() {
+        if r"\.^$*+?{}[]|()".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
 }
 
 /// Has the lines changed and looks whether they are now as they should be.
@@ -276,9 +296,9 @@ fn finish(
     call: &Call<'_>,
     name: &str,
     ret: StateReturn,
-    fun: &str,
-    what: &str,
+    (fun, what): (&str, &str),
     given: &str,
+    expected: &str,
 ) -> CallResult {
     if call.is_test() {
         let text = format!("File {name} is set to be updated");
@@ -292,12 +312,7 @@ fn finish(
     ]);
     call.salt(fun, &[name.into(), given.into()], kwargs)?;
     let new = text::decode(&text::read(at)?);
-    let bare = given.trim_start_matches('^');
-    let expected = if what == "Commented" {
-        found(name, bare)?
-    } else {
-        found(name, &format!("^[ \\t]*{bare}"))?
-    };
+    let expected = found(name, expected)?;
     let mut ret = ret;
     if old != new {
         let differences = if text::is_text(old.as_bytes()) && text::is_text(new.as_bytes()) {

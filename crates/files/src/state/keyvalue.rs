@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::common;
@@ -29,16 +29,11 @@ struct Rules {
 }
 
 impl Rules {
-    /// A line as key and value; nothing if it is no setting.
+    /// A line as key and value; nothing if it is no setting. Blanks that are
+    /// no part of the separator are part of the key.
     fn split<'l>(&self, line: &'l str) -> Option<(&'l str, &'l str)> {
-        let bare = self.separator.trim();
-        let line = line.trim();
-        let (key, value) = if bare.is_empty() {
-            line.split_once(char::is_whitespace)?
-        } else {
-            line.split_once(bare)?
-        };
-        Some((key.trim(), value.trim()))
+        let (key, value) = line.trim().split_once(self.separator.as_str())?;
+        Some((key, value.trim()))
     }
 
     fn same_key(&self, one: &str, other: &str) -> bool {
@@ -99,7 +94,10 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
         value_ignore_case: call.flag("value_ignore_case"),
         count: call.int("count")?,
     };
-    let outcome = edit(call, &old, &mut pairs, &rules);
+    if rules.separator.is_empty() {
+        return Err(CallError::exception("ValueError", "empty separator"));
+    }
+    let outcome = edit(call, &old, &mut pairs, &rules, create);
     if outcome.changed == 0 && outcome.deleted == 0 {
         return Ok(ret.ok("").into());
     }
@@ -143,9 +141,6 @@ fn wanted(call: &Call<'_>) -> Result<Vec<Pair>, &'static str> {
         seen: 0,
     };
     if !key.is_nil() && !value.is_nil() {
-        if many.is_true() {
-            return Err("file.keyvalue can not combine key_values with key and value");
-        }
         return Ok(vec![pair(key, value)]);
     }
     match many {
@@ -159,7 +154,13 @@ fn wanted(call: &Call<'_>) -> Result<Vec<Pair>, &'static str> {
     }
 }
 
-fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcome {
+fn edit(
+    call: &Call<'_>,
+    old: &str,
+    pairs: &mut [Pair],
+    rules: &Rules,
+    create: bool,
+) -> Outcome {
     let prune = call.flag("prune");
     let mut out = Outcome::default();
     let mut added: Vec<String> = Vec::new();
@@ -182,8 +183,8 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
         let pair =
             found.and_then(|(key, _)| pairs.iter_mut().find(|pair| rules.same_key(&pair.key, key)));
         let (Some(pair), Some((key, value))) = (pair, found) else {
-            if prune && found.is_some() && !bare.trim_start().starts_with('#') {
-                pruned.push(format!("- {bare}\n"));
+            if prune && !bare.trim_start().starts_with('#') {
+                pruned.push(format!("- {line}"));
                 out.deleted += 1;
             } else {
                 out.lines.push(line.to_owned());
@@ -191,9 +192,10 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
             continue;
         };
         pair.seen += 1;
-        if pair.seen > rules.count {
+        // Less than none is all of them.
+        if rules.count >= 0 && pair.seen > rules.count {
             out.changed += 1;
-            out.diff.push(format!("- {bare}\n"));
+            out.diff.push(format!("- {line}"));
             continue;
         }
         let was_commented =
@@ -204,7 +206,7 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
         }
         let new = format!("{key}{}{}\n", rules.separator, pair.value);
         out.changed += 1;
-        out.diff.push(format!("- {bare}\n"));
+        out.diff.push(format!("- {line}"));
         let note = match pair.converted {
             Some(kind) => format!(" (from {kind} type)\n"),
             None => "\n".to_owned(),
@@ -222,11 +224,17 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules) -> Outcom
         out.diff.append(&mut pruned);
         out.diff.append(&mut added);
     }
-    add_missing(call, pairs, rules, &mut out);
+    add_missing(call, pairs, rules, create, &mut out);
     out
 }
 
-fn add_missing(call: &Call<'_>, pairs: &[Pair], rules: &Rules, out: &mut Outcome) {
+fn add_missing(
+    call: &Call<'_>,
+    pairs: &[Pair],
+    rules: &Rules,
+    create: bool,
+    out: &mut Outcome,
+) {
     let missing: Vec<String> = pairs
         .iter()
         .filter(|pair| pair.seen == 0)
@@ -235,7 +243,9 @@ fn add_missing(call: &Call<'_>, pairs: &[Pair], rules: &Rules, out: &mut Outcome
     if missing.is_empty() {
         return;
     }
-    if call.flag("append_if_not_found") {
+    let prepend = call.flag("prepend_if_not_found");
+    // What was not there has no place for them but its end.
+    if call.flag("append_if_not_found") || create && !prepend {
         if let Some(last) = out.lines.last_mut().filter(|last| !last.ends_with('\n')) {
             last.push('\n');
         }
@@ -246,12 +256,13 @@ fn add_missing(call: &Call<'_>, pairs: &[Pair], rules: &Rules, out: &mut Outcome
             out.lines.push(line);
         }
         out.diff.push("+ <EOF>\n".to_owned());
-    } else if call.flag("prepend_if_not_found") {
+    } else if prepend {
         out.diff.push("  <SOF>\n".to_owned());
-        for (at, line) in missing.into_iter().enumerate() {
+        // Each goes before all others, the last one is the first line.
+        for line in missing {
             out.changed += 1;
             out.diff.push(format!("+ {line}"));
-            out.lines.insert(at, line);
+            out.lines.insert(0, line);
         }
     }
 }

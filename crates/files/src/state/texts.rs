@@ -52,6 +52,10 @@ pub(super) fn of_sources(call: &Call<'_>) -> Result<Texts, CallError> {
         let hash = hashes.get(at).cloned().unwrap_or_default();
         let wrapped = Value::List(vec![source.clone()]);
         let shown = python::str(source);
+        // Without a template there is nothing that would read the source.
+        if call.arg("template").is_nil() {
+            return failed(&shown, format!("Failed to load template file {shown}"));
+        }
         let Ok(chosen) = list::choose(call, &wrapped, &hash, &saltenv) else {
             return failed(&shown, format!("Failed to load template file {shown}"));
         };

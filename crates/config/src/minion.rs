@@ -221,6 +221,14 @@ options! {
         grains_blacklist: OneOrMany = OneOrMany::default(),
         /// Static grains are merged into others, deeply.
         grains_deep_merge: bool = false,
+        /// Minutes after which grains are collected again; 0 for never.
+        grains_refresh_every: Seconds = Seconds(0.0),
+        /// Grains are kept on disk from one start to the next.
+        grains_cache: bool = false,
+        /// Seconds for which they are.
+        grains_cache_expiration: Seconds = Seconds(300.0),
+        /// Grains are collected again before each job.
+        grains_refresh_pre_exec: bool = false,
         /// Look for graphics cards.
         enable_gpu_grains: AnyValue = AnyValue(Value::Bool(true)),
         /// Look up all names of this machine.

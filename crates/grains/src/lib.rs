@@ -26,6 +26,7 @@ mod files;
 mod hardware;
 mod init;
 pub mod interfaces;
+mod kept;
 pub mod network;
 mod own;
 mod programs;
@@ -38,6 +39,7 @@ use std::path::PathBuf;
 use halite_proto::{Map, Value};
 
 use files::Root;
+pub use kept::{Kept, Want};
 use programs::Programs;
 
 /// The version of Salt whose behaviour, grains and states this is compatible
@@ -138,8 +140,15 @@ pub fn collect_ahead() {
     programs::start_ahead();
 }
 
-/// Collects all grains.
+/// Collects all grains, without those of users' modules.
 pub fn collect(options: &GrainsOptions) -> Map {
+    collect_with(options, |_| Map::new())
+}
+
+/// Collects all grains. Users' modules, which see the others, hide what the
+/// machine says; the file of static grains hides theirs, and what the
+/// configuration sets hides everything, whole.
+pub fn collect_with(options: &GrainsOptions, users: impl FnOnce(&Map) -> Map) -> Map {
     let root = Root::new(&options.root);
     // Started first, read when everything else is there.
     let programs = Programs::started(&root);
@@ -176,11 +185,18 @@ pub fn collect(options: &GrainsOptions) -> Map {
     processes(&mut grains);
     distro::release(&mut grains);
     grains.extend(own);
-    statics::from_file(options, &mut grains);
+    let file = statics::file(options);
+    statics::merge(&file, options.deep_merge, &mut grains);
     grains.extend(last);
 
+    let seen = statics::with(&options.config, &grains);
+    let users = users(&seen);
+    if !users.is_empty() {
+        statics::merge(&users, options.deep_merge, &mut grains);
+        statics::merge(&file, options.deep_merge, &mut grains);
+    }
     statics::block(&options.blacklist, &mut grains);
-    statics::merge(&options.config, options.deep_merge, &mut grains);
+    grains.extend(options.config.clone());
     grains
 }
 

@@ -7,23 +7,30 @@ use crate::GrainsOptions;
 
 /// The grains of the static file; one that cannot be read counts as empty, so
 /// that a slip in it does not keep the minion from starting.
-pub(crate) fn from_file(options: &GrainsOptions, grains: &mut Map) {
+pub(crate) fn file(options: &GrainsOptions) -> Map {
     let Some(path) = &options.file else {
-        return;
+        return Map::new();
     };
     let Ok(bytes) = std::fs::read(path) else {
-        return;
+        return Map::new();
     };
     match halite_yaml::load_bytes(&bytes, &path.to_string_lossy()) {
-        Ok(node) => {
-            if let Value::Map(map) = node.into_value() {
-                merge(&map, options.deep_merge, grains);
-            }
-        }
+        Ok(node) => match node.into_value() {
+            Value::Map(map) => map,
+            _ => Map::new(),
+        },
         Err(error) => {
             tracing::warn!("the grains file is not used:\n{}", error.render());
+            Map::new()
         }
     }
+}
+
+/// The grains under what the configuration sets.
+pub(crate) fn with(config: &Map, grains: &Map) -> Map {
+    let mut all = grains.clone();
+    all.extend(config.clone());
+    all
 }
 
 /// Lays `over` over the grains; deep, maps are merged and not replaced.

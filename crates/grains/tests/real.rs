@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_grains::{GrainsOptions, collect};
+use halite_grains::{GrainsOptions, collect, collect_with};
 use halite_proto::{Map, Value};
 use serde_json::Value as Json;
 
@@ -139,11 +139,59 @@ fn static_grains_lie_over_what_was_found() {
     assert_eq!(grains["n"], 2);
     assert_eq!(grains["map"], serde_json::json!({"b": 2}));
     assert!(grains.get("saltversion").is_none());
+    // What the configuration sets is never merged.
     options.deep_merge = true;
     assert_eq!(
         map_json(&collect(&options))["map"],
-        serde_json::json!({"a": 1, "b": 2})
+        serde_json::json!({"b": 2})
     );
     fs::write(&file, "role: [web\n").unwrap();
     assert!(map_json(&collect(&options)).get("role").is_none());
+}
+
+/// As real Salt 3008.5 has answered with the same files.
+#[test]
+fn users_grains_lie_between_the_machine_and_the_static_file() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("grains");
+    fs::write(&file, "deep: {f: {y: 1}, b: [3]}\nzz_b: {in3: 3}\n").unwrap();
+    let mut options = GrainsOptions {
+        root: root.path().to_owned(),
+        file: Some(file),
+        ..GrainsOptions::default()
+    };
+    let users = |seen: &Map| {
+        assert!(seen.contains_key("kernel"));
+        let deep = Map::from([
+            ("b", Value::List(vec![2.into()])),
+            ("c", Map::from([("x", 1)]).into()),
+        ]);
+        Map::from([
+            ("deep", Value::from(deep)),
+            ("zz_a", 1.into()),
+            ("zz_b", Map::from([("in1", 1)]).into()),
+            ("os_family", "Odd".into()),
+        ])
+    };
+    let all = |options: &GrainsOptions| map_json(&collect_with(options, users));
+    let grains = all(&options);
+    assert_eq!(grains["deep"], serde_json::json!({"f": {"y": 1}, "b": [3]}));
+    assert_eq!(grains["zz_b"], serde_json::json!({"in3": 3}));
+    assert_eq!(
+        (&grains["zz_a"], &grains["os_family"]),
+        (&1.into(), &"Odd".into())
+    );
+    options.deep_merge = true;
+    let grains = all(&options);
+    assert_eq!(
+        grains["deep"],
+        serde_json::json!({"b": [3], "c": {"x": 1}, "f": {"y": 1}})
+    );
+    assert_eq!(grains["zz_b"], serde_json::json!({"in1": 1, "in3": 3}));
+    options.config = Map::from([("zz_b", Map::from([("in4", 4)])), ("set", Map::new())]);
+    options.blacklist = vec!["zz_*".to_owned(), "set".to_owned(), "deep:c".to_owned()];
+    let grains = all(&options);
+    assert_eq!(grains["zz_b"], serde_json::json!({"in4": 4}));
+    assert!(grains.get("set").is_some() && grains.get("zz_a").is_none());
+    assert_eq!(grains["deep"]["c"], serde_json::json!({"x": 1}));
 }

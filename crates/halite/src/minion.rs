@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{Roots, RootsOptions};
-use halite_grains::GrainsOptions;
+use halite_grains::{GrainsOptions, Kept};
 use halite_minion::channel::Patience;
 use halite_minion::core::conductor::{Mode, distributed_order};
 use halite_minion::core::link::{LinkTiming, RETRY_FIRST};
@@ -65,6 +65,7 @@ fn setup_with(
     let opts = config.opts().clone();
     let grains = GrainsOptions::from_opts(&opts);
     let grains_opts = opts.clone();
+    let kept_grains = Kept::of(&opts);
     Ok(Setup {
         id: config.minion_id()?,
         bus: if is_daemon {
@@ -110,8 +111,15 @@ fn setup_with(
         ),
         autosign_grains: config.autosign_grains.0.clone(),
         jids_remembered: usize::try_from(config.minion_jid_queue_hwm).unwrap_or(usize::MAX),
-        collect_grains: Box::new(move || {
-            extensions::with_grains(&grains_opts, halite_grains::collect(&grains))
+        collect_grains: Box::new(move |want| {
+            let collect = || {
+                let users = |others: &halite_proto::Map| extensions::grains(&grains_opts, others);
+                halite_grains::collect_with(&grains, users)
+            };
+            match &kept_grains {
+                Some(kept) => kept.grains(want, SystemTime::now(), collect),
+                None => collect(),
+            }
         }),
         mode: mode(config, masters.len())?,
         masters,

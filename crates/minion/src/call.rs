@@ -260,7 +260,7 @@ async fn send_return(minion: &Minion, master: usize, request: &Request, outcome:
         } else {
             result.extra.remove(OWN_JOB);
         }
-        let load = courier::request(&minion.id, &result);
+        let load = courier::request(&minion.id, result.clone());
         let phases = minion.masters.iter().enumerate();
         let phases = phases.filter(|(other, _)| *other != at);
         let asked = while_linked(

@@ -118,14 +118,14 @@ impl Courier {
         let mut result = JobReturn::new(jid, load.fun, load.arg, text.into(), 1);
         result.out = Some("nested".to_owned());
         result.user = load.user;
-        let parcel = self.take_in(master.to_owned(), &result);
+        let parcel = self.take_in(master.to_owned(), result);
         if let Some(sequence) = parcel.sequence {
             self.desk.put_back(sequence);
         }
     }
 
     /// Takes a return for the numbered master onto the disk. For job threads.
-    pub fn accept(&self, master: usize, result: &JobReturn) -> Parcel {
+    pub fn accept(&self, master: usize, result: JobReturn) -> Parcel {
         let name = self
             .minion
             .masters
@@ -136,16 +136,16 @@ impl Courier {
 
     /// Takes a return onto the disk that is meant for this master and no
     /// other: others have their own. For job threads.
-    pub fn accept_for_one(&self, master: usize, result: &JobReturn) -> Parcel {
+    pub fn accept_for_one(&self, master: usize, result: JobReturn) -> Parcel {
         let name = self.name(master).to_owned();
         self.take_in_for(name, result, true)
     }
 
-    fn take_in(&self, name: String, result: &JobReturn) -> Parcel {
+    fn take_in(&self, name: String, result: JobReturn) -> Parcel {
         self.take_in_for(name, result, false)
     }
 
-    fn take_in_for(&self, name: String, result: &JobReturn, no_other: bool) -> Parcel {
+    fn take_in_for(&self, name: String, result: JobReturn, no_other: bool) -> Parcel {
         let load = request(&self.minion.id, result);
         let spooled = pack_letter(&name, &load, no_other)
             .map_err(|error| error.to_string())
@@ -390,7 +390,9 @@ impl Courier {
 
 /// What lies in the spool: whom it is for, and the `_return` request.
 fn pack_letter(master: &str, load: &Map, no_other: bool) -> Result<Vec<u8>, PackError> {
-    let mut letter = Writer::with_capacity(Packing::Modern, LETTER_BYTES);
+    let ret = load.get("return").unwrap_or(&Value::Nil);
+    let bytes = LETTER_BYTES + msgpack::packed_len(ret, Packing::Modern);
+    let mut letter = Writer::with_capacity(Packing::Modern, bytes);
     letter.begin_map(if no_other { 3 } else { 2 })?;
     letter.str("master")?;
     letter.str(master)?;
@@ -410,10 +412,13 @@ fn jid_of(letter: &[u8]) -> Option<Jid> {
 }
 
 /// The `_return` request.
-pub fn request(id: &MinionId, result: &JobReturn) -> Map {
+pub fn request(id: &MinionId, mut result: JobReturn) -> Map {
+    // It may be large: there is one of it.
+    let ret = std::mem::take(&mut result.ret);
     let mut load = Map::with_capacity(12);
     load.insert("cmd", "_return");
     load.insert("id", id);
     load.extend(result.to_map());
+    load.insert("return", ret);
     load
 }

@@ -4,29 +4,28 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use halite_crypto::random_bytes;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
 use halite_target::{DEFAULT_DELIMITER, Subject, Target};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
 use crate::beacons::Beacons;
 use crate::bus_requests;
-use crate::context::event_request;
 use crate::core::backoff::Chance;
 use crate::core::conductor::{Input, Output};
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
 use crate::courier::Courier;
-use crate::executor::{self, Executor};
+use crate::executor::Executor;
 use crate::fleet::Fleet;
 use crate::greeting;
 use crate::limits::{DRAIN_RETURNS_TIMEOUT, DRAIN_TIMEOUT, JOBS_RUNNING_MAX};
 use crate::link_task::{LinkOutput, sleep_until};
 use crate::own_jobs::{self, OwnJob, Returns};
+use crate::own_work::own_work;
 use crate::proc_files::ProcDir;
 use crate::returners::Wanted;
 use crate::scheduler::Scheduler;
@@ -42,9 +41,6 @@ pub enum Ended {
     /// Every master has rejected its key.
     Rejected,
 }
-
-/// First mine update after the start, as Salt has it.
-const MINE_FIRST: Duration = Duration::from_secs(1);
 
 /// Runs until `stop` resolves or no master wants this minion.
 pub async fn run(
@@ -303,70 +299,8 @@ fn job_places(opts: &Map) -> usize {
         .unwrap_or(JOBS_RUNNING_MAX)
 }
 
-/// What the minion does of its own accord: the mine, and its sign of life.
-async fn own_work(minion: Arc<Minion>) {
-    tokio::join!(update_mine(&minion), say_alive(&minion));
-}
-
-async fn update_mine(minion: &Arc<Minion>) {
-    let enabled = minion.opts.get("mine_enabled").is_none_or(Value::is_true);
-    let minutes = minion
-        .opts
-        .get("mine_interval")
-        .and_then(Value::as_i64)
-        .unwrap_or(60);
-    let Some(period) = minutes_to_duration(minutes).filter(|_| enabled) else {
-        return;
-    };
-    let mut jids = JidClock::new();
-    let mut ticks = interval_at(Instant::now() + MINE_FIRST, period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        executor::run_own(minion, jids.next(unix_micros()), "mine.update").await;
-    }
-}
-
-/// `ping_interval`: an event to every master, which keeps connections through
-/// firewalls alive and tells a master that this minion is there.
-async fn say_alive(minion: &Arc<Minion>) {
-    let minutes = minion
-        .opts
-        .get("ping_interval")
-        .and_then(Value::as_i64)
-        .unwrap_or(0);
-    let Some(period) = minutes_to_duration(minutes) else {
-        return;
-    };
-    let mut ticks = interval_at(Instant::now() + period, period);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        ticks.tick().await;
-        for master in 0..minion.masters.len() {
-            let minion = Arc::clone(minion);
-            tokio::spawn(async move {
-                let Some(master) = minion.masters.get(master) else {
-                    return;
-                };
-                let ping = event_request(&minion, "minion_ping", "ping".into());
-                if let Err(error) = master.channel.request(ping, minion.patience).await {
-                    warn!(
-                        master = master.name,
-                        "the master does not answer a ping: {error}"
-                    );
-                }
-            });
-        }
-    }
-}
-
 fn now() -> std::time::Instant {
     std::time::Instant::now()
-}
-
-fn minutes_to_duration(minutes: i64) -> Option<Duration> {
-    let minutes = u64::try_from(minutes).ok().filter(|&minutes| minutes > 0)?;
-    minutes.checked_mul(60).map(Duration::from_secs)
 }
 
 /// Lets running jobs come to their end and their returns go out.

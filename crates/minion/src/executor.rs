@@ -156,7 +156,7 @@ impl Executor {
                 let result = refused(&load, "ERROR: too many jobs wait on this minion");
                 let parcel = self
                     .send_returns
-                    .then(|| self.courier.accept(master, &result));
+                    .then(|| self.courier.accept(master, result));
                 return Some(Ended {
                     parcel,
                     record: None,
@@ -171,6 +171,13 @@ impl Executor {
         let ran = tokio::task::spawn_blocking(move || {
             // In this order: a job that a crash cuts off here is reported.
             let _proc_file = minion.proc.enter(&load.jid, &proc_load);
+            if minion
+                .opts
+                .get("grains_refresh_pre_exec")
+                .is_some_and(Value::is_true)
+            {
+                minion.refresh_grains();
+            }
             let name = minion.masters.get(master).map(|m| m.name.as_str());
             minion.claims.note(&load.jid, name.unwrap_or_default());
             let job = Job {
@@ -179,8 +186,8 @@ impl Executor {
                 ..Job::default()
             };
             let result = run_load(&context, &load, &job, ordered);
-            let parcel = send_returns.then(|| courier.accept(master, &result));
             let record = record(&minion, &load, &result);
+            let parcel = send_returns.then(|| courier.accept(master, result));
             Some(Ended { parcel, record })
         });
         // A function that panics has a return; this is about the thread itself.

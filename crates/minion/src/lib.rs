@@ -25,6 +25,7 @@ pub mod link_task;
 pub mod local_context;
 pub mod own_files;
 pub mod own_jobs;
+mod own_work;
 pub mod pillar;
 pub mod proc_files;
 pub(crate) mod replay;

@@ -5,6 +5,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use halite_fileserver::Roots;
+use halite_grains::Want;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::{Map, Value};
 use halite_transport::Endpoint;
@@ -15,12 +16,13 @@ use crate::context::stopping;
 use crate::daemon_bus;
 use crate::own_files::OwnFiles;
 use crate::proc_files::ProcDir;
+use crate::state::CollectGrains;
 
 /// The minion that a function sees without a master.
 pub struct LocalContext {
     opts: Map,
     grains: RwLock<Arc<Map>>,
-    collect: Option<Box<dyn Fn() -> Map + Send + Sync>>,
+    collect: Option<CollectGrains>,
     own: OwnFiles,
     daemon: Option<Daemon>,
 }
@@ -80,7 +82,7 @@ impl LocalContext {
 
     /// How grains are collected when a function asks for new ones.
     #[must_use]
-    pub fn collecting(mut self, collect: Box<dyn Fn() -> Map + Send + Sync>) -> Self {
+    pub fn collecting(mut self, collect: CollectGrains) -> Self {
         self.collect = Some(collect);
         self
     }
@@ -143,7 +145,7 @@ impl MinionContext for LocalContext {
         if what == Refresh::Grains
             && let Some(collect) = &self.collect
         {
-            let new = Arc::new(collect());
+            let new = Arc::new(collect(Want::New));
             *self.grains.write().unwrap_or_else(PoisonError::into_inner) = new;
         }
         Ok(true)

@@ -122,7 +122,7 @@ impl Executor {
             }
             let parcels = match own.returns {
                 Returns::Nobody => Vec::new(),
-                Returns::To(master) => vec![courier.accept(master, &result)],
+                Returns::To(master) => vec![courier.accept(master, result)],
                 Returns::ToAll(_) => {
                     let masters = minion.masters.iter().enumerate();
                     let there: Vec<usize> = masters
@@ -131,10 +131,10 @@ impl Executor {
                         .collect();
                     match there.as_slice() {
                         [] if minion.masters.is_empty() => Vec::new(),
-                        [] => vec![courier.accept(0, &result)],
+                        [] => vec![courier.accept(0, result)],
                         some => some
                             .iter()
-                            .map(|master| courier.accept_for_one(*master, &result))
+                            .map(|master| courier.accept_for_one(*master, result.clone()))
                             .collect(),
                     }
                 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
 use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes};
+use halite_grains::Want;
 use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
 use halite_modules::Recall;
@@ -31,7 +32,7 @@ use crate::limits::JIDS_REMEMBERED_MIN;
 use crate::link_task::LinkSettings;
 use crate::own_files::OwnFiles;
 use crate::proc_files::ProcDir;
-use crate::state::Minion;
+use crate::state::{CollectGrains, Minion};
 use crate::trust_store::TrustStore;
 
 /// Everything a minion needs to know to start; Salt's options where the names
@@ -91,7 +92,7 @@ pub struct Setup {
     /// `minion_jid_queue_hwm`.
     pub jids_remembered: usize,
     /// Collects the grains; called again when they are refreshed.
-    pub collect_grains: Box<dyn Fn() -> Map + Send + Sync>,
+    pub collect_grains: CollectGrains,
 }
 
 /// Where connections come from (`source_address` ...).
@@ -200,7 +201,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let proc = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
     let (identity, trust) = keys(&setup)?;
     let (identity, trust) = (Arc::new(identity), Arc::new(trust));
-    let grains = (setup.collect_grains)();
+    let grains = (setup.collect_grains)(Want::Kept);
     let links = setup
         .masters
         .iter()

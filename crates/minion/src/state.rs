@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use halite_grains::Want;
 use halite_modules::{Cancel, Recall};
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::{Map, MasterUri, MinionId, Tag, Value};
@@ -71,6 +72,9 @@ impl Master {
     }
 }
 
+/// How grains are collected.
+pub type CollectGrains = Box<dyn Fn(Want) -> Map + Send + Sync>;
+
 /// The minion.
 pub struct Minion {
     /// Its id.
@@ -82,7 +86,7 @@ pub struct Minion {
     /// Its grains; replaced as a whole when they are refreshed.
     pub grains: RwLock<Arc<Map>>,
     /// How to collect them again.
-    pub collect_grains: Box<dyn Fn() -> Map + Send + Sync>,
+    pub collect_grains: CollectGrains,
     /// Files and pillar, where no master is asked for them.
     pub own_files: Option<OwnFiles>,
     /// Its masters, in the order of the `master:` list.
@@ -169,7 +173,7 @@ impl Minion {
 
     /// Collects the grains again. Takes milliseconds: not for async threads.
     pub fn refresh_grains(&self) {
-        let grains = Arc::new((self.collect_grains)());
+        let grains = Arc::new((self.collect_grains)(Want::New));
         *self.grains.write().unwrap_or_else(PoisonError::into_inner) = grains;
     }
 

@@ -16,7 +16,7 @@
 //!
 //! | request | answer |
 //! | --- | --- |
-//! | `{"do": "dirs", "dirs": {kind: directory}}` | nothing: where `modules`, `states`, `grains`, `utils`, `beacons` ... are |
+//! | `{"do": "dirs", "dirs": {kind: [directory, ..]}}` | nothing: where `modules`, `states`, `grains`, `utils`, `beacons` ... are |
 //! | `{"do": "data", "data": {"opts": .., "grains": .., "pillar": ..}}` | nothing; what is left out stays |
 //! | `{"do": "call", "kind", "name", "args", "kwargs", "scope", "salt"}` | what the function returns; the scope are names of its module (`__low__`); with `salt` it is one of the installed Salt |
 //! | `{"do": "find", "kind", "name"}` | what is known of a function of the installed Salt, and whether there is one |
@@ -34,14 +34,18 @@
 //! Invariant: whatever the code does - print, exit, loop, eat memory - the
 //! host gets an answer or an error, or ends the process.
 
+mod directories;
 mod error;
 pub mod limits;
 mod pool;
 mod process;
 mod values;
 
+pub use directories::{directories, synced};
 pub use error::{PyError, Raised};
 pub use pool::{Request, Workers};
+
+use std::path::PathBuf;
 
 use halite_proto::{Map, Value};
 
@@ -51,8 +55,9 @@ pub trait PyHost {
     /// sees. Asked for before each call; what did not change is not sent.
     fn data(&self, name: &str) -> Value;
 
-    /// Where the files of a kind (`modules`, `states`, `grains`, `utils`) are.
-    fn directory(&self, kind: &str) -> Option<String>;
+    /// Where the files of a kind (`modules`, `states`, `grains`, `utils`) are;
+    /// the first directory that has a name counts.
+    fn directories(&self, kind: &str) -> Vec<PathBuf>;
 
     /// Whether there is an execution function of that name.
     fn has_function(&self, fun: &str) -> bool;

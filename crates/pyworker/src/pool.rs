@@ -16,7 +16,7 @@ use crate::values::{encode, encode_map};
 pub enum Request<'a> {
     /// A function of a synced module.
     Call {
-        /// `modules`, `states`, `beacons`, `returners`, `sdb`.
+        /// `modules`, `states`, `beacons`, `returners`, `sdb`, `pillar`, `tops`.
         kind: &'a str,
         /// `module.function`.
         name: &'a str,

@@ -29,7 +29,7 @@ pub(crate) struct Process {
 /// The names of the data that code sees.
 const DATA: [&str; 3] = ["opts", "grains", "pillar"];
 /// The kinds of files.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 10] = [
     "modules",
     "states",
     "grains",
@@ -38,6 +38,8 @@ const KINDS: [&str; 8] = [
     "beacons",
     "returners",
     "sdb",
+    "pillar",
+    "tops",
 ];
 
 impl Process {
@@ -148,8 +150,10 @@ impl Process {
         }
         let mut dirs = serde_json::Map::new();
         for kind in KINDS {
-            if let Some(directory) = host.directory(kind) {
-                dirs.insert(kind.to_owned(), directory.into());
+            let of_kind = host.directories(kind);
+            let names: Vec<&str> = of_kind.iter().filter_map(|dir| dir.to_str()).collect();
+            if !names.is_empty() {
+                dirs.insert(kind.to_owned(), names.into());
             }
         }
         let dirs = Json::Object(dirs);

@@ -414,17 +414,23 @@ def load(kind, path):
 
 
 def files(kind):
-    directory = DIRS.get(kind)
-    try:
-        names = sorted(os.listdir(directory)) if directory else []
-    except OSError:
-        return
-    for name in names:
-        path = os.path.join(directory, name)
-        if name.endswith(".py") and not name.startswith("__"):
-            yield path
-        elif os.path.isfile(os.path.join(path, "__init__.py")):
-            yield os.path.join(path, "__init__.py")
+    seen = set()
+    for directory in DIRS.get(kind, []):
+        try:
+            names = sorted(os.listdir(directory))
+        except OSError:
+            continue
+        for name in names:
+            path = os.path.join(directory, name)
+            stem = name[:-3] if name.endswith(".py") else name
+            if stem in seen:
+                continue
+            if name.endswith(".py") and not name.startswith("__"):
+                seen.add(stem)
+                yield path
+            elif os.path.isfile(os.path.join(path, "__init__.py")):
+                seen.add(stem)
+                yield os.path.join(path, "__init__.py")
 
 
 def entries(kind, wanted=None):
@@ -502,6 +508,18 @@ class OursFirst(Functions):
         return own
 
 
+class OneFunction:
+    """Plugins of one function each, which Salt calls by their names alone."""
+
+    def __init__(self, plugins, suffix):
+        self.plugins, self.suffix = plugins, suffix
+
+    def __getitem__(self, name):
+        if not name.endswith(self.suffix):
+            raise KeyError(name)
+        return self.plugins[name[: -len(self.suffix)]]
+
+
 def loader(kind):
     """The functions of the installed Salt, where there is one."""
     if kind not in LOADERS:
@@ -525,6 +543,10 @@ def loader(kind):
             LOADERS[kind] = salt.loader.returners(opts, ours_first)
         elif kind == "sdb":
             LOADERS[kind] = salt.loader.sdb(opts, functions=ours_first, utils=utils)
+        elif kind == "pillar":
+            LOADERS[kind] = OneFunction(salt.loader.pillars(opts, ours_first), ".ext_pillar")
+        elif kind == "tops":
+            LOADERS[kind] = OneFunction(salt.loader.tops(opts), ".top")
     return LOADERS[kind]
 
 
@@ -594,8 +616,17 @@ def call(request):
     return function(*args, **kwargs)
 
 
+def merge(over, into):
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            merge(value, into[key])
+        else:
+            into[key] = value
+
+
 def grains(request):
     collected = {}
+    deep = OPTS.get("grains_deep_merge") is True
     for entry in entries("grains"):
         for function in entry["functions"].values():
             if getattr(function, "__module__", "").startswith("halite_ext"):
@@ -603,7 +634,9 @@ def grains(request):
                     parameters = inspect.signature(function).parameters
                     known = dict(GRAINS, **collected)
                     more = function(grains=known) if "grains" in parameters else function()
-                    if isinstance(more, dict):
+                    if isinstance(more, dict) and deep:
+                        merge(more, collected)
+                    elif isinstance(more, dict):
                         collected.update(more)
                 except Exception:
                     print(traceback.format_exc(), file=sys.stderr)

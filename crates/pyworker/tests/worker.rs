@@ -65,9 +65,8 @@ impl PyHost for Host {
         }
     }
 
-    fn directory(&self, kind: &str) -> Option<String> {
-        let path: PathBuf = self.root.path().join(kind);
-        path.to_str().map(str::to_owned)
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        vec![self.root.path().join("first").join(kind), self.root.path().join(kind)]
     }
 
     fn has_function(&self, fun: &str) -> bool {

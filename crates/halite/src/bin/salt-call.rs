@@ -9,9 +9,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use halite::minion;
 use halite_cli::call::{self, CallOutcome, CallRequest, CallReturn, Work};
+use halite_cli::events::Wish;
 use halite_cli::options::{CallOptions, parse};
 use halite_cli::{Environment, Exit, Screen, start};
 use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
+use halite_grains::Want;
 use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
 use halite_minion::returners::Wanted;
@@ -19,6 +21,7 @@ use halite_modules::{CallError as FunctionError, Cancel, Failure, Outcome};
 use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
 use halite_proto::{Jid, Map, Value, time};
+use halite_transport::Endpoint;
 
 fn main() -> ExitCode {
     halite_process::memory::grow_in_steps();
@@ -96,11 +99,35 @@ fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutc
     match work {
         Work::Docs(prefix) => CallOutcome::Docs(docs(&prefix)),
         Work::Grains => match minion::setup(config, false) {
-            Ok(setup) => CallOutcome::Grains((setup.collect_grains)()),
+            Ok(setup) => CallOutcome::Grains((setup.collect_grains)(wanted(options, config))),
+            Err(error) => CallOutcome::Failed(format!("{error:#}")),
+        },
+        Work::Bus(wish) => match bus(config, &wish) {
+            Ok(bus) => CallOutcome::Bus(bus),
             Err(error) => CallOutcome::Failed(format!("{error:#}")),
         },
         Work::Call(request) => run(options, config, request)
             .unwrap_or_else(|error| CallOutcome::Failed(format!("{error:#}"))),
+    }
+}
+
+/// Where the bus is whose events are wished for.
+fn bus(config: &MinionConfig, wish: &Wish) -> Result<Endpoint> {
+    let mut config = config.clone();
+    if let Some(dir) = &wish.sock_dir {
+        config.sock_dir = dir.into();
+    }
+    match wish.node.as_str() {
+        "master" => Ok(Endpoint::Ipc(config.sock_dir.join("master_event_pub.ipc"))),
+        _ => Ok(minion::bus_endpoints(&config)?.0),
+    }
+}
+
+/// Whether grains that were kept will do.
+fn wanted(options: &CallOptions, config: &MinionConfig) -> Want {
+    match options.refresh_grains_cache || config.grains_refresh_pre_exec {
+        true => Want::New,
+        false => Want::Kept,
     }
 }
 
@@ -136,10 +163,13 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
         // By this a state run knows that its pillar is new.
         setup.opts.insert("__cli", "salt-call");
         if options.skip_grains {
-            setup.collect_grains = Box::new(Map::new);
+            setup.collect_grains = Box::new(|_| Map::new());
+        } else if wanted(options, config) == Want::New {
+            let collect = setup.collect_grains;
+            setup.collect_grains = Box::new(move |_| collect(Want::New));
         }
         let outcome = if local {
-            let grains = (setup.collect_grains)();
+            let grains = (setup.collect_grains)(Want::Kept);
             let roots = minion::local_roots(config)?;
             let context = LocalContext::new(setup.opts, grains, roots)
                 .collecting(setup.collect_grains)

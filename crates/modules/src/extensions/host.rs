@@ -2,12 +2,13 @@
 //! how it fails.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request};
+use halite_pyworker::{PyError, PyHost, Raised, Request, directories};
 
-use super::{Kind, directory};
+use super::Kind;
 use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
@@ -118,9 +119,8 @@ impl PyHost for CallHost<'_> {
         value
     }
 
-    fn directory(&self, kind: &str) -> Option<String> {
-        let directory = directory(self.0.ctx.opts(), kind)?;
-        directory.to_str().map(str::to_owned)
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        directories(self.0.ctx.opts(), kind)
     }
 
     fn has_function(&self, fun: &str) -> bool {
@@ -178,8 +178,8 @@ impl PyHost for Snapshot {
         }
     }
 
-    fn directory(&self, kind: &str) -> Option<String> {
-        directory(&self.opts, kind)?.to_str().map(str::to_owned)
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        directories(&self.opts, kind)
     }
 
     fn has_function(&self, fun: &str) -> bool {

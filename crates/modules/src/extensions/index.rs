@@ -16,48 +16,47 @@ use crate::error::CallResult;
 use crate::python;
 use crate::registry::Function;
 
-/// What is known of a directory.
+/// What is known of some directories.
 #[derive(Default)]
 struct Index {
-    stamp: Option<SystemTime>,
+    stamps: Vec<Option<SystemTime>>,
     /// The modules that its files may be.
     claimed: Arc<HashSet<String>>,
     listed: Option<Arc<HashMap<String, &'static Function>>>,
 }
 
-static INDEXES: LazyLock<Mutex<HashMap<PathBuf, Index>>> = LazyLock::new(Mutex::default);
+static INDEXES: LazyLock<Mutex<HashMap<Vec<PathBuf>, Index>>> = LazyLock::new(Mutex::default);
 
-fn indexes() -> MutexGuard<'static, HashMap<PathBuf, Index>> {
+fn indexes() -> MutexGuard<'static, HashMap<Vec<PathBuf>, Index>> {
     INDEXES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn claims(directory: &Path, fun: &str) -> bool {
+pub(super) fn claims(directories: &[PathBuf], fun: &str) -> bool {
     let module = fun.split('.').next().unwrap_or_default();
-    claimed(directory).contains(module)
+    claimed(directories).contains(module)
 }
 
-/// The names that modules of a directory may have: those of the files, and
+/// The names that modules of directories may have: those of the files, and
 /// what their text says.
-pub(super) fn claimed(directory: &Path) -> Arc<HashSet<String>> {
-    let Some(stamp) = std::fs::metadata(directory)
-        .ok()
-        .and_then(|data| data.modified().ok())
-    else {
+pub(super) fn claimed(directories: &[PathBuf]) -> Arc<HashSet<String>> {
+    let modified = |dir: &PathBuf| std::fs::metadata(dir).ok()?.modified().ok();
+    let stamps: Vec<Option<SystemTime>> = directories.iter().map(modified).collect();
+    if stamps.iter().all(Option::is_none) {
         return Arc::default();
-    };
+    }
     let mut indexes = indexes();
-    if let Some(index) = indexes.get(directory)
-        && index.stamp == Some(stamp)
+    if let Some(index) = indexes.get(directories)
+        && index.stamps == stamps
     {
         return Arc::clone(&index.claimed);
     }
-    let claimed = Arc::new(names(directory));
+    let claimed = Arc::new(directories.iter().flat_map(|dir| names(dir)).collect());
     let index = Index {
-        stamp: Some(stamp),
+        stamps,
         claimed: Arc::clone(&claimed),
         listed: None,
     };
-    indexes.insert(directory.to_owned(), index);
+    indexes.insert(directories.to_owned(), index);
     claimed
 }
 
@@ -100,14 +99,14 @@ fn quoted_names(text: &str) -> impl Iterator<Item = String> + '_ {
         })
 }
 
-/// The functions of a directory, asked of Python once until it changes.
+/// The functions of directories, asked of Python once until they change.
 pub(super) fn listed(
-    directory: &Path,
+    directories: &[PathBuf],
     kind: Kind,
     host: impl FnOnce() -> Snapshot,
 ) -> Arc<HashMap<String, &'static Function>> {
     if let Some(listed) = indexes()
-        .get(directory)
+        .get(directories)
         .and_then(|index| index.listed.clone())
     {
         return listed;
@@ -137,7 +136,7 @@ pub(super) fn listed(
         }
     }
     let functions = Arc::new(functions);
-    if let Some(index) = indexes().get_mut(directory) {
+    if let Some(index) = indexes().get_mut(directories) {
         index.listed = Some(Arc::clone(&functions));
     }
     functions
@@ -159,6 +158,8 @@ fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
         Kind::Beacons => of!(Kind::Beacons),
         Kind::Returners => of!(Kind::Returners),
         Kind::Sdb => of!(Kind::Sdb),
+        Kind::Pillars => of!(Kind::Pillars),
+        Kind::Tops => of!(Kind::Tops),
     }
 }
 

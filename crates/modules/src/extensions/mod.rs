@@ -1,5 +1,6 @@
 //! What users wrote in Python: the files that `saltutil.sync_*` fetched, as
-//! functions like our own, and their beacons, returners and drivers of `sdb`. They run in the worker of
+//! functions like our own, and their plugins: beacons, returners, drivers of
+//! `sdb`, external pillars, tops of masters. They run in the worker of
 //! [`halite_pyworker`], which is started when one of them is first needed.
 //!
 //! Invariant: without such files nothing here costs more than a look at their
@@ -8,12 +9,11 @@
 mod host;
 mod index;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, Request, Workers};
+use halite_pyworker::{PyError, Request, Workers, directories};
 
 use crate::context::MinionContext;
 use crate::python;
@@ -34,6 +34,10 @@ pub enum Kind {
     Returners,
     /// Drivers of `sdb` (`_sdb`).
     Sdb,
+    /// External pillars (`_pillar`).
+    Pillars,
+    /// Tops of masters (`_tops`).
+    Tops,
 }
 
 impl Kind {
@@ -44,6 +48,8 @@ impl Kind {
             Self::Beacons => "beacons",
             Self::Returners => "returners",
             Self::Sdb => "sdb",
+            Self::Pillars => "pillar",
+            Self::Tops => "tops",
         }
     }
 
@@ -65,7 +71,7 @@ pub fn plugin(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static
 /// Whether the files of users may have a plugin `name` of this kind; nothing
 /// is run to find out.
 pub fn is_claimed(ctx: &dyn MinionContext, kind: Kind, name: &str) -> bool {
-    directory(ctx.opts(), kind.name()).is_some_and(|directory| claims(&directory, name))
+    claims(&directories(ctx.opts(), kind.name()), name)
 }
 
 /// Whether there is a function `fun` of users' plugins of a kind or of those
@@ -77,8 +83,9 @@ pub fn has_plugin(opts: &Map, kind: Kind, fun: &str) -> bool {
         pillar: Arc::default(),
         registry: Registry::core(),
     };
-    let own = directory(opts, kind.name()).filter(|directory| claims(directory, fun));
-    let listed = own.map(|directory| listed(&directory, kind, snapshot));
+    let directories = directories(opts, kind.name());
+    let has_file = claims(&directories, fun);
+    let listed = has_file.then(|| listed(&directories, kind, snapshot));
     listed.is_some_and(|listed| listed.contains_key(fun))
         || find_of_salt(kind, fun, snapshot).is_some()
 }
@@ -91,11 +98,11 @@ pub(crate) fn forget() {
 
 /// The function `fun` (`module.function`) of users' modules, if there is one.
 pub fn function(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'static Function> {
-    let directory = directory(ctx.opts(), kind.name())?;
-    if !claims(&directory, fun) {
+    let directories = directories(ctx.opts(), kind.name());
+    if !claims(&directories, fun) {
         return None;
     }
-    listed(&directory, kind, || Snapshot::of(ctx))
+    listed(&directories, kind, || Snapshot::of(ctx))
         .get(fun)
         .copied()
 }
@@ -155,50 +162,42 @@ fn find_of_salt(
 
 /// Whether users' modules have one called `module`.
 pub fn has_module(ctx: &dyn MinionContext, kind: Kind, module: &str) -> bool {
-    let Some(directory) = directory(ctx.opts(), kind.name()) else {
-        return false;
-    };
-    claims(&directory, module)
-        && listed(&directory, kind, || Snapshot::of(ctx))
+    let directories = directories(ctx.opts(), kind.name());
+    claims(&directories, module)
+        && listed(&directories, kind, || Snapshot::of(ctx))
             .values()
             .any(|function| function.module() == module)
 }
 
 /// All functions of users' modules.
 pub fn functions(ctx: &dyn MinionContext, kind: Kind) -> Vec<&'static Function> {
-    let Some(directory) = directory(ctx.opts(), kind.name()).filter(|dir| dir.is_dir()) else {
-        return Vec::new();
-    };
-    if claimed(&directory).is_empty() {
+    let directories = directories(ctx.opts(), kind.name());
+    if claimed(&directories).is_empty() {
         return Vec::new();
     }
-    let listed = listed(&directory, kind, || Snapshot::of(ctx));
+    let listed = listed(&directories, kind, || Snapshot::of(ctx));
     listed.values().copied().collect()
 }
 
-/// Grains with those of users' modules (`_grains`), which hide ours; grains
-/// that are set in the configuration hide both.
-pub fn with_grains(opts: &Map, grains: Map) -> Map {
-    let has = directory(opts, "grains").is_some_and(|dir| !claimed(&dir).is_empty());
-    if !has {
-        return grains;
+/// The grains of users' modules (`_grains`), which see the others.
+pub fn grains(opts: &Map, others: &Map) -> Map {
+    if claimed(&directories(opts, "grains")).is_empty() {
+        return Map::new();
     }
     let snapshot = Snapshot {
         opts: opts.clone(),
-        grains: Arc::new(grains.clone()),
+        grains: Arc::new(others.clone()),
         pillar: Arc::default(),
         registry: Registry::core(),
     };
-    let mut all = grains;
     match Workers::global().run(&snapshot, Request::Grains) {
-        Ok(Value::Map(more)) => all.extend(more),
-        Ok(_) => {}
-        Err(error) => tracing::error!(%error, "users' grains could not be collected"),
+        Ok(Value::Map(more)) => more,
+        Ok(_) => Map::new(),
+        Err(error) => {
+            tracing::error!(%error, "users' grains could not be collected");
+            Map::new()
+        }
     }
-    if let Some(Value::Map(set)) = opts.get("grains") {
-        all.extend(set.clone());
-    }
-    all
 }
 
 /// Functions of users' modules for those who have no context at hand: with
@@ -221,21 +220,11 @@ impl Extensions {
     /// The function `fun` of this kind.
     pub fn get(&self, kind: Kind, fun: &str) -> Option<&'static Function> {
         let snapshot = &*self.0;
-        let directory = directory(&snapshot.opts, kind.name())?;
-        if !claims(&directory, fun) {
+        let directories = directories(&snapshot.opts, kind.name());
+        if !claims(&directories, fun) {
             return None;
         }
-        let listed = listed(&directory, kind, || Snapshot::clone(snapshot));
+        let listed = listed(&directories, kind, || Snapshot::clone(snapshot));
         listed.get(fun).copied()
     }
-}
-
-/// `extension_modules`, or where it is by default.
-pub(crate) fn directory(opts: &Map, kind: &str) -> Option<PathBuf> {
-    let text = |name: &str| {
-        let option = opts.get(name).and_then(Value::as_str);
-        option.filter(|text| !text.is_empty()).map(PathBuf::from)
-    };
-    let root = text("extension_modules").or_else(|| Some(text("cachedir")?.join("extmods")))?;
-    Some(root.join(kind))
 }

@@ -288,7 +288,8 @@ impl Table {
             _ => judge(name, &job, schedule, now.local),
         };
         if matches!(verdict, Verdict::Run) && self.is_full(name, job.running_max) {
-            verdict = Verdict::Skip("maxrunning");
+            // It runs as soon as there is room again.
+            verdict = Verdict::Hold("maxrunning");
         }
         let state = self.states.get_mut(name)?;
         match verdict {

@@ -1,0 +1,116 @@
+//! What a minion does by the clock, whatever its masters do.
+//!
+//! Invariant: what is switched off costs no timer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use halite_proto::Value;
+use halite_proto::time::JidClock;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tracing::{debug, error, warn};
+
+use crate::context::event_request;
+use crate::state::{Minion, unix_micros};
+use crate::{executor, pillar};
+
+/// First mine update after the start, as Salt has it.
+const MINE_FIRST: Duration = Duration::from_secs(1);
+
+/// What the minion does of its own accord: the mine, and its sign of life.
+pub(crate) async fn own_work(minion: Arc<Minion>) {
+    tokio::join!(
+        update_mine(&minion),
+        say_alive(&minion),
+        renew_grains(&minion)
+    );
+}
+
+async fn update_mine(minion: &Arc<Minion>) {
+    let enabled = minion.opts.get("mine_enabled").is_none_or(Value::is_true);
+    let minutes = minion
+        .opts
+        .get("mine_interval")
+        .and_then(Value::as_i64)
+        .unwrap_or(60);
+    let Some(period) = minutes_to_duration(minutes).filter(|_| enabled) else {
+        return;
+    };
+    let mut jids = JidClock::new();
+    let mut ticks = interval_at(Instant::now() + MINE_FIRST, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        executor::run_own(minion, jids.next(unix_micros()), "mine.update").await;
+    }
+}
+
+/// `grains_refresh_every`: what has changed of the grains reaches the masters
+/// with the question for the pillar. Without a change they hear nothing.
+async fn renew_grains(minion: &Arc<Minion>) {
+    const SECONDS_OF_MINUTE: f64 = 60.0;
+    let minutes = minion.opts.get("grains_refresh_every");
+    let minutes = minutes.and_then(Value::as_f64).unwrap_or_default();
+    let period = Duration::try_from_secs_f64(minutes * SECONDS_OF_MINUTE);
+    let Some(period) = period.ok().filter(|period| !period.is_zero()) else {
+        return;
+    };
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let minion = Arc::clone(minion);
+        let renewed = tokio::task::spawn_blocking(move || {
+            let before = minion.grains();
+            minion.refresh_grains();
+            if *before != *minion.grains() {
+                debug!("grains have changed");
+                let told = pillar::refresh_all(&minion, None, false);
+                if let Err(error) = told {
+                    warn!(%error, "changed grains did not reach the masters");
+                }
+            }
+        });
+        if let Err(cause) = renewed.await {
+            error!(%cause, "the collection of grains died");
+        }
+    }
+}
+
+/// `ping_interval`: an event to every master, which keeps connections through
+/// firewalls alive and tells a master that this minion is there.
+async fn say_alive(minion: &Arc<Minion>) {
+    let minutes = minion
+        .opts
+        .get("ping_interval")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    let Some(period) = minutes_to_duration(minutes) else {
+        return;
+    };
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for master in 0..minion.masters.len() {
+            let minion = Arc::clone(minion);
+            tokio::spawn(async move {
+                let Some(master) = minion.masters.get(master) else {
+                    return;
+                };
+                let ping = event_request(&minion, "minion_ping", "ping".into());
+                if let Err(error) = master.channel.request(ping, minion.patience).await {
+                    warn!(
+                        master = master.name,
+                        "the master does not answer a ping: {error}"
+                    );
+                }
+            });
+        }
+    }
+}
+
+fn minutes_to_duration(minutes: i64) -> Option<Duration> {
+    let minutes = u64::try_from(minutes).ok().filter(|&minutes| minutes > 0)?;
+    minutes.checked_mul(60).map(Duration::from_secs)
+}

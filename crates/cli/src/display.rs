@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use halite_output::{HighstateOptions, Indent, Outputter, RenderOptions, render};
+use halite_output::{HighstateOptions, Indent, Outputter, RenderOptions, Tabular, render};
 use halite_proto::{Map, Value};
 use thiserror::Error;
 
@@ -169,7 +169,7 @@ fn highstate_options(opts: &Map, options: &OutputOptions) -> HighstateOptions {
         profile: flag(opts, "state_output_profile", true),
         percentages: flag(opts, "state_output_pct", false),
         diff: flag(opts, "state_output_diff", false),
-        tabular: flag(opts, "state_tabular", false),
+        tabular: opts.get("state_tabular").map_or(Tabular::No, Tabular::read),
         compress_ids: flag(opts, "state_compress_ids", false),
         exclude: list("state_output_exclude"),
         terse: list("state_output_terse"),

@@ -163,8 +163,8 @@ pub struct HighstateOptions {
     pub percentages: bool,
     /// `state_output_diff`: only what changed or failed.
     pub diff: bool,
-    /// `state_tabular`: terse lines in columns.
-    pub tabular: bool,
+    /// `state_tabular`: how terse lines are laid out.
+    pub tabular: Tabular,
     /// `state_compress_ids`: one entry for an id with several names.
     pub compress_ids: bool,
     /// `state_output_exclude`: results (`True`, `False`, `None`) that `filter`
@@ -172,6 +172,28 @@ pub struct HighstateOptions {
     pub exclude: Vec<String>,
     /// `state_output_terse`: results that `filter` shows in one line.
     pub terse: Vec<String>,
+}
+
+/// How a terse line is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tabular {
+    /// As a sentence.
+    No,
+    /// In columns.
+    Columns,
+    /// As a text says, in the notation of Python's `str.format`.
+    Format(String),
+}
+
+impl Tabular {
+    /// Reads the option.
+    pub fn read(value: &Value) -> Self {
+        match value {
+            Value::Str(format) => Self::Format(format.clone()),
+            value if value.is_true() => Self::Columns,
+            _ => Self::No,
+        }
+    }
 }
 
 impl Default for HighstateOptions {
@@ -182,7 +204,7 @@ impl Default for HighstateOptions {
             profile: true,
             percentages: false,
             diff: false,
-            tabular: false,
+            tabular: Tabular::No,
             compress_ids: false,
             exclude: Vec::new(),
             terse: Vec::new(),

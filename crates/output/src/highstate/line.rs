@@ -3,7 +3,8 @@
 use halite_proto::{Map, Value};
 
 use super::fields::{Names, warning_lines};
-use crate::{Color, Palette, RenderOptions, Unfit, python};
+use super::tabular;
+use crate::{Color, Palette, RenderOptions, Tabular, Unfit, python};
 
 pub(super) fn terse(
     state: &Map,
@@ -22,7 +23,26 @@ pub(super) fn terse(
     } else {
         "Clean"
     };
-    let tabular = options.highstate.tabular;
+    let Names {
+        module,
+        name,
+        function,
+        ..
+    } = names;
+    if let Tabular::Format(format) = &options.highstate.tabular {
+        let texts = [
+            palette.start(color),
+            *name,
+            *module,
+            *function,
+            word,
+            palette.end(),
+        ];
+        let mut fields: Vec<Value> = texts.into_iter().map(Value::from).collect();
+        fields.push(state.clone().into());
+        return tabular::line(format, &fields);
+    }
+    let tabular = options.highstate.tabular == Tabular::Columns;
     let mut out = String::new();
     if state.contains_key("warnings") {
         out.push_str(palette.start(Color::LightRed));
@@ -41,12 +61,6 @@ pub(super) fn terse(
         _ => None,
     };
     let start = palette.start(color);
-    let Names {
-        module,
-        name,
-        function,
-        ..
-    } = names;
     if tabular {
         out.push_str(start);
         if let Some((start, duration)) = times {

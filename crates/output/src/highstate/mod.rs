@@ -9,6 +9,7 @@ mod counts;
 mod fields;
 mod host;
 mod line;
+mod tabular;
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use halite_output::{Indent, RenderOptions, render};
+use halite_output::{Indent, RenderOptions, Tabular, render};
 use halite_proto::{Map, Value};
 use serde_json::Value as Json;
 
@@ -40,7 +40,7 @@ pub(crate) fn options(json: &Json) -> RenderOptions {
             "state_output_profile" => highstate.profile = yes,
             "state_output_pct" => highstate.percentages = yes,
             "state_output_diff" => highstate.diff = yes,
-            "state_tabular" => highstate.tabular = yes,
+            "state_tabular" => highstate.tabular = Tabular::read(&value(json)),
             "state_compress_ids" => highstate.compress_ids = yes,
             "state_output_exclude" => highstate.exclude = results(json),
             "state_output_terse" => highstate.terse = results(json),

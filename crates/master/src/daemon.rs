@@ -191,16 +191,20 @@ struct EventReturns {
 
 impl EventReturns {
     /// Begins, if there is a returner.
-    fn start(master: &Master) -> Option<Self> {
+    fn start(master: &Arc<Master>) -> Option<Self> {
         let plan = master.settings.event_returns.clone();
         if plan.is_empty() {
             return None;
         }
         let (end, ended) = oneshot::channel::<()>();
-        let task = tokio::spawn(return_events(plan, master.bus.clone(), async {
+        let master = Arc::clone(master);
+        let task = tokio::spawn(async move {
             // Told so, or left alone: both are the end.
-            let _ = ended.await;
-        }));
+            let shutdown = async {
+                let _ = ended.await;
+            };
+            return_events(plan, &master, shutdown).await;
+        });
         Some(Self { task, end })
     }
 

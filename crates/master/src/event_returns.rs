@@ -6,9 +6,12 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use halite_config::MasterConfig;
+use halite_modules::extensions::{Kind, plugin};
+use halite_modules::{Cancel, Job, run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, python, render_as};
 use halite_proto::event::Event;
 use halite_proto::{Map, Value};
@@ -17,8 +20,10 @@ use halite_transport::ipc::LocalEvents;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep_until;
 
-use crate::bus::Bus;
 use crate::core::gathering::{Gathering, Rules};
+use crate::error::chain;
+use crate::master::Master;
+use crate::time_limit::TimeLimit;
 
 /// `rawfile_json.filename`.
 const FILE: &str = "/var/log/salt/events";
@@ -32,6 +37,9 @@ const AT_ONCE_MAX: usize = 1_000;
 /// How often the log says that events cannot be stored.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
 
+/// How long a returner in Python may take for the events of one go.
+const PYTHON_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// What Salt fires when it begins.
 const START: &str = "salt/event_listen/start";
 
@@ -42,6 +50,8 @@ enum Returner {
     Local,
     /// Lines of JSON in a file.
     RawfileJson(PathBuf),
+    /// `event_return` of a module in Python.
+    Python(String),
 }
 
 /// Which events go where.
@@ -56,9 +66,9 @@ impl Plan {
     pub(crate) fn of(config: &MasterConfig) -> Self {
         let names = config.event_return.0.iter().map(String::as_str);
         let returners = names.map(|name| match name {
-            // There are only these two: others are refused with the options.
+            "local" => Returner::Local,
             "rawfile_json" => Returner::RawfileJson(file(config.opts())),
-            _ => Returner::Local,
+            name => Returner::Python(name.to_owned()),
         });
         let seconds = config.event_return_queue_max_seconds;
         Self {
@@ -90,11 +100,16 @@ fn file(opts: &Map) -> PathBuf {
 }
 
 /// Hands events on until `shutdown` is done, and then those that are left.
-pub(crate) async fn return_events(plan: Plan, bus: Bus, shutdown: impl Future<Output = ()>) {
+pub(crate) async fn return_events(
+    plan: Plan,
+    master: &Arc<Master>,
+    shutdown: impl Future<Output = ()>,
+) {
     // An empty beginning: all tags.
-    let mut events = bus.subscribe(String::new());
-    bus.fire(START, Map::new());
+    let mut events = master.bus.subscribe(String::new());
+    master.bus.fire(START, Map::new());
     let mut delivery = Delivery::new(plan.returners, plan.rules.count);
+    delivery.master = Arc::downgrade(master);
     let mut gathering = Gathering::new(plan.rules);
     tokio::pin!(shutdown);
     loop {
@@ -150,6 +165,8 @@ fn gather(
 /// The returners, and what has gone wrong with them.
 struct Delivery {
     returners: Vec<Returner>,
+    /// Whose functions those in Python may call.
+    master: Weak<Master>,
     /// Events that `local` shows in one list.
     count: usize,
     complained: Option<Instant>,
@@ -160,6 +177,7 @@ impl Delivery {
     fn new(returners: Vec<Returner>, count: usize) -> Self {
         Self {
             returners,
+            master: Weak::new(),
             count: count.max(1),
             complained: None,
             lost: 0,
@@ -169,11 +187,16 @@ impl Delivery {
     /// Gives events to all returners; what goes wrong with one is in the log.
     async fn hand_on(self, events: Vec<Event>) -> Self {
         let (returners, count) = (self.returners.clone(), self.count);
+        let master = self.master.clone();
         let work = spawn_blocking(move || {
             let records: Vec<Value> = events.into_iter().map(record).collect();
             let deliver = |returner: &Returner| match returner {
                 Returner::Local => show(&records, count),
                 Returner::RawfileJson(path) => write(path, &records),
+                Returner::Python(name) => match master.upgrade() {
+                    Some(master) => in_python(&master, name, &records),
+                    None => Ok(()),
+                },
             };
             returners
                 .iter()
@@ -226,6 +249,34 @@ fn show(records: &[Value], count: usize) -> Result<(), String> {
     stdout
         .flush()
         .map_err(|error| format!("standard output: {error}"))
+}
+
+/// `event_return` of a module in Python.
+fn in_python(master: &Master, name: &str, records: &[Value]) -> Result<(), String> {
+    let house = master.pillars.house();
+    let Some(function) = plugin(house, Kind::Returners, &format!("{name}.event_return")) else {
+        return Err(format!(
+            "{name}: there is no such returner of events, neither here nor in Python \
+             (`salt-run saltutil.sync_returners` fetches those of `_returners`)"
+        ));
+    };
+    let cancel = Cancel::default();
+    let _limit = TimeLimit::start(
+        master,
+        cancel.clone(),
+        PYTHON_TIME_MAX,
+        "a returner of events",
+    );
+    let job = Job {
+        cancel,
+        ..Job::default()
+    };
+    let events = vec![Value::List(records.to_vec())];
+    within_call(house, &job, |call| {
+        run_plugin(call, function, events, Map::new())
+            .map(drop)
+            .map_err(|error| format!("{name}: {}", chain(&error)))
+    })
 }
 
 /// `rawfile_json`: a line of JSON for each event.

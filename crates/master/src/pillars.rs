@@ -12,6 +12,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use halite_fileserver::Roots;
+use halite_grains::GrainsOptions;
 use halite_modules::{ContextError, Registry};
 use halite_pillar::{Compiler, House, Request, SettingsError};
 use halite_proto::{Map, Value};
@@ -122,10 +123,19 @@ impl Pillars {
         let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
         Ok(Self {
             compiler: Compiler::new(opts)?,
-            house: House::new(opts.clone(), registry, files).with_runners(Box::new({
-                let master = Arc::clone(&master);
-                move |fun: &str, args, kwargs| run_runner(&master, fun, args, kwargs)
-            })),
+            house: House::new(opts.clone(), registry, files)
+                .with_runners(Box::new({
+                    let master = Arc::clone(&master);
+                    move |fun: &str, args, kwargs| run_runner(&master, fun, args, kwargs)
+                }))
+                .with_grains(Box::new({
+                    let id = opts.get("id").and_then(Value::as_str).unwrap_or_default();
+                    let options = GrainsOptions {
+                        id: id.to_owned(),
+                        ..GrainsOptions::default()
+                    };
+                    move || halite_grains::collect(&options)
+                })),
             master,
             // Who waits for a task that is too late sees that it is gone.
             lane: Workers::start("pillar", limits, Task::run, drop)?,

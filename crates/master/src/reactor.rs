@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_modules::{CallWorld, Cancel, Failure, Job, run_function, within_call};
 use halite_proto::clear::{Credentials, PublishRequest};
@@ -19,12 +19,13 @@ use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
 
-use crate::core::jobs;
 use tokio::sync::Notify;
+use tokio::time::sleep_until;
 
 use crate::core::reactions::{Kind, Reaction, Rules, USER, line_of, reactions};
+use crate::core::storms::Storms;
 use crate::error::chain;
-use crate::handlers::publish::{resolved, send};
+use crate::handlers::publish::{meant, send};
 use crate::master::Master;
 use crate::time_limit::TimeLimit;
 use crate::workers::{LaneLimits, Work, Workers};
@@ -131,7 +132,22 @@ pub(crate) async fn react(master: Arc<Master>) {
     };
     // An empty beginning: all tags.
     let mut events = master.bus.subscribe(String::new());
-    while let Some(event) = events.recv().await {
+    let mut storms = Storms::default();
+    let mut lost = 0;
+    loop {
+        let due = storms.due_at().map(tokio::time::Instant::from_std);
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = sleep_until(due.unwrap_or_else(tokio::time::Instant::now)), if due.is_some() => {
+                say_dropped(&mut storms);
+                continue;
+            }
+        };
+        let Some(event) = event else { return };
+        // What the reactor itself was too slow for may have called for something.
+        storms.drop(events.lost().saturating_sub(lost));
+        lost = events.lost();
+        say_dropped(&mut storms);
         let files = master.reactor.files_for(event.tag());
         if files.is_empty() {
             continue;
@@ -147,18 +163,31 @@ pub(crate) async fn react(master: Arc<Master>) {
         if event.data.get("user").and_then(Value::as_str) == Some(USER) {
             continue;
         }
-        let tag = event.tag.clone();
+        if storms.is_suspicious(event.tag.as_str(), Instant::now()) {
+            tracing::warn!(
+                tag = %event.tag,
+                "an event calls for reactions again and again: does one of them cause it?"
+            );
+        }
         let called = Called {
             event,
             files,
             bytes,
         };
         if workers.submit(called).is_err() {
-            tracing::error!(
-                %tag,
-                "reactor queue is full, an event calls for nothing (reactor_worker_hwm)"
-            );
+            storms.drop(1);
+            say_dropped(&mut storms);
         }
+    }
+}
+
+/// Says how many events call for nothing, once in a while.
+fn say_dropped(storms: &mut Storms) {
+    if let Some(count) = storms.dropped(Instant::now()) {
+        tracing::error!(
+            "the reactor has more to do than it can: {count} events call for nothing \
+             (reactor_worker_threads, reactor_worker_hwm)"
+        );
     }
 }
 
@@ -218,7 +247,7 @@ fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str,
     let rendered = fs::read(path)
         .map_err(|error| error.to_string())
         .and_then(|bytes| {
-            let high = render(master, file, path, saltenv, &bytes, event, &job)?;
+            let high = render(master, path, saltenv, &bytes, event, &job)?;
             Ok((high, bytes))
         });
     let (high, bytes) = match rendered {
@@ -249,7 +278,6 @@ fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str,
 
 fn render(
     master: &Master,
-    file: &str,
     path: &Path,
     saltenv: &str,
     bytes: &[u8],
@@ -262,7 +290,7 @@ fn render(
     ]);
     within_call(master.pillars.house(), job, |call| {
         let world = CallWorld::new(call);
-        let request = SlsRequest::file(bytes, file, saltenv, path).with_context(&context);
+        let request = SlsRequest::file(bytes, "", saltenv, path).with_context(&context);
         Renderer::new(&world)
             .sls(&request)
             .map_err(|error| error.to_string())
@@ -283,7 +311,13 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
         tracing::error!(%tag, "reaction \"{place}\": {id}: {fun} failed: {why}");
     };
     match kind {
-        Kind::Local { tgt, tgt_type, ret } => {
+        Kind::Local {
+            tgt,
+            tgt_type,
+            ret,
+            jid,
+            extra,
+        } => {
             let arg = with_marked(args, kwargs);
             let request = PublishRequest {
                 tgt,
@@ -292,13 +326,14 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
                 arg,
                 credentials: Credentials::default(),
                 ret,
-                jid: None,
-                kwargs: Map::new(),
-                user: Some(USER.to_owned()),
+                jid,
+                kwargs: extra,
+                // As with Salt: what comes of it may call for reactions again.
+                user: Some(master.settings.running_user.clone()),
                 to: None,
                 extra: Map::new(),
             };
-            let meant = resolved(master, jobs::asked(&request));
+            let meant = meant(master, &request);
             if meant.minions.is_empty() && !master.settings.order_masters {
                 return failed("no minion is meant".to_owned());
             }
@@ -307,6 +342,9 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
             }
         }
         Kind::Runner => {
+            if let Err(why) = runner::is_there(master, &fun) {
+                return failed(why);
+            }
             let asked = runner::Asked {
                 fun: fun.clone(),
                 args,

@@ -1,12 +1,16 @@
-//! `master_tops`: what programs say which states a minion has.
+//! `master_tops`: what programs and modules in Python say which states a minion
+//! has.
 //!
-//! Mirrors `salt/tops/ext_nodes.py` (3008.5). Invariant: the id that a program
-//! is asked about is the one that the minion has proven, as one word of its own.
+//! Mirrors `salt/tops/ext_nodes.py` (3008.5). Invariant: the id that is asked
+//! about is the one that the minion has proven, for a program as one word of
+//! its own.
 
 use std::time::Duration;
 
-use halite_modules::{Cancel, Job, run_function, shlex};
+use halite_modules::extensions::{Kind, plugin};
+use halite_modules::{Cancel, Job, run_function, run_plugin, shlex, within_call};
 use halite_proto::{Map, MinionId, Value};
+use halite_store::Bank;
 
 use crate::error::chain;
 use crate::master::Master;
@@ -23,6 +27,8 @@ const ENVIRONMENT: &str = "base";
 pub(crate) struct Tops {
     /// The words of the command of `ext_nodes`.
     ext_nodes: Option<Vec<String>>,
+    /// Modules in Python: users' (`_tops`), or those of an installed Salt.
+    modules: Vec<String>,
 }
 
 impl Tops {
@@ -31,30 +37,101 @@ impl Tops {
     /// # Errors
     /// When a command is none.
     pub(crate) fn read(tops: &Map) -> Result<Self, String> {
+        let names = tops.keys().filter_map(Value::as_str);
+        let modules = names
+            .filter(|name| *name != "ext_nodes")
+            .map(str::to_owned)
+            .collect();
         let Some(command) = tops.get("ext_nodes").and_then(Value::as_str) else {
-            return Ok(Self::default());
+            return Ok(Self {
+                ext_nodes: None,
+                modules,
+            });
         };
         let words = shlex::split(command).map_err(|error| format!("ext_nodes: {error}"))?;
         match words.is_empty() {
             true => Err("ext_nodes: there is no command".to_owned()),
             false => Ok(Self {
                 ext_nodes: Some(words),
+                modules,
             }),
         }
     }
 
     /// Whether there is nobody to ask.
     pub(crate) fn is_empty(&self) -> bool {
-        self.ext_nodes.is_none()
+        self.ext_nodes.is_none() && self.modules.is_empty()
     }
 }
 
-/// The states of a minion by environment; none where the program fails, which
-/// is in the log. Blocks.
+/// The states of a minion by environment; none of those who fail, which is in
+/// the log. Blocks.
 pub(crate) fn of(master: &Master, id: &MinionId) -> Map {
-    let Some(command) = &master.settings.tops.ext_nodes else {
-        return Map::new();
+    let tops = &master.settings.tops;
+    let mut all = Map::new();
+    for name in &tops.modules {
+        match in_python(master, name, id) {
+            Ok(states) => add(&mut all, states),
+            Err(why) => tracing::error!(minion = %id, "master_tops: {name}: {why}"),
+        }
+    }
+    if let Some(command) = &tops.ext_nodes {
+        add(&mut all, of_program(master, command, id));
+    }
+    all
+}
+
+/// States of one top behind those of others, each once.
+fn add(all: &mut Map, states: Map) {
+    for (env, more) in states {
+        let known = env.as_str().and_then(|env| all.get_mut(env));
+        match (known, more) {
+            (Some(Value::List(known)), Value::List(more)) => {
+                for state in more {
+                    if !known.contains(&state) {
+                        known.push(state);
+                    }
+                }
+            }
+            (_, more) => {
+                all.insert(env, more);
+            }
+        }
+    }
+}
+
+/// What `top` of a module says.
+fn in_python(master: &Master, name: &str, id: &MinionId) -> Result<Map, String> {
+    let house = master.pillars.house();
+    let Some(function) = plugin(house, Kind::Tops, &format!("{name}.top")) else {
+        let why = "there is no such top, neither here nor in Python \
+                   (`salt-run saltutil.sync_tops` fetches those of `_tops`)";
+        return Err(why.to_owned());
     };
+    let grains = master.data.get(Bank::Grains, id);
+    let grains = grains.ok().flatten().unwrap_or_default();
+    let opts = Map::from([
+        ("id", Value::from(id.as_str())),
+        ("grains", grains.clone().into()),
+    ]);
+    let kwargs = Map::from([("opts", opts), ("grains", grains)]);
+    let cancel = Cancel::default();
+    let _limit = TimeLimit::start(master, cancel.clone(), COMMAND_TIME_MAX, "a master top");
+    let job = Job {
+        cancel,
+        ..Job::default()
+    };
+    let said = within_call(house, &job, |call| {
+        run_plugin(call, function, Vec::new(), kwargs).map_err(|error| chain(&error))
+    })?;
+    match said {
+        Value::Map(states) => Ok(states),
+        said if !said.is_true() => Ok(Map::new()),
+        said => Err(format!("it gave a {} instead of a map", said.type_name())),
+    }
+}
+
+fn of_program(master: &Master, command: &[String], id: &MinionId) -> Map {
     let said = run(master, command, id).and_then(|output| {
         let node = halite_yaml::load(&output, "ext_nodes").map_err(|error| chain(&error))?;
         Ok(node.into_value())
@@ -144,10 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn states_of_several_tops_are_in_one_list() {
+        let mut all = one("base", &["web", "db"]);
+        add(&mut all, one("base", &["db", "log"]));
+        add(&mut all, one("prod", &["web"]));
+        let mut wanted = one("base", &["web", "db", "log"]);
+        wanted.extend(one("prod", &["web"]));
+        assert_eq!(all, wanted);
+    }
+
+    #[test]
     fn a_command_is_words() {
         let read = |command: &str| Tops::read(&Map::from([("ext_nodes", command)]));
         let words = |words: &[&str]| Tops {
             ext_nodes: Some(words.iter().map(|word| (*word).to_owned()).collect()),
+            modules: Vec::new(),
         };
         assert_eq!(
             read("/usr/bin/enc -c '/etc/my enc'"),

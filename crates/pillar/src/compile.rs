@@ -293,7 +293,7 @@ impl<'a> Compilation<'a> {
             world: self.world,
         };
         for external in settings.externals.iter().chain(&on_demand) {
-            match externals.get(external) {
+            match externals.get(external, &pillar) {
                 Ok(data) if data.is_empty() => {}
                 Ok(data) => pillar = settings.merging.merge(pillar, &data),
                 Err(error) => {

@@ -2,7 +2,7 @@
 //! with `file_client: local`. Files come from its own `file_roots`, requests
 //! for anything else go nowhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use halite_fileserver::Roots;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
@@ -34,12 +34,17 @@ pub fn answer_from(roots: &Roots, load: Map) -> Result<Value, ContextError> {
 /// How a master runs its runners: function, arguments by position and by name.
 pub type RunRunner = dyn Fn(&str, Vec<Value>, Map) -> Result<Value, ContextError> + Send + Sync;
 
-/// The surroundings of functions that a master runs for a pillar.
+/// The grains of the machine, asked for when they are first needed.
+pub type CollectGrains = dyn Fn() -> Map + Send + Sync;
+
+/// The surroundings of functions that a master runs itself.
 pub struct House {
     opts: Map,
     registry: &'static Registry,
     roots: Arc<Roots>,
     runner: Option<Box<RunRunner>>,
+    collect: Option<Box<CollectGrains>>,
+    grains: OnceLock<Arc<Map>>,
 }
 
 impl House {
@@ -50,6 +55,17 @@ impl House {
             registry,
             roots,
             runner: None,
+            collect: None,
+            grains: OnceLock::new(),
+        }
+    }
+
+    /// The same with grains.
+    #[must_use]
+    pub fn with_grains(self, collect: Box<CollectGrains>) -> Self {
+        Self {
+            collect: Some(collect),
+            ..self
         }
     }
 
@@ -73,7 +89,11 @@ impl MinionContext for House {
     }
 
     fn grains(&self) -> Arc<Map> {
-        Arc::default()
+        let collect = || self.collect.as_ref().map(|collect| collect());
+        let grains = self
+            .grains
+            .get_or_init(|| Arc::new(collect().unwrap_or_default()));
+        Arc::clone(grains)
     }
 
     fn pillar(&self) -> Arc<Map> {

@@ -15,6 +15,7 @@ mod house;
 mod merge;
 mod settings;
 mod sls;
+mod time_limit;
 mod top;
 mod tops;
 mod tree;
@@ -22,8 +23,8 @@ mod workshop;
 mod world;
 
 pub use compile::{Compiler, Request, extra_minion_data};
-pub use ext::NAMES as EXTERNAL_PILLARS;
-pub use house::{House, RunRunner, answer_from};
+pub use ext::{Module, NAMES as EXTERNAL_PILLARS};
+pub use house::{CollectGrains, House, RunRunner, answer_from};
 pub use merge::{Merging, Strategy};
 pub use settings::SettingsError;
 pub use top::Top;

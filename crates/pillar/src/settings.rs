@@ -11,12 +11,6 @@ use crate::merge::{Merging, Strategy};
 /// Why pillars cannot be compiled with these options.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// An external pillar that there is not here.
-    #[error("`ext_pillar` names `{name}`, which is not supported: there are {known}", known = crate::ext::NAMES.join(", "))]
-    UnknownExternal {
-        /// Its name.
-        name: String,
-    },
     /// External pillars that are not written as Salt wants them.
     #[error("`ext_pillar` has to be a list of maps of one name each")]
     MalformedExternals,

@@ -8,15 +8,18 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use halite_modules::extensions::{Kind, plugin};
 use halite_modules::{
-    Call, CallWorld, ContextError, Job, MinionContext, PillarRequest, Refresh, Registry,
-    within_call,
+    Call, CallWorld, Cancel, ContextError, Job, MinionContext, PillarRequest, Refresh, Registry,
+    run_plugin, within_call,
 };
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, Returned, SlsRequest, WorldError, WorldFile};
 
 use crate::compile::{Compiler, Request};
+use crate::ext::Module;
 use crate::limits::EXT_COMMAND_MAX;
+use crate::time_limit::EndAfter;
 use crate::tree::{Found, Tree};
 use crate::world::{Failure, Sls, World};
 
@@ -257,6 +260,34 @@ impl World for Workshop<'_> {
             Ok(_) => Ok(String::new()),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    fn module(&self, module: &Module, request: &Request, pillar: &Map) -> Result<Value, String> {
+        let name = &module.name;
+        let Some(function) = plugin(self.call.ctx, Kind::Pillars, &format!("{name}.ext_pillar"))
+        else {
+            let why = "there is no such external pillar, neither here nor in Python \
+                       (`salt-run saltutil.sync_pillar` fetches those of `_pillar`)";
+            return Err(why.to_owned());
+        };
+        let mut args = vec![request.id.as_str().into(), pillar.clone().into()];
+        args.extend(module.args.iter().cloned());
+        let mut kwargs = module.kwargs.clone();
+        let signature = function.parse_signature().unwrap_or_default();
+        let mut known = signature.params.iter();
+        if known.any(|param| param.name == "extra_minion_data") {
+            kwargs.insert("extra_minion_data", request.extra_minion_data.clone());
+        }
+        let cancel = Cancel::default();
+        let _limit = EndAfter::start(EXT_COMMAND_MAX, cancel.clone())
+            .map_err(|error| format!("no thread to watch it: {error}"))?;
+        let job = Job {
+            cancel,
+            ..Job::default()
+        };
+        within_call(self.call.ctx, &job, |call| {
+            run_plugin(call, function, args, kwargs).map_err(|error| error.to_string())
+        })
     }
 
     fn render_text(&self, bytes: &[u8], file: &Found, renderers: &str) -> Result<Value, String> {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use halite_proto::{Map, Value};
 
+use crate::compile::Request;
+use crate::ext::Module;
 use crate::tree::Found;
 
 /// A file to be rendered.
@@ -55,6 +57,12 @@ pub trait World {
     /// # Errors
     /// When it cannot be run or takes too long.
     fn command(&self, command: &str, through_shell: bool) -> Result<String, String>;
+
+    /// What an external pillar in Python says; `pillar` is what is known so far.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it fails.
+    fn module(&self, module: &Module, request: &Request, pillar: &Map) -> Result<Value, String>;
 
     /// Renders the text of one file of `file_tree` with these renderers.
     ///

@@ -43,20 +43,78 @@ fn errors(pillar: &Map) -> String {
 }
 
 #[test]
-fn other_external_pillars_are_refused_by_name() {
-    let git = Map::from([("git", list(["main https://x".into()]))]);
-    let opts = opts(Path::new("/nowhere"), &[("ext_pillar", list([git.into()]))]);
-    let refused = Compiler::new(&opts).unwrap_err();
-    assert_eq!(
-        refused,
-        SettingsError::UnknownExternal {
-            name: "git".to_owned()
-        }
+fn external_pillars_that_are_nowhere_are_errors_of_the_pillar() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut opts = opts(
+        dir.path(),
+        &[
+            ("ext_pillar", list([Map::from([("no_such", "x")]).into()])),
+            ("extension_modules", dir.path().to_str().unwrap().into()),
+        ],
     );
-    assert_eq!(
-        refused.to_string(),
-        "`ext_pillar` names `git`, which is not supported: there are cmd_json, cmd_yaml, file_tree"
+    let pillar = compile(opts.clone());
+    let text = "Failed to load ext_pillar no_such: there is no such external pillar";
+    assert!(errors(&pillar).starts_with(text), "{pillar:?}");
+    for name in ["", "../x", "a.b"] {
+        opts.insert("ext_pillar", list([Map::from([(name, "x")]).into()]));
+        let refused = Compiler::new(&opts).unwrap_err();
+        assert_eq!(refused, SettingsError::MalformedExternals, "{name}");
+    }
+}
+
+/// As real Salt 3008.5 hands the arguments on.
+const OWN: &str = "
+def __virtual__():
+    return 'own'
+
+def ext_pillar(minion_id, pillar, *args, **kwargs):
+    key = 'got_%d_%d' % (len(args), len(kwargs))
+    return {key: [minion_id, sorted(pillar), list(args), kwargs, __grains__['role'], __salt__['test.echo']('hi')]}
+";
+
+const TOLD: &str = "
+def ext_pillar(minion_id, pillar, conf, extra_minion_data=None):
+    if conf == 'raise':
+        raise ValueError('broken here')
+    return {'nil': None, 'list': [1], 'told': {'told': [conf, extra_minion_data]}}[conf]
+";
+
+#[test]
+fn external_pillars_in_python_get_what_they_are_configured_with() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("pillar")).unwrap();
+    fs::write(dir.path().join("pillar/first.py"), OWN).unwrap();
+    fs::write(dir.path().join("pillar/told.py"), TOLD).unwrap();
+    let one = |name: &str, setting: Value| Value::from(Map::from([(name, setting)]));
+    let externals = [
+        one("own", "text".into()),
+        one("own", list(["l1".into(), "l2".into()])),
+        one("own", Map::from([("a", 1), ("b", 2)]).into()),
+        one("told", "nil".into()),
+        one("told", "told".into()),
+        one("told", "raise".into()),
+        one("told", "list".into()),
+    ];
+    let mut pillar = compile(opts(
+        dir.path(),
+        &[
+            ("ext_pillar", list(externals)),
+            ("extension_modules", dir.path().to_str().unwrap().into()),
+        ],
+    ));
+    let told = errors(&pillar);
+    assert!(told.contains("Failed to load ext_pillar told: "), "{told}");
+    assert!(told.contains("broken here"), "{told}");
+    assert!(told.contains("the data is no dictionary"), "{told}");
+    pillar.remove("_errors");
+    let expected = halite_yaml::load(
+        "{got_1_0: [web1, [], [text], {}, web, hi],
+          got_2_0: [web1, [got_1_0], [l1, l2], {}, web, hi],
+          got_0_2: [web1, [got_1_0, got_2_0], [], {a: 1, b: 2}, web, hi],
+          told: [told, {}]}",
+        "test",
     );
+    assert_eq!(Value::from(pillar), expected.unwrap().into_value());
 }
 
 #[test]

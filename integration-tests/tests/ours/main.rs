@@ -13,6 +13,7 @@ mod long_day;
 mod main_job;
 mod master_side;
 mod orchestration;
+mod own_python;
 mod reactions;
 mod returners;
 mod runners;

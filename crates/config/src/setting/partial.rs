@@ -6,7 +6,7 @@ use halite_yaml::{Kind, Node};
 
 use super::{Setting, faulty_item};
 
-/// `ext_pillar`: programs and directories that add to pillars.
+/// `ext_pillar`: programs, directories and Python modules that add to pillars.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExternalPillars(pub Vec<Value>);
 
@@ -32,7 +32,7 @@ pub struct LocalJobCache;
 
 impl Setting for ExternalPillars {
     const ALLOWED: &'static str =
-        "a list of cmd_json, cmd_yaml and file_tree, the external pillars that are supported";
+        "a list of external pillars, each a map of a name to its settings";
 
     fn read(node: &Node) -> Option<Self> {
         match node.to_value() {
@@ -46,7 +46,7 @@ impl Setting for ExternalPillars {
         Value::List(self.0.clone())
     }
 
-    /// The name of the pillar that is not supported, if it is in a map.
+    /// The name that is none, if it is in a map.
     fn fault(node: &Node) -> &Node {
         let item = faulty_item(node, |item| is_external_pillar(&item.to_value()));
         let Kind::Map(entries) = &item.value else {
@@ -54,19 +54,22 @@ impl Setting for ExternalPillars {
         };
         let mut names = entries.iter().map(|(name, _)| name);
         names
-            .find(|name| !name.as_scalar().is_some_and(is_known_external))
+            .find(|name| !name.as_scalar().is_some_and(is_module_name))
             .unwrap_or(item)
     }
 }
 
-/// A map of nothing but known names.
+/// A map of nothing but names of modules.
 fn is_external_pillar(item: &Value) -> bool {
     item.as_map()
-        .is_some_and(|item| !item.is_empty() && item.keys().all(is_known_external))
+        .is_some_and(|item| !item.is_empty() && item.keys().all(is_module_name))
 }
 
-fn is_known_external(name: &Value) -> bool {
-    matches!(name.as_str(), Some("cmd_json" | "cmd_yaml" | "file_tree"))
+/// Whether a module in Python may have that name.
+fn is_module_name(name: &Value) -> bool {
+    name.as_str().is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric())
+    })
 }
 
 impl Setting for LoginWays {
@@ -136,7 +139,7 @@ impl Setting for LocalJobCache {
 
 impl Setting for MasterTops {
     const ALLOWED: &'static str =
-        "a map from master tops to their settings; there is one, ext_nodes, with its command";
+        "a map from master tops to their settings; that of ext_nodes is its command";
 
     fn read(node: &Node) -> Option<Self> {
         match node.to_value() {
@@ -160,17 +163,15 @@ impl Setting for MasterTops {
     }
 }
 
-/// A top that masters here have, with its command.
+/// `ext_nodes` with its command, or a module in Python.
 fn is_top((name, setting): (&Value, &Value)) -> bool {
-    name.as_str() == Some("ext_nodes")
-        && setting
-            .as_str()
-            .is_some_and(|command| !command.trim().is_empty())
+    let is_command = |setting: &Value| setting.as_str().is_some_and(|text| !text.trim().is_empty());
+    is_module_name(name) && (name.as_str() != Some("ext_nodes") || is_command(setting))
 }
 
 impl Setting for EventReturners {
     const ALLOWED: &'static str =
-        "rawfile_json, local, or a list of them: the returners that take events";
+        "the name of a returner, or a list of names: rawfile_json, local, or one in Python";
 
     fn read(node: &Node) -> Option<Self> {
         let names = match node.to_value() {
@@ -198,5 +199,5 @@ impl Setting for EventReturners {
 }
 
 fn is_event_returner(name: &Value) -> bool {
-    matches!(name.as_str(), Some("local" | "rawfile_json"))
+    is_module_name(name)
 }

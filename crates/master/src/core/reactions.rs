@@ -3,10 +3,10 @@
 //! Invariant: a reaction that cannot be understood is an error of its own and
 //! stops no other one.
 
-use halite_proto::{Map, Value};
+use halite_proto::{Jid, Map, Value};
 use halite_target::glob::fnmatch;
 
-/// Who acts in reactions. Events that come from them call for no reaction:
+/// Who acts in reactions on the master. Events of theirs call for no reaction:
 /// otherwise one could call for itself.
 pub const USER: &str = "Reactor";
 
@@ -141,6 +141,10 @@ pub enum Kind {
         tgt_type: String,
         /// Returners.
         ret: String,
+        /// The job id, if it is to have that one.
+        jid: Option<Jid>,
+        /// What goes with the command beside its arguments.
+        extra: Map,
     },
     /// On the master: a runner.
     Runner,
@@ -174,7 +178,8 @@ pub struct Broken {
     pub why: String,
 }
 
-/// What a rendered file asks for, in its order.
+/// What a rendered file asks for: what has an `order` first, then by the names,
+/// as Salt does it.
 pub fn reactions(high: &Value) -> Vec<Result<Reaction, Broken>> {
     let Some(high) = high.as_map() else {
         return vec![Err(Broken {
@@ -189,22 +194,23 @@ pub fn reactions(high: &Value) -> Vec<Result<Reaction, Broken>> {
             continue;
         }
         let Some(body) = body.as_map() else {
-            found.push(Err(Broken {
-                id: id.to_owned(),
-                why: "it is no map from a function to its arguments".to_owned(),
-            }));
+            let why = "it is no map from a function to its arguments".to_owned();
+            let id = id.to_owned();
+            found.push(((0, String::new()), Err(Broken { id, why })));
             continue;
         };
         for (name, chunk) in body {
             if let Some(name) = name.as_str().filter(|name| !name.starts_with("__")) {
-                found.push(reaction(id, name, chunk).map_err(|why| Broken {
+                let reaction = reaction(id, name, chunk).map_err(|why| Broken {
                     id: id.to_owned(),
                     why,
-                }));
+                });
+                found.push((rank(id, name, chunk), reaction));
             }
         }
     }
-    found
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found.into_iter().map(|(_, reaction)| reaction).collect()
 }
 
 fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
@@ -238,6 +244,11 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
             tgt_type: text(&mut low, ["tgt_type", "expr_form"])
                 .unwrap_or_else(|| "glob".to_owned()),
             ret: text(&mut low, ["ret", "returner"]).unwrap_or_default(),
+            jid: job_id(&mut low).map_err(|why| format!("{name}: {why}"))?,
+            extra: OF_COMMANDS
+                .iter()
+                .filter_map(|name| Some((Value::from(*name), low.remove(name)?)))
+                .collect(),
             tgt: low.remove("tgt").ok_or_else(|| format!("{name}: no tgt"))?,
         },
         "runner" => Kind::Runner,
@@ -254,8 +265,47 @@ fn reaction(id: &str, name: &str, chunk: &Value) -> Result<Reaction, String> {
     })
 }
 
+fn job_id(low: &mut Map) -> Result<Option<Jid>, String> {
+    match low.remove("jid") {
+        None | Some(Value::Nil) => Ok(None),
+        Some(Value::Str(jid)) if jid.is_empty() => Ok(None),
+        Some(jid) => {
+            let jid = halite_output::python::str(&jid);
+            Jid::parse(&jid)
+                .map(Some)
+                .map_err(|_| format!("{jid:?} is no job id"))
+        }
+    }
+}
+
+/// Where a reaction stands among the others of its file: by its `order`, which
+/// may be negative to come last, else by its names.
+fn rank(id: &str, name: &str, chunk: &Value) -> (i64, String) {
+    // Where those are that say nothing, and where `last` is.
+    const NOTHING: i64 = 1 << 40;
+    const LAST: i64 = 1 << 50;
+    let items = chunk.as_list().unwrap_or_default();
+    let given = |key: &str| items.iter().find_map(|item| item.get(key));
+    let order = match given("order") {
+        Some(Value::Str(word)) if word == "first" => 0,
+        Some(Value::Str(word)) if word == "last" => LAST,
+        Some(value) => match value.as_i64() {
+            Some(order) if order < 0 => LAST.saturating_add(order),
+            Some(order) => order.min(NOTHING),
+            None => NOTHING,
+        },
+        None => NOTHING,
+    };
+    let called = given("name").and_then(Value::as_str).unwrap_or(id);
+    let (state, fun) = name.split_once('.').unwrap_or((name, ""));
+    (order, format!("{state}{called}{fun}"))
+}
+
+/// What the publication of a command takes besides.
+const OF_COMMANDS: [&str; 2] = ["metadata", "delimiter"];
+
 /// Names that are no arguments of a runner or wheel function.
-const RESERVED: [&str; 5] = ["tgt", "tgt_type", "expr_form", "ret", "returner"];
+const RESERVED: [&str; 6] = ["tgt", "tgt_type", "expr_form", "ret", "returner", "order"];
 
 /// The arguments: under `args`, or in the older forms.
 fn arguments(low: &mut Map, state: &str) -> Result<(Vec<Value>, Map), String> {
@@ -267,6 +317,11 @@ fn arguments(low: &mut Map, state: &str) -> Result<(Vec<Value>, Map), String> {
                 for item in items {
                     match item {
                         Value::Map(map) if map.len() == 1 => kwargs.extend(map),
+                        // Two arguments by name, or one that is a map: who
+                        // wrote it may have meant either.
+                        Value::Map(_) => {
+                            return Err("a map in the list `args` has one entry".to_owned());
+                        }
                         other => args.push(other),
                     }
                 }
@@ -394,11 +449,50 @@ mod tests {
     }
 
     #[test]
+    fn reactions_have_an_order() {
+        let ids = |text: &str| -> Vec<String> {
+            let found = read(text).into_iter();
+            found.map(|reaction| reaction.unwrap().id).collect()
+        };
+        let one = |id: &str, order: &str| format!("{id}:\n  runner.test.arg:\n    - x: 1\n{order}");
+        assert_eq!(ids(&(one("z", "") + &one("a", ""))), ["a", "z"]);
+        let order = |order: &str| format!("    - order: {order}\n");
+        assert_eq!(
+            ids(&(one("a", &order("last"))
+                + &one("b", &order("-1"))
+                + &one("c", "")
+                + &one("d", &order("2"))
+                + &one("e", &order("1")))),
+            ["e", "d", "c", "b", "a"]
+        );
+    }
+
+    #[test]
+    fn commands_carry_metadata_and_a_job_id() {
+        let text = "x:\n  local.test.ping:\n    - tgt: a\n    - metadata: {b: 2}\n    - jid: ";
+        let found = |jid: &str| read(&format!("{text}'{jid}'\n"))[0].clone();
+        let Kind::Local { jid, extra, .. } = found("20200101010101010101").unwrap().kind else {
+            panic!("no command");
+        };
+        assert_eq!(jid.unwrap().as_str(), "20200101010101010101");
+        assert_eq!(extra, Map::from([("metadata", Map::from([("b", 2)]))]));
+        assert!(found("x/../y").is_err() && found("").is_ok());
+    }
+
+    #[test]
+    fn two_names_in_one_argument_are_refused() {
+        let found = read("x:\n  local.test.arg:\n    - tgt: a\n    - args: [{a: 1, b: 2}]\n");
+        assert_eq!(
+            found[0].clone().unwrap_err().why,
+            "a map in the list `args` has one entry"
+        );
+    }
+
+    #[test]
     fn one_that_is_not_understood_stops_no_other() {
         let found = read("a:\n  cloud.x.y: []\nb:\n  local.x.y: []\nc: 5\nd:\n  wheel.x.y: []\n");
         assert_eq!(found.len(), 4);
-        assert!(found[..3].iter().all(Result::is_err));
-        assert!(found[3].is_ok());
+        assert_eq!(found.iter().filter(|reaction| reaction.is_err()).count(), 3);
         assert!(reactions(&5.into())[0].is_err());
     }
 }

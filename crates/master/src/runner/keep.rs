@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use halite_crypto::files::{self, MODE_SECRET, WriteOptions};
+use halite_proto::event::stamp;
 use halite_proto::msgpack::{pack_modern, unpack_modern};
 use halite_proto::publish::FunSpec;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Value};
 
+use crate::clock::now_micros;
 use crate::error::chain;
 use crate::master::Master;
 
@@ -20,6 +22,7 @@ impl Running {
         let path = master.settings.cachedir.join("proc").join(jid.as_str());
         let mut data = data.clone();
         data.insert("pid", i64::from(std::process::id()));
+        data.insert("_stamp", stamp(now_micros(), true));
         let options = WriteOptions {
             durable: false,
             ..WriteOptions::new(MODE_SECRET)

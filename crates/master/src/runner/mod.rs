@@ -306,6 +306,18 @@ pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String),
     Ok(begun)
 }
 
+/// Whether there is a runner of that name.
+///
+/// # Errors
+/// In words, when there is none.
+pub(crate) fn is_there(master: &Arc<Master>, fun: &str) -> Result<(), String> {
+    match table::find(master, fun) {
+        Ok(_) => Ok(()),
+        Err(None) => Err("there is no such runner".to_owned()),
+        Err(Some(why)) => Err(format!("there is no such runner. {why}")),
+    }
+}
+
 /// Runs a runner for a minion; what it returns. Blocks until it ends.
 pub(crate) fn run_to_end(master: &Arc<Master>, asked: Asked) -> Result<Value, NotStarted> {
     let mut told = run_and_tell(master, asked, Stop::new())?;

@@ -81,7 +81,7 @@ impl Pool {
 fn pools(call: &Call<'_>) -> Result<Vec<Pool>, RunnerError> {
     let mut args = call.bound.varargs.iter();
     let (Some(tgt), Some(Value::Str(fun))) = (args.next(), args.next()) else {
-        return Err(RunnerError::BadArguments(
+        return Err(RunnerError::Failed(
             "a target and a function are needed".to_owned(),
         ));
     };

@@ -1,7 +1,9 @@
-//! External pillars: what programs and directories say about a minion.
+//! External pillars: what programs, directories and modules in Python say about
+//! a minion.
 //!
-//! Mirrors `salt/pillar/{cmd_yaml,cmd_json,file_tree}.py` of 3008.5. Others
-//! are refused by name when the options are read.
+//! Mirrors `salt/pillar/{cmd_yaml,cmd_json,file_tree}.py` of 3008.5. Others are
+//! users' (`_pillar`), or those of an installed Salt. Invariant: one that is
+//! nowhere is an error in the pillar, never left out silently.
 
 mod file_tree;
 
@@ -12,7 +14,7 @@ use crate::settings::SettingsError;
 use crate::tree::Tree;
 use crate::world::World;
 
-/// The external pillars that there are.
+/// The external pillars that need no Python.
 pub const NAMES: &[&str] = &["cmd_json", "cmd_yaml", "file_tree"];
 
 /// An entry of `ext_pillar`.
@@ -24,13 +26,40 @@ pub(crate) enum External {
     CommandJson { command: String },
     /// The files of a directory.
     FileTree(file_tree::FileTree),
+    /// A module in Python.
+    Module(Module),
+}
+
+/// An external pillar in Python with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its name.
+    pub name: String,
+    /// What it gets behind the minion's id and the pillar so far.
+    pub args: Vec<Value>,
+    /// The same by name.
+    pub kwargs: Map,
+}
+
+impl Module {
+    /// As Salt hands arguments on: a map by name, a list by place, anything
+    /// else as one.
+    fn parse(name: &str, arguments: &Value) -> Self {
+        let (args, kwargs) = match arguments {
+            Value::Map(named) => (Vec::new(), named.clone()),
+            Value::List(items) => (items.clone(), Map::new()),
+            one => (vec![one.clone()], Map::new()),
+        };
+        let name = name.to_owned();
+        Self { name, args, kwargs }
+    }
 }
 
 impl External {
     /// Reads one entry.
     ///
     /// # Errors
-    /// When there is no such external pillar, or its arguments are wrong.
+    /// When its name is none, or its arguments are wrong.
     pub(crate) fn parse(name: &Value, arguments: &Value) -> Result<Self, SettingsError> {
         let command = || {
             let argument = match arguments {
@@ -49,20 +78,25 @@ impl External {
                 command: command()?,
             }),
             "file_tree" => Ok(Self::FileTree(file_tree::FileTree::parse(arguments))),
-            _ => Err(SettingsError::UnknownExternal {
-                name: halite_yaml::python_str(name),
-            }),
+            // The name is a part of a path, and of a function's name.
+            name if is_name(name) => Ok(Self::Module(Module::parse(name, arguments))),
+            _ => Err(SettingsError::MalformedExternals),
         }
     }
 
     /// The name in the options.
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::CommandYaml { .. } => "cmd_yaml",
             Self::CommandJson { .. } => "cmd_json",
             Self::FileTree(_) => "file_tree",
+            Self::Module(module) => &module.name,
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric())
 }
 
 /// What external pillars may look at.
@@ -80,8 +114,8 @@ impl Externals<'_> {
     /// could not be read.
     ///
     /// # Errors
-    /// When its command cannot be run, or its data is no map.
-    pub(crate) fn get(&self, external: &External) -> Result<Map, String> {
+    /// When its command cannot be run, its code fails, or its data is no map.
+    pub(crate) fn get(&self, external: &External, pillar: &Map) -> Result<Map, String> {
         let data = match external {
             External::CommandYaml { command } => {
                 let output = self.world.command(&self.named(command), true)?;
@@ -113,6 +147,7 @@ impl Externals<'_> {
                 }
             }
             External::FileTree(tree) => return tree.read(self),
+            External::Module(module) => self.world.module(module, self.request, pillar)?,
         };
         match data {
             Value::Map(map) => Ok(map),

@@ -1,5 +1,7 @@
 //! Every limit of the worker, with what happens at it.
 
+use std::time::Duration;
+
 /// Bytes of memory (address space) that the process may have; more is a
 /// `MemoryError` in its code.
 pub const MEMORY_BYTES_MAX: u64 = 2 << 30;
@@ -10,6 +12,10 @@ pub const FRAME_BYTES_MAX: usize = 100 << 20;
 /// Processes at once: one stays, more are started while it is busy and ended
 /// when they are not needed. At the limit a call is an error.
 pub const PROCESSES_MAX: usize = 8;
+
+/// How long the process that stays is kept without a call; the next call
+/// starts a new one.
+pub const IDLE_MAX: Duration = Duration::from_secs(300);
 
 /// Lists and maps within one another in a value; deeper is an error.
 pub(crate) const DEPTH_MAX: u32 = 100;

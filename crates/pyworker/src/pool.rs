@@ -1,13 +1,15 @@
 //! The processes of a program: one that stays, more while it is busy.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
 
 use crate::PyHost;
 use crate::error::PyError;
-use crate::limits::PROCESSES_MAX;
+use crate::limits::{IDLE_MAX, PROCESSES_MAX};
 use crate::process::Process;
 use crate::values::{encode, encode_map};
 
@@ -99,8 +101,11 @@ pub struct Workers {
 }
 
 struct State {
-    idle: Vec<Process>,
+    /// At most one, with the moment since which it has nothing to do.
+    idle: Vec<(Process, Instant)>,
     busy: usize,
+    /// Whether a thread waits to end the idle one.
+    is_watched: bool,
 }
 
 static WORKERS: Workers = Workers::new();
@@ -112,6 +117,7 @@ impl Workers {
             state: Mutex::new(State {
                 idle: Vec::new(),
                 busy: 0,
+                is_watched: false,
             }),
         }
     }
@@ -131,7 +137,7 @@ impl Workers {
     ///
     /// # Errors
     /// What the code raises; when there is no Python, or it ended.
-    pub fn run(&self, host: &dyn PyHost, request: Request<'_>) -> Result<Value, PyError> {
+    pub fn run(&'static self, host: &dyn PyHost, request: Request<'_>) -> Result<Value, PyError> {
         let request = request.json()?;
         let idle = {
             let mut state = self.state();
@@ -139,7 +145,7 @@ impl Workers {
                 return Err(PyError::Busy(PROCESSES_MAX));
             }
             state.busy += 1;
-            state.idle.pop()
+            state.idle.pop().map(|(process, _)| process)
         };
         let _busy = Busy(self);
         let mut process = match idle {
@@ -153,12 +159,45 @@ impl Workers {
         drop(watched);
         // A process that raised is as good as one that returned.
         if matches!(result, Ok(_) | Err(PyError::Raised(_))) {
-            let mut state = self.state();
-            if state.idle.is_empty() {
-                state.idle.push(process);
-            }
+            self.keep(process);
         }
         result
+    }
+
+    /// Keeps a process for the next call, unless there is one.
+    fn keep(&'static self, process: Process) {
+        let mut state = self.state();
+        if !state.idle.is_empty() {
+            return;
+        }
+        state.idle.push((process, Instant::now()));
+        if !state.is_watched {
+            let watch = thread::Builder::new().name("python-idle".to_owned());
+            // Without one it stays, as it would while there are calls.
+            state.is_watched = watch.spawn(|| self.watch()).is_ok();
+        }
+    }
+
+    fn watch(&self) {
+        while let Some(left) = self.end_unused(IDLE_MAX) {
+            thread::sleep(left);
+        }
+    }
+
+    /// Ends the process that has had nothing to do for so long. How long it may
+    /// still wait; nothing if there is none.
+    pub fn end_unused(&self, longest: Duration) -> Option<Duration> {
+        let mut state = self.state();
+        let waited = state.idle.first().map(|(_, since)| since.elapsed());
+        let left = waited.and_then(|waited| longest.checked_sub(waited));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            return Some(left);
+        }
+        let ended = std::mem::take(&mut state.idle);
+        state.is_watched = false;
+        drop(state);
+        drop(ended);
+        None
     }
 
     /// Ends the processes that are idle; files are read again by new ones.

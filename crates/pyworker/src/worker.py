@@ -45,6 +45,24 @@ def outlive_host_never():
     os._exit(1)
 
 
+class HostGone(BaseException):
+    """There is nobody left to answer."""
+
+
+FORKED = False
+
+
+def after_fork():
+    """A process that code has forked keeps quiet: the pipes are its parent's."""
+    global FORKED
+    FORKED = True
+    for pipe in (FROM_HOST, TO_HOST):
+        os.close(pipe.fileno())
+
+
+os.register_at_fork(after_in_child=after_fork)
+
+
 # --- values -----------------------------------------------------------------
 
 
@@ -97,6 +115,9 @@ def hashable(key):
 
 
 def send(message):
+    if FORKED:
+        # What a forked process returns from has been answered by its parent.
+        os._exit(0)
     frame = json.dumps(message).encode("utf-8", "surrogatepass")
     TO_HOST.write(struct.pack(">I", len(frame)) + frame)
     TO_HOST.flush()
@@ -105,13 +126,15 @@ def send(message):
 def receive():
     head = FROM_HOST.read(4)
     if len(head) < 4:
-        raise SystemExit(0)
+        raise HostGone
     (length,) = struct.unpack(">I", head)
     return json.loads(FROM_HOST.read(length))
 
 
 def ask(message):
     """Asks the host something while it waits for an answer of ours."""
+    if FORKED:
+        raise RuntimeError("a forked process cannot call functions of the minion")
     send(message)
     reply = receive()
     if "error" in reply:
@@ -689,11 +712,11 @@ def main():
         stand_ins()
     send({"ready": sys.version.split()[0]})
     while True:
-        request = receive()
         try:
+            request = receive()
             reply = {"value": encode(handle(request))}
-        except SystemExit:
-            raise
+        except HostGone:
+            return
         except BaseException as exc:
             reply = {"error": error_of(exc)}
         try:

@@ -66,7 +66,10 @@ impl PyHost for Host {
     }
 
     fn directories(&self, kind: &str) -> Vec<PathBuf> {
-        vec![self.root.path().join("first").join(kind), self.root.path().join(kind)]
+        vec![
+            self.root.path().join("first").join(kind),
+            self.root.path().join(kind),
+        ]
     }
 
     fn has_function(&self, fun: &str) -> bool {

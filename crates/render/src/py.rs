@@ -4,6 +4,7 @@ use halite_output::python;
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
 use halite_yaml::{Place, Span};
+use std::path::PathBuf;
 
 use crate::error::{ErrorKind, RenderError};
 use crate::jinja::Job;
@@ -91,14 +92,8 @@ impl PyHost for Host<'_> {
         }
     }
 
-    fn directory(&self, kind: &str) -> Option<String> {
-        let text = |name: &str| {
-            let option = self.0.opts().get(name).and_then(Value::as_str);
-            option.filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        let modules =
-            text("extension_modules").or_else(|| Some(format!("{}/extmods", text("cachedir")?)))?;
-        Some(format!("{modules}/{kind}"))
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        halite_pyworker::directories(self.0.opts(), kind)
     }
 
     fn has_function(&self, fun: &str) -> bool {

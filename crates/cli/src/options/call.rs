@@ -29,7 +29,7 @@ pub struct CallOptions {
     #[arg(short, long)]
     pub grains: bool,
 
-    /// A directory with modules.
+    /// A directory with Python modules: `modules` or `_modules` in it, or itself.
     #[arg(short, long, value_name = "DIR", allow_hyphen_values = true)]
     pub module_dirs: Vec<PathBuf>,
 
@@ -57,7 +57,7 @@ pub struct CallOptions {
     #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     pub pillar_root: Vec<PathBuf>,
 
-    /// A directory with more state modules.
+    /// A directory with more state modules in Python.
     #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     pub states_dir: Vec<PathBuf>,
 
@@ -174,8 +174,6 @@ impl Program for CallOptions {
 
     fn unsupported(&self) -> Option<&'static str> {
         first_given(&[
-            (!self.module_dirs.is_empty(), "--module-dirs"),
-            (!self.states_dir.is_empty(), "--states-dir"),
             (self.proxyid.is_some(), "--proxyid"),
             (self.resources, "--resources"),
             (self.tgt.is_some(), "--tgt"),

@@ -166,11 +166,13 @@ impl Run {
         let mut parts = FuturesUnordered::new();
         let mut ready: Option<Shown> = None;
         let mut progress = Progress::new(watches, self.batch.left(), client.places());
+        progress.in_batches();
         let mut redraw = tokio::time::interval(REDRAW);
         let client: &LocalClient = client;
         loop {
             let next = self.batch.dispatch(Instant::now());
             if !next.is_empty() {
+                progress.sent(&next);
                 if !options.is_static {
                     progress.clear(screen);
                     screen.text(&format!("\nExecuting run on {}\n\n", python_list(&next)));
@@ -187,21 +189,28 @@ impl Run {
                 progress.clear(screen);
                 self.show(shown, options, display, screen);
             }
-            progress.show(screen);
             if self.batch.is_done() {
+                progress.clear(screen);
                 break;
             }
+            progress.show(screen);
             let timer = self.batch.next_timeout();
             let report = tokio::select! {
                 biased;
                 Some(report) = reported.recv() => report,
-                Some(ended) = parts.next(), if !parts.is_empty() => {
-                    ended?;
-                    continue;
-                }
+                Some(ended) = parts.next(), if !parts.is_empty() => match ended {
+                    Ok(()) => continue,
+                    Err(error) => {
+                        progress.clear(screen);
+                        return Err(error);
+                    }
+                },
                 () = until(timer) => continue,
                 _ = redraw.tick(), if progress.is_on() => continue,
-                Ok(()) = tokio::signal::ctrl_c() => return Ok(interrupted(&self.jid, &[], screen)),
+                Ok(()) = tokio::signal::ctrl_c() => {
+                    progress.clear(screen);
+                    return Ok(interrupted(&self.jid, &progress.awaited(), screen));
+                }
             };
             let shown = Shown::from(report);
             progress.ended(&shown);

@@ -29,6 +29,7 @@ pub(super) struct Progress {
     failed: usize,
     silent: usize,
     awaited: BTreeSet<String>,
+    in_batches: bool,
     places: Places,
     begun: Instant,
     is_shown: bool,
@@ -45,6 +46,7 @@ impl Progress {
             failed: 0,
             silent: 0,
             awaited: BTreeSet::new(),
+            in_batches: false,
             places,
             begun: Instant::now(),
             is_shown: false,
@@ -59,6 +61,21 @@ impl Progress {
     /// Who is awaited, by name.
     pub(super) fn awaiting<'a>(&mut self, ids: impl IntoIterator<Item = &'a String>) {
         self.awaited = ids.into_iter().cloned().collect();
+    }
+
+    /// The job goes to some of the minions after others.
+    pub(super) fn in_batches(&mut self) {
+        self.in_batches = true;
+    }
+
+    /// These are the next that the job has gone to.
+    pub(super) fn sent(&mut self, ids: &[String]) {
+        self.awaited.extend(ids.iter().cloned());
+    }
+
+    /// Who is awaited, sorted.
+    pub(super) fn awaited(&self) -> Vec<String> {
+        self.awaited.iter().cloned().collect()
     }
 
     /// A minion has answered, or will not.
@@ -104,12 +121,18 @@ impl Progress {
 
     fn line(&self, now: Instant, with_names: bool) -> String {
         let ended = self.answered + self.silent;
+        let left = self.total.saturating_sub(ended);
+        let running = match self.in_batches {
+            true => self.awaited.len(),
+            false => left,
+        };
         let mut line = format!(
-            "{} of {} answered, {} running",
-            self.answered,
-            self.total,
-            self.total.saturating_sub(ended)
+            "{} of {} answered, {running} running",
+            self.answered, self.total
         );
+        if left > running {
+            line.push_str(&format!(", {} waiting", left - running));
+        }
         if self.silent > 0 {
             line.push_str(&format!(", {} silent", self.silent));
         }
@@ -185,6 +208,25 @@ mod tests {
             progress.line(begun + Duration::from_secs(3), true),
             "2 of 5 answered, 2 running, 1 silent, 1 failed, 3 s (d, e)"
         );
+    }
+
+    #[test]
+    fn in_batches_those_that_come_later_are_waiting() {
+        let mut progress = Progress::new(true, 5, Places::default());
+        progress.in_batches();
+        let begun = progress.begun;
+        progress.sent(&["a".to_owned(), "b".to_owned()]);
+        assert_eq!(
+            progress.line(begun, true),
+            "0 of 5 answered, 2 running, 3 waiting (a, b)"
+        );
+        progress.ended(&shown("a", 0, false));
+        progress.sent(&["c".to_owned()]);
+        assert_eq!(
+            progress.line(begun, true),
+            "1 of 5 answered, 2 running, 2 waiting (b, c)"
+        );
+        assert_eq!(progress.awaited(), ["b", "c"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `salt-call`: one function, here and now.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -63,6 +63,19 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
     if let Some(cachedir) = &options.cachedir {
         overrides.push(("cachedir".to_owned(), cachedir.display().to_string().into()));
     }
+    let dirs = |dirs: &[PathBuf]| {
+        Value::List(
+            dirs.iter()
+                .map(|dir| dir.display().to_string().into())
+                .collect(),
+        )
+    };
+    if !options.module_dirs.is_empty() {
+        overrides.push(("module_dirs".to_owned(), dirs(&options.module_dirs)));
+    }
+    if options.local && !options.states_dir.is_empty() {
+        overrides.push(("states_dirs".to_owned(), dirs(&options.states_dir)));
+    }
     if options.local {
         overrides.push(("file_client".to_owned(), "local".into()));
         // They name the base environment.
@@ -70,9 +83,8 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
             ("file_roots", &options.file_root),
             ("pillar_roots", &options.pillar_root),
         ];
-        for (name, dirs) in roots.into_iter().filter(|(_, dirs)| !dirs.is_empty()) {
-            let dirs = dirs.iter().map(|dir| dir.display().to_string().into());
-            let base = Map::from([("base", Value::List(dirs.collect()))]);
+        for (name, given) in roots.into_iter().filter(|(_, dirs)| !dirs.is_empty()) {
+            let base = Map::from([("base", dirs(given))]);
             overrides.push((name.to_owned(), base.into()));
         }
     }

@@ -200,14 +200,15 @@ impl PyHost for Host<'_> {
         }
     }
 
-    fn directory(&self, kind: &str) -> Option<String> {
-        let runners = directory(self.master)?;
-        let directory = match kind {
-            KIND => runners,
-            "utils" => runners.with_file_name("utils"),
-            _ => return None,
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        let Some(runners) = directory(self.master) else {
+            return Vec::new();
         };
-        directory.to_str().map(str::to_owned)
+        match kind {
+            KIND => vec![runners],
+            "utils" => vec![runners.with_file_name("utils")],
+            _ => Vec::new(),
+        }
     }
 
     fn has_function(&self, fun: &str) -> bool {

@@ -164,9 +164,11 @@ fn valid(call: &Call<'_>) -> CallResult {
         let value = if entry.fun == name {
             definition.clone()
         } else {
-            let mut more = Map::from([(entry.fun.as_str(), Value::List(entry.args))]);
-            more.extend(entry.kwargs);
-            more.into()
+            let mut args = entry.args;
+            for (key, value) in &entry.kwargs {
+                args.push(Map::from([(key.clone(), value.clone())]).into());
+            }
+            Map::from([(entry.fun.as_str(), Value::List(args))]).into()
         };
         shown.insert(name, value);
     }

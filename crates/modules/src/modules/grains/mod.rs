@@ -20,7 +20,7 @@ pub(super) const MODULE: Module = Module {
         Function::new("grains.fetch", "(key, default='', delimiter=':', ordered=True)", get, "The same as grains.get."),
         Function::new("grains.filter_by", "(lookup_dict, grain='os_family', merge=None, default='default', base=None)", filter_by, "Picks the entry of a map whose key matches a grain, over the entry `base`,\nunder `merge`; the entry `default` where none matches."),
         Function::new("grains.get", "(key, default='', delimiter=':', ordered=True)", get, "The value of a grain; `a:b` is within the map or list `a`."),
-        Function::new("grains.has_value", "(key)", has_value, "Whether a grain is there and not empty."),
+        Function::new("grains.has_value", "(key)", has_value, "Whether a grain is there."),
         Function::new("grains.item", "(*args, **kwargs)", item, "The values of several grains; sanitize=True hides what tells machines apart.").nested(),
         Function::new("grains.items", "(sanitize=False)", items, "All grains; sanitize=True hides what tells machines apart.").nested(),
         Function::new("grains.ls", "()", ls, "The names of all grains."),
@@ -40,7 +40,7 @@ fn get(call: &Call<'_>) -> CallResult {
 fn has_value(call: &Call<'_>) -> CallResult {
     let grains = call.ctx.grains();
     Ok(python::traverse_map(&grains, &call.text("key"), ":")
-        .is_some_and(Value::is_true)
+        .is_some()
         .into())
 }
 

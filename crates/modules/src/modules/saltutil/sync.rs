@@ -213,7 +213,7 @@ fn try_fetch(
     form: &str,
     envs: &[String],
 ) -> Result<Vec<String>, CallError> {
-    let Some(directory) = extensions::directory(call.ctx.opts(), form) else {
+    let Some(directory) = halite_pyworker::synced(call.ctx.opts(), form) else {
         return Ok(Vec::new());
     };
     let prefix = format!("_{form}/");

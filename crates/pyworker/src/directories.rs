@@ -1,0 +1,80 @@
+//! Where users' Python files are.
+
+use std::path::{Path, PathBuf};
+
+use halite_proto::{Map, Value};
+
+/// The directories with files of a kind (`modules`, `states`, `grains`,
+/// `utils` ...), those that count more first: what `module_dirs` name, then
+/// the option of the kind (`states_dirs`), then what was synced to
+/// `extension_modules`.
+///
+/// A directory of `module_dirs` has the files of a kind below it (`modules` or
+/// `_modules`; the last one of these counts most), or else in itself.
+pub fn directories(opts: &Map, kind: &str) -> Vec<PathBuf> {
+    let (mut found, mut bare) = (Vec::new(), Vec::new());
+    for dir in listed(opts, "module_dirs") {
+        let below = [dir.join(kind), dir.join(format!("_{kind}"))];
+        match below.into_iter().find(|dir| dir.is_dir()) {
+            Some(below) => found.push(below),
+            None => bare.push(dir),
+        }
+    }
+    found.reverse();
+    found.extend(bare);
+    found.extend(listed(opts, &format!("{kind}_dirs")));
+    found.extend(synced(opts, kind));
+    found
+}
+
+/// The directory of a kind below `extension_modules`.
+pub fn synced(opts: &Map, kind: &str) -> Option<PathBuf> {
+    let text = |name: &str| {
+        let option = opts.get(name).and_then(Value::as_str);
+        option.filter(|text| !text.is_empty()).map(Path::new)
+    };
+    let root = match text("extension_modules") {
+        Some(root) => root.to_owned(),
+        None => text("cachedir")?.join("extmods"),
+    };
+    Some(root.join(kind))
+}
+
+/// A text or a list of texts.
+fn listed<'o>(opts: &'o Map, name: &str) -> impl Iterator<Item = PathBuf> + use<'o> {
+    let value = opts.get(name);
+    let one = value.and_then(Value::as_str).into_iter();
+    let many = value.and_then(Value::as_list).unwrap_or_default();
+    let dirs = one.chain(many.iter().filter_map(Value::as_str));
+    dirs.filter(|dir| !dir.is_empty()).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_the_configuration_count_more_than_what_was_synced() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for name in ["a/states", "b/_states", "b/_modules"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        let text = |name: &str| Value::from(at(name).display().to_string());
+        let opts = Map::from([
+            ("module_dirs", Value::List(vec![text("a"), text("b")])),
+            ("states_dirs", text("s")),
+            ("extension_modules", text("x")),
+        ]);
+        assert_eq!(
+            directories(&opts, "states"),
+            ["b/_states", "a/states", "s", "x/states"].map(at)
+        );
+        assert_eq!(
+            directories(&opts, "modules"),
+            ["b/_modules", "a", "x/modules"].map(at)
+        );
+        let bare = Map::from([("cachedir", text("c"))]);
+        assert_eq!(directories(&bare, "grains"), [at("c/extmods/grains")]);
+    }
+}

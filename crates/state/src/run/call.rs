@@ -27,18 +27,19 @@ impl Machine {
     pub(super) async fn call(&mut self, chunk: &mut Chunk, trial: bool, watched: Map) -> Map {
         let first = self.attempt(chunk, trial, &watched).await;
         let beside = record::says(chunk.map(), "parallel");
-        let Some(retry) = chunk.get("retry").map(Retry::read) else {
-            return first.record;
+        let retry = chunk.get("retry").map(Retry::read);
+        let retry = retry.filter(|_| !trial && !beside && first.sound);
+        let mut record = match retry {
+            None => first.record,
+            Some(retry) if self.options.test => {
+                let mut record = first.record;
+                retry.announce(&mut record);
+                record
+            }
+            Some(retry) => self.attempts(chunk, first, &retry, &watched).await,
         };
-        if trial || beside || !first.sound {
-            return first.record;
-        }
-        if self.options.test {
-            let mut record = first.record;
-            retry.announce(&mut record);
-            return record;
-        }
-        self.attempts(chunk, first, &retry, &watched).await
+        record::join_comment(&mut record);
+        record
     }
 
     async fn attempts(
@@ -64,6 +65,7 @@ impl Machine {
         }
         let mut record = last.record;
         if !comments.is_empty() {
+            record::join_comment(&mut record);
             comments.push(comment_of(&record));
             record.insert("comment", comments.join("\n"));
             record.insert("duration", record::milliseconds(micros));
@@ -86,11 +88,10 @@ impl Machine {
                 sound: false,
             };
         }
-        let returned = match self.returned(chunk, trial, watched).await {
+        let mut record = match self.returned(chunk, trial, watched).await {
             Ok(returned) => returned,
             Err(trace) => record::exception(chunk.name().clone(), &trace),
         };
-        let mut record = record::checked(returned.into());
         if trial {
             return Attempt {
                 record,
@@ -110,6 +111,7 @@ impl Machine {
 
     fn finish(&mut self, chunk: &Chunk, record: &mut Map, started: Moment, micros: u64) {
         let own = |key: &str| chunk.get(key).cloned().unwrap_or_default();
+        *record = record::fitted(std::mem::take(record));
         record.insert("__sls__", own("__sls__"));
         record.insert("__run_num__", record::count(self.take_number()));
         if record::says(chunk.map(), "no_log") {
@@ -138,11 +140,10 @@ impl Machine {
             return Ok(plain(chunk, Value::Bool(true), "Not called, mocked"));
         }
         if !self.is_allowed(&full, chunk.state()).await {
-            return Ok(plain(
-                chunk,
-                Value::Nil,
-                "Failed to meet global state conditions. State not called.",
-            ));
+            const UNMET: &str = "Failed to meet global state conditions. State not called.";
+            let mut record = plain(chunk, Value::Nil, UNMET);
+            record.extend(self.check_cmd(chunk).await?.unwrap_or_default());
+            return Ok(record);
         }
         let call = match self
             .prepared(chunk, full, &parameters, trial, watched)

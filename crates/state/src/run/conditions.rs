@@ -39,14 +39,16 @@ impl Checked {
         self.comments.extend(one.comment);
     }
 
-    /// The result of a state that is not called.
+    /// The result of a state that is not called. Its comment stays a list, as
+    /// which `retry` cites it.
     pub(super) fn into_record(self, chunk: &Chunk) -> Map {
         let own = |key: &str| chunk.get(key).cloned().unwrap_or_default();
+        let comments: Vec<Value> = self.comments.into_iter().map(Value::from).collect();
         let mut record = Map::from([
             ("result", Value::Bool(true)),
             ("name", own("name")),
             ("changes", Map::new().into()),
-            ("comment", self.comments.join("\n").into()),
+            ("comment", comments.into()),
             ("__sls__", own("__sls__")),
             ("__id__", own("__id__")),
         ]);

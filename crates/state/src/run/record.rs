@@ -46,10 +46,7 @@ fn content(ret: Value) -> Result<Map, String> {
             missing.join(", ")
         ));
     }
-    if let Some(Value::List(lines)) = map.get("comment") {
-        let lines: Vec<String> = lines.iter().map(python::str).collect();
-        map.insert("comment", lines.join("\n"));
-    }
+    join_comment(&mut map);
     if let Some(result) = map.get("result")
         && !result.is_nil()
         && result.as_bool().is_none()
@@ -58,6 +55,14 @@ fn content(ret: Value) -> Result<Map, String> {
         map.insert("result", truth);
     }
     Ok(map)
+}
+
+/// Makes text of a comment that is a list.
+pub(super) fn join_comment(record: &mut Map) {
+    if let Some(Value::List(lines)) = record.get("comment") {
+        let lines: Vec<String> = lines.iter().map(python::str).collect();
+        record.insert("comment", lines.join("\n"));
+    }
 }
 
 /// The result of a function that failed instead of returning one.
@@ -105,6 +110,15 @@ pub(super) fn identify(record: &mut Map, chunk: &Chunk) {
     for key in ["__sls__", "__id__", "name"] {
         record.insert(key, chunk.get(key).cloned().unwrap_or_default());
     }
+}
+
+/// The record with room for what it has, and for what the run adds to it: there
+/// are as many of them as states, to the end of the run.
+pub(super) fn fitted(record: Map) -> Map {
+    const ADDED: usize = 5;
+    let mut fitted = Map::with_capacity(record.len() + ADDED);
+    fitted.extend(record);
+    fitted
 }
 
 /// Microseconds as results show them.

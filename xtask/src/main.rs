@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|kills|outages|pages|peers`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|kills|outages|pages|peers|random`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -21,6 +21,7 @@ mod long_form;
 mod outages;
 mod pages;
 mod peers;
+mod random;
 mod screen;
 mod suites;
 mod test;
@@ -61,6 +62,8 @@ enum Command {
     Pages(pages::Args),
     /// Installs the releases of real Salt that the tests use
     Peers(peers::Args),
+    /// New random state trees, run by real Salt and by ours
+    Random(random::Args),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Outages(args) => outages::run(&args),
         Command::Pages(args) => pages::run(&args),
         Command::Peers(args) => peers::run(&args),
+        Command::Random(args) => random::run(&args),
     };
     match done {
         Ok(code) => code,

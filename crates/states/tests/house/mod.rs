@@ -13,6 +13,8 @@
     reason = "tests"
 )]
 
+pub mod compare;
+
 use std::path::{Path, PathBuf};
 
 use halite_config::{HostNames, LoadOptions, load_minion};

@@ -158,6 +158,9 @@ fn as_return(row: Row) -> MinionReturn {
     }
 }
 
+/// How the answer of a runner begins that could not be called.
+const BAD_ARGUMENTS: &str = "\nPassed invalid arguments: ";
+
 impl MinionContext for Orchestra {
     fn opts(&self) -> &Map {
         &self.opts
@@ -236,10 +239,16 @@ impl MinionContext for Orchestra {
         let told = run_and_tell(&self.around.master, asked, self.around.stop.within())
             .map_err(|error| ContextError::Other(chain(&error)))?;
         let retcode = told.get("retcode").and_then(Value::as_i64);
+        let ret = told.get("return").cloned().unwrap_or_default();
+        // `salt-run` shows the documentation then; here nothing was done.
+        let bad_arguments = ret
+            .as_str()
+            .is_some_and(|text| text.starts_with(BAD_ARGUMENTS));
+        let success = told.get("success").is_some_and(Value::is_true);
         Ok(MasterAnswer {
-            success: told.get("success").is_some_and(Value::is_true) && retcode.unwrap_or(0) == 0,
+            success: success && !bad_arguments && retcode.unwrap_or(0) == 0,
             jid: told.get("jid").and_then(Value::as_str).map(str::to_owned),
-            ret: told.get("return").cloned().unwrap_or_default(),
+            ret,
         })
     }
 

@@ -44,7 +44,8 @@ pub(super) fn state(call: &Call<'_>) -> CallResult {
     let excused = Excused::read(call, &mut ret);
     let outcome = Outcome::of(&answer.returns, &excused);
     outcome.tell(&mut ret, allow_fail);
-    if call.is_test() && ret.result == Some(true) && !ret.changes.is_empty() {
+    let tried = command.kwarg.get("test").is_some_and(Value::is_true);
+    if tried && ret.result == Some(true) && !ret.changes.is_empty() {
         ret.result = None;
     }
     Ok(shown(ret))
@@ -79,7 +80,6 @@ fn arguments(call: &Call<'_>, concurrent: bool) -> Map {
 struct Outcome {
     /// What is shown: the runs that changed something or failed.
     shown: Map,
-    changed: Vec<String>,
     unchanged: Vec<String>,
     failed: Vec<String>,
     /// Why, where the returns do not say it themselves.
@@ -90,7 +90,6 @@ impl Outcome {
     fn of(returns: &[MinionReturn], excused: &Excused) -> Self {
         let mut outcome = Self {
             shown: Map::new(),
-            changed: Vec::new(),
             unchanged: Vec::new(),
             failed: Vec::new(),
             details: Vec::new(),
@@ -102,7 +101,6 @@ impl Outcome {
                 outcome.details.extend(detail(of));
                 outcome.shown.insert(of.id.as_str(), ret);
             } else if has_changes(&ret) {
-                outcome.changed.push(of.id.clone());
                 outcome.shown.insert(of.id.as_str(), ret);
             } else {
                 outcome.unchanged.push(of.id.clone());
@@ -113,19 +111,22 @@ impl Outcome {
 
     fn tell(self, ret: &mut StateReturn, allow_fail: i64) {
         let mut comment;
-        if self.failed.is_empty() {
+        let count = i64::try_from(self.failed.len()).unwrap_or(i64::MAX);
+        if count <= allow_fail.max(0) {
             comment = "States ran successfully.".to_owned();
+            // Those that were allowed to fail are among the shown ones.
+            let shown = self.shown.keys().map(python::str).collect();
             for (what, ids) in [
-                ("Updating", &self.changed),
+                ("Updating", &shown),
                 ("No changes made to", &self.unchanged),
             ] {
+                let ids: &Vec<String> = ids;
                 if !ids.is_empty() {
                     comment.push_str(&format!(" {what} {}.", ids.join(", ")));
                 }
             }
         } else {
-            let count = i64::try_from(self.failed.len()).unwrap_or(i64::MAX);
-            ret.result = Some(count <= allow_fail);
+            ret.result = Some(false);
             comment = format!("Run failed on minions: {}", self.failed.join(", "));
             for detail in &self.details {
                 comment.push('\n');

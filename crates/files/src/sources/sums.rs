@@ -68,6 +68,10 @@ pub(crate) fn of_source(
             })?
         };
         return extract(&file, "", names)?.ok_or_else(|| {
+            // A path by itself might have been meant as a hash.
+            if source_hash.starts_with('/') {
+                return invalid(source_hash);
+            }
             CallError::command(format!(
                 "Source hash file {source_hash} contains an invalid hash format, it must be in the \
                  format <hash type>=<hash>."

@@ -6,7 +6,6 @@ use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::common;
-use crate::core::errors::os_error;
 use crate::core::write::{self, Body};
 use crate::core::{lines, manage, text};
 
@@ -124,7 +123,10 @@ pub(super) fn keyvalue(call: &Call<'_>) -> CallResult {
     } else {
         write::update(at, &bytes)
     };
-    written.map_err(|error| os_error(&error, at))?;
+    if let Err(error) = written {
+        tracing::error!(name, %error, "could not change the file");
+        return common::failed(ret, format!("{name} not writable"));
+    }
     let text = format!(
         "Changed {}, deleted {} lines",
         outcome.changed, outcome.deleted
@@ -154,13 +156,7 @@ fn wanted(call: &Call<'_>) -> Result<Vec<Pair>, &'static str> {
     }
 }
 
-fn edit(
-    call: &Call<'_>,
-    old: &str,
-    pairs: &mut [Pair],
-    rules: &Rules,
-    create: bool,
-) -> Outcome {
+fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules, create: bool) -> Outcome {
     let prune = call.flag("prune");
     let mut out = Outcome::default();
     let mut added: Vec<String> = Vec::new();
@@ -228,13 +224,7 @@ fn edit(
     out
 }
 
-fn add_missing(
-    call: &Call<'_>,
-    pairs: &[Pair],
-    rules: &Rules,
-    create: bool,
-    out: &mut Outcome,
-) {
+fn add_missing(call: &Call<'_>, pairs: &[Pair], rules: &Rules, create: bool, out: &mut Outcome) {
     let missing: Vec<String> = pairs
         .iter()
         .filter(|pair| pair.seen == 0)

@@ -235,7 +235,14 @@ fn finish(
     }
     match source::prepare(call, &plan.request) {
         Ok(prepared) => plan.prepared = prepared,
-        Err(error) if call.is_test() => return Err(error.into()),
+        Err(error) if call.is_test() => {
+            let why = plain(&error);
+            // What nobody serves is a failure; anything else Salt has not foreseen.
+            return Err(match why.starts_with("Failed to cache") {
+                true => stop(&ret, why),
+                false => error.into(),
+            });
+        }
         Err(error) => return Err(unable(&ret, &plain(&error))),
     }
     if let Some(why) = plan.prepared.complaint.take().filter(|_| !given) {

@@ -74,7 +74,7 @@ pub(super) fn run(call: &Call<'_>) -> Result<Map, CallError> {
         ret.insert("changes", Map::from([("cmd", command)]));
         return finished(ret, &stateful);
     }
-    if let Some(why) = no_directory(call) {
+    if let Some(why) = no_directory(call).or_else(|| bad_variable(call)) {
         return Ok(record(&name, Some(false), why));
     }
     let function = if value(call, "root").is_true() {
@@ -88,6 +88,9 @@ pub(super) fn run(call: &Call<'_>) -> Result<Map, CallError> {
     }
     kwargs.insert("cmd", command);
     kwargs.insert("timeout", value(call, "timeout"));
+    if kwargs.contains_key("python_shell") {
+        return Ok(record(&name, Some(false), given_twice(function)));
+    }
     kwargs.insert("python_shell", true);
     let args = match function {
         "cmd.run_chroot" => vec![kwargs.remove("root").unwrap_or_default()],
@@ -164,6 +167,9 @@ pub(super) fn script(call: &Call<'_>) -> Result<Map, CallError> {
     }
     kwargs.insert("context", context);
     kwargs.insert("saltenv", saltenv.as_str());
+    if kwargs.contains_key("python_shell") {
+        return Err(CallError::exception("TypeError", given_twice("cmd.script")));
+    }
     kwargs.insert("python_shell", true);
     if !kwargs.get("args").is_some_and(Value::is_true)
         && let Some((_, args)) = shown.split_once(' ')
@@ -217,6 +223,17 @@ fn pending_in_test(call: &Call<'_>, mut ret: Map, good: bool) -> Map {
     ret
 }
 
+/// `env: [A=1]` names no variable: the entries of a list are maps.
+fn bad_variable(call: &Call<'_>) -> Option<String> {
+    let env = value(call, "env");
+    let entries = env.as_list().unwrap_or_default();
+    let bad = entries
+        .iter()
+        .filter_map(Value::as_str)
+        .any(|entry| entry.contains('='));
+    bad.then(|| "illegal environment variable name".to_owned())
+}
+
 fn succeeded(ran: &Map) -> bool {
     ran.get("retcode").is_some_and(|code| !code.is_true())
 }
@@ -241,6 +258,15 @@ fn no_directory(call: &Call<'_>) -> Option<String> {
     let path = python::str(&cwd);
     (cwd.is_true() && !Path::new(&path).is_dir())
         .then(|| format!("Desired working directory \"{path}\" is not available"))
+}
+
+/// A state that says `python_shell` fails: states always have a shell, and hand
+/// that on themselves.
+fn given_twice(function: &str) -> String {
+    let function = function.replacen("cmd.", "cmdmod.", 1);
+    format!(
+        "salt.loaded.int.module.{function}() got multiple values for keyword argument 'python_shell'"
+    )
 }
 
 /// The arguments for the execution function: `names` of the parameters, and

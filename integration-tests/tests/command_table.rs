@@ -48,6 +48,7 @@ chapters! {
     keys
     looks
     outputters
+    reports
     runners
     scripts
     states

@@ -51,8 +51,9 @@ impl Stage {
                     "listed": ["web1", "or", "web2"],
                 }),
             );
+        let dir = fleet.path().display().to_string();
         for (option, value) in &chapter.master {
-            let value: Value = serde_json::from_str(value)
+            let value: Value = serde_json::from_str(&value.replace("{fleet}", &dir))
                 .with_context(|| format!("the value of {option} is no JSON"))?;
             plan = plan.set(option, value);
         }

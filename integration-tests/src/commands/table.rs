@@ -3,7 +3,7 @@
 //! ```text
 //! # a comment
 //! @accepted gone1                  a key without a minion
-//! @master timeout 2                an option of the master
+//! @master timeout 2                an option of the master; `{fleet}` is the directory
 //! @without __pub_x why              a key that only Salt's answers hold
 //! salt 'web*' test.ping
 //! salt '*' test.ping -b 1

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
+use halite_modules::{Cancel, Job, MinionContext, Outcome};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use thiserror::Error;
@@ -19,6 +19,7 @@ use crate::context::{JobContext, Route};
 use crate::core::link::Notice;
 use crate::core::sign_in::chain;
 use crate::courier;
+use crate::executors;
 use crate::failover::while_linked;
 use crate::fleet::Fleet;
 use crate::limits::LINK_GONE_AFTER;
@@ -134,7 +135,7 @@ async fn run(
             cancel,
             ..Job::published(load)
         };
-        run_function(&*context, &fun, &args, &job)
+        executors::run(&*context, executors::Asked::default(), &fun, &args, &job)
     });
     ran.await.map_err(|_| CallError::ThreadDied)
 }

@@ -15,6 +15,7 @@ use tracing::{Instrument, debug, error, info, info_span};
 use crate::context::{JobContext, Route};
 use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
+use crate::executors;
 use crate::limits::JOBS_WAITING_MAX;
 use crate::returners::Wanted;
 use crate::state::{Minion, RunningJob};
@@ -233,7 +234,7 @@ fn run_load(
     let started = std::time::Instant::now();
     let mut result = match &load.fun {
         FunSpec::One(fun) => {
-            let outcome = run_function(context, fun, &load.arg, job);
+            let outcome = run_through(context, load, fun, &load.arg, job);
             let mut result = empty_return(load, outcome.ret, outcome.retcode);
             result.success = outcome.success;
             result.out = outcome.out.map(str::to_owned);
@@ -256,6 +257,24 @@ fn run_load(
     result
 }
 
+/// Runs one function of a job through the executors that are asked for.
+fn run_through(
+    context: &dyn MinionContext,
+    load: &PublishLoad,
+    fun: &str,
+    args: &[Value],
+    job: &Job,
+) -> Outcome {
+    if BESIDE_THE_LIMIT.contains(&fun) {
+        return run_function(context, fun, args, job);
+    }
+    let asked = executors::Asked {
+        executors: load.module_executors.as_ref(),
+        options: load.executor_opts.as_ref(),
+    };
+    executors::run(context, asked, fun, args, job)
+}
+
 /// Several functions in one job, one after the other, each with its arguments.
 fn run_many(
     context: &dyn MinionContext,
@@ -270,7 +289,7 @@ fn run_many(
             Some(single) => vec![single.clone()],
             None => Vec::new(),
         };
-        run_function(context, fun, &args, job)
+        run_through(context, load, fun, &args, job)
     };
     let outcomes: Vec<Outcome> = funs.iter().enumerate().map(run).collect();
     let collect = |value: fn(&Outcome) -> Value| -> Value {

@@ -15,6 +15,7 @@ pub mod courier;
 pub mod daemon;
 mod daemon_bus;
 pub mod executor;
+mod executors;
 mod failover;
 pub mod fleet;
 pub mod greeting;

@@ -180,11 +180,6 @@ impl Program for CallOptions {
             (self.tgt_type.is_some(), "--tgt-type"),
             (self.profiling_path.is_some(), "--profiling-path"),
             (self.enable_profiling, "--enable-profiling"),
-            (
-                self.executors.module_executors.is_some(),
-                "--module-executors",
-            ),
-            (self.executors.executor_opts.is_some(), "--executor-opts"),
         ])
     }
 }

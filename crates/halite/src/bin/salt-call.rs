@@ -11,7 +11,7 @@ use halite::minion;
 use halite_cli::call::{self, CallOutcome, CallRequest, CallReturn, Work};
 use halite_cli::events::Wish;
 use halite_cli::options::{CallOptions, parse};
-use halite_cli::{Environment, Exit, Screen, start};
+use halite_cli::{Environment, Exit, Screen, args, start};
 use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_grains::Want;
 use halite_minion::call::{CallError, Request};
@@ -62,6 +62,15 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
     }
     if let Some(cachedir) = &options.cachedir {
         overrides.push(("cachedir".to_owned(), cachedir.display().to_string().into()));
+    }
+    let executors = [
+        ("module_executors", &options.executors.module_executors),
+        ("executor_opts", &options.executors.executor_opts),
+    ];
+    for (name, text) in executors {
+        if let Some(text) = text.as_deref().filter(|text| !text.is_empty()) {
+            overrides.push((name.to_owned(), args::yamlify(text)));
+        }
     }
     let dirs = |dirs: &[PathBuf]| {
         Value::List(

@@ -1,0 +1,170 @@
+//! What functions are run through (`module_executors`): `direct_call`, and
+//! before it `splay`, which waits for a while so that not all minions begin at
+//! the same moment. Others are refused: a function that was to be run within
+//! something else must not be run without it.
+
+use std::time::Duration;
+
+use halite_crypto::random_bytes;
+use halite_modules::{Failure, Job, MinionContext, Outcome, run_function};
+use halite_proto::Value;
+
+/// `splaytime` where nothing says otherwise, as with Salt.
+const SPLAY_S_DEFAULT: f64 = 300.0;
+
+/// The longest wait: a day.
+const SPLAY_S_MAX: f64 = 86_400.0;
+
+/// What a publication says of executors.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    /// Instead of those of the configuration.
+    pub(crate) executors: Option<&'a Value>,
+    /// Their options.
+    pub(crate) options: Option<&'a Value>,
+}
+
+/// Runs a function through the executors.
+pub(crate) fn run(
+    ctx: &dyn MinionContext,
+    asked: Asked<'_>,
+    fun: &str,
+    args: &[Value],
+    job: &Job,
+) -> Outcome {
+    let configured = || ctx.opts().get("module_executors");
+    let executors = match asked.executors.or_else(configured) {
+        Some(Value::Str(one)) if !one.is_empty() => vec![one.clone()],
+        Some(Value::List(many)) => many.iter().map(halite_output::python::str).collect(),
+        _ => Vec::new(),
+    };
+    if executors.is_empty() {
+        return run_function(ctx, fun, args, job);
+    }
+    for executor in executors {
+        match executor.as_str() {
+            "direct_call" => return run_function(ctx, fun, args, job),
+            "splay" if job.cancel.sleep(splay(ctx, asked, random_bytes())) => {}
+            "splay" => {
+                return refused(format!(
+                    "ERROR executing '{fun}': it was ended while it waited"
+                ));
+            }
+            other => {
+                return refused(format!(
+                    "ERROR executing '{fun}': Executor '{other}' is not available"
+                ));
+            }
+        }
+    }
+    // Nothing has run the function, which is what was asked for.
+    Outcome {
+        ret: Value::Nil,
+        retcode: 0,
+        success: true,
+        out: None,
+        failure: None,
+    }
+}
+
+fn refused(text: String) -> Outcome {
+    Outcome {
+        ret: Value::from(text.as_str()),
+        retcode: 1,
+        success: false,
+        out: Some("nested"),
+        failure: Some(Failure::NotAvailable(text)),
+    }
+}
+
+/// How long to wait: up to `splaytime` seconds, by chance.
+fn splay(ctx: &dyn MinionContext, asked: Asked<'_>, chance: [u8; 4]) -> Duration {
+    let of = |options: Option<&Value>| -> Option<f64> {
+        match options?.get("splaytime")? {
+            Value::Float(seconds) => Some(*seconds),
+            Value::Str(text) => text.trim().parse().ok(),
+            other => other.as_i64().map(|seconds| seconds as f64),
+        }
+    };
+    let configured = || of(ctx.opts().get("executor_opts"));
+    let plain = || {
+        let seconds = ctx.opts().get("splaytime").and_then(Value::as_i64);
+        seconds.map(|seconds| seconds as f64)
+    };
+    let most = of(asked.options)
+        .or_else(configured)
+        .or_else(plain)
+        .unwrap_or(SPLAY_S_DEFAULT);
+    let part = f64::from(u32::from_le_bytes(chance)) / f64::from(u32::MAX);
+    let most = if most.is_finite() { most } else { 0.0 };
+    Duration::from_secs_f64(most.clamp(0.0, SPLAY_S_MAX) * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_fileserver::{Roots, RootsOptions};
+    use halite_proto::Map;
+
+    use super::*;
+    use crate::local_context::LocalContext;
+
+    fn context(opts: Map) -> LocalContext {
+        let roots = Roots::new(RootsOptions::default()).unwrap();
+        LocalContext::new(opts, Map::new(), roots)
+    }
+
+    fn ping(ctx: &LocalContext, executors: &Value, options: &Value) -> Outcome {
+        let asked = Asked {
+            executors: Some(executors),
+            options: Some(options),
+        };
+        run(ctx, asked, "test.ping", &[], &Job::default())
+    }
+
+    #[test]
+    fn functions_are_run_by_direct_call_at_once_or_after_a_splay() {
+        let ctx = context(Map::new());
+        let soon = Value::from(Map::from([("splaytime", 0)]));
+        let list = |names: &[&str]| Value::List(names.iter().copied().map(Value::from).collect());
+        for executors in [
+            Value::from("direct_call"),
+            list(&[]),
+            list(&["splay", "direct_call"]),
+            list(&["direct_call", "nosuch"]),
+        ] {
+            assert_eq!(ping(&ctx, &executors, &soon).ret, Value::Bool(true));
+        }
+        // As in Salt: nothing has been run.
+        assert_eq!(ping(&ctx, &list(&["splay"]), &soon).ret, Value::Nil);
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_and_nothing_is_run() {
+        let ctx = context(Map::from([("module_executors", "sudo")]));
+        let outcome = run(&ctx, Asked::default(), "test.ping", &[], &Job::default());
+        assert_eq!(
+            outcome.ret,
+            Value::from("ERROR executing 'test.ping': Executor 'sudo' is not available")
+        );
+        assert_eq!((outcome.retcode, outcome.success), (1, false));
+    }
+
+    #[test]
+    fn a_splay_is_within_its_time() {
+        let ctx = context(Map::from([("splaytime", 10)]));
+        let most = [0xff; 4];
+        let of = |options: &Value| {
+            let asked = Asked {
+                executors: None,
+                options: Some(options),
+            };
+            splay(&ctx, asked, most).as_secs()
+        };
+        assert_eq!(of(&Value::Nil), 10);
+        assert_eq!(of(&Map::from([("splaytime", 4)]).into()), 4);
+        assert_eq!(of(&Map::from([("splaytime", -4)]).into()), 0);
+        assert_eq!(of(&Map::from([("splaytime", f64::NAN)]).into()), 0);
+        assert_eq!(of(&Map::from([("splaytime", 1e300)]).into()), 86_400);
+        assert_eq!(splay(&ctx, Asked::default(), [0; 4]).as_secs(), 0);
+    }
+}

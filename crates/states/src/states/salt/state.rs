@@ -96,15 +96,15 @@ impl Outcome {
         };
         for of in returns {
             let ret = of.ret.clone().unwrap_or(Value::Bool(false));
+            if holds(&ret) && !has_changes(&ret) {
+                outcome.unchanged.push(of.id.clone());
+                continue;
+            }
             if !holds(&ret) && !excused.has(&of.id) {
                 outcome.failed.push(of.id.clone());
                 outcome.details.extend(detail(of));
-                outcome.shown.insert(of.id.as_str(), ret);
-            } else if has_changes(&ret) {
-                outcome.shown.insert(of.id.as_str(), ret);
-            } else {
-                outcome.unchanged.push(of.id.clone());
             }
+            outcome.shown.insert(of.id.as_str(), ret);
         }
         outcome
     }

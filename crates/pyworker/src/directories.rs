@@ -10,14 +10,18 @@ use halite_proto::{Map, Value};
 /// `extension_modules`.
 ///
 /// A directory of `module_dirs` has the files of a kind below it (`modules` or
-/// `_modules`; the last one of these counts most), or else in itself.
+/// `_modules`; the last one of these counts most); execution modules may also
+/// be in itself.
 pub fn directories(opts: &Map, kind: &str) -> Vec<PathBuf> {
     let (mut found, mut bare) = (Vec::new(), Vec::new());
     for dir in listed(opts, "module_dirs") {
         let below = [dir.join(kind), dir.join(format!("_{kind}"))];
         match below.into_iter().find(|dir| dir.is_dir()) {
             Some(below) => found.push(below),
-            None => bare.push(dir),
+            // Not grains and the like: their functions are run without being
+            // asked for.
+            None if kind == "modules" => bare.push(dir),
+            None => {}
         }
     }
     found.reverse();
@@ -74,6 +78,7 @@ mod tests {
             directories(&opts, "modules"),
             ["b/_modules", "a", "x/modules"].map(at)
         );
+        assert_eq!(directories(&opts, "grains"), [at("x/grains")]);
         let bare = Map::from([("cachedir", text("c"))]);
         assert_eq!(directories(&bare, "grains"), [at("c/extmods/grains")]);
     }

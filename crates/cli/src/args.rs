@@ -100,3 +100,17 @@ fn jid_as_text(value: Value) -> Value {
         other => other,
     }
 }
+
+/// Positional arguments, and those with names.
+pub(crate) fn split(mut args: Vec<Value>) -> (Vec<Value>, Map) {
+    match args.pop() {
+        Some(Value::Map(mut map)) if map.contains_key(KWARG_MARK) => {
+            map.remove(KWARG_MARK);
+            (args, map)
+        }
+        last => {
+            args.extend(last);
+            (args, Map::new())
+        }
+    }
+}

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 
 use halite_proto::{Jid, Map, Value};
+use halite_transport::Endpoint;
+use halite_transport::ipc::{ConnectError, EventSubscriber};
 
 use crate::display::Display;
 use crate::environment::Environment;
+use crate::events::{self, End, Wish};
 use crate::options::{CallOptions, Stop};
-use crate::{Exit, Screen, args};
+use crate::{Exit, Screen, args, start};
 
 /// What the minion is to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +21,8 @@ pub enum Work {
     Call(CallRequest),
     /// Collect the grains.
     Grains,
+    /// Say where the bus is whose events are to be shown.
+    Bus(Wish),
     /// Give the documentation of the functions whose names begin with this.
     Docs(String),
 }
@@ -44,6 +49,8 @@ pub enum CallOutcome {
     Grains(Map),
     /// Documentation by function.
     Docs(BTreeMap<String, String>),
+    /// Where the bus is.
+    Bus(Endpoint),
     /// There is no such function; the text says which, and why.
     NotAvailable(String),
     /// What the function does went wrong.
@@ -102,9 +109,15 @@ pub fn run(
     }
     let fun = match &work {
         Work::Call(request) => request.fun.clone(),
+        Work::Bus(_) => EVENT.to_owned(),
         Work::Grains | Work::Docs(_) => String::new(),
     };
+    let wish = match &work {
+        Work::Bus(wish) => Some(wish.clone()),
+        _ => None,
+    };
     match execute(work) {
+        CallOutcome::Bus(bus) => watch(&bus, wish.as_ref(), &mut display, screen),
         CallOutcome::Returned(returned) => show(options, &fun, returned, &mut display, screen),
         CallOutcome::Grains(grains) => {
             display.show(screen, &local(grains.into()), None, 0);
@@ -148,6 +161,62 @@ pub fn run(
     }
 }
 
+/// The function that this program carries out itself, since it writes as it
+/// goes.
+const EVENT: &str = "state.event";
+
+/// Shows the events of a bus; in the end nothing, which is what the function
+/// returns.
+fn watch(bus: &Endpoint, wish: Option<&Wish>, display: &mut Display, screen: &mut Screen) -> Exit {
+    let runtime = match start::runtime() {
+        Ok(runtime) => runtime,
+        Err(stop) => return stop.show(screen),
+    };
+    let Some(wish) = wish else {
+        return Exit::Failure;
+    };
+    let end = runtime.block_on(async {
+        let bus = EventSubscriber::connect(bus).await?;
+        Ok::<End, ConnectError>(events::show(bus, wish, screen).await)
+    });
+    match end {
+        Ok(End::Enough) => {
+            display.show(screen, &local(Value::Nil), None, 0);
+            Exit::Ok
+        }
+        Ok(End::Interrupted) => {
+            screen.error_line("\nExiting gracefully on Ctrl-c");
+            Exit::Failure
+        }
+        Ok(End::Lost) => {
+            screen.error_line("the bus is gone");
+            Exit::Failure
+        }
+        Err(error) => {
+            let whose = &wish.node;
+            let text = crate::chain(&error);
+            screen.error_line(&format!(
+                "no {whose} runs here whose events could be shown: {text}"
+            ));
+            Exit::Failure
+        }
+    }
+}
+
+/// The wish that the arguments of `state.event` are.
+fn wished(args: Vec<Value>) -> Result<Wish, Stop> {
+    let (args, kwargs) = args::split(args);
+    let wish = Wish::new(args, kwargs, "minion").and_then(|wish| match wish.node.as_str() {
+        "minion" | "master" => Ok(wish),
+        other => Err(format!("there is no bus of a '{other}'")),
+    });
+    wish.map_err(|why| Stop {
+        stdout: String::new(),
+        stderr: format!("\nPassed invalid arguments: {why}\n"),
+        exit: Exit::Failure,
+    })
+}
+
 const KEY_PENDING: &str =
     "Minion failed to authenticate with the master, has the minion key been accepted?";
 
@@ -182,6 +251,9 @@ fn prepared(
     let words: Vec<&String> = words.collect();
     let args = args::parse(&words, &no_parse);
     display.filter_by_arguments(&args);
+    if fun == EVENT {
+        return Ok((Work::Bus(wished(args)?), display));
+    }
     let returners = options.returners.as_deref().unwrap_or_default().split(',');
     Ok((
         Work::Call(CallRequest {

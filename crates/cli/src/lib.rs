@@ -11,6 +11,7 @@ pub mod client;
 pub mod command;
 pub mod display;
 pub mod environment;
+pub mod events;
 pub mod exit;
 pub mod login;
 pub mod minion_status;

@@ -24,6 +24,8 @@ mod registry;
 pub mod replace;
 mod run;
 pub mod shlex;
+mod signatures;
+mod state_beacon;
 mod state_return;
 mod world;
 
@@ -42,5 +44,7 @@ pub use modules::{RUNNERS, runners_listed, sync_extensions};
 pub use recall::Recall;
 pub use registry::{Function, Module, Registry};
 pub use run::{Failure, Outcome, run_function, run_plugin, run_state_function, within_call};
+pub use signatures::Signatures;
+pub use state_beacon::{INTERVAL as BEACON_INTERVAL, add_state_beacon, beacon_value};
 pub use state_return::StateReturn;
 pub use world::{CallWorld, decrypt};

@@ -65,7 +65,8 @@ impl Outcome {
 /// maps marked `__kwarg__`, and texts of the form `name=value`.
 pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Job) -> Outcome {
     let Some(function) = find(ctx, fun) else {
-        let text = format!("'{fun}' is not available.");
+        let why = extensions::why_missing(ctx, Kind::Modules, fun);
+        let text = why.unwrap_or_else(|| format!("'{fun}' is not available."));
         return Outcome::failed(text.clone(), Failure::NotAvailable(text));
     };
     let retcode = Cell::new(0);

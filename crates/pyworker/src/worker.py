@@ -408,7 +408,10 @@ def load(kind, path):
     except BaseException as exc:
         if isinstance(exc, SystemExit) and not exc.args:
             raise
-        entry["why"] = "'%s' could not be loaded: %s: %s" % (stem, type(exc).__name__, exc)
+        if isinstance(exc, ImportError):
+            entry["why"] = "'%s' __virtual__ returned False: %s" % (stem, exc)
+        else:
+            entry["why"] = "'%s' could not be loaded: %s: %s" % (stem, type(exc).__name__, exc)
         entry["trace"] = traceback.format_exc()
         print(entry["trace"], file=sys.stderr)
         return entry

@@ -3,8 +3,6 @@
 //! The master runs them: what a program shows is what every listener of the
 //! event bus hears. Only `state.event` runs here, since it writes as it goes.
 
-mod events;
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,6 +13,7 @@ use crate::client::{
 };
 use crate::display::Display;
 use crate::environment::Environment;
+use crate::events::{self, End, Wish};
 use crate::login::{Login, LoginError};
 use crate::options::{RunOptions, Stop};
 use crate::{Exit, Screen, args};
@@ -102,9 +101,9 @@ impl Program<'_> {
         };
         let parse = &self.options.parse;
         let no_parse = parse.no_parse_names(self.environment.no_parse.as_deref());
-        let (args, kwargs) = split(args::parse(words, &no_parse));
+        let (args, kwargs) = args::split(args::parse(words, &no_parse));
         if fun == "state.event" {
-            return events::show(&self.client, args, kwargs, screen).await;
+            return self.events(args, kwargs, screen).await;
         }
         if !is_function_name(fun) {
             return self.no_function(fun, screen).await;
@@ -123,6 +122,36 @@ impl Program<'_> {
         }
         let quiet = self.options.quiet;
         follow(&mut session, &mut self.display, quiet, screen).await
+    }
+
+    /// `state.event`, which no master need run.
+    async fn events(
+        &self,
+        args: Vec<Value>,
+        kwargs: Map,
+        screen: &mut Screen<'_>,
+    ) -> Result<Exit, ClientError> {
+        let wish = Wish::new(args, kwargs, "master").and_then(|wish| {
+            if wish.node != "master" {
+                return Err("only the events of the master can be shown".to_owned());
+            }
+            match wish.sock_dir {
+                Some(_) => Err("sock_dir is taken from the configuration".to_owned()),
+                None => Ok(wish),
+            }
+        });
+        let wish = match wish {
+            Ok(wish) => wish,
+            Err(why) => {
+                screen.line(&format!("\nPassed invalid arguments: {why}"));
+                return Ok(Exit::Ok);
+            }
+        };
+        match events::show(self.client.events().await?, &wish, screen).await {
+            End::Enough => Ok(Exit::Ok),
+            End::Interrupted => Ok(Exit::Failure),
+            End::Lost => Err(ClientError::Lost),
+        }
     }
 
     fn job(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> RunnerJob {
@@ -218,20 +247,6 @@ fn is_wanted(wanted: &str, name: &str) -> bool {
             .is_some_and(|rest| rest.starts_with('.'))
     };
     wanted.is_empty() || name == wanted || is_module()
-}
-
-/// Positional arguments, and those with names.
-fn split(mut args: Vec<Value>) -> (Vec<Value>, Map) {
-    match args.pop() {
-        Some(Value::Map(mut map)) if map.contains_key(args::KWARG_MARK) => {
-            map.remove(args::KWARG_MARK);
-            (args, map)
-        }
-        last => {
-            args.extend(last);
-            (args, Map::new())
-        }
-    }
 }
 
 /// Shows what a runner tells until it has ended.
@@ -330,9 +345,9 @@ mod tests {
     #[test]
     fn the_last_map_holds_the_named_arguments() {
         let given = args::parse(&["1", "a=2"], &[]);
-        assert_eq!(split(given), (vec![1.into()], Map::from([("a", 2)])));
-        assert_eq!(split(vec![1.into()]), (vec![1.into()], Map::new()));
-        assert_eq!(split(Vec::new()), (Vec::new(), Map::new()));
+        assert_eq!(args::split(given), (vec![1.into()], Map::from([("a", 2)])));
+        assert_eq!(args::split(vec![1.into()]), (vec![1.into()], Map::new()));
+        assert_eq!(args::split(Vec::new()), (Vec::new(), Map::new()));
     }
 
     #[test]

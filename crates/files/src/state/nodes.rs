@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_modules::{
+    BEACON_INTERVAL, Call, CallResult, StateReturn, add_state_beacon, beacon_value,
+};
 use halite_proto::{Map, Value};
 
 use super::common;
@@ -236,18 +238,24 @@ pub(super) fn shortcut(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn mod_beacon(call: &Call<'_>) -> CallResult {
-    let ret = StateReturn::new(call.text("name"));
-    let function = call
-        .kwargs()
-        .get("sfun")
-        .map(python::str)
-        .unwrap_or_default();
-    if !matches!(function.as_str(), "managed" | "directory") {
-        let text = format!("file.{function} does not work with the beacon state function");
-        return common::failed(ret, text);
-    }
-    if !call.kwargs().get("beacon").is_some_and(Value::is_true) {
-        return Ok(ret.ok("Not adding beacon.").into());
-    }
-    common::failed(ret, "beacons of files are not available on this minion")
+    let supported = (&["managed", "directory"][..], "beacon");
+    let is_directory = call.get("sfun").and_then(Value::as_str) == Some("directory");
+    add_state_beacon(call, "inotify", supported, |name, data| {
+        let mask = vec!["create", "delete", "modify"];
+        let mask = mask.into_iter().map(Value::from).collect::<Vec<_>>();
+        let mut watched = Map::from([("mask", beacon_value(data, "mask", mask))]);
+        if is_directory {
+            watched.insert("auto_add", beacon_value(data, "auto_add", true));
+            watched.insert("recurse", beacon_value(data, "recurse", true));
+            watched.insert(
+                "exclude",
+                beacon_value(data, "exclude", Vec::<Value>::new()),
+            );
+        }
+        Map::from([
+            ("files", Value::from(Map::from([(name, watched)]))),
+            ("interval", beacon_value(data, "interval", BEACON_INTERVAL)),
+            ("coalesce", beacon_value(data, "coalesce", false)),
+        ])
+    })
 }

@@ -68,6 +68,10 @@ fn failure(fun: &str, error: PyError) -> CallError {
     if raised.is("CommandExecutionError") {
         return CallError::Command(raised.message);
     }
+    // Salt takes each of them for one of the call.
+    if raised.is("TypeError") {
+        return CallError::Arguments(raised.message);
+    }
     tracing::error!(fun, "{}", raised.trace);
     CallError::exception(class(raised.class_name()), raised.message.clone())
 }

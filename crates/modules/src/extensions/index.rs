@@ -22,7 +22,23 @@ struct Index {
     stamps: Vec<Option<SystemTime>>,
     /// The modules that its files may be.
     claimed: Arc<HashSet<String>>,
-    listed: Option<Arc<HashMap<String, &'static Function>>>,
+    listed: Option<Arc<Listed>>,
+}
+
+/// What Python says of the files of some directories.
+#[derive(Default)]
+pub(super) struct Listed {
+    /// The functions by their full names.
+    pub functions: HashMap<String, &'static Function>,
+    /// Why modules are not there: they do not want to be, or do not load.
+    pub missing: HashMap<String, String>,
+}
+
+impl Listed {
+    /// Why the module of a function is not there.
+    pub(super) fn why(&self, fun: &str) -> Option<String> {
+        self.missing.get(fun.split('.').next()?).cloned()
+    }
 }
 
 static INDEXES: LazyLock<Mutex<HashMap<Vec<PathBuf>, Index>>> = LazyLock::new(Mutex::default);
@@ -104,7 +120,7 @@ pub(super) fn listed(
     directories: &[PathBuf],
     kind: Kind,
     host: impl FnOnce() -> Snapshot,
-) -> Arc<HashMap<String, &'static Function>> {
+) -> Arc<Listed> {
     if let Some(listed) = indexes()
         .get(directories)
         .and_then(|index| index.listed.clone())
@@ -120,11 +136,12 @@ pub(super) fn listed(
             Value::Nil
         }
     };
-    let mut functions = HashMap::new();
+    let mut listed = Listed::default();
     for module in found.as_list().unwrap_or_default() {
         let name = module.get("name").map(python::str).unwrap_or_default();
         if let Some(why) = module.get("why").and_then(Value::as_str) {
             tracing::debug!("{why}");
+            listed.missing.insert(name.clone(), why.to_owned());
         }
         let own = module.get("functions").and_then(Value::as_map);
         for (short, about) in own.into_iter().flatten() {
@@ -132,14 +149,14 @@ pub(super) fn listed(
             let text = |key: &str| about.get(key).map(python::str).unwrap_or_default();
             let names = [full.as_str(), &text("python")];
             let function = interned(kind, false, names, &text("signature"), &text("doc"));
-            functions.insert(full, function);
+            listed.functions.insert(full, function);
         }
     }
-    let functions = Arc::new(functions);
+    let listed = Arc::new(listed);
     if let Some(index) = indexes().get_mut(directories) {
-        index.listed = Some(Arc::clone(&functions));
+        index.listed = Some(Arc::clone(&listed));
     }
-    functions
+    listed
 }
 
 /// What runs a function of a kind: one of users', one of Salt's.

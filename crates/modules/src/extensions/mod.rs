@@ -86,7 +86,7 @@ pub fn has_plugin(opts: &Map, kind: Kind, fun: &str) -> bool {
     let directories = directories(opts, kind.name());
     let has_file = claims(&directories, fun);
     let listed = has_file.then(|| listed(&directories, kind, snapshot));
-    listed.is_some_and(|listed| listed.contains_key(fun))
+    listed.is_some_and(|listed| listed.functions.contains_key(fun))
         || find_of_salt(kind, fun, snapshot).is_some()
 }
 
@@ -103,8 +103,18 @@ pub fn function(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<&'stat
         return None;
     }
     listed(&directories, kind, || Snapshot::of(ctx))
+        .functions
         .get(fun)
         .copied()
+}
+
+/// Why users' module of a function is not there, if there is a file of its name.
+pub fn why_missing(ctx: &dyn MinionContext, kind: Kind, fun: &str) -> Option<String> {
+    let directories = directories(ctx.opts(), kind.name());
+    if !claims(&directories, fun) {
+        return None;
+    }
+    listed(&directories, kind, || Snapshot::of(ctx)).why(fun)
 }
 
 /// The function `fun` of the Salt that is installed for this machine's
@@ -165,6 +175,7 @@ pub fn has_module(ctx: &dyn MinionContext, kind: Kind, module: &str) -> bool {
     let directories = directories(ctx.opts(), kind.name());
     claims(&directories, module)
         && listed(&directories, kind, || Snapshot::of(ctx))
+            .functions
             .values()
             .any(|function| function.module() == module)
 }
@@ -176,7 +187,7 @@ pub fn functions(ctx: &dyn MinionContext, kind: Kind) -> Vec<&'static Function> 
         return Vec::new();
     }
     let listed = listed(&directories, kind, || Snapshot::of(ctx));
-    listed.values().copied().collect()
+    listed.functions.values().copied().collect()
 }
 
 /// The grains of users' modules (`_grains`), which see the others.
@@ -225,6 +236,16 @@ impl Extensions {
             return None;
         }
         let listed = listed(&directories, kind, || Snapshot::clone(snapshot));
-        listed.get(fun).copied()
+        listed.functions.get(fun).copied()
+    }
+
+    /// Why the module of `fun` is not there, if there is a file of its name.
+    pub fn why_missing(&self, kind: Kind, fun: &str) -> Option<String> {
+        let snapshot = &*self.0;
+        let directories = directories(&snapshot.opts, kind.name());
+        if !claims(&directories, fun) {
+            return None;
+        }
+        listed(&directories, kind, || Snapshot::clone(snapshot)).why(fun)
     }
 }

@@ -8,10 +8,10 @@ use halite_proto::{Map, Value};
 use indexmap::IndexMap;
 
 use super::machine::Machine;
+use super::react::reaction;
 use super::record;
 use crate::chunk::{Chunk, TAG_SEPARATOR};
 use crate::graph::Turn;
-use crate::keywords;
 
 /// Who listens: a module, and the id or name it is known by.
 type Listener = (String, String);
@@ -46,7 +46,7 @@ impl Machine {
                     let mut any = false;
                     for listening in named(&chunks, &listener.0, &listener.1) {
                         any = true;
-                        let reaction = reaction(listening);
+                        let reaction = reaction(listening, "listener", "mod_watch");
                         reactions.entry(reaction.tag()).or_insert(reaction);
                     }
                     if !any {
@@ -119,17 +119,6 @@ fn named<'c>(
     chunks.iter().filter(move |chunk| {
         chunk.state() == module && (chunk.id() == name || chunk.name_text() == name)
     })
-}
-
-fn reaction(chunk: &Chunk) -> Chunk {
-    let mut low = chunk.clone();
-    low.set("sfun", chunk.fun());
-    low.set("fun", "mod_watch");
-    low.set("__id__", format!("listener_{}", chunk.id()));
-    low.remove("__prereq__");
-    low.map_mut()
-        .retain(|key, _| !key.as_str().is_some_and(keywords::is_requisite));
-    low
 }
 
 fn error(errors: &mut IndexMap<String, Map>, module: &str, name: &str) {

@@ -8,6 +8,7 @@
 //! Invariant: nothing here reads a clock, a file or the network, nor calls a
 //! function.
 
+mod beacons;
 mod beside;
 mod bind;
 mod call;
@@ -42,7 +43,7 @@ pub use effect::{
 };
 pub use options::{Functions, Parameters, RunOptions};
 pub use record::milliseconds;
-pub use result::is_success;
+pub use result::{Handlers, is_success};
 pub use retry::Retry;
 
 use machine::Machine;
@@ -57,7 +58,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of these chunks, to its end: all turns, then what listens.
+    /// A run of these chunks, to its end: all turns, then what listens, then
+    /// beacons.
     pub fn new(low: Low, options: RunOptions, functions: Rc<dyn Functions>) -> Self {
         let Low {
             chunks,
@@ -79,6 +81,7 @@ impl Run {
                     results = Map::new();
                 }
                 machine.listen(&order).await;
+                machine.beacons(&order).await;
                 results.extend(
                     machine
                         .results

@@ -1,4 +1,5 @@
-//! The reactions of states that listen: calls that have no requisites.
+//! What states have run at the end (those that listen, those with beacons):
+//! calls that have no requisites.
 
 use halite_proto::Map;
 
@@ -6,6 +7,7 @@ use super::effect::Patience;
 use super::machine::Machine;
 use super::record;
 use crate::chunk::Chunk;
+use crate::keywords;
 
 impl Machine {
     /// Runs the reactions, in their order, until one ends the run.
@@ -27,4 +29,16 @@ impl Machine {
         }
         self.reap(Patience::All).await;
     }
+}
+
+/// The call of `fun` with the arguments of a chunk, under an id of its own.
+pub(super) fn reaction(chunk: &Chunk, kind: &str, fun: &str) -> Chunk {
+    let mut low = chunk.clone();
+    low.set("sfun", chunk.fun());
+    low.set("fun", fun);
+    low.set("__id__", format!("{kind}_{}", chunk.id()));
+    low.remove("__prereq__");
+    low.map_mut()
+        .retain(|key, _| !key.as_str().is_some_and(keywords::is_requisite));
+    low
 }

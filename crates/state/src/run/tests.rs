@@ -20,7 +20,7 @@ struct Known;
 
 impl Functions for Known {
     fn state(&self, full: &str) -> Option<Rc<Parameters>> {
-        let known = ["t.do", "t.mod_watch", "t.mod_init", "n.do"];
+        let known = ["t.do", "t.mod_beacon", "t.mod_watch", "t.mod_init", "n.do"];
         known.contains(&full).then(|| {
             Rc::new(Parameters {
                 required: vec!["name".to_owned()],
@@ -300,6 +300,25 @@ fn listeners_react_once_at_the_end() {
         Some(&"Referenced state t: lost does not exist".into())
     );
     assert!(results.contains_key("t_|-listener_svc_|-svc_|-mod_watch"));
+}
+
+#[test]
+fn states_with_beacons_have_them_added_at_the_end() {
+    let chunks = vec![
+        chunk(
+            "a",
+            &[("beacon", true.into()), ("require", on(&["failed"]))],
+        ),
+        chunk("failed", &[("beacon", false.into())]),
+        chunk("svc", &[("listen", on(&["b"]))]),
+        chunk("b", &[]),
+    ];
+    let (results, asked) = run(&[("failed", Does::Fail), ("b", Does::Change)], chunks);
+    assert_eq!(
+        asked[3..],
+        ["t.mod_watch svc", "t.mod_beacon failed", "t.mod_beacon a"]
+    );
+    assert!(results.contains_key("t_|-beacon_a_|-a_|-mod_beacon"));
 }
 
 #[test]

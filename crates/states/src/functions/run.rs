@@ -8,7 +8,7 @@ use halite_state::Mistake;
 use halite_state::compile::{Compiler, Matches, TopError, verify_tops, whitelisted};
 
 use super::switches;
-use crate::applied::{self, Applied, Compiled};
+use crate::applied::{self, Applied, Compiled, Origin};
 use crate::cache;
 use crate::context::StateContext;
 use crate::prepare::{EX_COMPILER_ERROR, EX_PILLAR_FAILURE, pillar_errors, prepare};
@@ -64,6 +64,24 @@ pub(super) const CLEAR_CACHE: Function = Function::new(
     "Removes the high data that runs have left in the cache, and names the files.",
 );
 
+pub(super) const ORCHESTRATE: Function = Function::new(
+    "state.orchestrate",
+    "(mods, saltenv='base', test=None, exclude=None, pillar=None, pillarenv=None)",
+    orchestrate,
+    "Applies SLS of a machine without a master, as `salt-run state.orchestrate` does\non a master: the results stand under `data` and the minion's id.",
+);
+
+pub(super) const EVENT: Function = Function::new(
+    "state.event",
+    "(tagmatch='*', count=-1, quiet=False, sock_dir=None, pretty=False, node='minion')",
+    |_| {
+        Err(CallError::command(
+            "events are shown by salt-call state.event, on the machine of the minion",
+        ))
+    },
+    "Shows the events of the minion's bus as they come, or with node='master' those\nof the master that runs here. `salt-call` does that itself.",
+);
+
 /// Results of states are shown by the outputter of that name.
 pub(super) const fn shown_as_states(mut function: Function) -> Function {
     function.out = Some("highstate");
@@ -80,6 +98,23 @@ fn apply(call: &Call<'_>) -> CallResult {
     } else {
         highstate(call, None)
     }
+}
+
+fn orchestrate(call: &Call<'_>) -> CallResult {
+    if call.opt_text("file_client").as_deref() != Some("local") {
+        return Err(CallError::command(
+            "state.orchestrate applies this machine's own files: use salt-call --local, or salt-run \
+             on the master",
+        ));
+    }
+    let results = sls(call, call.arg("mods"), None)?;
+    let id = call.opt_text("id").unwrap_or_default();
+    Ok(Map::from([
+        ("data", Value::from(Map::from([(id, results)]))),
+        ("outputter", "highstate".into()),
+        ("retcode", call.retcode().into()),
+    ])
+    .into())
 }
 
 fn test(call: &Call<'_>) -> CallResult {
@@ -254,7 +289,7 @@ fn nothing(comment: &str) -> Applied {
     ]);
     Applied::Results {
         results: Map::from([(NO_STATES, record)]),
-        high: Map::new(),
+        origin: Origin::default(),
     }
 }
 

@@ -74,6 +74,11 @@ impl Functions for KnownFunctions {
             self.registry.get(fun).is_some() || self.users.get(Kind::Modules, fun).is_some();
         exists && !self.disabled.contains(module)
     }
+
+    fn why_missing(&self, full: &str) -> String {
+        let why = self.users.why_missing(Kind::States, full);
+        why.unwrap_or_else(|| format!("'{full}' is not available."))
+    }
 }
 
 /// The parameters of a state function as the machine wants them.

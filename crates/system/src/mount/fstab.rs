@@ -1,7 +1,7 @@
 //! What is mounted when the machine starts.
 
 use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
 /// The fields of a line of fstab.
@@ -11,6 +11,41 @@ pub(super) fn fields(line: &str) -> Option<Vec<&str>> {
     (!line.starts_with('#') && words.len() >= 4).then_some(words)
 }
 
+/// A table of what is mounted at the start: the names of its fields, and how a
+/// line is written.
+struct Table<const N: usize> {
+    names: [&'static str; N],
+    /// How many of them a line has at least; the others are `0`.
+    least: usize,
+    line: fn(&[String; N]) -> String,
+}
+
+/// `/etc/fstab`.
+const FSTAB: Table<6> = Table {
+    names: ["device", "name", "fstype", "opts", "dump", "pass_num"],
+    least: 4,
+    line: |[device, name, fstype, opts, dump, pass]| {
+        format!("{device}\t\t{name}\t{fstype}\t{opts}\t{dump} {pass}\n")
+    },
+};
+
+/// `/etc/vfstab` of Solaris.
+const VFSTAB: Table<7> = Table {
+    names: [
+        "device",
+        "device_fsck",
+        "name",
+        "fstype",
+        "pass_fsck",
+        "mount_at_boot",
+        "opts",
+    ],
+    least: 7,
+    line: |[device, fsck, name, fstype, pass, boot, opts]| {
+        format!("{device:<11} {fsck:<3} {name:<19} {fstype:<8} {pass:<3} {boot:<6} {opts}\n")
+    },
+};
+
 /// `present`, `new`, `change` or `bad config`; writes unless `test`.
 pub(crate) fn set_fstab(
     call: &Call<'_>,
@@ -18,62 +53,82 @@ pub(crate) fn set_fstab(
     entry: [&str; 6],
     test: bool,
 ) -> Result<&'static str, CallError> {
-    let path = call.host().path(config);
-    if !path.is_file() {
+    if !call.host().path(config).is_file() {
         return Ok("bad config");
     }
-    let escaped: Vec<String> = entry
-        .iter()
-        .map(|field| field.replace(' ', "\\040"))
-        .collect();
-    let [device, name, fstype, opts, dump, pass] = escaped.as_slice() else {
-        return Ok("bad config");
-    };
-    let line = format!("{device}\t\t{name}\t{fstype}\t{opts}\t{dump} {pass}\n");
-    let text = call.host().read(config);
-    let keys = entry_keys(call.get("match_on"), fstype)?;
-    let not_change = call.get("not_change").is_some_and(Value::is_true);
-    let mut outcome = "new";
-    let mut new = String::new();
-    for old in text.split_inclusive('\n') {
-        let wanted = [device, name, fstype, opts, dump, pass];
-        let words = fields(old).map(|mut words| {
-            words.resize(wanted.len(), "0");
-            words
-        });
-        let words = words.filter(|words| keys.iter().all(|key| words[*key] == wanted[*key]));
-        let Some(words) = words else {
-            new.push_str(old);
-            continue;
-        };
-        if not_change || words == wanted {
-            new.push_str(old);
-            if outcome == "new" {
-                outcome = "present";
-            }
-        } else {
-            new.push_str(&line);
-            outcome = "change";
-        }
-    }
-    if outcome == "present" {
-        return Ok(outcome);
-    }
-    if outcome == "new" {
-        if !new.is_empty() && !new.ends_with('\n') {
-            new.push('\n');
-        }
-        new.push_str(&line);
-    }
-    if !test {
-        replace_file(&path, new.as_bytes())
-            .map_err(|_| CallError::command(format!("File not writable {config}")))?;
-    }
-    Ok(outcome)
+    FSTAB.set(call, config, entry, test)
 }
 
-/// The fields of an entry, as `match_on` names them.
-const FIELDS: [&str; 6] = ["device", "name", "fstype", "opts", "dump", "pass_num"];
+/// `mount.set_vfstab`.
+pub(super) fn set_vfstab(call: &Call<'_>) -> CallResult {
+    let config = call.text("config");
+    if !call.host().path(&config).is_file() {
+        return Err(CallError::command(format!("Bad config file \"{config}\"")));
+    }
+    let entry = VFSTAB.names.map(|name| call.text(name));
+    let entry = entry.each_ref().map(String::as_str);
+    Ok(VFSTAB.set(call, &config, entry, call.flag("test"))?.into())
+}
+
+impl<const N: usize> Table<N> {
+    fn fields<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
+        let mut words = fields(line).filter(|words| words.len() >= self.least)?;
+        words.resize(N, "0");
+        Some(words)
+    }
+
+    fn set(
+        &self,
+        call: &Call<'_>,
+        config: &str,
+        entry: [&str; N],
+        test: bool,
+    ) -> Result<&'static str, CallError> {
+        let escaped = entry.map(|field| field.replace(' ', "\\040"));
+        let line = (self.line)(&escaped);
+        let text = call.host().read(config);
+        let fstype = self.names.iter().zip(&escaped);
+        let fstype = fstype
+            .filter(|(name, _)| **name == "fstype")
+            .map(|(_, t)| t);
+        let fstype = fstype.map(String::as_str).next().unwrap_or_default();
+        let keys = entry_keys(call.get("match_on"), fstype, &self.names)?;
+        let not_change = call.get("not_change").is_some_and(Value::is_true);
+        let mut outcome = "new";
+        let mut new = String::new();
+        for old in text.split_inclusive('\n') {
+            let words = self.fields(old);
+            let words = words.filter(|words| keys.iter().all(|key| words[*key] == escaped[*key]));
+            let Some(words) = words else {
+                new.push_str(old);
+                continue;
+            };
+            if not_change || words == escaped {
+                new.push_str(old);
+                if outcome == "new" {
+                    outcome = "present";
+                }
+            } else {
+                new.push_str(&line);
+                outcome = "change";
+            }
+        }
+        if outcome == "present" {
+            return Ok(outcome);
+        }
+        if outcome == "new" {
+            if !new.is_empty() && !new.ends_with('\n') {
+                new.push('\n');
+            }
+            new.push_str(&line);
+        }
+        if !test {
+            replace_file(&call.host().path(config), new.as_bytes())
+                .map_err(|_| CallError::command(format!("File not writable {config}")))?;
+        }
+        Ok(outcome)
+    }
+}
 
 /// File systems whose device says little: an entry is known by its place.
 const BY_NAME: &[&str] = &[
@@ -94,7 +149,11 @@ const BY_NAME: &[&str] = &[
 ];
 
 /// The fields that make an entry the one that is meant.
-fn entry_keys(match_on: Option<&Value>, fstype: &str) -> Result<Vec<usize>, CallError> {
+fn entry_keys(
+    match_on: Option<&Value>,
+    fstype: &str,
+    fields: &[&str],
+) -> Result<Vec<usize>, CallError> {
     let names = match match_on {
         None => vec!["auto".to_owned()],
         Some(Value::Str(name)) => vec![name.clone()],
@@ -117,7 +176,7 @@ fn entry_keys(match_on: Option<&Value>, fstype: &str) -> Result<Vec<usize>, Call
         _ => names,
     };
     let place = |name: &String| {
-        let found = FIELDS.iter().position(|field| field == name);
+        let found = fields.iter().position(|field| field == name);
         found
             .ok_or_else(|| CallError::command(format!("Unrecognized keys in match_on: \"{name}\"")))
     };
@@ -163,13 +222,23 @@ mod tests {
 
     #[test]
     fn an_entry_is_known_by_what_is_asked_for() {
-        let keys = |match_on: Option<&Value>, fstype| entry_keys(match_on, fstype).unwrap();
+        let keys =
+            |match_on: Option<&Value>, fstype| entry_keys(match_on, fstype, &FSTAB.names).unwrap();
         assert_eq!(keys(None, "ext4"), [0]);
         assert_eq!(keys(Some(&"auto".into()), "nfs"), [1]);
         assert_eq!(keys(Some(&"fstype".into()), "nfs"), [2]);
         let two = Value::from(vec![Value::from("name"), "device".into()]);
         assert_eq!(keys(Some(&two), "nfs"), [1, 0]);
-        assert!(entry_keys(Some(&"nope".into()), "ext4").is_err());
-        assert!(entry_keys(Some(&Value::Bool(true)), "ext4").is_err());
+        assert!(entry_keys(Some(&"nope".into()), "ext4", &FSTAB.names).is_err());
+        assert!(entry_keys(Some(&Value::Bool(true)), "ext4", &FSTAB.names).is_err());
+    }
+
+    #[test]
+    fn a_line_of_vfstab_has_columns() {
+        let entry = ["/dev/b", "-", "/b", "ufs", "-", "yes", "-"].map(str::to_owned);
+        assert_eq!(
+            (VFSTAB.line)(&entry),
+            "/dev/b      -   /b                  ufs      -   yes    -\n"
+        );
     }
 }

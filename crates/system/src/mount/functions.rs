@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 use crate::mount_cache;
 
 use super::current::{active, at, mount, options, remount, umount};
-use super::fstab::{fields, rm_fstab, set_fstab};
+use super::fstab::{fields, rm_fstab, set_fstab, set_vfstab};
 
 pub(crate) const MODULE: Module = Module {
     name: "mount",
@@ -125,6 +125,12 @@ pub(crate) const MODULE: Module = Module {
             "(name, device, fstype, opts='defaults', dump=0, pass_num=0, config='/etc/fstab', test=False, match_on='auto', not_change=False, **kwargs)",
             set_fstab_,
             "Sets what the next start mounts at a place.",
+        ),
+        Function::new(
+            "mount.set_vfstab",
+            "(name, device, fstype, opts='-', device_fsck='-', pass_fsck='-', mount_at_boot='yes', config='/etc/vfstab', test=False, match_on='auto', not_change=False, **kwargs)",
+            set_vfstab,
+            "Sets what the next start of Solaris mounts at a place.",
         ),
         Function::new(
             "mount.swapoff",

@@ -106,6 +106,14 @@ fn is_moment(call: &Call<'_>, time: &Value, form: &Value) -> bool {
 
 pub(super) fn show_next_fire_time(call: &Call<'_>) -> CallResult {
     let name = call.arg("name").clone();
+    if !name.is_true() {
+        return Ok(Map::from([
+            ("result", Value::Bool(false)),
+            ("comment", NO_NAME.into()),
+            ("next_fire_time", Value::Nil),
+        ])
+        .into());
+    }
     let answer = ask(call, "get_next_fire_time", [("name", name)]);
     let mut report = Map::from([("result", true)]);
     match answer

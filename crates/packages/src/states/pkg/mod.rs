@@ -8,7 +8,10 @@ mod other;
 mod remove;
 mod targets;
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, python};
+use halite_modules::{
+    BEACON_INTERVAL, Call, CallResult, Function, Module, StateReturn, add_state_beacon,
+    beacon_value, python,
+};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -49,6 +52,12 @@ pub(crate) const MODULE: Module = Module {
             "(low, chunks, running)",
             aggregate::mod_aggregate,
             "Puts the packages of several states into one.",
+        ),
+        Function::new(
+            "pkg.mod_beacon",
+            "(name, **kwargs)",
+            mod_beacon,
+            "Has packages that can be upgraded reported by a beacon: beacon, beacon_data\n(interval, refresh).",
         ),
         Function::new(
             "pkg.mod_init",
@@ -138,6 +147,22 @@ fn mod_init(call: &Call<'_>) -> CallResult {
         tracing::warn!(%error, "could not mark that lists are to be read again");
     }
     Ok(true.into())
+}
+
+fn mod_beacon(call: &Call<'_>) -> CallResult {
+    let supported = (&["installed", "removed"][..], "mod_beacon");
+    add_state_beacon(call, "pkg", supported, |name, data| {
+        let pkgs = match call.get("pkgs") {
+            Some(pkgs) if pkgs.is_true() => pkgs.clone(),
+            _ => vec![Value::from(name)].into(),
+        };
+        let mut beacon = Map::from([("pkgs", pkgs)]);
+        if let Some(refresh) = data.get("refresh") {
+            beacon.insert("refresh", refresh.clone());
+        }
+        beacon.insert("interval", beacon_value(data, "interval", BEACON_INTERVAL));
+        beacon
+    })
 }
 
 /// What `mod_watch` may repeat, as state functions of this module.

@@ -52,6 +52,12 @@ pub(crate) const MODULE: Module = Module {
             "Changes the telephone number of a user at home.",
         ),
         Function::new(
+            "user.chloginclass",
+            "(name, loginclass, root=None)",
+            |_| Ok(false.into()),
+            "Changes the login class of a user, of which there are none here: False.",
+        ),
+        Function::new(
             "user.chother",
             "(name, other, root=None)",
             |call| change_(call, "other"),
@@ -86,6 +92,12 @@ pub(crate) const MODULE: Module = Module {
             "(name, remove=False, force=False, root=None, local=False)",
             delete_,
             "Deletes a user; with remove its home too.",
+        ),
+        Function::new(
+            "user.get_loginclass",
+            "(name)",
+            |_| Ok(false.into()),
+            "The login class of a user, of which there are none here: False.",
         ),
         Function::new(
             "user.getent",

@@ -2,7 +2,10 @@
 
 mod mask;
 mod run;
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, host};
+use halite_modules::{
+    BEACON_INTERVAL, Call, CallError, CallResult, Function, Module, StateReturn, add_state_beacon,
+    beacon_value, host,
+};
 use halite_proto::{Map, Value};
 
 use crate::service::{self, Action, How, Init};
@@ -37,6 +40,12 @@ pub(crate) const MODULE: Module = Module {
             "A service is masked.",
         ),
         Function::new(
+            "service.mod_beacon",
+            "(name, **kwargs)",
+            mod_beacon,
+            "Has the service reported by a beacon: beacon, beacon_data (onchangeonly, delay,\nemitatstartup, uncleanshutdown, interval).",
+        ),
+        Function::new(
             "service.mod_watch",
             "(name, sfun=None, sig=None, reload=False, full_restart=False, init_delay=None, force=False, **kwargs)",
             mod_watch,
@@ -56,6 +65,24 @@ pub(crate) const MODULE: Module = Module {
         ),
     ],
 };
+
+fn mod_beacon(call: &Call<'_>) -> CallResult {
+    let supported = (&["running", "dead"][..], "beacon");
+    add_state_beacon(call, "service", supported, |name, data| {
+        let mut watched = Map::from([
+            ("onchangeonly", beacon_value(data, "onchangeonly", true)),
+            ("delay", beacon_value(data, "delay", 0)),
+            ("emitatstartup", beacon_value(data, "emitatstartup", false)),
+        ]);
+        if let Some(file) = data.get("uncleanshutdown") {
+            watched.insert("uncleanshutdown", file.clone());
+        }
+        Map::from([
+            ("services", Value::from(Map::from([(name, watched)]))),
+            ("interval", beacon_value(data, "interval", BEACON_INTERVAL)),
+        ])
+    })
+}
 
 const SYSTEMD_ONLY: &[&str] = &["no_block", "unmask", "unmask_runtime"];
 

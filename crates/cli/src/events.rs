@@ -1,15 +1,22 @@
-//! `state.event`: the events of the master's bus, a line each, as they come.
+//! `state.event`: the events of a bus, a line each, as they come.
+//!
+//! `salt-run` shows those of the master, `salt-call` those of the minion.
 
 use halite_output::{Indent, RenderOptions, render};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 use halite_target::pcre;
+use halite_transport::ipc::EventSubscriber;
 
-use crate::client::{ClientError, LocalClient};
-use crate::{Exit, Screen};
+use crate::Screen;
 
-/// What is shown of the bus.
-struct Wish {
+/// What is shown of a bus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wish {
+    /// Whose bus: `master` or `minion`.
+    pub node: String,
+    /// Where its sockets are, if that is not what the configuration says.
+    pub sock_dir: Option<String>,
     tags: String,
     /// How many are shown at most.
     count: Option<u64>,
@@ -21,7 +28,17 @@ struct Wish {
 const NAMES: [&str; 6] = ["tagmatch", "count", "quiet", "sock_dir", "pretty", "node"];
 
 impl Wish {
-    fn new(args: Vec<Value>, mut kwargs: Map) -> Result<Self, String> {
+    /// The wish that these arguments are, of a program that shows `node`'s bus.
+    ///
+    /// # Errors
+    /// An argument that there is none of, or another one's bus.
+    pub fn new(args: Vec<Value>, mut kwargs: Map, node: &str) -> Result<Self, String> {
+        if args.len() > NAMES.len() {
+            let (most, given) = (NAMES.len(), args.len());
+            return Err(format!(
+                "event() takes from 0 to {most} positional arguments but {given} were given"
+            ));
+        }
         for (name, value) in NAMES.iter().zip(args) {
             kwargs.insert(*name, value);
         }
@@ -34,18 +51,13 @@ impl Wish {
                 "event() got an unexpected keyword argument '{name}'"
             ));
         }
-        if kwargs
-            .get("node")
-            .is_some_and(|node| node.as_str() != Some("master"))
-        {
-            return Err("only the events of the master can be shown".to_owned());
-        }
-        if kwargs.get("sock_dir").is_some_and(Value::is_true) {
-            return Err("sock_dir is taken from the configuration".to_owned());
-        }
+        let text = |name: &str| kwargs.get(name).filter(|value| value.is_true());
+        let text = |name: &str| text(name).map(halite_output::python::str);
         let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
         let count = kwargs.get("count").and_then(Value::as_i64).unwrap_or(-1);
         Ok(Self {
+            node: text("node").unwrap_or_else(|| node.to_owned()),
+            sock_dir: text("sock_dir"),
             tags: kwargs
                 .get("tagmatch")
                 .map_or_else(|| "*".to_owned(), halite_output::python::str),
@@ -94,29 +106,27 @@ fn sorted(value: Value) -> Value {
     }
 }
 
+/// How the showing of events ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// There were enough.
+    Enough,
+    /// Ctrl-C.
+    Interrupted,
+    /// Whose bus it was is gone.
+    Lost,
+}
+
 /// Shows events until there were enough, or for ever.
-pub(super) async fn show(
-    client: &LocalClient,
-    args: Vec<Value>,
-    kwargs: Map,
-    screen: &mut Screen<'_>,
-) -> Result<Exit, ClientError> {
-    let wish = match Wish::new(args, kwargs) {
-        Ok(wish) => wish,
-        Err(why) => {
-            screen.line(&format!("\nPassed invalid arguments: {why}"));
-            return Ok(Exit::Ok);
-        }
-    };
-    let mut events = client.events().await?;
+pub async fn show(mut events: EventSubscriber, wish: &Wish, screen: &mut Screen<'_>) -> End {
     let mut left = wish.count;
     while left != Some(0) {
         let event = tokio::select! {
             event = events.next() => event,
-            Ok(()) = tokio::signal::ctrl_c() => return Ok(Exit::Failure),
+            Ok(()) = tokio::signal::ctrl_c() => return End::Interrupted,
         };
         let Ok(Some(event)) = event else {
-            return Err(ClientError::Lost);
+            return End::Lost;
         };
         if !wish.means(event.tag()) {
             tracing::debug!(tag = event.tag(), "an event that is not meant");
@@ -127,7 +137,7 @@ pub(super) async fn show(
         }
         left = left.map(|left| left - 1);
     }
-    Ok(Exit::Ok)
+    End::Enough
 }
 
 #[cfg(test)]
@@ -135,7 +145,12 @@ mod tests {
     use super::*;
 
     fn wish(args: &[&str], kwargs: Map) -> Wish {
-        Wish::new(args.iter().map(|arg| Value::from(*arg)).collect(), kwargs).unwrap()
+        Wish::new(
+            args.iter().map(|arg| Value::from(*arg)).collect(),
+            kwargs,
+            "master",
+        )
+        .unwrap()
     }
 
     #[test]
@@ -159,6 +174,6 @@ mod tests {
             pretty.line("x", data()),
             "x\t{\n    \"a\": 2,\n    \"b\": 1\n}"
         );
-        assert!(Wish::new(Vec::new(), Map::from([("nosuch", 1)])).is_err());
+        assert!(Wish::new(Vec::new(), Map::from([("nosuch", 1)]), "master").is_err());
     }
 }

@@ -1,0 +1,2 @@
+def own():
+    return {"own_grain": {"deep": [1, 2]}}

@@ -1,0 +1,6 @@
+def __virtual__():
+    return False
+
+
+def run():
+    return True

@@ -113,12 +113,12 @@ pub(crate) fn grow_in_steps() {
     }
 }
 
-/// Unmaps pages of the program's code; whichever is called next is mapped anew.
-/// The addresses are those of a private mapping of the program's file that may
-/// be executed and not written.
-pub(crate) fn unmap_code_until_called(start: usize, end: usize) {
+/// Unmaps pages of the program's file; whichever is used next is mapped anew.
+/// The addresses are those of a private mapping of that file that may not be
+/// written and never was.
+pub(crate) fn unmap_until_used(start: usize, end: usize) {
     let length = end.saturating_sub(start);
-    // SAFETY: nothing in such a mapping can have been changed, so that the
+    // SAFETY: nothing in such a mapping has been changed, so that the
     // kernel reads the same bytes from the file that the mapping holds open.
     // What is no mapping is an error of the call, which changes nothing then.
     unsafe {

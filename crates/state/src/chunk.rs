@@ -4,6 +4,7 @@
 //! beside it (the place in the graph, the turn) is not in here.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use halite_output::python;
 use halite_proto::{Map, Value};
@@ -13,14 +14,14 @@ use crate::mistake::About;
 /// What separates the parts of a [`Chunk::tag`].
 pub const TAG_SEPARATOR: &str = "_|-";
 
-/// One call of a state function.
+/// One call of a state function. Clones share the map until one is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chunk(Map);
+pub struct Chunk(Arc<Map>);
 
 impl Chunk {
     /// The chunk with these entries, which may lack any.
     pub fn new(map: Map) -> Self {
-        Self(map)
+        Self(Arc::new(map))
     }
 
     /// The state module: `file`. Empty if there is none.
@@ -105,12 +106,12 @@ impl Chunk {
 
     /// Sets the argument `key`.
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
-        self.0.insert(key, value);
+        self.map_mut().insert(key, value);
     }
 
     /// Takes the argument `key` out.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        self.0.remove(key)
+        self.has(key).then(|| self.map_mut().remove(key)).flatten()
     }
 
     /// All entries.
@@ -120,17 +121,17 @@ impl Chunk {
 
     /// All entries, to change.
     pub fn map_mut(&mut self) -> &mut Map {
-        &mut self.0
+        Arc::make_mut(&mut self.0)
     }
 
     /// The entries alone.
     pub fn into_map(self) -> Map {
-        self.0
+        Arc::unwrap_or_clone(self.0)
     }
 
     /// The chunk as low data shows it.
     pub fn to_value(&self) -> Value {
-        Value::Map(self.0.clone())
+        Value::Map(Map::clone(&self.0))
     }
 }
 

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use halite_modules::{Call, CallError, MinionContext};
 use halite_proto::{Map, Value};
 use halite_state::compile::Compiler;
-use halite_state::run::{Run, RunOptions, is_success};
+use halite_state::run::{Handlers, Run, RunOptions, is_success};
 use halite_state::{Chunk, Graph, Low, Mistake, SlsSource as _, Turn, high};
 
+use crate::cache;
 use crate::context::StateContext;
 use crate::prepare::EX_COMPILER_ERROR;
 use crate::shell::{KnownFunctions, Stage, drive};
@@ -22,13 +23,42 @@ const EX_STATE_FAILURE: i64 = 2;
 pub(crate) enum Applied {
     /// Nothing was run: what is wrong with the data.
     Errors(Vec<String>),
-    /// The results by tag, and the high data they come from.
+    /// The results by tag, and what is left of the high data they come from.
     Results {
         /// Results by tag.
         results: Map,
-        /// The high data.
-        high: Map,
+        /// Where they come from.
+        origin: Origin,
     },
+}
+
+/// What is wanted of the high data of a run when it is over; the data itself is
+/// not kept meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Origin {
+    /// What says whether the run went well.
+    handlers: Handlers,
+    /// The data as it goes to the cache; nothing if there is none.
+    pub(crate) packed: Option<Vec<u8>>,
+}
+
+impl Origin {
+    /// What is wanted of this.
+    pub(crate) fn of(high: &Map) -> Self {
+        Self {
+            handlers: Handlers::of(high),
+            packed: None,
+        }
+    }
+
+    /// The same with the data for the cache.
+    fn kept(high: &Map) -> Self {
+        let packed = (!high.is_empty()).then(|| cache::packed(high)).flatten();
+        Self {
+            packed,
+            ..Self::of(high)
+        }
+    }
 }
 
 impl Applied {
@@ -36,8 +66,8 @@ impl Applied {
     pub(crate) fn retcode(&self) -> i64 {
         match self {
             Self::Errors(_) => EX_COMPILER_ERROR,
-            Self::Results { results, high } => {
-                if is_success(results, Some(high)) {
+            Self::Results { results, origin } => {
+                if is_success(results, &origin.handlers) {
                     0
                 } else {
                     EX_STATE_FAILURE
@@ -70,12 +100,12 @@ pub(crate) fn test_mode(call: &Call<'_>) -> bool {
 pub(crate) enum Compiled {
     /// There is nothing to run.
     Ended(Applied),
-    /// The chunks, and the high data that they come from.
+    /// The chunks, and where they come from.
     Ready {
         /// What is to be run.
         low: Box<Low>,
-        /// What says whether it went well.
-        high: Map,
+        /// What is left of the high data.
+        origin: Origin,
     },
 }
 
@@ -87,9 +117,9 @@ impl Compiled {
 
     /// Runs it.
     pub(crate) fn run(self, call: &Call<'_>, ctx: &StateContext<'_>) -> Result<Applied, CallError> {
-        let (low, high) = match self {
+        let (low, origin) = match self {
             Self::Ended(applied) => return Ok(applied),
-            Self::Ready { low, high } => (low, high),
+            Self::Ready { low, origin } => (low, origin),
         };
         // From now on states are called.
         ctx.part_is_over();
@@ -97,7 +127,9 @@ impl Compiled {
             Run::new(low, options, known)
         })?;
         let results = terse(call, results);
-        Ok(Applied::Results { results, high })
+        // What comes now has little in common with states.
+        ctx.part_is_over();
+        Ok(Applied::Results { results, origin })
     }
 }
 
@@ -110,7 +142,8 @@ pub(crate) fn compiled(
 ) -> Compiled {
     // Templates and SLS have been read.
     call.ctx.part_is_over();
-    let mut low = match compiler.low(high.clone()) {
+    let origin = Origin::kept(&high);
+    let mut low = match compiler.low(high) {
         Ok(low) => low,
         Err(errors) => return Compiled::errors(source.told(errors)),
     };
@@ -118,7 +151,7 @@ pub(crate) fn compiled(
     orchestrated(call, &mut low);
     Compiled::Ready {
         low: Box::new(low),
-        high,
+        origin,
     }
 }
 
@@ -156,10 +189,12 @@ pub(crate) fn only(
     id: &str,
 ) -> Result<Applied, CallError> {
     let mut errors = high::verify(&all);
+    let mut origin = Origin::default();
     let low = compiler.with_low_options(|options| {
         errors.extend(high::requisite_in(&mut all, options.disabled_requisites));
         if errors.is_empty() {
-            Low::compile(all.clone(), options)
+            origin = Origin::of(&all);
+            Low::compile(all, options)
         } else {
             Err(errors)
         }
@@ -171,7 +206,7 @@ pub(crate) fn only(
     let results = run(call, ctx, low, |low, options, known| {
         Run::of_id(low, id, options, known)
     })?;
-    Ok(Applied::Results { results, high: all })
+    Ok(Applied::Results { results, origin })
 }
 
 /// Runs high data that came from elsewhere.

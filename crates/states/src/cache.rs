@@ -3,11 +3,12 @@
 //! Salt 3008.5: `<cachedir>/highstate.cache.p` (used again with `cache=True`)
 //! and `<cachedir>/sls.p`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use halite_crypto::files::{self, WriteOptions};
 use halite_modules::{Call, MinionContext};
-use halite_proto::{Map, Value, msgpack};
+use halite_proto::msgpack::{self, Packing};
+use halite_proto::{Map, Value};
 
 use crate::applied::Applied;
 use crate::limits::OWN_FILE_BYTES_MAX;
@@ -27,13 +28,13 @@ pub(crate) fn wanted(call: &Call<'_>) -> Option<Map> {
 
 /// Keeps what a run has made.
 pub(crate) fn keep(call: &Call<'_>, applied: &Applied, with_results: bool) {
-    let Applied::Results { results, high } = applied else {
+    let Applied::Results { results, origin } = applied else {
         return;
     };
-    if !high.is_empty()
+    if let Some(high) = &origin.packed
         && let Some(path) = high_path(call)
     {
-        write(path, high);
+        write_packed(&path, high);
     }
     if with_results {
         write(call.ctx.cachedir().join("sls.p"), results);
@@ -58,25 +59,33 @@ pub(crate) fn clear(ctx: &dyn MinionContext) -> Value {
 }
 
 /// Reads a file of the run's own.
-pub(crate) fn read(path: &std::path::Path) -> Option<Value> {
+pub(crate) fn read(path: &Path) -> Option<Value> {
     let bytes = files::read_limited(path, OWN_FILE_BYTES_MAX).ok()?;
     msgpack::unpack_wire(&bytes).ok()
 }
 
+/// A map as such files hold it; a failure is told in the log alone.
+pub(crate) fn packed(map: &Map) -> Option<Vec<u8>> {
+    msgpack::pack_map(map, Packing::Wire)
+        .inspect_err(|error| tracing::error!(%error, "the cache of states is not written"))
+        .ok()
+}
+
 /// Writes a file of the run's own; a failure is told in the log alone.
 pub(crate) fn write(path: PathBuf, map: &Map) {
+    if let Some(bytes) = packed(map) {
+        write_packed(&path, &bytes);
+    }
+}
+
+fn write_packed(path: &Path, bytes: &[u8]) {
     let options = WriteOptions {
         mode: 0o600,
         owner: None,
         durable: false,
     };
-    let value = Value::Map(map.clone());
-    let written = match msgpack::pack_wire(&value) {
-        Ok(bytes) => files::write_atomic(&path, options, &bytes).map_err(|e| e.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = written {
-        tracing::error!(path = %path.display(), error, "the cache of states is not written");
+    if let Err(error) = files::write_atomic(path, options, bytes) {
+        tracing::error!(path = %path.display(), %error, "the cache of states is not written");
     }
 }
 

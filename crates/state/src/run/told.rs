@@ -15,8 +15,9 @@ impl Machine {
             return;
         };
         let inner = record.remove("sub_state_run");
-        let record = record.clone();
-        self.fire(chunk, &record).await;
+        if let Some(record) = self.results.get(tag) {
+            self.fire(chunk, record).await;
+        }
         for inner in inner.as_ref().and_then(Value::as_list).unwrap_or_default() {
             self.inner_result(chunk, inner);
         }

@@ -6,7 +6,7 @@ use halite_state::Chunk;
 use halite_state::run::verify;
 
 use super::run::{refused, shown_as_states};
-use crate::applied::{self, Applied};
+use crate::applied::{self, Applied, Origin};
 use crate::context::StateContext;
 use crate::prepare::{EX_COMPILER_ERROR, prepare, prepare_plain};
 use crate::shell::KnownFunctions;
@@ -65,8 +65,8 @@ fn single(call: &Call<'_>) -> CallResult {
         return Ok(refused(call, errors));
     }
     let results = applied::one(call, &ctx, chunk)?;
-    let high = Map::new();
-    let applied = Applied::Results { results, high };
+    let origin = Origin::default();
+    let applied = Applied::Results { results, origin };
     call.set_retcode(applied.retcode());
     Ok(applied.into_value())
 }

@@ -148,7 +148,8 @@ impl Workers {
             state.idle.pop().map(|(process, _)| process)
         };
         let _busy = Busy(self);
-        let mut process = match idle {
+        // One that was killed while it had nothing to do has failed nobody.
+        let mut process = match idle.and_then(Process::still_there) {
             Some(process) => process,
             None => Process::start(host)?,
         };

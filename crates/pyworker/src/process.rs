@@ -98,6 +98,11 @@ impl Process {
         }
     }
 
+    /// The process, unless it has ended.
+    pub(crate) fn still_there(mut self) -> Option<Self> {
+        matches!(self.child.try_wait(), Ok(None)).then_some(self)
+    }
+
     /// The process group, for signals.
     pub(crate) fn group(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap_or_default()

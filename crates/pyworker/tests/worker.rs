@@ -269,3 +269,81 @@ fn code_without_an_end_ends_with_its_host() {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// What code does to its process costs at most the call itself: the next one is
+/// answered.
+#[test]
+fn a_process_that_ends_or_forks_is_replaced() {
+    let host = Host::new();
+    if !has_python() {
+        return;
+    }
+    let run = |body: &str| host.code(&format!("import os, signal, sys\ndef run():\n{body}"));
+    let ended = [
+        "    os._exit(3)\n",
+        "    os.kill(os.getpid(), signal.SIGKILL)\n",
+    ];
+    for body in ended {
+        assert!(matches!(run(body), Err(PyError::Ended(_))), "{body}");
+        assert_eq!(run("    return 1\n").unwrap(), 1.into(), "{body}");
+    }
+    assert_eq!(raised(run("    sys.exit(3)\n")).class_name(), "SystemExit");
+    assert_eq!(
+        raised(run("    return len('x' * (1 << 40))\n")).class_name(),
+        "MemoryError"
+    );
+    assert_eq!(
+        run("    print('out', flush=True)\n    os.write(1, b'raw')\n    return 2\n").unwrap(),
+        2.into()
+    );
+    // Only one of the two answers, and it is heard while the other goes on.
+    let forked = "    child = os.fork()\n    if not child:\n        return 'child'\n    os.waitpid(child, 0)\n    return 'parent'\n";
+    assert_eq!(run(forked).unwrap(), "parent".into());
+    let asks = "    child = os.fork()\n    if not child:\n        try:\n            __salt__['test.echo']('x')\n        except RuntimeError:\n            os._exit(7)\n        os._exit(0)\n    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n";
+    assert_eq!(run(asks).unwrap(), 7.into());
+    // A child that holds on keeps nobody waiting for the parent that is gone.
+    let stop = host.root.path().join("stop");
+    let late = host.root.path().join("late");
+    let holds = format!(
+        "    import time\n    if not os.fork():\n        for _ in range(6000):\n            if os.path.exists({stop:?}):\n                os._exit(0)\n            time.sleep(0.01)\n        open({late:?}, 'w')\n        os._exit(0)\n    os._exit(4)\n"
+    );
+    assert!(matches!(run(&holds), Err(PyError::Ended(_))));
+    std::fs::write(&stop, "").unwrap();
+    assert!(!late.exists());
+    assert_eq!(run("    return 3\n").unwrap(), 3.into());
+}
+
+#[test]
+fn a_process_without_work_is_ended_and_a_killed_one_is_not_asked() {
+    let host = Host::new();
+    if !has_python() {
+        return;
+    }
+    // No other test of this program has to do with these.
+    let workers = Workers::beacons();
+    let id = || {
+        let request = Request::Code {
+            source: "import os\ndef run():\n    return os.getpid()\n",
+            path: "/srv/x.sls",
+            names: &Map::new(),
+        };
+        workers.run(&host, request).unwrap().as_i64().unwrap()
+    };
+    let stat = |id: i64| std::fs::read_to_string(format!("/proc/{id}/stat"));
+    let first = id();
+    assert_eq!(id(), first);
+    assert!(workers.end_unused(Duration::from_secs(3600)).is_some());
+    assert_eq!(id(), first);
+    assert_eq!(workers.end_unused(Duration::ZERO), None);
+    assert!(stat(first).is_err());
+    let second = id();
+    let killed = Command::new("kill")
+        .args(["-9", &second.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !stat(second).unwrap().contains(") Z ") && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_ne!(id(), second);
+}

@@ -44,6 +44,15 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
     if group.is_true() && owner::gid(&group).is_none() {
         return failed(ret, format!("Group {} does not exist", python::str(&group)));
     }
+    if let Some(only) = call.text_opt("enforce_ownership_on")
+        && !Path::new(&only).starts_with(&name)
+    {
+        let text = format!("Value for 'enforce_ownership_on' must be within {name}");
+        return failed(ret, text);
+    }
+    if !call.flag("source") {
+        return failed(ret, "Invalid source \"\"");
+    }
     let saltenv = fetch::state_env(call, call.kwargs());
     let chosen = match list::choose(call, call.arg("source"), call.arg("source_hash"), &saltenv) {
         Ok(chosen) => chosen,
@@ -61,6 +70,11 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
         Ok(format) => format,
         Err(wrong) => return failed(ret, wrong),
     };
+    if format == Format::Zip && call.kwargs().contains_key("tar_options") && !call.is_test() {
+        return Err(CallError::wrong_type(
+            "unzip() got an unexpected keyword argument 'tar_options'",
+        ));
+    }
     if call.text_opt("password").is_some() && format != Format::Zip {
         return failed(
             ret,
@@ -308,8 +322,13 @@ fn converge(call: &Call<'_>, mut ret: StateReturn, plan: &Plan) -> Result<StateR
         } else {
             ""
         };
+        let cleaning = if call.flag("clean") {
+            ", after cleaning destination path(s)"
+        } else {
+            ""
+        };
         let text = format!(
-            "Archive {} would be extracted to {}{why}",
+            "Archive {} would be extracted to {}{cleaning}{why}",
             plan.source, plan.name
         );
         return Ok(ret.pending(text));

@@ -109,7 +109,7 @@ pub(super) fn extract(
     };
     let trimmed = names.len() > wanted;
     let shown: Vec<Value> = names.into_iter().take(wanted).map(Value::from).collect();
-    if trimmed {
+    if trimmed || call.arg("trim_output") == &Value::Bool(true) {
         comment.push_str(&format!(". Output was trimmed to {wanted} number of lines"));
     }
     if !shown.is_empty() {

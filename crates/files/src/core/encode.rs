@@ -120,7 +120,14 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded_again() {
-        for encoding in ["utf-8", "utf-8-sig", "utf-16", "UTF-16-LE", "utf_16_be", "latin-1"] {
+        for encoding in [
+            "utf-8",
+            "utf-8-sig",
+            "utf-16",
+            "UTF-16-LE",
+            "utf_16_be",
+            "latin-1",
+        ] {
             let bytes = encode("grün\n", encoding, "strict").unwrap();
             assert_eq!(decode(&bytes, encoding).unwrap(), "grün\n", "{encoding}");
         }

@@ -159,8 +159,9 @@ pub(super) fn line(call: &Call<'_>) -> CallResult {
         given_match
     };
     let found = Found::look(&body.lines, wanted)?;
+    let content = python::str(content);
     let edit = Edit {
-        content: &python::str(content),
+        content: content.trim_end(),
         location: call.text_opt("location"),
         before: Found::look(&body.lines, before)?,
         after: Found::look(&body.lines, after)?,
@@ -208,7 +209,7 @@ impl Edit<'_> {
         }
         let bare = like.trim_start();
         let indentation = &like[..like.len() - bare.len()];
-        format!("{indentation}{}", self.content.trim())
+        format!("{indentation}{}", self.content.trim_start())
     }
 
     fn is(&self, line: Option<&String>) -> bool {

@@ -45,6 +45,15 @@ fn pattern_text(pattern: &Value) -> Result<String, CallError> {
 /// The file itself, if its text can be worked on; nothing if it may be
 /// missing and is.
 pub(super) fn open(name: &str, ignore_if_missing: bool) -> Result<Option<PathBuf>, CallError> {
+    open_as(name, ignore_if_missing, None)
+}
+
+/// The same; in an encoding that is given every file is text.
+fn open_as(
+    name: &str,
+    ignore_if_missing: bool,
+    encoding: Option<&str>,
+) -> Result<Option<PathBuf>, CallError> {
     let at = Path::new(name);
     if !at.exists() {
         return if ignore_if_missing {
@@ -54,7 +63,12 @@ pub(super) fn open(name: &str, ignore_if_missing: bool) -> Result<Option<PathBuf
         };
     }
     let real = path::real(name);
-    if real.is_dir() || !text::file_is_text(&real).map_err(|error| os_error(&error, &real))? {
+    let is_text = match encoding {
+        Some(_) => true,
+        None if real.is_dir() => false,
+        None => text::file_is_text(&real).map_err(|error| os_error(&error, &real))?,
+    };
+    if real.is_dir() || !is_text {
         return Err(CallError::invocation(format!(
             "Cannot perform string replacements on a binary file: {}",
             real.display()
@@ -106,7 +120,9 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
         call.flag("prepend_if_not_found"),
     );
     let search_only = call.flag("search_only");
-    let Some(real) = open(&name, call.flag("ignore_if_missing"))? else {
+    let encoding = call.text_opt("encoding");
+    let missing = call.flag("ignore_if_missing");
+    let Some(real) = open_as(&name, missing, encoding.as_deref())? else {
         return Ok(false.into());
     };
     if search_only && (append || prepend) {
@@ -120,7 +136,7 @@ pub(super) fn replace(call: &Call<'_>) -> CallResult {
         ));
     }
     let flags = regex::flags(call.arg("flags"))?;
-    let content = match call.text_opt("encoding") {
+    let content = match encoding {
         Some(encoding) => Text::in_encoding(&text::read(&real)?, &encoding)?,
         None => Text::new(text::read(&real)?),
     };

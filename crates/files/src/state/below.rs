@@ -46,16 +46,24 @@ pub(super) fn changes(
     }
     let top = Path::new(&ask.name);
     if !ask.children_only && top.is_dir() && !silent {
-        add_change(&mut all, top, &ask.top());
+        // Of a tree whose owners are to change only those are told that change
+        // throughout.
+        let mut wanted = ask.top();
+        if ask.recurses("user") != ask.recurses("group") {
+            let below = ask.below(None);
+            (wanted.user, wanted.group) = (below.user, below.group);
+        }
+        add_change(&mut all, top, &wanted);
     }
     if ask.clean && top.is_dir() {
         for path in walk::unwanted(top, keep, choice, false) {
             let mut gone = vec![path.clone()];
             if path.is_dir() && !path::is_link(&path) {
                 for level in walk::walk(&path, None) {
-                    gone.extend(level.dir_paths());
-                    gone.extend(level.file_paths());
+                    gone.extend(level.dir_paths().chain(level.file_paths()));
                 }
+                // What is excluded goes with its directory, but is not told.
+                gone.retain(|own| choice.takes(&walk::relative(own, top)));
             }
             for path in gone {
                 let change = Map::from([("removed", "Removed due to clean")]);

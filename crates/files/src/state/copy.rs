@@ -5,10 +5,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use halite_crypto::HashType;
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::{common, walk};
+use crate::core::errors::os_error;
 use crate::core::perms::{self, Wanted};
 use crate::core::{dirs, hash, mode, owner, path};
 use crate::exec::{content, tree};
@@ -29,7 +30,7 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         return common::failed(ret, format!("Source file \"{source}\" is not present"));
     }
     let preserve = call.flag("preserve");
-    let data = fs::metadata(from).map_err(|error| crate::core::errors::os_error(&error, from))?;
+    let data = fs::metadata(from).map_err(|error| os_error(&error, from))?;
     // What is preserved are modes and times: the copy belongs to who makes it.
     let wanted = if preserve {
         Wanted {
@@ -140,7 +141,24 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
     if is_asked {
         perms::check(&mut ret, to, &wanted, false)?;
     }
+    if to.is_dir() && !call.flag("preserve") {
+        let (uid, gid) = (owner::uid(&wanted.user), owner::gid(&wanted.group));
+        give_all(to, uid, gid)?;
+    }
     Ok(ret.into())
+}
+
+/// Gives everything below a directory to somebody, links themselves too.
+fn give_all(root: &Path, uid: Option<u32>, gid: Option<u32>) -> Result<(), CallError> {
+    if uid.is_none() && gid.is_none() {
+        return Ok(());
+    }
+    for level in walk::walk(root, None) {
+        for path in level.dir_paths().chain(level.file_paths()) {
+            owner::chown(&path, uid, gid, false).map_err(|error| os_error(&error, &path))?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn rename(call: &Call<'_>) -> CallResult {

@@ -54,6 +54,11 @@ pub(super) fn decode(call: &Call<'_>) -> CallResult {
         .decode(clean)
         .map_err(|error| CallError::exception("binascii.Error", error.to_string()))?;
     let checksum = call.text("checksum");
+    if !matches!(checksum.as_str(), "md5" | "sha256" | "sha512") {
+        return Err(CallError::command(format!(
+            "Hash func '{checksum}' is not supported."
+        )));
+    }
     let form = HashType::parse(&checksum).map_err(|_| {
         CallError::exception("ValueError", format!("Invalid hash type: {checksum}"))
     })?;

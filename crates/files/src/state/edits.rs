@@ -254,7 +254,14 @@ pub(super) fn comment(call: &Call<'_>) -> CallResult {
         return common::failed(ret, format!("{bare}: Pattern not found"));
     }
     let expected = commented.as_str();
-    finish(call, &name, ret, ("file.comment", "Commented"), &given, expected)
+    finish(
+        call,
+        &name,
+        ret,
+        ("file.comment", "Commented"),
+        &given,
+        expected,
+    )
 }
 
 pub(super) fn uncomment(call: &Call<'_>) -> CallResult {
@@ -276,7 +283,14 @@ pub(super) fn uncomment(call: &Call<'_>) -> CallResult {
         }
         return common::failed(ret, format!("{given}: Pattern not found"));
     }
-    finish(call, &name, ret, ("file.uncomment", "Uncommented"), &given, &plain)
+    finish(
+        call,
+        &name,
+        ret,
+        ("file.uncomment", "Uncommented"),
+        &given,
+        &plain,
+    )
 }
 
 /// The sign of a comment in an expression.

@@ -143,6 +143,9 @@ fn wanted(call: &Call<'_>) -> Result<Vec<Pair>, &'static str> {
         seen: 0,
     };
     if !key.is_nil() && !value.is_nil() {
+        if many.is_true() {
+            return Err("file.keyvalue can not combine key_values with key and value");
+        }
         return Ok(vec![pair(key, value)]);
     }
     match many {
@@ -179,7 +182,7 @@ fn edit(call: &Call<'_>, old: &str, pairs: &mut [Pair], rules: &Rules, create: b
         let pair =
             found.and_then(|(key, _)| pairs.iter_mut().find(|pair| rules.same_key(&pair.key, key)));
         let (Some(pair), Some((key, value))) = (pair, found) else {
-            if prune && !bare.trim_start().starts_with('#') {
+            if prune {
                 pruned.push(format!("- {line}"));
                 out.deleted += 1;
             } else {
@@ -235,7 +238,7 @@ fn add_missing(call: &Call<'_>, pairs: &[Pair], rules: &Rules, create: bool, out
     }
     let prepend = call.flag("prepend_if_not_found");
     // What was not there has no place for them but its end.
-    if call.flag("append_if_not_found") || create && !prepend {
+    if call.flag("append_if_not_found") || create {
         if let Some(last) = out.lines.last_mut().filter(|last| !last.ends_with('\n')) {
             last.push('\n');
         }

@@ -14,6 +14,7 @@ mod keyvalue;
 mod managed;
 mod nodes;
 mod recurse;
+mod selinux;
 mod serialize;
 mod symlink;
 mod texts;
@@ -109,7 +110,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "file.managed",
             "(name, source=None, source_hash='', source_hash_name=None, keep_source=True, user=None, group=None, mode=None, attrs=None, template=None, makedirs=False, dir_mode=None, context=None, replace=True, defaults=None, backup='', show_changes=True, create=True, contents=None, tmp_dir=None, tmp_ext='', contents_pillar=None, contents_grains=None, contents_newline=True, contents_delimiter=':', encoding=None, encoding_errors='strict', allow_empty=True, follow_symlinks=True, check_cmd=None, skip_verify=False, selinux=None, win_owner=None, win_perms=None, win_deny_perms=None, win_inheritance=True, win_perms_reset=False, verify_ssl=True, use_etag=False, signature=None, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None, new_file_diff=False, sig_backend='gpg', **kwargs)",
-            managed::managed,
+            selinux::managed,
             "The file has this content, owner and mode. The content comes from a source\n(salt://, a path, http://, a list of them), from contents, contents_pillar or\ncontents_grains, and may be a template.",
         ),
         Function::new(

@@ -14,6 +14,7 @@ use crate::core::{dirs, mode, path};
 use crate::sources::fetch;
 
 /// What the directory is to hold.
+#[derive(Default)]
 struct Tree {
     /// Paths here with their sources.
     files: BTreeMap<String, String>,
@@ -55,12 +56,16 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
         let text = format!("Recurse failed: Invalid source '{wrong}' (must be a salt:// URI)");
         return common::failed(ret, text);
     }
-    let Some((source, saltenv)) = choose(call, &sources)? else {
+    let mut chosen = choose(call, &sources)?;
+    let Some((_, saltenv)) = chosen.first().cloned() else {
         return common::failed(
             ret,
             "Recurse failed: none of the specified sources were found",
         );
     };
+    if !call.flag("merge") {
+        chosen.truncate(1);
+    }
     let at = Path::new(&name);
     if !at.is_dir() {
         if at.exists() {
@@ -74,7 +79,7 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
             dirs::make_all(at, &user, &group, mode.as_deref())?;
         }
     }
-    let tree = plan(call, &name, &source, &saltenv)?;
+    let tree = plan_all(call, &name, &chosen)?;
     let mut comments: Vec<(String, Value)> = Vec::new();
     let mut run = Run {
         call,
@@ -110,10 +115,11 @@ pub(super) fn recurse(call: &Call<'_>) -> CallResult {
     Ok(ret.into())
 }
 
-/// The first source that is a directory of the master: its path and
-/// environment.
-fn choose(call: &Call<'_>, sources: &[String]) -> Result<Option<(String, String)>, CallError> {
+/// The sources that are directories of the master: their paths and
+/// environments.
+fn choose(call: &Call<'_>, sources: &[String]) -> Result<Vec<(String, String)>, CallError> {
     let saltenv = fetch::state_env(call, call.kwargs());
+    let mut found = Vec::new();
     for source in sources {
         let Some((path, env)) = fetch::salt_place(call, source, &saltenv) else {
             continue;
@@ -126,10 +132,10 @@ fn choose(call: &Call<'_>, sources: &[String]) -> Result<Option<(String, String)
                 .iter()
                 .any(|own| *own == path || own.starts_with(&below))
         {
-            return Ok(Some((path, env)));
+            found.push((path, env));
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 fn names(list: &Value) -> Vec<String> {
@@ -139,6 +145,19 @@ fn names(list: &Value) -> Vec<String> {
         .filter_map(Value::as_str)
         .map(str::to_owned)
         .collect()
+}
+
+/// What several sources have together; of what two have the first one counts.
+fn plan_all(call: &Call<'_>, name: &str, sources: &[(String, String)]) -> Result<Tree, CallError> {
+    let mut all = Tree::default();
+    for (source, saltenv) in sources.iter().rev() {
+        let tree = plan(call, name, source, saltenv)?;
+        all.files.extend(tree.files);
+        all.dirs.extend(tree.dirs);
+        all.links.extend(tree.links);
+        all.keep.extend(tree.keep);
+    }
+    Ok(all)
 }
 
 fn plan(call: &Call<'_>, name: &str, source: &str, saltenv: &str) -> Result<Tree, CallError> {

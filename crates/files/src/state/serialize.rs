@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn, python, run_state_function};
+use halite_modules::{Call, CallError, CallResult, StateReturn, python, run_state_function};
 use halite_proto::{Map, Value, msgpack};
 use halite_yaml::{DumpOptions, FlowStyle};
 
@@ -34,6 +34,9 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
     let name = common::name(call);
     let ret = StateReturn::new(name.as_str());
     let formatter = call.kwargs().get("formatter").map(python::str);
+    if formatter.is_some() && call.text_opt("serializer").is_some() {
+        return common::failed(ret, "Only one of serializer and formatter are allowed");
+    }
     let serializer = call
         .text_opt("serializer")
         .or(formatter)
@@ -74,7 +77,7 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
                 return common::failed(ret, format!("Failed to deserialize existing data: {why}"));
             }
         };
-        if let Value::Map(old) = old {
+        if let Value::Map(old) = &old {
             let mut merged = old.clone();
             merge(&mut merged, &dataset);
             let merged = Value::Map(merged);
@@ -82,8 +85,12 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
                 let text = format!("The file {name} is in the correct state");
                 return Ok(ret.ok(text).into());
             }
-            merged_changes = Some(differences(&old, &merged));
+            merged_changes = Some(differences(old, &merged));
             dataset = merged;
+        } else if !old.is_nil() {
+            return Err(CallError::wrong_type(
+                "Cannot update using non-dict types in dictupdate.update()",
+            ));
         }
     }
     let options = options(call.arg("serializer_opts"), &serializer);
@@ -285,9 +292,37 @@ fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, Strin
                 Some(Value::Nil) => None,
                 Some(indent) => usize::try_from(python::int(indent).unwrap_or(2)).ok(),
             };
-            let sorted = options.get("sort_keys").is_none_or(Value::is_true);
+            const KNOWN: &[&str] = &[
+                "allow_nan",
+                "check_circular",
+                "default",
+                "ensure_ascii",
+                "indent",
+                "separators",
+                "skipkeys",
+                "sort_keys",
+            ];
+            let names = options.keys().map(python::str);
+            if let Some(other) = names.into_iter().find(|key| !KNOWN.contains(&key.as_str())) {
+                return Err(format!(
+                    "JSONEncoder.__init__() got an unexpected keyword argument '{other}'"
+                ));
+            }
+            let separators = options.get("separators").map(python::texts);
+            let (comma, colon) = match separators.as_deref() {
+                Some([comma, colon]) => (comma.as_str(), colon.as_str()),
+                _ if indent.is_some() => (",", ": "),
+                _ => (", ", ": "),
+            };
+            let style = JsonStyle {
+                indent,
+                sorted: options.get("sort_keys").is_none_or(Value::is_true),
+                ascii: options.get("ensure_ascii").is_some_and(Value::is_true),
+                comma,
+                colon,
+            };
             let mut out = String::new();
-            json(data, indent, sorted, 0, &mut out);
+            style.write(data, 0, &mut out);
             out.into()
         }
         Notation::Msgpack => {
@@ -312,51 +347,79 @@ fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, Strin
     })
 }
 
-/// JSON as `json.dumps(data, indent=..., sort_keys=..., ensure_ascii=False)`.
-fn json(data: &Value, indent: Option<usize>, sorted: bool, depth: usize, out: &mut String) {
-    let line = |out: &mut String, depth: usize| {
-        if let Some(indent) = indent {
+/// How `json.dumps` is to write.
+struct JsonStyle<'o> {
+    indent: Option<usize>,
+    sorted: bool,
+    ascii: bool,
+    comma: &'o str,
+    colon: &'o str,
+}
+
+impl JsonStyle<'_> {
+    fn line(&self, out: &mut String, depth: usize) {
+        if let Some(indent) = self.indent {
             out.push('\n');
             out.push_str(&" ".repeat(indent * depth));
         }
-    };
-    let comma = if indent.is_some() { "," } else { ", " };
-    match data {
-        Value::Nil => out.push_str("null"),
-        Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
-        Value::Int(_) | Value::Float(_) => out.push_str(&python::repr(data)),
-        Value::List(items) if items.is_empty() => out.push_str("[]"),
-        Value::Map(map) if map.is_empty() => out.push_str("{}"),
-        Value::List(items) => {
-            out.push('[');
-            for (at, item) in items.iter().enumerate() {
-                out.push_str(if at == 0 { "" } else { comma });
-                line(out, depth + 1);
-                json(item, indent, sorted, depth + 1, out);
-            }
-            line(out, depth);
-            out.push(']');
+    }
+
+    fn quoted(&self, text: &str) -> String {
+        let quoted = serde_json::Value::from(text).to_string();
+        if !self.ascii {
+            return quoted;
         }
-        Value::Map(map) => {
-            let mut entries: Vec<(String, &Value)> = map
-                .iter()
-                .map(|(key, value)| (key_text(key), value))
-                .collect();
-            if sorted {
-                entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut out = String::with_capacity(quoted.len());
+        for c in quoted.chars() {
+            if c.is_ascii() {
+                out.push(c);
+                continue;
             }
-            out.push('{');
-            for (at, (key, value)) in entries.into_iter().enumerate() {
-                out.push_str(if at == 0 { "" } else { comma });
-                line(out, depth + 1);
-                out.push_str(&quoted(&key));
-                out.push_str(": ");
-                json(value, indent, sorted, depth + 1, out);
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
             }
-            line(out, depth);
-            out.push('}');
         }
-        other => out.push_str(&quoted(&python::str(other))),
+        out
+    }
+
+    fn write(&self, data: &Value, depth: usize, out: &mut String) {
+        match data {
+            Value::Nil => out.push_str("null"),
+            Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
+            Value::Int(_) | Value::Float(_) => out.push_str(&python::repr(data)),
+            Value::List(items) if items.is_empty() => out.push_str("[]"),
+            Value::Map(map) if map.is_empty() => out.push_str("{}"),
+            Value::List(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    out.push_str(if at == 0 { "" } else { self.comma });
+                    self.line(out, depth + 1);
+                    self.write(item, depth + 1, out);
+                }
+                self.line(out, depth);
+                out.push(']');
+            }
+            Value::Map(map) => {
+                let mut entries: Vec<(String, &Value)> = map
+                    .iter()
+                    .map(|(key, value)| (key_text(key), value))
+                    .collect();
+                if self.sorted {
+                    entries.sort_by(|a, b| a.0.cmp(&b.0));
+                }
+                out.push('{');
+                for (at, (key, value)) in entries.into_iter().enumerate() {
+                    out.push_str(if at == 0 { "" } else { self.comma });
+                    self.line(out, depth + 1);
+                    out.push_str(&self.quoted(&key));
+                    out.push_str(self.colon);
+                    self.write(value, depth + 1, out);
+                }
+                self.line(out, depth);
+                out.push('}');
+            }
+            other => out.push_str(&self.quoted(&python::str(other))),
+        }
     }
 }
 
@@ -366,8 +429,4 @@ fn key_text(key: &Value) -> String {
         Value::Bool(bool) => bool.to_string(),
         other => python::str(other),
     }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -152,7 +152,9 @@ fn owner_of(call: &Call<'_>) -> (Value, Value) {
     let mut group = if group.is_true() || group.as_i64().is_some() {
         group
     } else {
-        owner::group_name(nix::unistd::Gid::effective().as_raw())
+        // Whoever gets the link, gets it for their own group.
+        let own = || owner::group_name(nix::unistd::Gid::effective().as_raw());
+        owner::first_group(&user).unwrap_or_else(own)
     };
     if call
         .get("inherit_user_and_group")

@@ -250,6 +250,10 @@ pub(super) fn pruned(call: &Call<'_>) -> CallResult {
         days => Some(python::float(days)?),
     };
     let done = tree::prune(at, recurse, older_than);
+    // All are too young.
+    if done.errors.is_empty() && done.deleted.is_empty() {
+        return Ok(ret.ok("").into());
+    }
     if done.errors.is_empty() {
         let text = format!("Removed directory {name}");
         return Ok(ret.change("deleted", name).ok(text).into());
@@ -374,7 +378,8 @@ fn kept(all: &[Aged], retain: &Map) -> Result<BTreeSet<usize>, String> {
             }
             "first_of_hour" => |time| time.strftime("%Y-%m-%d %H").to_string(),
             "first_of_day" => |time| time.strftime("%Y-%m-%d").to_string(),
-            "first_of_week" => |time| time.strftime("%G-%V").to_string(),
+            // The week of the year that the day is in, and one week more than asked.
+            "first_of_week" => |time| time.strftime("%Y-%V").to_string(),
             "first_of_month" => |time| time.strftime("%Y-%m").to_string(),
             "first_of_year" => |time| time.strftime("%Y").to_string(),
             _ => return Err(format!("unknown retention rule: {rule}")),
@@ -384,7 +389,12 @@ fn kept(all: &[Aged], retain: &Map) -> Result<BTreeSet<usize>, String> {
         for (at, aged) in all.iter().enumerate() {
             firsts.insert(span(&aged.time), at);
         }
-        keep.extend(firsts.into_values().rev().take(count));
+        let count = match rule.as_str() {
+            "first_of_week" => count.saturating_add(usize::from(count > 0)),
+            _ => count,
+        };
+        let newest_first: BTreeSet<usize> = firsts.into_values().collect();
+        keep.extend(newest_first.into_iter().take(count));
     }
     Ok(keep)
 }

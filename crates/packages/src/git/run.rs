@@ -49,10 +49,7 @@ pub(crate) fn with_auth(
         return Ok(url.to_owned());
     };
     let Some(rest) = url.strip_prefix("https://") else {
-        return Err(CallError::exception(
-            "ValueError",
-            "Basic Auth only supported for HTTPS",
-        ));
+        return Err(CallError::invocation("Basic Auth only supported for HTTPS"));
     };
     let host = rest.split_once('@').map_or(rest, |(_, host)| host);
     Ok(match password {
@@ -126,7 +123,26 @@ impl Git {
 
     /// Runs git; a failure is a result like any other.
     pub(crate) fn may_fail(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
+        self.keys_are_there(call)?;
         self.program(call, words).may_fail().run()
+    }
+
+    /// Without its keys git would ask for a password, or go without.
+    fn keys_are_there(&self, call: &Call<'_>) -> Result<(), CallError> {
+        let missing: Vec<&str> = self
+            .identity
+            .iter()
+            .filter(|key| key.starts_with('/') && !call.host().path(key).exists())
+            .map(String::as_str)
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(CallError::command(format!(
+            "Unable to authenticate using identity file:\n\nThe following identity file(s) were \
+             not found: {}",
+            missing.join(", ")
+        )))
     }
 
     /// Runs git.
@@ -134,6 +150,7 @@ impl Git {
     /// # Errors
     /// What git says when it fails.
     pub(crate) fn ran(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
+        self.keys_are_there(call)?;
         let ran = self.program(call, words).run()?;
         if ran.ok() {
             return Ok(ran);

@@ -224,7 +224,21 @@ fn run_stderr(call: &Call<'_>) -> CallResult {
 fn run_all(call: &Call<'_>) -> CallResult {
     let mut options = Options::read(call)?;
     options.merge_stderr = call.flag("redirect_stderr");
+    if options.background {
+        return Ok(started(start(&options)?));
+    }
     Ok(execute(call, &options)?.into_value(options.hide_output))
+}
+
+/// What there is to tell of a command that runs on by itself.
+fn started(pid: u32) -> Value {
+    Map::from([
+        ("pid", Value::from(pid)),
+        ("retcode", Value::Nil),
+        ("stdout", "".into()),
+        ("stderr", "".into()),
+    ])
+    .into()
 }
 
 fn retcode(call: &Call<'_>) -> CallResult {

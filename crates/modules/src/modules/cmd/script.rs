@@ -97,13 +97,7 @@ fn in_background(options: &Options, script: TempScript) -> CallResult {
     let command = exec::command(options)?;
     let pid = child::spawn_detached(command, script)
         .map_err(|error| exec::not_started(options, &error))?;
-    Ok(Map::from([
-        ("pid", Value::from(pid)),
-        ("retcode", Value::Nil),
-        ("stdout", "".into()),
-        ("stderr", "".into()),
-    ])
-    .into())
+    Ok(super::started(pid))
 }
 
 /// The arguments as the rest of a command line. Only with `python_shell=True`

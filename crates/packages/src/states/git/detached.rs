@@ -31,11 +31,17 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
                 "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
             )));
         }
+        if call.is_test() && non_empty {
+            return Ok(state.pending(format!(
+                "Target directory {target} exists. Since force_clone=True, the contents of {target} would be deleted, and {name} would be cloned into this directory."
+            )));
+        }
         if call.is_test() {
             return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
         }
         if non_empty {
             latest::empty_directory(&real)?;
+            state.changes.insert("forced clone", true);
         }
         git.cwd = None;
         if let Err(error) = git.go(

@@ -126,6 +126,11 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         git.go(call, &["checkout", &branch])?;
         return Ok(state.ok(format!("Branch changed to '{branch}'")));
     }
+    if real.exists() && !real.is_dir() {
+        return Ok(state.failed(format!(
+            "Specified cwd '{target}' either not absolute or does not exist"
+        )));
+    }
     if real.is_dir() && std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some()) {
         return Ok(state.failed(format!(
             "Clone failed: fatal: destination path '{target}' already exists and is not an empty directory."
@@ -188,11 +193,20 @@ fn present(call: &Call<'_>) -> CallResult {
     if non_empty && !call.flag("force") {
         return Ok(state
             .failed(format!(
-                "Target '{name}' exists, is non-empty, and is not a git repository. Set the 'force' option to True to remove the contents of this directory and initialize a new repository."
+                "Target '{name}' exists, is non-empty, and is not a git repository. Set the 'force' option to True to remove this directory's contents and proceed with initializing a repository"
             ))
             .into());
     }
     state.changes.insert("new", name.as_str());
+    if non_empty && call.is_test() {
+        let what = if bare { "bare " } else { "" };
+        state.changes.insert("forced init", true);
+        return Ok(state
+            .pending(format!(
+                "Target directory {name} exists. Since force=True, the contents of {name} would be deleted, and a {what}repository would be initialized in its place."
+            ))
+            .into());
+    }
     if call.is_test() {
         let what = if bare {
             "bare repository"
@@ -217,7 +231,11 @@ fn present(call: &Call<'_>) -> CallResult {
             } else {
                 "repository"
             };
-            Ok(state.ok(format!("Initialized {what} in {name}")).into())
+            let mut comment = format!("Initialized {what} in {name}");
+            if let Some(dir) = call.text_opt("separate_git_dir") {
+                comment.push_str(&format!(". Gitdir set to {dir}."));
+            }
+            Ok(state.ok(comment).into())
         }
         Err(error @ CallError::Command(_)) => {
             state.changes = Map::new();
@@ -325,13 +343,27 @@ fn config_unset(call: &Call<'_>) -> CallResult {
     if pre.is_empty() {
         return Ok(state.ok("No matching keys are set").into());
     }
-    let change = Map::from([(name.as_str(), shown(&pre))]);
-    if call.is_test() {
-        state.changes = change;
-        return Ok(state.pending(format!("Key '{name}' would be unset")).into());
-    }
-    let mut words = config_words(global);
     let all = call.kwargs().get("all").is_some_and(Value::is_true);
+    if pre.len() > 1 && !all {
+        return Ok(state
+            .failed(format!(
+                "Multivar(s) matched by the key expression (set 'all' to True to force removal): \
+                 {name} ({})",
+                pre.join(", ")
+            ))
+            .into());
+    }
+    if call.is_test() {
+        state.changes = Map::from([(
+            name.as_str(),
+            pre.iter()
+                .map(|one| Value::from(one.as_str()))
+                .collect::<Vec<_>>(),
+        )]);
+        return Ok(state.pending("1 key(s) would have value(s) unset").into());
+    }
+    let change = Map::from([(name.as_str(), shown(&pre))]);
+    let mut words = config_words(global);
     words.push(if all { "--unset-all" } else { "--unset" }.to_owned());
     words.push(name.clone());
     words.extend(call.text_opt("value_regex"));

@@ -4,7 +4,7 @@ mod clone;
 mod fetch;
 mod predict;
 mod update;
-use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{auth, is_repository, state};
@@ -158,7 +158,21 @@ fn prepare<'c, 'a>(call: &'c Call<'a>) -> Result<Job<'c, 'a>, Stop> {
             "'{rev}' is not a valid value for the 'rev' argument"
         )));
     }
+    let unknown: Vec<String> = call
+        .own_kwargs()
+        .iter()
+        .map(|(key, value)| format!("{}={}", python::str(key), python::str(value)))
+        .collect();
+    if !unknown.is_empty() {
+        return Err(Stop::Said(format!(
+            "The following keyword arguments are not valid: {}",
+            unknown.join(", ")
+        )));
+    }
     let target = call.text("target");
+    if target.is_empty() {
+        return Err(said("'target' argument is required"));
+    }
     if !target.starts_with('/') {
         return Err(Stop::Said(format!(
             "target '{target}' is not an absolute path"
@@ -175,7 +189,9 @@ fn prepare<'c, 'a>(call: &'c Call<'a>) -> Result<Job<'c, 'a>, Stop> {
     if let Some(user) = &git.user {
         let known = call.salt("user.info", &[user.as_str().into()], Map::new())?;
         if !known.is_true() {
-            return Err(Stop::Said(format!("user '{user}' does not exist")));
+            return Err(Stop::Said(format!(
+                "Failed to check remote refs: User '{user}' is not available"
+            )));
         }
     }
     for identity in &mut git.identity {
@@ -184,7 +200,7 @@ fn prepare<'c, 'a>(call: &'c Call<'a>) -> Result<Job<'c, 'a>, Stop> {
             if !cached.is_true() {
                 return Err(Stop::Said(format!("identity '{identity}' does not exist.")));
             }
-            *identity = halite_modules::python::str(&cached);
+            *identity = python::str(&cached);
         }
         if !identity.starts_with('/') && !identity.starts_with('~') {
             return Err(Stop::Said(format!(
@@ -199,7 +215,7 @@ fn prepare<'c, 'a>(call: &'c Call<'a>) -> Result<Job<'c, 'a>, Stop> {
             "'rev' is not compatible with the 'mirror' and 'bare' arguments",
         ));
     }
-    let url = auth(call, &name).map_err(|error| Stop::Said(error.to_string()))?;
+    let url = auth(call, &name).map_err(|error| Stop::Said(reason(&error)))?;
     let out = git
         .go(call, &["ls-remote", &url])
         .map_err(|error| Stop::Said(format!("Failed to check remote refs: {}", reason(&error))))?;

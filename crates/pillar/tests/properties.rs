@@ -6,7 +6,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use halite_pillar::{Compiler, Failure, Found, Merging, Request, Sls, Strategy as How, World};
+use halite_pillar::{
+    Compiler, Failure, Found, Merging, Module, Request, Sls, Strategy as How, World,
+};
 use halite_proto::{Map, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -61,6 +63,10 @@ impl World for Plain {
 
     fn command(&self, command: &str, _through_shell: bool) -> Result<String, String> {
         Ok(command.to_owned())
+    }
+
+    fn module(&self, _module: &Module, _request: &Request, _pillar: &Map) -> Result<Value, String> {
+        Ok(Value::Nil)
     }
 
     fn render_text(&self, _bytes: &[u8], _file: &Found, _renderers: &str) -> Result<Value, String> {

@@ -22,7 +22,8 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
         return Handled::failed();
     };
     let mark = job.extra.remove(OWN_JOB);
-    if job.jid == ReturnJid::Req {
+    let is_own = job.jid == ReturnJid::Req;
+    if is_own {
         let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
         match own_job(master, id, job, mark) {
             Ok(jid) => job.jid = ReturnJid::Jid(jid),
@@ -34,7 +35,7 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
     }
     let stored = job.jid.jid().map(|jid| store(master, id, jid, job));
     if !matches!(stored, Some(Ok(false))) {
-        tell(master, id, &request);
+        tell(master, id, &request, is_own);
     }
     match stored {
         Some(Err(error)) => {
@@ -94,15 +95,23 @@ fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<b
     Ok(is_new)
 }
 
-fn tell(master: &Master, id: &MinionId, request: &Request) {
+/// Fires the events; those of a job that the minion has given itself say what
+/// a command would have said.
+fn tell(master: &Master, id: &MinionId, request: &Request, is_own: bool) {
     let MinionRequest::Return(job) = &request.command else {
         return;
     };
     let jid = job.jid.as_str();
     tracing::info!(minion = %id, jid, "got the return of {}", job.fun.to_text());
+    let mut data = request.event_data();
+    if is_own {
+        data.insert("arg", data.get("fun_args").cloned().unwrap_or_default());
+        data.insert("tgt_type", "glob");
+        data.insert("tgt", id);
+    }
     master
         .bus
-        .fire_under("job", [jid, "ret", id.as_str()], request.event_data());
+        .fire_under("job", [jid, "ret", id.as_str()], data);
     let Some(jid) = job.jid.jid() else {
         return;
     };

@@ -237,16 +237,22 @@ fn list(master: &Master, bound: &Bound) -> Done {
         let ids = all.of(*state).iter().map(Value::from).collect();
         (Value::from(state.dir_name()), Value::List(ids))
     });
-    Ok(lists.collect::<Map>().into())
+    let mut lists: Map = lists.collect();
+    if name == "all" {
+        lists.insert("local", local(master)?);
+    }
+    Ok(lists.into())
+}
+
+/// The names of the master's own keys.
+fn local(master: &Master) -> Result<Value, WheelError> {
+    let local = master.keys.local_keys()?.into_iter();
+    Ok(Value::List(local.map(|(name, _)| name.into()).collect()))
 }
 
 fn list_all(master: &Master, _: &Bound) -> Done {
     let all = master.keys.list_all()?;
-    let local = master.keys.local_keys()?.into_iter();
-    let mut found = Map::from([(
-        "local",
-        Value::List(local.map(|(name, _)| name.into()).collect()),
-    )]);
+    let mut found = Map::from([("local", local(master)?)]);
     for state in KeyState::ALL {
         let ids = all.of(state).iter().map(Value::from).collect();
         found.insert(state.dir_name(), Value::List(ids));

@@ -41,7 +41,17 @@ const USED: [&str; 7] = [
 ];
 
 /// The same of a master.
-const USED_BY_MASTERS: [&str; 5] = ["grains", "modules", "runners", "states", "utils"];
+const USED_BY_MASTERS: [&str; 9] = [
+    "grains",
+    "modules",
+    "pillar",
+    "returners",
+    "runners",
+    "sdb",
+    "states",
+    "tops",
+    "utils",
+];
 
 /// Fetches the modules of one kind: the names of those that are new or
 /// changed.
@@ -82,6 +92,11 @@ pub(super) fn sync_all(call: &Call<'_>, forms: &[&'static str]) -> Result<Value,
     }
     for (form, names) in changed {
         after(call, form, &names)?;
+    }
+    // Also where nothing is new, as with Salt.
+    if call.get("refresh").is_none_or(Value::is_true) {
+        call.ctx
+            .refresh(Refresh::Pillar { clean_cache: false }, None)?;
     }
     Ok(found.into())
 }

@@ -89,7 +89,9 @@ impl Daemon for Minion {
         ready: impl FnOnce() + Send,
         stop: impl Future<Output = ()> + Send,
     ) -> Result<u8> {
-        let setup = minion::setup(&config, true)?;
+        let mut setup = minion::setup(&config, true)?;
+        // What Salt's functions see of the program that runs them.
+        setup.opts.insert("__cli", "salt-minion");
         let started = halite_minion::start::start(setup).await?;
         let (dir, limits) = minion::spool(&config);
         let courier = Courier::open(started.minion.clone(), &dir, limits)?;

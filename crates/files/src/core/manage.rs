@@ -11,8 +11,8 @@ use halite_proto::{Map, Value};
 
 use super::compare::{self, Difference, Ignore};
 use super::errors::os_text;
-use super::perms::{self, Found, Wanted};
 use super::held::Held;
+use super::perms::{self, Found, Wanted};
 use super::write::{self, Body, Dress, Placed};
 use super::{backup, dirs, mode, owner, path};
 use crate::sources::fetch::local_sum;

@@ -10,6 +10,18 @@ const RESULTS: &[(&str, &str, &str, &str)] = &[
         "Salt tries the patch on a copy, and names that temporary file",
     ),
     (
+        "*",
+        "file_|-file.patch ",
+        "/changes/stdout",
+        "Salt tries the patch on a copy, and names that temporary file",
+    ),
+    (
+        "*",
+        "file_|-file.patch that does not fit",
+        "/comment",
+        "the same; the number of the process is in it, too",
+    ),
+    (
         "settled",
         "cron_|-a crontab from a file_|",
         "/comment",
@@ -40,6 +52,77 @@ const RESULTS: &[(&str, &str, &str, &str)] = &[
         "Salt fails with an exception where nothing is mounted yet",
     ),
     (
+        "first",
+        "file_|-full ",
+        "/changes",
+        "what has failed has changed nothing here",
+    ),
+    (
+        "first",
+        "file_|-read-only ",
+        "/changes",
+        "what has failed has changed nothing here",
+    ),
+    (
+        "second",
+        "file_|-read-only ",
+        "/changes",
+        "what has failed has changed nothing here",
+    ),
+    ("second", "file_|-full ", "*", FULL),
+    ("settled", "file_|-full ", "*", FULL),
+    ("second", "archive_|-full ", "*", FULL),
+    ("settled", "archive_|-full ", "*", FULL),
+    ("*", "file_|-no owner_|", "/comment", "ours says why"),
+    (
+        "*",
+        "file_|-not a mode_|",
+        "/comment",
+        "ours says what has failed",
+    ),
+    (
+        "*",
+        "file_|-read-only copied_|",
+        "/comment",
+        "Salt fails with an exception",
+    ),
+    (
+        "*",
+        "file_|-a source that nobody serves_|",
+        "/comment",
+        "said in the words of curl",
+    ),
+    (
+        "*",
+        "file_|-a patch that does not fit_|",
+        "/comment",
+        "Salt tries the patch on a copy, and names that temporary file",
+    ),
+    (
+        "*",
+        "file_|-a patch that is missing_|",
+        "*",
+        "Salt takes it for an empty one, and names a temporary file",
+    ),
+    (
+        "*",
+        "cmd_|-too long in a script_|",
+        "/changes/stdout",
+        "Salt names a temporary file",
+    ),
+    (
+        "*",
+        "pkg_|-no packages_|",
+        "*",
+        "Salt predicts the version of one package for another, or fails with an exception",
+    ),
+    (
+        "*",
+        "pkgrepo_|-no key of a repository_|",
+        "/comment",
+        "Salt fails with an exception",
+    ),
+    (
         "*",
         "test_|-checks the pillar_|",
         "/comment",
@@ -47,8 +130,23 @@ const RESULTS: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
+/// Why the states of the full disk are compared once only.
+const FULL: &str =
+    "Salt has cut short the files that it had no room for, and left pieces of others";
+
+/// Failures of the system, as both name them: what else a comment says of one
+/// is the name of a temporary file, or where in Salt's code it happened.
+const FAILURES: [&str; 3] = [
+    "No space left on device",
+    "Read-only file system",
+    "Not a directory",
+];
+
 /// States that change something each time, by the beginning of their tags.
 const ALWAYS: &[(&str, &str)] = &[
+    ("file_|-again ", "the case says so"),
+    ("archive_|-again ", "the case says so"),
+    ("ini_|-again ", "the case says so"),
     ("environ_|-", "the environment is that of the run"),
     (
         "pip_|-wheels of a list_|",
@@ -67,6 +165,8 @@ const ALWAYS: &[(&str, &str)] = &[
         "commands run each time, unless a condition says otherwise",
     ),
     ("module_|-", "functions run each time"),
+    ("pkg_|-no package to hold_|", "apt-mark is asked each time"),
+    ("file_|-full ", "the disk is as full as before"),
     ("test_|-", "states that are there to report changes"),
 ];
 
@@ -117,6 +217,13 @@ pub(crate) fn why_result(run: &str, tag: &str, path: &str) -> Option<&'static st
                 && (*field == "*" || path.starts_with(field))
         })
         .map(|(.., why)| *why)
+}
+
+/// Whether both texts tell of the same failure of the system.
+pub(crate) fn is_same_failure(theirs: &str, ours: &str) -> bool {
+    FAILURES
+        .iter()
+        .any(|failure| theirs.contains(failure) && ours.contains(failure))
 }
 
 /// Why a state may report changes again, if it may.

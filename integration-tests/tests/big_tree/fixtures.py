@@ -13,6 +13,8 @@ import sys
 import tarfile
 import zipfile
 
+import yaml
+
 # Everything is as old as this.
 THEN = 1_600_000_000
 
@@ -221,6 +223,43 @@ def files(home):
     write(f"{home}/many/3/skip.bak", "skipped\n")
 
 
+def bad(home):
+    """What is too large for a disk that is nearly full."""
+    large = "a line of the large file\n" * 20000
+    write(f"{home}/bad/large", large)
+    write(f"{home}/bad/folder/large", large)
+    run("tar", "-cf", f"{home}/bad/large.tar", "-C", f"{home}/bad/folder", "large")
+
+
+def given(path, has):
+    """What a case of the arguments finds: a text, a link, or a directory."""
+    if isinstance(has, dict):
+        os.makedirs(path)
+        for name, inner in has.items():
+            given(f"{path}/{name}", inner)
+    elif has.startswith("-> "):
+        os.symlink(has.removeprefix("-> "), path)
+    else:
+        write(path, has)
+
+
+def arguments(home):
+    """What the cases of `states/arguments` find. Not below the files of the
+    master: there are links in it that lead round in circles."""
+    tree = os.path.dirname(home)
+    for name in sorted(os.listdir(f"{tree}/states/arguments")):
+        if not name.endswith(".yaml"):
+            continue
+        with open(f"{tree}/states/arguments/{name}", encoding="utf-8") as read:
+            functions = yaml.safe_load(read)
+        for function, cases in functions.items():
+            here = f"{tree}/given/{function}"
+            os.makedirs(here, exist_ok=True)
+            for case, asked in cases.items():
+                if "has" in asked:
+                    given(f"{here}/{case}", asked["has"])
+
+
 def main(home):
     os.umask(0o022)
     packages(home)
@@ -230,6 +269,8 @@ def main(home):
     archives(home)
     repository(home)
     files(home)
+    bad(home)
+    arguments(home)
 
 
 main(os.path.abspath(sys.argv[1]))

@@ -22,13 +22,16 @@ use side::{Prepared, Side};
 /// Fewer states would not be the tree that it claims to be.
 const STATES_MIN: usize = 400;
 
+/// The same of the states that cannot be done.
+const BAD_STATES_MIN: usize = 100;
+
 /// The four runs: test mode on the untouched machine, the first and the second
 /// application, and test mode again.
 const RUNS: [&str; 4] = ["predicted", "first", "second", "settled"];
 
 /// Applies the tree with both, side by side.
-fn apply(real: Kind) -> Result<Option<(Side, Side)>> {
-    if let Some((theirs, ours)) = side::kept(real)? {
+fn apply(real: Kind, what: &str) -> Result<Option<(Side, Side)>> {
+    if let Some((theirs, ours)) = side::kept(real, what)? {
         return Ok(Some((theirs, ours)));
     }
     if let Some(why) = side::unable() {
@@ -38,8 +41,8 @@ fn apply(real: Kind) -> Result<Option<(Side, Side)>> {
     }
     let prepared = Prepared::new()?;
     std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| prepared.apply(real));
-        let ours = prepared.apply(Kind::Ours)?;
+        let theirs = scope.spawn(|| prepared.apply(real, what));
+        let ours = prepared.apply(Kind::Ours, what)?;
         let theirs = theirs
             .join()
             .map_err(|_| anyhow::anyhow!("the thread of {real} has panicked"))??;
@@ -62,13 +65,15 @@ fn changed_again<'r>(
         .collect()
 }
 
-fn compare(theirs: &Side, ours: &Side) -> Result<()> {
+/// Compares two sides of at least so many states, and texts that each has
+/// written.
+fn compare(theirs: &Side, ours: &Side, states_min: usize, texts: &[&str]) -> Result<()> {
     let mut wrong = Vec::new();
     let second = theirs.run("second")?;
     for run in RUNS {
         let (theirs, ours) = (theirs.run(run)?, ours.run(run)?);
         ensure!(
-            theirs.len() >= STATES_MIN,
+            theirs.len() >= states_min,
             "{run}: only {} states",
             theirs.len()
         );
@@ -84,7 +89,7 @@ fn compare(theirs: &Side, ours: &Side) -> Result<()> {
             }
         }
     }
-    for name in ["mounts", "sysctls"] {
+    for name in texts {
         let (theirs, ours) = (theirs.text(name)?, ours.text(name)?);
         if theirs != ours {
             wrong.push(format!("{name}\n  theirs {theirs}\n  ours   {ours}"));
@@ -102,8 +107,25 @@ fn compare(theirs: &Side, ours: &Side) -> Result<()> {
 
 #[test]
 fn a_large_tree_comes_out_as_with_salt() -> Result<()> {
-    match apply(Kind::Salt3008)? {
-        Some((theirs, ours)) => compare(&theirs, &ours),
+    match apply(Kind::Salt3008, "all")? {
+        Some((theirs, ours)) => compare(&theirs, &ours, STATES_MIN, &["mounts", "sysctls"]),
+        None => Ok(()),
+    }
+}
+
+/// Sources, disks, commands, services and packages that are not as states
+/// expect them: each fails as with Salt, and the run goes on.
+#[test]
+fn what_cannot_be_done_fails_as_with_salt() -> Result<()> {
+    match apply(Kind::Salt3008, "bad")? {
+        Some((theirs, ours)) => {
+            ensure!(
+                ours.text("disks")? == ours.text("disks-before")?,
+                "{}",
+                ours.text("disks")?
+            );
+            compare(&theirs, &ours, BAD_STATES_MIN, &[])
+        }
         None => Ok(()),
     }
 }

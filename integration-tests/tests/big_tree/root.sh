@@ -3,13 +3,13 @@
 # made namespaces for mounts, processes, the network, the host name and IPC:
 # nothing of this machine can be reached, changed or ended from here.
 #
-#   root.sh TREE OUT SALT-CALL [DIRECTORY of programs...]
+#   root.sh TREE OUT SALT-CALL WHAT [DIRECTORY of programs...]
 #
 # TREE is laid over /srv/big_tree. OUT gets the answers of `play.sh` and, in
-# `layer`, what was written.
+# `layer`, what was written. WHAT is `all` or `bad`.
 set -eu
-tree=$1 out=$2 program=$3
-shift 3
+tree=$1 out=$2 program=$3 what=$4
+shift 4
 
 base=$out/mnt
 mkdir "$base"
@@ -57,6 +57,6 @@ setpriv --bounding-set=-sys_module,-sys_time,-sys_boot,-sys_rawio,-syslog \
     chroot "$root" /usr/bin/env -i \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     HOME=/root LANG=C.UTF-8 \
-    /bin/sh /srv/big_tree/play.sh "$program"
+    /bin/sh /srv/big_tree/play.sh "$program" "$what"
 umount "$root/srv/out"
 cp -a "$base/upper" "$out/layer"

@@ -112,7 +112,7 @@ impl Prepared {
         Ok(PathBuf::from(String::from_utf8(said.stdout)?.trim()))
     }
 
-    pub(crate) fn apply(&self, kind: Kind) -> Result<Side> {
+    pub(crate) fn apply(&self, kind: Kind, what: &str) -> Result<Side> {
         let program = self.programs.path(kind, Program::Call)?;
         let mut dirs = vec![
             self.home(Kind::Salt3006)?,
@@ -135,6 +135,7 @@ impl Prepared {
             .arg("sh")
             .arg(self.dir.path().join("tree/root.sh"))
             .args([&self.dir.path().join("tree"), side.out(), &program])
+            .arg(what)
             .args(&dirs)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -152,8 +153,12 @@ impl Prepared {
 
 /// The two of a run whose directories were kept, to be compared again: their
 /// paths with a colon between them.
-pub(crate) fn kept(real: Kind) -> Result<Option<(Side, Side)>> {
-    let Ok(dirs) = std::env::var("HALITE_BIG_TREE_KEPT") else {
+pub(crate) fn kept(real: Kind, what: &str) -> Result<Option<(Side, Side)>> {
+    let variable = match what {
+        "bad" => "HALITE_BAD_TREE_KEPT",
+        _ => "HALITE_BIG_TREE_KEPT",
+    };
+    let Ok(dirs) = std::env::var(variable) else {
         return Ok(None);
     };
     let (theirs, ours) = dirs.split_once(':').context("two directories")?;

@@ -25,7 +25,7 @@ pub(crate) fn wrong(why: String) -> CallError {
 pub(crate) fn decode(bytes: &[u8], encoding: &str) -> Result<String, String> {
     let units = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
         let pairs = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
-        if bytes.len() % 2 != 0 {
+        if !bytes.len().is_multiple_of(2) {
             return Err("'utf-16' codec can't decode bytes: truncated data".to_owned());
         }
         char::decode_utf16(pairs)

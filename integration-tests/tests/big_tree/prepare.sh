@@ -244,3 +244,6 @@ printf '198.51.100.60 only-one wrong\n198.51.100.7 cleaned.example.com\n198.51.1
 printf '# remark\nnet.ipv4.tcp_keepalive_time = 7200\nother = 1\n' > /etc/sysctl.d/there.conf
 mount -t tmpfs unwanted /mnt/unwanted
 printf 'unwanted\t/mnt/unwanted\ttmpfs\tdefaults\t0\t0\n' >> /etc/fstab
+
+# ... of the arguments
+. $here/prepare-arguments.sh

@@ -1,8 +1,10 @@
 //! Files of sections and options: the execution module `ini`.
 
 pub(crate) mod document;
+mod encoding;
 
 use document::Document;
+use encoding::Encoding;
 use halite_modules::host::replace_file;
 use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
@@ -49,11 +51,16 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
+fn encoding(call: &Call<'_>) -> Result<Encoding, CallError> {
+    let given = call.get("encoding").filter(|given| given.is_true());
+    Encoding::parse(given.and_then(Value::as_str))
+}
+
 /// Reads a file; a missing one is empty.
 pub(crate) fn read(call: &Call<'_>, file: &str, separator: &str) -> Result<Document, CallError> {
     let path = call.host().path(file);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
+    let text = match std::fs::read(&path) {
+        Ok(bytes) => encoding(call)?.decode(bytes)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             return Err(CallError::command(format!(
@@ -71,7 +78,8 @@ pub(crate) fn save(
     ini: &Document,
     no_spaces: bool,
 ) -> Result<(), CallError> {
-    replace_file(&call.host().path(file), ini.text(no_spaces).as_bytes()).map_err(|error| {
+    let bytes = encoding(call)?.encode(&ini.text(no_spaces))?;
+    replace_file(&call.host().path(file), &bytes).map_err(|error| {
         CallError::command(format!("Unable to write file '{file}'. Exception: {error}"))
     })
 }

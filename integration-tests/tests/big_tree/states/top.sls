@@ -13,3 +13,4 @@ base:
     - system.variants
     - flow
     - maps
+    - arguments

@@ -62,7 +62,8 @@ fn setup_with(
     masters: Vec<(String, MasterUri)>,
 ) -> Result<Setup> {
     let seconds = |seconds: halite_config::Seconds| seconds.duration();
-    let opts = config.opts().clone();
+    let mut opts = config.opts().clone();
+    crate::addresses::resolve(&mut opts, || local_roots(config));
     let grains = GrainsOptions::from_opts(&opts);
     let grains_opts = opts.clone();
     let kept_grains = Kept::of(&opts);

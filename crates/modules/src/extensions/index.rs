@@ -32,11 +32,16 @@ pub(super) struct Listed {
     pub functions: HashMap<String, &'static Function>,
     /// Why modules are not there: they do not want to be, or do not load.
     pub missing: HashMap<String, String>,
+    /// Why nothing could be read at all.
+    unread: Option<String>,
 }
 
 impl Listed {
     /// Why the module of a function is not there.
     pub(super) fn why(&self, fun: &str) -> Option<String> {
+        if let Some(why) = &self.unread {
+            return Some(format!("'{fun}' cannot be used: {why}"));
+        }
         self.missing.get(fun.split('.').next()?).cloned()
     }
 }
@@ -133,7 +138,11 @@ pub(super) fn listed(
         Ok(found) => found,
         Err(error) => {
             tracing::error!(%error, "users' {} could not be read", kind.name());
-            Value::Nil
+            // Not kept: the next time it may be otherwise.
+            return Arc::new(Listed {
+                unread: Some(error.to_string()),
+                ..Listed::default()
+            });
         }
     };
     let mut listed = Listed::default();

@@ -14,6 +14,7 @@ mod main_job;
 mod master_side;
 mod orchestration;
 mod own_python;
+mod python_worker;
 mod reactions;
 mod returners;
 mod runners;

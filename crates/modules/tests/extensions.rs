@@ -165,7 +165,7 @@ fn a_users_functions_are_called_like_ours() {
     ]);
     assert_eq!(minion.ret("slsutil.renderer", &[text]), "22".into());
 
-    let grains = extensions::with_grains(&minion.opts, Map::from([("os", "Debian")]));
+    let grains = extensions::grains(&minion.opts, &Map::from([("os", "Debian")]));
     assert_eq!(grains.get("mine"), Some(&"Debian!".into()));
     let scope = StateScope {
         test: true,

@@ -16,6 +16,28 @@ use halite_proto::{Map, Value};
 
 const ROUNDS: usize = 300;
 
+/// So many that a link comes while they are gone through.
+const FILES: usize = 40;
+
+/// Files outside, and below the directory that a link to outside replaces.
+fn names() -> impl Iterator<Item = String> {
+    let beside = (0..FILES).map(|number| format!("file{number}"));
+    ["file", "deep/file"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(beside)
+}
+
+/// Puts files into the directory that is moved aside now and then. The swap may
+/// come at any time here too, so that nothing is created by its path.
+fn fill(work: &Path, aside: &Path) {
+    let made = work.join("made");
+    for name in names() {
+        fs::write(&made, "").unwrap();
+        let _ = fs::rename(&made, aside.join(name));
+    }
+}
+
 /// Puts a link to `to` in the place of `at` and takes it away again, all the
 /// time.
 struct Swapper {
@@ -66,8 +88,8 @@ impl Outside {
     fn new(work: &Path) -> Self {
         let outside = work.join("outside");
         fs::create_dir_all(outside.join("deep")).unwrap();
-        for name in ["file", "deep/file"] {
-            fs::write(outside.join(name), "precious").unwrap();
+        for name in names() {
+            fs::write(outside.join(&name), "precious").unwrap();
             let mode = fs::Permissions::from_mode(0o600);
             fs::set_permissions(outside.join(name), mode).unwrap();
         }
@@ -75,12 +97,12 @@ impl Outside {
     }
 
     fn check(&self) {
-        for name in ["file", "deep/file"] {
+        for name in names() {
             let path = self.0.join(name);
             assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         }
-        assert_eq!(fs::read_dir(&self.0).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(&self.0).unwrap().count(), FILES + 2);
         assert_eq!(fs::read_dir(self.0.join("deep")).unwrap().count(), 1);
     }
 }
@@ -101,15 +123,7 @@ fn modes_and_cleaning_below_a_directory_stay_below_it() {
         fs::create_dir_all(sub.join("deep")).unwrap();
         let _swapper = Swapper::start(sub.clone(), outside.0.clone());
         for round in 0..ROUNDS {
-            for name in ["file", "deep/file"] {
-                if fs::symlink_metadata(&sub).is_ok_and(|data| data.is_dir()) {
-                    // The swap may come first here too, so nothing is created.
-                    let made = root.join("made");
-                    fs::write(&made, "").unwrap();
-                    let aside = root.join("aside").join(name);
-                    let _ = fs::rename(&made, aside);
-                }
-            }
+            fill(&work, &root.join("aside"));
             let mut kwargs = Map::from([
                 ("name", text(&root)),
                 ("recurse", vec![Value::from("mode")].into()),
@@ -142,6 +156,8 @@ fn a_file_that_becomes_a_link_is_replaced() {
             ("contents", format!("round {round}").into()),
             ("mode", "0666".into()),
             ("follow_symlinks", false.into()),
+            // Every other time the mode alone is looked at.
+            ("replace", (round % 2 == 0).into()),
         ]);
         let _ = minion.state("file.managed", &kwargs, false);
     }
@@ -160,9 +176,7 @@ fn what_is_tidied_and_removed_is_below_the_directory() {
     for round in 0..ROUNDS {
         let aside = root.join("aside");
         if fs::create_dir_all(aside.join("deep")).is_ok() {
-            let made = work.join("made");
-            fs::write(&made, "").unwrap();
-            let _ = fs::rename(made, aside.join("file"));
+            fill(&work, &aside);
         }
         let kwargs = Map::from([
             ("name", text(if round % 3 == 0 { &sub } else { &root })),

@@ -28,13 +28,13 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use halite_modules::{Call, Job, within_call};
 use halite_proto::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::sleep;
+use tokio::time::{self, sleep_until};
 use tracing::{debug, error, info};
 
 use self::error::BeaconError;
@@ -157,17 +157,23 @@ impl Beacons {
             .opt_seconds("loop_interval", 1.0)
             .max(BEACON_INTERVAL_MIN);
         loop {
-            let (due, is_idle) = {
-                let mut table = self.table();
-                (table.due(self.started.elapsed()), table.is_idle())
-            };
-            self.tidy();
+            let due = self.table().due(self.started.elapsed());
             for due in due {
                 self.look(due);
             }
+            self.until_next(time::Instant::now() + pause).await;
+        }
+    }
+
+    /// Waits for the moment of the next look; without beacons, until there is
+    /// one. Whoever asks about beacons meanwhile makes none look earlier.
+    async fn until_next(&self, next: time::Instant) {
+        loop {
+            self.tidy();
+            let is_idle = self.table().is_idle();
             tokio::select! {
                 () = self.wake.notified() => {}
-                () = sleep_for((!is_idle).then_some(pause)) => {}
+                () = until((!is_idle).then_some(next)) => return,
             }
         }
     }
@@ -464,9 +470,9 @@ impl Beacons {
     }
 }
 
-async fn sleep_for(wait: Option<Duration>) {
-    match wait {
-        Some(wait) => sleep(wait).await,
+async fn until(moment: Option<time::Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
         None => pending().await,
     }
 }

@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    fn kept(directory: &std::path::Path, config: Map) -> Kept {
+    fn kept_in(directory: &std::path::Path, config: Map) -> Kept {
         let opts = Map::from([
             ("grains_cache", Value::from(true)),
             ("grains_cache_expiration", 60.into()),
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn grains_are_kept_for_a_while_and_made_anew_when_asked_for() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = self::kept(directory.path(), Map::new());
+        let kept = kept_in(directory.path(), Map::new());
         let now = SystemTime::now();
         let number = |want, now, new| {
             let grains = kept.grains(want, now, || grains(new));
@@ -153,8 +153,8 @@ mod tests {
     fn what_the_configuration_sets_is_of_now() {
         let directory = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
-        kept(directory.path(), Map::new()).grains(Want::New, now, || grains(1));
-        let other = kept(directory.path(), Map::from([("role", "web")]));
+        kept_in(directory.path(), Map::new()).grains(Want::New, now, || grains(1));
+        let other = kept_in(directory.path(), Map::from([("role", "web")]));
         let soon = now + Duration::from_secs(5);
         let read = other.grains(Want::Kept, soon, Map::new);
         assert_eq!(read.get("role"), Some(&"web".into()));

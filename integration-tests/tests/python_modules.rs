@@ -143,10 +143,7 @@ fn users_files_are_to_us_what_they_are_to_salt() -> Result<()> {
             .set("own_returned", told(id).display().to_string())
             .start()
     };
-    let _minions = [
-        minion("web1", Kind::Ours)?,
-        minion("web2", Kind::Salt3008)?,
-    ];
+    let _minions = [minion("web1", Kind::Ours)?, minion("web2", Kind::Salt3008)?];
     master.wait_minion("web1")?;
     master.wait_minion("web2")?;
     // A minion may have fetched them as it started.

@@ -1,8 +1,10 @@
 //! JSON as Python's `json` writes and reads it.
 
+use halite_proto::python;
+
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::value::{Dict, Key, List, Mapping, Tuple, Value, float_text, repr, sort_by};
+use crate::value::{Dict, Key, List, Mapping, Tuple, Value, repr, sort_by};
 
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -102,7 +104,7 @@ fn number(float: f64) -> String {
     } else if float.is_infinite() {
         if float > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
     } else {
-        float_text(float)
+        python::float_repr(float)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::python;
 
 /// Lays `over` over `under`: maps are merged, lists too if `merge_lists`, the
 /// rest is replaced.
-pub(crate) fn update(under: &mut Map, over: &Map, merge_lists: bool) {
+pub fn update(under: &mut Map, over: &Map, merge_lists: bool) {
     for (key, value) in over {
         let old = under.get_or_insert_with(key.clone(), || Value::Nil);
         match (old, value) {

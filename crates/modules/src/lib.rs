@@ -7,7 +7,7 @@
 pub mod args;
 mod call;
 mod context;
-mod dicts;
+pub mod dicts;
 pub mod diff;
 mod environment;
 mod error;

@@ -12,12 +12,12 @@ use halite_target::Subject;
 
 use crate::decrypt;
 use crate::ext::{External, Externals};
-use crate::merge::update;
 use crate::settings::{Settings, SettingsError};
 use crate::sls::{Env, Rendering};
 use crate::top::Top;
 use crate::tree::{Ignore, Tree};
 use crate::world::World;
+use halite_modules::dicts::update;
 
 /// Whose pillar is wanted, and how far it differs from the usual one.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,10 @@
 //! How two pillars become one.
 //!
-//! Mirrors `salt/utils/dictupdate.py` of 3008.5, oddities included: `list`
+//! As `pillar_source_merging_strategy` of 3008.5 does it, oddities included: `list`
 //! keeps only what the lower pillar has, so that a pillar made with it is
 //! empty unless the command line gave one.
 
+use halite_modules::dicts::update;
 use halite_proto::{Map, Value};
 
 /// How pillars are merged.
@@ -70,25 +71,5 @@ impl Merging {
             }
         }
         under
-    }
-}
-
-/// Lays `over` over `under`: maps are merged, lists too if `lists`, the rest
-/// is replaced.
-pub(crate) fn update(under: &mut Map, over: &Map, lists: bool) {
-    for (key, value) in over {
-        let old = under.get_or_insert_with(key.clone(), || Value::Nil);
-        match (old, value) {
-            (Value::Map(old), Value::Map(new)) => update(old, new, lists),
-            (Value::List(old), Value::List(new)) if lists => {
-                let more: Vec<Value> = new
-                    .iter()
-                    .filter(|item| !old.contains(item))
-                    .cloned()
-                    .collect();
-                old.extend(more);
-            }
-            (old, new) => *old = new.clone(),
-        }
     }
 }

@@ -19,6 +19,7 @@ pub mod master_event;
 pub mod msgpack;
 pub mod pillar;
 pub mod publish;
+pub mod python;
 pub mod refusal;
 pub mod reply;
 pub mod request;

@@ -9,11 +9,11 @@
 
 use std::cell::Cell;
 
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, python};
 
 use crate::limits::{LEVELS_MAX, LOOKUP_STEPS_MAX};
 use crate::pcre::Pcre;
-use crate::{TargetError, glob, python};
+use crate::{TargetError, glob};
 
 /// What is behind the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl Search<'_> {
         if !self.step() {
             return false;
         }
-        let text = python::text(value).to_lowercase();
+        let text = python::str(value).to_lowercase();
         match self.target.pattern {
             Pattern::Exact => text == pattern.to_lowercase(),
             Pattern::Glob => glob::fnmatch(&pattern.to_lowercase(), &text),

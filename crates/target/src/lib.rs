@@ -16,7 +16,6 @@ pub mod limits;
 pub mod list;
 pub mod nodegroup;
 pub mod pcre;
-mod python;
 mod target;
 mod wanted;
 

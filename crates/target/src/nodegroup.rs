@@ -3,10 +3,10 @@
 //! Invariant: writing out ends, because a group in itself is an error and the
 //! number of words is bounded.
 
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, python};
 
+use crate::TargetError;
 use crate::limits::{NESTING_MAX, WORDS_MAX};
-use crate::{TargetError, python};
 
 const OPERATORS: [&str; 5] = ["and", "or", "not", "(", ")"];
 
@@ -98,7 +98,7 @@ impl Expansion<'_> {
         }
         let words: Vec<String> = match self.groups.get(name) {
             Some(Value::Str(text)) => text.split_whitespace().map(str::to_owned).collect(),
-            Some(Value::List(items)) => items.iter().map(python::text).collect(),
+            Some(Value::List(items)) => items.iter().map(python::str).collect(),
             Some(other) => {
                 let found = other.type_name();
                 return error(format!(

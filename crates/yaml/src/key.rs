@@ -1,8 +1,6 @@
 //! When two keys of a map are the same to Python: `1`, `1.0` and `yes` are.
 
-use halite_proto::Value;
-
-use crate::scalar::float_text;
+use halite_proto::{Value, python};
 
 /// A key that is equal to another when Python finds their values equal.
 #[derive(PartialEq, Eq, Hash)]
@@ -58,38 +56,9 @@ pub fn python_str(value: &Value) -> String {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Int(int) => int.to_string(),
-        Value::Float(float) => float_text(*float),
+        Value::Float(float) => python::float_repr(*float),
         Value::Str(text) => text.clone(),
-        Value::Bytes(bytes) => format!("b'{}'", bytes.escape_ascii()),
+        Value::Bytes(bytes) => python::bytes_repr(bytes),
         Value::List(_) | Value::Map(_) | Value::Ext(..) => String::new(),
     }
-}
-
-/// Text as Python's `repr` writes it, for keys in error messages.
-pub(crate) fn python_repr(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push(quote);
-    for c in text.chars() {
-        let code = u32::from(c);
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\\' => out.push_str("\\\\"),
-            c if c == quote => out.extend(['\\', c]),
-            ' '..='~' => out.push(c),
-            '\0'..='\u{a0}' | '\u{ad}' => out.push_str(&format!("\\x{code:02x}")),
-            '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{feff}' => {
-                out.push_str(&format!("\\u{code:04x}"));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push(quote);
-    out
 }

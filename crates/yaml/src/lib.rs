@@ -29,7 +29,6 @@ pub use error::{ErrorKind, YamlError};
 pub use key::python_str;
 pub use node::{Kind, Node};
 pub use place::{Place, Span};
-pub use scalar::float_text;
 
 use halite_proto::Value;
 

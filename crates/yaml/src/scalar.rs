@@ -1,9 +1,7 @@
-//! What scalars mean: from the text and type of a scalar to its value, and
-//! floats back to text.
+//! What scalars mean: from the text and type of a scalar to its value.
 
-use halite_proto::Value;
+use halite_proto::{Value, python};
 
-use crate::key::python_repr;
 use crate::resolve::Tag;
 
 /// The value of the scalar `text` of the type `tag`.
@@ -39,7 +37,7 @@ pub(crate) fn construct(tag: &Tag, text: &str) -> Result<Value, String> {
 
 /// PyYAML's words for a type it does not build.
 pub(crate) fn no_constructor(tag: &Tag) -> String {
-    let name = python_repr(&tag.name());
+    let name = python::str_repr(&tag.name());
     format!("could not determine a constructor for the tag {name}")
 }
 
@@ -182,52 +180,9 @@ fn binary(text: &str) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// A float as Python's `repr` writes it: the shortest digits that read back,
-/// with an exponent below 1e-4 and from 1e16.
-pub fn float_text(float: f64) -> String {
-    if float.is_nan() {
-        return "nan".to_owned();
-    }
-    if float.is_infinite() {
-        return if float > 0.0 { "inf" } else { "-inf" }.to_owned();
-    }
-    let scientific = format!("{float:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..16).contains(&exponent) {
-        let plain = format!("{float}");
-        if plain.contains('.') {
-            plain
-        } else {
-            format!("{plain}.0")
-        }
-    } else {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        format!("{mantissa}e{sign}{:02}", exponent.abs())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn floats_print_as_in_python() {
-        for (float, text) in [
-            (0.0, "0.0"),
-            (-0.0, "-0.0"),
-            (1.0, "1.0"),
-            (0.1, "0.1"),
-            (1e15, "1000000000000000.0"),
-            (1e16, "1e+16"),
-            (1.5e300, "1.5e+300"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (123_456.789, "123456.789"),
-        ] {
-            assert_eq!(float_text(float), text);
-        }
-    }
 
     #[test]
     fn base_64_tolerates_what_salt_tolerates() {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use halite_proto::{Map, Value};
-use halite_yaml::{DumpOptions, ScalarQuotes, dump, float_text, load, load_data};
+use halite_yaml::{DumpOptions, ScalarQuotes, dump, load, load_data};
 use serde_json::Value as Json;
 
 fn show(value: &Value) -> String {
@@ -32,7 +32,7 @@ fn show(value: &Value) -> String {
         Value::Nil => "null".to_owned(),
         Value::Bool(bool) => bool.to_string(),
         Value::Int(int) => int.to_string(),
-        Value::Float(float) => format!("f{}", float_text(*float)),
+        Value::Float(float) => format!("f{}", halite_proto::python::float_repr(*float)),
         Value::Str(text) => quoted(text),
         Value::Bytes(bytes) => {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

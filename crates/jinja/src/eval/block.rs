@@ -3,10 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use halite_proto::python;
+
 use super::{Env, Machine, Sink};
 use crate::ast::{BlockDef, Expr, Stmt};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Object, Str, Undefined, Value, text_repr};
+use crate::value::{Object, Str, Undefined, Value};
 
 /// A block of a template at work: its name, and how many derived ones of that
 /// name come before it.
@@ -35,7 +37,10 @@ impl BlockRef {
         let name = self.name.clone().unwrap_or_default();
         let depth = self.depth + 1;
         if self.env.context.block(&name, depth).is_none() {
-            let message = format!("there is no parent block called {}.", text_repr(&name));
+            let message = format!(
+                "there is no parent block called {}.",
+                python::str_repr(&name)
+            );
             return Undefined::hint(message, machine.lenient());
         }
         let env = self.env.clone();
@@ -47,7 +52,7 @@ impl BlockRef {
     pub(crate) fn render(&self, machine: &Machine<'_>) -> Result<String> {
         let name = self.name.clone().unwrap_or_default();
         let Some(block) = self.env.context.block(&name, self.depth) else {
-            return Err(Error::new(ErrorKind::Key, text_repr(&name)));
+            return Err(Error::new(ErrorKind::Key, python::str_repr(&name)));
         };
         let mut sink = Sink::default();
         machine.run_block(&self.env, &block, self.depth, &mut sink)?;
@@ -76,7 +81,7 @@ impl Machine<'_> {
             return Ok(());
         };
         if block.required && first.required {
-            let message = format!("Required block {} not found", text_repr(&block.name));
+            let message = format!("Required block {} not found", python::str_repr(&block.name));
             return Err(Error::new(ErrorKind::Runtime, message));
         }
         let outer = if block.scoped {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use halite_proto::python;
+
 use super::{Context, Env, Loaded, Machine, Sink};
 use crate::ast::{Ast, FromImport, Import, Include, Stmt};
 use crate::error::{Error, ErrorKind, Result};
@@ -157,9 +159,9 @@ impl Machine<'_> {
             let value = module.get(name).unwrap_or_else(|| {
                 let message = format!(
                     "the template {} (imported on line {}) does not export the requested name {}",
-                    value::text_repr(module.name()),
+                    python::str_repr(module.name()),
                     env.source.line_column(stmt.span).0,
-                    value::text_repr(name),
+                    python::str_repr(name),
                 );
                 Undefined::hint(message, self.lenient())
             });

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use halite_proto::python;
+
 use super::{Args, Env, Machine, Sink};
 use crate::ast::MacroDef;
 use crate::error::{Error, Result};
-use crate::value::{Dict, Key, Str, Undefined, Value, text_repr};
+use crate::value::{Dict, Key, Str, Undefined, Value};
 
 /// A macro with the place where it was defined.
 pub(crate) struct MacroValue {
@@ -50,7 +52,7 @@ impl MacroValue {
         let shown = || {
             def.name
                 .as_deref()
-                .map_or_else(|| "None".to_owned(), text_repr)
+                .map_or_else(|| "None".to_owned(), python::str_repr)
         };
         let count = def.parameters.len();
         let extra = if args.pos.len() > count {
@@ -100,7 +102,7 @@ impl MacroValue {
                 format!(
                     "macro {} takes no keyword argument {}",
                     shown(),
-                    text_repr(name)
+                    python::str_repr(name)
                 )
             };
             return Err(Error::of_type(message));

@@ -1,5 +1,7 @@
 //! Escaping, and what yields text that is marked as safe.
 
+use halite_proto::python;
+
 use super::{defined, only};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};
@@ -152,7 +154,7 @@ fn xml_attributes(_: &Machine<'_>, args: Args) -> Result<Value> {
         }
         let key = value::text(key.value())?;
         if key.contains(|c: char| c.is_whitespace() || "/>=".contains(c)) {
-            let shown = value::text_repr(&key);
+            let shown = python::str_repr(&key);
             return Err(Error::of_value(format!(
                 "Invalid character in attribute name: {shown}"
             )));

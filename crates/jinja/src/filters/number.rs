@@ -1,5 +1,7 @@
 //! Filters of numbers.
 
+use halite_proto::python;
+
 use super::{flag, int, only};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};
@@ -121,7 +123,7 @@ fn python_float(value: &Value) -> Result<f64> {
     }
     match value.as_str() {
         Some(text) => parse_float(text).ok_or_else(|| {
-            let shown = value::text_repr(text);
+            let shown = python::str_repr(text);
             Error::of_value(format!("could not convert string to float: {shown}"))
         }),
         None => Err(Error::of_type(format!(

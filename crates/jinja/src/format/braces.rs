@@ -1,5 +1,7 @@
 //! `'{} {name[0]!r:>8}'.format(...)`.
 
+use halite_proto::python;
+
 use super::spec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};
@@ -183,7 +185,7 @@ impl Fields<'_, '_> {
                 .find(|(other, _)| &**other == name)
                 .map(|(_, value)| value.clone()),
         };
-        found.ok_or_else(|| Error::new(ErrorKind::Key, value::text_repr(name)))
+        found.ok_or_else(|| Error::new(ErrorKind::Key, python::str_repr(name)))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Numbers with a given number of digits.
-
-use crate::value::float_text;
+use halite_proto::python;
 
 /// `%f`.
 pub(super) fn fixed(float: f64, precision: usize) -> String {
@@ -51,7 +50,7 @@ fn trimmed(digits: &str, alternate: bool) -> String {
 }
 
 fn special(float: f64) -> Option<String> {
-    (!float.is_finite()).then(|| float_text(float))
+    (!float.is_finite()).then(|| python::float_repr(float))
 }
 
 /// Groups of three digits before the point.

@@ -1,5 +1,7 @@
 //! `'%s-%03d' % (a, b)`.
 
+use halite_proto::python;
+
 use super::number;
 use crate::error::{Error, ErrorKind, Result};
 use crate::filters::escape_html;
@@ -100,9 +102,7 @@ impl State<'_> {
             };
             let name = &body[..end];
             let found = cell.0.borrow().get(&Key::text(name)).cloned();
-            named = Some(
-                found.ok_or_else(|| Error::new(ErrorKind::Key, crate::value::text_repr(name)))?,
-            );
+            named = Some(found.ok_or_else(|| Error::new(ErrorKind::Key, python::str_repr(name)))?);
             self.named = true;
             rest = &body[end + 1..];
         }

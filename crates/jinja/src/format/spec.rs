@@ -1,6 +1,8 @@
 //! The format specification of `format`: `[[fill]align][sign][#][0][width]
 //! [,][.precision][type]`.
 
+use halite_proto::python;
+
 use super::number;
 use crate::error::{Error, Result};
 use crate::methods_pad;
@@ -184,7 +186,7 @@ fn floating(float: f64, spec: &Spec) -> Result<String> {
         Some('G') => number::general(size, precision, spec.alternate).to_uppercase(),
         Some(_) => number::general(size, precision, spec.alternate),
         None => match spec.precision {
-            None => crate::value::float_text(size),
+            None => python::float_repr(size),
             Some(precision) => {
                 let text = number::general(size, precision, false);
                 let whole = float_to_int(size).is_some() && !text.contains(['.', 'e']);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use halite_proto::python;
+
 use super::token::{Token, TokenKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::{Source, Span};
-use crate::value;
 
 /// Where a tag ended.
 pub(crate) struct Ended {
@@ -39,7 +40,7 @@ pub(crate) fn tokens(
     };
     // Jinja2 counts characters.
     let unexpected = |at: usize, c: char| {
-        let shown = value::text_repr(&c.to_string());
+        let shown = python::str_repr(&c.to_string());
         let place = text[..at].chars().count();
         fail(at, format!("unexpected char {shown} at {place}"))
     };

@@ -1,5 +1,7 @@
 //! The methods of text: case, padding, questions about characters.
 
+use halite_proto::python;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Value, to_usize};
 
@@ -69,7 +71,7 @@ fn is(text: &str, name: &str) -> Result<bool> {
         "isdigit" => all(|c| decimal(c) || matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹')),
         "isnumeric" => all(char::is_numeric),
         "isspace" => all(char::is_whitespace),
-        "isprintable" => text.chars().all(crate::value::is_printable),
+        "isprintable" => text.chars().all(python::is_printable),
         "islower" => text.chars().any(cased) && !text.chars().any(char::is_uppercase),
         "isupper" => text.chars().any(cased) && !text.chars().any(char::is_lowercase),
         "isidentifier" => {

@@ -27,7 +27,7 @@ pub(crate) use object::namespace;
 pub(crate) use object::{Cycler, Native, Object, Range};
 pub(crate) use operators::{binary, compare, contains, negative, positive};
 pub(crate) use order::{equal, less, sort_by};
-pub(crate) use repr::{float_text, is_printable, repr, text, text_repr};
+pub(crate) use repr::{repr, text};
 pub(crate) use undefined::Undefined;
 
 /// Shared text.

@@ -1,6 +1,8 @@
 //! What a name yields that nothing defined. It may be tested, defaulted and
 //! handed on; strict ones are an error wherever they are used.
 
+use halite_proto::python;
+
 use crate::error::{Error, ErrorKind, Result};
 
 use super::{OtherKind, Value};
@@ -22,7 +24,7 @@ impl Undefined {
 
     /// A value without that attribute.
     pub(crate) fn attribute(value: &Value, name: &str, lenient: bool) -> Value {
-        let name = super::text_repr(name);
+        let name = python::str_repr(name);
         let message = format!("'{}' has no attribute {name}", value.described());
         Self::hint(message, lenient)
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use halite_proto::python;
+
 use super::Constructor;
 use crate::compose::Body;
-use crate::key::python_repr;
 use crate::limits::KEY_CHARS_MAX;
 
 impl Constructor<'_> {
@@ -22,7 +23,7 @@ impl Constructor<'_> {
     fn show_body(&self, out: &mut String, index: usize) {
         match self.document.nodes.get(index).map(|raw| &raw.body) {
             Some(Body::Scalar(text)) => {
-                out.push_str(&python_repr(text));
+                out.push_str(&python::str_repr(text));
             }
             Some(Body::List(items)) => {
                 out.push('[');

@@ -8,10 +8,9 @@
 mod text;
 mod writer;
 
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, python};
 
 use crate::resolve::{self, Tag};
-use crate::scalar::float_text;
 use text::{Analysis, Style};
 use writer::Writer;
 
@@ -347,7 +346,7 @@ fn represent(value: &Value) -> Scalar {
 }
 
 fn yaml_float(float: f64) -> String {
-    let text = float_text(float);
+    let text = python::float_repr(float);
     match text.as_str() {
         "nan" => ".nan".to_owned(),
         "inf" => ".inf".to_owned(),

@@ -30,7 +30,7 @@ pub struct StandIn {
 #[derive(Debug)]
 pub enum SignIn {
     /// The keys of the session.
-    Accepted(Session),
+    Accepted(Box<Session>),
     /// The key waits for a decision.
     Pending,
     /// The key is rejected, denied, or of a name that cannot be.
@@ -130,16 +130,16 @@ impl StandIn {
             let key = std::str::from_utf8(key.expose()).context("a key that is no text")?;
             Ok(Crypticle::new(&SymmetricKey::parse(key)?))
         };
-        Ok(SignIn::Accepted(Session {
+        Ok(SignIn::Accepted(Box::new(Session {
             session: opened("session")?,
             publish: opened("aes")?,
-        }))
+        })))
     }
 
     /// Signs in; an error unless the master accepts.
     pub fn must_sign_in(&self, master: &mut Connection) -> Result<Session> {
         match self.sign_in(master)? {
-            SignIn::Accepted(session) => Ok(session),
+            SignIn::Accepted(session) => Ok(*session),
             other => bail!("{} was not accepted: {other:?}", self.id),
         }
     }

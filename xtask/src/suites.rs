@@ -25,13 +25,15 @@ pub(crate) enum Suite {
     PythonTools,
     /// The grains of this machine, as real Salt sees them
     PythonGrains,
+    /// Users' Python code, beside real Salt
+    PythonModules,
     /// One large tree of states, applied by both in roots that are thrown away
     BigTree,
 }
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
@@ -42,6 +44,7 @@ impl Suite {
         Self::MixedMasters,
         Self::PythonTools,
         Self::PythonGrains,
+        Self::PythonModules,
         Self::BigTree,
     ];
 
@@ -58,6 +61,7 @@ impl Suite {
             Self::MixedMasters => "mixed-masters",
             Self::PythonTools => "python-tools",
             Self::PythonGrains => "python-grains",
+            Self::PythonModules => "python-modules",
             Self::BigTree => "big-tree",
         }
     }

@@ -284,6 +284,7 @@ impl<'a> Compilation<'a> {
             pillar = settings.merging.merge(pillar, &self.request.overrides);
         }
         let on_demand = self.on_demand(errors);
+        let files = pillar.clone();
         let externals = Externals {
             request: self.request,
             tree: &self.tree,
@@ -291,6 +292,7 @@ impl<'a> Compilation<'a> {
             opts: &self.compiler.opts,
             nodegroups: settings.nodegroups.as_ref(),
             world: self.world,
+            files: &files,
         };
         for external in settings.externals.iter().chain(&on_demand) {
             match externals.get(external, &pillar) {

@@ -30,4 +30,4 @@ pub use settings::SettingsError;
 pub use top::Top;
 pub use tree::Found;
 pub use workshop::{compile, top};
-pub use world::{Failure, Sls, World};
+pub use world::{Failure, Known, Sls, World};

@@ -21,7 +21,7 @@ use crate::ext::Module;
 use crate::limits::EXT_COMMAND_MAX;
 use crate::time_limit::EndAfter;
 use crate::tree::{Found, Tree};
-use crate::world::{Failure, Sls, World};
+use crate::world::{Failure, Known, Sls, World};
 
 /// The pillar of a minion, compiled with the functions of `base`.
 pub fn compile(compiler: &Compiler, request: &Request, base: &dyn MinionContext) -> Map {
@@ -78,6 +78,23 @@ struct Bench<'a> {
     opts: Map,
     grains: Arc<Map>,
     pillar: Mutex<Arc<Map>>,
+}
+
+impl Bench<'_> {
+    /// What external pillars in Python see: they are the master's, so that the
+    /// options name it, and the pillar is what the files say.
+    fn for_modules(&self, files: &Map) -> Self {
+        let mut opts = self.opts.clone();
+        if let Some(id) = self.base.opts().get("id") {
+            opts.insert("id", id.clone());
+        }
+        Self {
+            base: self.base,
+            opts,
+            grains: Arc::clone(&self.grains),
+            pillar: Mutex::new(Arc::new(files.clone())),
+        }
+    }
 }
 
 impl MinionContext for Bench<'_> {
@@ -262,20 +279,28 @@ impl World for Workshop<'_> {
         }
     }
 
-    fn module(&self, module: &Module, request: &Request, pillar: &Map) -> Result<Value, String> {
+    fn module(
+        &self,
+        module: &Module,
+        request: &Request,
+        known: Known<'_>,
+    ) -> Result<Value, String> {
         let name = &module.name;
-        let Some(function) = plugin(self.call.ctx, Kind::Pillars, &format!("{name}.ext_pillar"))
-        else {
+        let bench = self.bench.for_modules(known.files);
+        let Some(function) = plugin(&bench, Kind::Pillars, &format!("{name}.ext_pillar")) else {
             let why = "there is no such external pillar, neither here nor in Python \
                        (`salt-run saltutil.sync_pillar` fetches those of `_pillar`)";
             return Err(why.to_owned());
         };
-        let mut args = vec![request.id.as_str().into(), pillar.clone().into()];
+        let mut args = vec![request.id.as_str().into(), known.so_far.clone().into()];
         args.extend(module.args.iter().cloned());
         let mut kwargs = module.kwargs.clone();
         let signature = function.parse_signature().unwrap_or_default();
-        let mut known = signature.params.iter();
-        if known.any(|param| param.name == "extra_minion_data") {
+        let mut params = signature.params.iter();
+        // What a minion does not say is left to the function's default.
+        if !request.extra_minion_data.is_empty()
+            && params.any(|param| param.name == "extra_minion_data")
+        {
             kwargs.insert("extra_minion_data", request.extra_minion_data.clone());
         }
         let cancel = Cancel::default();
@@ -285,7 +310,7 @@ impl World for Workshop<'_> {
             cancel,
             ..Job::default()
         };
-        within_call(self.call.ctx, &job, |call| {
+        within_call(&bench, &job, |call| {
             run_plugin(call, function, args, kwargs).map_err(|error| error.to_string())
         })
     }

@@ -58,15 +58,25 @@ pub trait World {
     /// When it cannot be run or takes too long.
     fn command(&self, command: &str, through_shell: bool) -> Result<String, String>;
 
-    /// What an external pillar in Python says; `pillar` is what is known so far.
+    /// What an external pillar in Python says.
     ///
     /// # Errors
     /// When there is none of that name, or it fails.
-    fn module(&self, module: &Module, request: &Request, pillar: &Map) -> Result<Value, String>;
+    fn module(&self, module: &Module, request: &Request, known: Known<'_>)
+    -> Result<Value, String>;
 
     /// Renders the text of one file of `file_tree` with these renderers.
     ///
     /// # Errors
     /// In Salt's words.
     fn render_text(&self, bytes: &[u8], file: &Found, renderers: &str) -> Result<Value, String>;
+}
+
+/// What an external pillar may know of the pillar.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// What the files say.
+    pub files: &'a Map,
+    /// The same with what the external pillars before it have said.
+    pub so_far: &'a Map,
 }

@@ -111,10 +111,58 @@ fn external_pillars_in_python_get_what_they_are_configured_with() {
         "{got_1_0: [web1, [], [text], {}, web, hi],
           got_2_0: [web1, [got_1_0], [l1, l2], {}, web, hi],
           got_0_2: [web1, [got_1_0, got_2_0], [], {a: 1, b: 2}, web, hi],
-          told: [told, {}]}",
+          told: [told, null]}",
         "test",
     );
     assert_eq!(Value::from(pillar), expected.unwrap().into_value());
+}
+
+const SEEN: &str = "
+def ext_pillar(minion_id, pillar, conf, extra_minion_data='unsaid'):
+    own = [__opts__['id'], __opts__['minion_id'], __salt__['config.get']('id')]
+    return {conf: own + [sorted(__pillar__), sorted(pillar), extra_minion_data]}
+";
+
+#[test]
+fn external_pillars_in_python_are_the_masters_and_see_what_the_files_say() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("pillar")).unwrap();
+    fs::write(dir.path().join("pillar/seen.py"), SEEN).unwrap();
+    fs::write(dir.path().join("top.sls"), "base: {'*': [filed]}").unwrap();
+    fs::write(dir.path().join("filed.sls"), "filed: {{ opts.id }}").unwrap();
+    let one = |conf: &str| Value::from(Map::from([("seen", conf)]));
+    let opts = opts(
+        dir.path(),
+        &[
+            ("id", "head_master".into()),
+            ("ext_pillar", list([one("first"), one("second")])),
+            ("extension_modules", dir.path().to_str().unwrap().into()),
+        ],
+    );
+    let seen = |extra_minion_data: Map| {
+        let compiler = Compiler::new(&opts).unwrap();
+        let roots = Arc::new(Roots::new(RootsOptions::default()).unwrap());
+        let house = House::new(opts.clone(), Registry::core(), roots);
+        let request = Request {
+            id: "web1".to_owned(),
+            extra_minion_data,
+            overrides: Map::from([("given", 1)]),
+            ..Request::default()
+        };
+        let mut pillar = halite_pillar::compile(&compiler, &request, &house);
+        pillar.remove("given");
+        Value::from(pillar)
+    };
+    let expected = |extra: &str| {
+        let text = format!(
+            "{{filed: web1,
+              first: [head_master, web1, head_master, [filed, given], [filed, given], {extra}],
+              second: [head_master, web1, head_master, [filed, given], [filed, first, given], {extra}]}}"
+        );
+        halite_yaml::load(&text, "test").unwrap().into_value()
+    };
+    assert_eq!(seen(Map::new()), expected("unsaid"));
+    assert_eq!(seen(Map::from([("rack", "r1")])), expected("{rack: r1}"));
 }
 
 #[test]

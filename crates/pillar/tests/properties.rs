@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::Arc;
 
 use halite_pillar::{
-    Compiler, Failure, Found, Merging, Module, Request, Sls, Strategy as How, World,
+    Compiler, Failure, Found, Known, Merging, Module, Request, Sls, Strategy as How, World,
 };
 use halite_proto::{Map, Value};
 use proptest::collection::vec;
@@ -65,7 +65,12 @@ impl World for Plain {
         Ok(command.to_owned())
     }
 
-    fn module(&self, _module: &Module, _request: &Request, _pillar: &Map) -> Result<Value, String> {
+    fn module(
+        &self,
+        _module: &Module,
+        _request: &Request,
+        _known: Known<'_>,
+    ) -> Result<Value, String> {
         Ok(Value::Nil)
     }
 

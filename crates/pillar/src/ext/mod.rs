@@ -12,7 +12,7 @@ use halite_proto::{Map, Value};
 use crate::compile::Request;
 use crate::settings::SettingsError;
 use crate::tree::Tree;
-use crate::world::World;
+use crate::world::{Known, World};
 
 /// The external pillars that need no Python.
 pub const NAMES: &[&str] = &["cmd_json", "cmd_yaml", "file_tree"];
@@ -107,6 +107,8 @@ pub(crate) struct Externals<'a> {
     pub(crate) opts: &'a Map,
     pub(crate) nodegroups: Option<&'a Map>,
     pub(crate) world: &'a dyn World,
+    /// The pillar before the first of them.
+    pub(crate) files: &'a Map,
 }
 
 impl Externals<'_> {
@@ -147,7 +149,13 @@ impl Externals<'_> {
                 }
             }
             External::FileTree(tree) => return tree.read(self),
-            External::Module(module) => self.world.module(module, self.request, pillar)?,
+            External::Module(module) => {
+                let known = Known {
+                    files: self.files,
+                    so_far: pillar,
+                };
+                self.world.module(module, self.request, known)?
+            }
         };
         match data {
             Value::Map(map) => Ok(map),

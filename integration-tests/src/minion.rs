@@ -27,6 +27,7 @@ pub struct MinionPlan<'fleet> {
     kind: Kind,
     masters: Vec<String>,
     settings: Settings,
+    env: Vec<(String, String)>,
 }
 
 impl<'fleet> MinionPlan<'fleet> {
@@ -37,6 +38,7 @@ impl<'fleet> MinionPlan<'fleet> {
             kind,
             masters: Vec::new(),
             settings: Settings::default(),
+            env: Vec::new(),
         }
     }
 
@@ -51,6 +53,13 @@ impl<'fleet> MinionPlan<'fleet> {
     #[must_use]
     pub fn set(mut self, option: &str, value: impl Into<Value>) -> Self {
         self.settings.set(option, value);
+        self
+    }
+
+    /// Sets a variable of the environment of its daemon and of its `salt-call`.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -92,7 +101,8 @@ impl<'fleet> MinionPlan<'fleet> {
         )
         .args(&["-c".to_owned(), dir.display().to_string()]);
         Ok(Minion {
-            daemon: Daemon::new(recipe, dir.join("console")),
+            daemon: Daemon::new(with_env(recipe, &self.env), dir.join("console")),
+            env: self.env,
             id: self.id,
             kind: self.kind,
             home: self.fleet.path().to_path_buf(),
@@ -119,6 +129,12 @@ pub struct Minion {
     dir: PathBuf,
     home: PathBuf,
     programs: Programs,
+    env: Vec<(String, String)>,
+}
+
+fn with_env(recipe: Recipe, env: &[(String, String)]) -> Recipe {
+    env.iter()
+        .fold(recipe, |recipe, (name, value)| recipe.env(name, value))
 }
 
 impl Minion {
@@ -177,19 +193,18 @@ impl Minion {
     pub fn call_as(&self, conf: &Path, args: &[&str]) -> Result<Output> {
         let path = self.programs.path(self.kind, Program::Call)?;
         let conf = conf.display().to_string();
-        run(
-            &Recipe::new("salt-call", path, &self.home)
-                .args(&["-c", &conf])
-                .args(args),
-            CALL_DEADLINE,
-        )
+        let recipe = Recipe::new("salt-call", path, &self.home)
+            .args(&["-c", &conf])
+            .args(args);
+        run(&with_env(recipe, &self.env), CALL_DEADLINE)
     }
 
     /// How to run a program of its own kind with its configuration.
     pub fn recipe(&self, program: Program) -> Result<Recipe> {
         let path = self.programs.path(self.kind, program)?;
         let conf = self.dir.display().to_string();
-        Ok(Recipe::new(program.name(), path, &self.home).args(&["-c", &conf]))
+        let recipe = Recipe::new(program.name(), path, &self.home).args(&["-c", &conf]);
+        Ok(with_env(recipe, &self.env))
     }
 
     /// Runs `salt-minion --check` of our own minion.

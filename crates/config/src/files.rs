@@ -166,8 +166,23 @@ impl Reader {
             key: key.span,
             value,
         };
-        Ok(Some(options.into_iter().map(entry).collect()))
+        let entries = options.into_iter().map(entry);
+        let (internal, own): (Vec<_>, Vec<_>) = entries.partition(is_internal);
+        self.warnings
+            .extend(internal.iter().map(|entry| Warning::Odd {
+            place: source.place(entry.key),
+            text: format!(
+                "{} is left out: names with __ are not for files, a program gives them to itself",
+                entry.name
+            ),
+        }));
+        Ok(Some(own))
     }
+}
+
+/// Whether an option is one that programs set for themselves, such as `__role`.
+fn is_internal(entry: &Entry) -> bool {
+    entry.name.starts_with("__")
 }
 
 /// What a path with wildcards names, in order.

@@ -381,6 +381,25 @@ fn values_are_read_with_the_meaning_of_yaml_1_1() {
 }
 
 #[test]
+fn what_programs_set_for_themselves_is_not_for_files() {
+    let dir = Dir::new();
+    dir.file("minion", "id: x\nuser: root\n__host_path__: /tmp/bin\n");
+    dir.file("minion.d/more.conf", "__role: master\n__cli: salt-call\n");
+    let loaded = dir.minion();
+    let report = dir.anonymous(&loaded.check_report());
+    assert!(
+        report.starts_with(
+            "warning: DIR/minion:3:1: __host_path__ is left out: names with __ are not for files, \
+             a program gives them to itself\n  __host_path__: /tmp/bin\n  ^\n\
+             warning: DIR/minion.d/more.conf:1:1: __role is left out"
+        ),
+        "{report}"
+    );
+    let opts = loaded.config.opts();
+    assert!(!opts.contains_key("__host_path__") && !opts.contains_key("__cli"));
+}
+
+#[test]
 fn names_that_are_not_heeded_are_named() {
     let dir = Dir::new();
     dir.file(

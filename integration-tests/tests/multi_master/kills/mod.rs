@@ -88,7 +88,7 @@ impl Kills {
         let search = tree.search();
         let hosts = tree.target().join("hosts");
         several.add_minions(1, |plan| {
-            plan.set("__host_path__", search.as_str())
+            plan.env("PATH", &search)
                 .set("hosts.file", hosts.display().to_string())
                 .set("file_roots", roots.clone())
                 .set("mine_enabled", false)

@@ -24,11 +24,57 @@ const DIFFERENCES: &[(&str, usize)] = &[
     ("git1", 53),
     // A section without a key has no `signed-by=None` in its line.
     ("repos", 0),
+    // Lines before those of a key, and one without an id, say nothing; Salt
+    // raises an IndexError.
+    ("keys", 3),
+    ("keys", 4),
+    ("keys", 5),
+    ("keys", 7),
+    // Where apt-key fails, Salt raises an UnboundLocalError.
+    ("keys", 10),
+    // The complaint names the key.
+    ("keys", 35),
+    // An id that YAML has read as a number: Salt raises a TypeError.
+    ("keys", 38),
+    // To apt-key, no id is every key.
+    ("keys", 39),
 ];
 
 #[test]
 fn scenarios_come_out_as_with_salt() {
     common::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY, DIFFERENCES);
+}
+
+#[test]
+fn a_key_is_only_removed_by_its_id() {
+    let scenario = serde_json::json!({
+        "grains": {"os_family": "Debian"}, "shims": [], "answered": ["apt-key"],
+        "data": {"answers": "apt-key del 02824086|1||gpg: no\\n\n"},
+    });
+    let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
+    let machine = common::Machine::new(shims, &scenario, &REGISTRY);
+    let no_id = "EXC SaltInvocationError: keyid or keyid_ppa and PPA name must be passed";
+    let no_launchpad = "EXC SaltInvocationError: keyid_ppa is not there, Launchpad is not asked: \
+                        name the key with keyid";
+    for (kwargs, ret, runs) in [
+        (serde_json::json!({"keyid": ""}), no_id, 0),
+        (serde_json::json!({"keyid": null}), no_id, 0),
+        (
+            serde_json::json!({"name": "ppa:a/b", "keyid_ppa": true}),
+            no_launchpad,
+            0,
+        ),
+        (
+            serde_json::json!({"keyid": "02824086"}),
+            "EXC CommandExecutionError: Failed to remove keyid 02824086: gpg: no",
+            1,
+        ),
+    ] {
+        let call = serde_json::json!({"fun": "pkg.del_repo_key", "kwargs": kwargs});
+        let played = machine.play(&call);
+        assert_eq!(played["ret"], ret, "{call}");
+        assert_eq!(played["log"].as_array().unwrap().len(), runs, "{call}");
+    }
 }
 
 #[test]

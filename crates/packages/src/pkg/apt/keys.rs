@@ -10,7 +10,7 @@ use super::sources::Line;
 use crate::pkg::error::PkgError;
 
 /// Where keys go when nothing says where.
-const KEYRINGS: &str = "/etc/apt/keyrings";
+pub(super) const KEYRINGS: &str = "/etc/apt/keyrings";
 
 /// Takes over the key that the arguments of a repository name.
 pub(crate) fn of_repo(

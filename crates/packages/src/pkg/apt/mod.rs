@@ -2,9 +2,11 @@
 
 mod install;
 pub(crate) mod keys;
+pub(crate) mod known_keys;
 mod policy;
 mod query;
 pub(crate) mod repos;
+pub(crate) mod restarts;
 mod selections;
 pub(crate) mod source_list;
 pub(crate) mod sources;

@@ -55,6 +55,12 @@ pub(crate) const MODULE: Module = Module {
             "Deletes a repository.",
         ),
         Function::new(
+            "pkg.del_repo_key",
+            "(name=None, aptkey=True, keydir=None, **kwargs)",
+            repos::del_repo_key,
+            "Removes the key that keyid names (apt). Without aptkey, the first file of keydir that it is in\ngoes, with the other keys in that file.",
+        ),
+        Function::new(
             "pkg.diff",
             "(*paths, **kwargs)",
             more::diff,
@@ -89,6 +95,12 @@ pub(crate) const MODULE: Module = Module {
             "(repo, **kwargs)",
             repos::get_repo,
             "What is known of a repository; empty if it is not set up.",
+        ),
+        Function::new(
+            "pkg.get_repo_keys",
+            "(aptkey=True, keydir=None)",
+            repos::get_repo_keys,
+            "The keys that sign repositories, by their ids (apt): those of apt-key, or, without aptkey,\nthose in the files of keydir, /etc/apt/keyrings if it is not given.",
         ),
         Function::new(
             "pkg.get_selections",
@@ -299,6 +311,12 @@ pub(crate) const MODULE: Module = Module {
             "(criteria, refresh=False, **kwargs)",
             more::search,
             "Searches in what repositories have (zypper).",
+        ),
+        Function::new(
+            "pkg.services_need_restart",
+            "(**kwargs)",
+            more::services_need_restart,
+            "Services that use files which a package has replaced since (apt, with checkrestart of\ndebian-goodies).",
         ),
         Function::new(
             "pkg.set_selections",

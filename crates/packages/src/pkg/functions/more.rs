@@ -4,6 +4,7 @@ use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::listing::names;
+use crate::pkg::apt::restarts;
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Provider, provider};
 use crate::pkg::rpm::{groups, low};
@@ -25,6 +26,7 @@ pub(super) fn only(call: &Call<'_>, having: &[&str]) -> Result<&'static dyn Prov
     )))
 }
 
+pub(super) const APT: &[&str] = &["apt"];
 const WITH_RPM: &[&str] = &["dnf", "zypper"];
 const WITH_GROUPS: &[&str] = &["dnf", "pacman"];
 const ZYPPER: &[&str] = &["zypper"];
@@ -146,6 +148,11 @@ pub(in crate::pkg) fn verify_arguments(call: &Call<'_>) -> (Vec<String>, Vec<Str
         None => Vec::new(),
     };
     (list("verify_options"), list("ignore_types"))
+}
+
+pub(super) fn services_need_restart(call: &Call<'_>) -> CallResult {
+    only(call, APT)?;
+    Ok(restarts::services(call)?.into())
 }
 
 pub(super) fn verify(call: &Call<'_>) -> CallResult {

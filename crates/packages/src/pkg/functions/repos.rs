@@ -4,8 +4,9 @@ use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::change::arguments;
-use crate::pkg::apt::keys;
+use super::more::{APT, only};
 use crate::pkg::apt::sources::Line;
+use crate::pkg::apt::{keys, known_keys};
 use crate::pkg::repositories::Repositories;
 
 pub(super) fn list_repos(call: &Call<'_>) -> CallResult {
@@ -60,4 +61,20 @@ pub(super) fn add_repo_key(call: &Call<'_>) -> CallResult {
             Ok(false.into())
         }
     }
+}
+
+pub(super) fn get_repo_keys(call: &Call<'_>) -> CallResult {
+    only(call, APT)?;
+    let directory = call.text_opt("keydir");
+    let keys = known_keys::list(call, call.flag("aptkey"), directory.as_deref())?;
+    Ok(keys.map_or_else(|| false.into(), Value::from))
+}
+
+pub(super) fn del_repo_key(call: &Call<'_>) -> CallResult {
+    only(call, APT)?;
+    let id = known_keys::wanted(call, &call.clean_kwargs())?;
+    let directory = call.text_opt("keydir");
+    let aptkey = call.flag("aptkey");
+    let is_gone = known_keys::delete(call, &python::str(&id), aptkey, directory.as_deref())?;
+    Ok(if is_gone { id } else { false.into() })
 }

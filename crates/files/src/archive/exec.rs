@@ -13,6 +13,24 @@ use crate::sources::{Scheme, fetch, scheme};
 
 /// Runs a command and returns its lines.
 fn lines(call: &Call<'_>, command: Vec<String>) -> CallResult {
+    let (command, options) = as_arguments(call, command);
+    let out = call.salt("cmd.run", &[command], options)?;
+    Ok(split(&python::str(&out)))
+}
+
+/// As [`lines`]; a program that fails is an error, with what it said.
+fn lines_of_success(call: &Call<'_>, command: Vec<String>) -> CallResult {
+    let (command, mut options) = as_arguments(call, command);
+    options.insert("redirect_stderr", true);
+    let out = call.salt("cmd.run_all", &[command], options)?;
+    let said = out.get("stdout").map(python::str).unwrap_or_default();
+    if out.get("retcode").and_then(Value::as_i64) != Some(0) {
+        return Err(CallError::command(said));
+    }
+    Ok(split(&said))
+}
+
+fn as_arguments(call: &Call<'_>, command: Vec<String>) -> (Value, Map) {
     let command: Vec<Value> = command.into_iter().map(Value::from).collect();
     let mut options = Map::from([("python_shell", Value::from(false))]);
     for key in ["cwd", "runas", "template"] {
@@ -20,9 +38,11 @@ fn lines(call: &Call<'_>, command: Vec<String>) -> CallResult {
             options.insert(key, value.clone());
         }
     }
-    let out = call.salt("cmd.run", &[command.into()], options)?;
-    let lines: Vec<Value> = python::str(&out).lines().map(Value::from).collect();
-    Ok(lines.into())
+    (command.into(), options)
+}
+
+fn split(said: &str) -> Value {
+    said.lines().map(Value::from).collect::<Vec<_>>().into()
 }
 
 fn words(text: Option<String>) -> Vec<String> {
@@ -123,7 +143,7 @@ pub(super) fn cmd_unzip(call: &Call<'_>) -> CallResult {
         command.push("-x".to_owned());
         command.extend(excludes);
     }
-    let out = lines(call, command)?;
+    let out = lines_of_success(call, command)?;
     Ok(trimmed(call, out))
 }
 

@@ -32,12 +32,12 @@ pub(super) fn count(call: &Call<'_>) -> usize {
 pub(super) fn resolve(call: &Call<'_>, name: &str, saltenv: &str) -> Result<Contents, CallError> {
     let (pillar, grains) = (call.arg("contents_pillar"), call.arg("contents_grains"));
     let delimiter = call.text("contents_delimiter");
-    let value = if pillar.is_true() {
+    let value = if !pillar.is_nil() {
         match looked_up(&call.ctx.pillar(), pillar, &delimiter) {
             Ok(value) => value,
             Err(key) => return Ok(Contents::Wrong(format!("Pillar {key} does not exist"))),
         }
-    } else if grains.is_true() {
+    } else if !grains.is_nil() {
         match looked_up(&call.ctx.grains(), grains, &delimiter) {
             Ok(value) => value,
             Err(key) => return Ok(Contents::Wrong(format!("Grain {key} does not exist"))),

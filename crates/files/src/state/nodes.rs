@@ -141,6 +141,9 @@ pub(super) fn cached(call: &Call<'_>) -> CallResult {
         };
         return Ok(ret.pending(text).into());
     }
+    if kind == Scheme::Other && name.contains("://") {
+        return common::failed(ret, format!("Unsupported url scheme: {name}"));
+    }
     if matches!(kind, Scheme::Local | Scheme::Other) {
         return Ok(local(&name, ret, sum.as_ref()).into());
     }

@@ -14,6 +14,8 @@ use crate::core::text;
 enum Notation {
     Json,
     Yaml,
+    /// YAML that keeps its order, with leaves on one line.
+    Yamlex,
     Msgpack,
     Ini,
 }
@@ -22,7 +24,8 @@ impl Notation {
     fn parse(name: &str) -> Option<Self> {
         match name {
             "json" => Some(Self::Json),
-            "yaml" | "yamlex" => Some(Self::Yaml),
+            "yaml" => Some(Self::Yaml),
+            "yamlex" => Some(Self::Yamlex),
             "msgpack" => Some(Self::Msgpack),
             "configparser" => Some(Self::Ini),
             _ => None,
@@ -93,7 +96,10 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
             ));
         }
     }
-    let options = options(call.arg("serializer_opts"), &serializer);
+    let mut options = options(call.arg("serializer_opts"), &serializer);
+    if notation == Notation::Yaml && !call.arg("encoding").is_nil() {
+        options.get_or_insert_with("allow_unicode", || true.into());
+    }
     let contents = match write(notation, &dataset, &options) {
         Ok(contents) => contents,
         Err(why) => return common::failed(ret, format!("Failed to serialize the data: {why}")),
@@ -196,7 +202,7 @@ fn differences(old: &Map, new: &Value) -> Map {
 fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> {
     let text = || String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string());
     match notation {
-        Notation::Yaml => {
+        Notation::Yaml | Notation::Yamlex => {
             let loaded = halite_yaml::load(&text()?, name);
             Ok(loaded.map_err(|error| error.to_string())?.into_value())
         }
@@ -262,9 +268,11 @@ fn from_json(json: &serde_json::Value) -> Value {
 
 fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, String> {
     Ok(match notation {
-        Notation::Yaml => {
+        Notation::Yaml | Notation::Yamlex => {
+            let is_plain = notation == Notation::Yaml;
             let flow = match options.get("default_flow_style") {
                 Some(Value::Bool(true)) => FlowStyle::Flow,
+                None if !is_plain => FlowStyle::Leaves,
                 _ => FlowStyle::Block,
             };
             let number = |key: &str, default: i32| {
@@ -278,7 +286,7 @@ fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, Strin
                 ascii: !options.get("allow_unicode").is_some_and(Value::is_true),
                 indent: number("indent", 2),
                 width: number("width", 80),
-                sort_keys: options.get("sort_keys").is_none_or(Value::is_true),
+                sort_keys: is_plain && options.get("sort_keys").is_none_or(Value::is_true),
                 explicit_start: options.get("explicit_start").is_some_and(Value::is_true),
                 ..DumpOptions::default()
             };

@@ -49,8 +49,8 @@ pub enum CallOutcome {
     Grains(Map),
     /// Documentation by function.
     Docs(BTreeMap<String, String>),
-    /// Where the bus is.
-    Bus(Endpoint),
+    /// Where the bus is, and what is wished for.
+    Bus(Endpoint, Wish),
     /// There is no such function; the text says which, and why.
     NotAvailable(String),
     /// What the function does went wrong.
@@ -112,12 +112,8 @@ pub fn run(
         Work::Bus(_) => EVENT.to_owned(),
         Work::Grains | Work::Docs(_) => String::new(),
     };
-    let wish = match &work {
-        Work::Bus(wish) => Some(wish.clone()),
-        _ => None,
-    };
     match execute(work) {
-        CallOutcome::Bus(bus) => watch(&bus, wish.as_ref(), &mut display, screen),
+        CallOutcome::Bus(bus, wish) => watch(&bus, &wish, &mut display, screen),
         CallOutcome::Returned(returned) => show(options, &fun, returned, &mut display, screen),
         CallOutcome::Grains(grains) => {
             display.show(screen, &local(grains.into()), None, 0);
@@ -167,13 +163,10 @@ const EVENT: &str = "state.event";
 
 /// Shows the events of a bus; in the end nothing, which is what the function
 /// returns.
-fn watch(bus: &Endpoint, wish: Option<&Wish>, display: &mut Display, screen: &mut Screen) -> Exit {
+fn watch(bus: &Endpoint, wish: &Wish, display: &mut Display, screen: &mut Screen) -> Exit {
     let runtime = match start::runtime() {
         Ok(runtime) => runtime,
         Err(stop) => return stop.show(screen),
-    };
-    let Some(wish) = wish else {
-        return Exit::Failure;
     };
     let end = runtime.block_on(async {
         let bus = EventSubscriber::connect(bus).await?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use halite_config::MasterConfig;
 use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{Cancel, Job, run_plugin, within_call};
+use halite_modules::{Cancel, Job, TimeLimit, run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, python, render_as};
 use halite_proto::event::Event;
 use halite_proto::{Map, Value};
@@ -23,7 +23,6 @@ use tokio::time::sleep_until;
 use crate::core::gathering::{Gathering, Rules};
 use crate::error::chain;
 use crate::master::Master;
-use crate::time_limit::TimeLimit;
 
 /// `rawfile_json.filename`.
 const FILE: &str = "/var/log/salt/events";
@@ -261,12 +260,7 @@ fn in_python(master: &Master, name: &str, records: &[Value]) -> Result<(), Strin
         ));
     };
     let cancel = Cancel::default();
-    let _limit = TimeLimit::start(
-        master,
-        cancel.clone(),
-        PYTHON_TIME_MAX,
-        "a returner of events",
-    );
+    let _limit = TimeLimit::start(cancel.clone(), PYTHON_TIME_MAX, "a returner of events");
     let job = Job {
         cancel,
         ..Job::default()

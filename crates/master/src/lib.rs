@@ -37,7 +37,6 @@ mod server;
 mod sessions;
 mod settings;
 mod sockets;
-mod time_limit;
 mod tokens;
 mod tops;
 mod wheel;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use halite_modules::{CallWorld, Cancel, Failure, Job, run_function, within_call};
+use halite_modules::{CallWorld, Cancel, Failure, Job, TimeLimit, run_function, within_call};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
 use halite_proto::publish::FunSpec;
@@ -27,7 +27,6 @@ use crate::core::storms::Storms;
 use crate::error::chain;
 use crate::handlers::publish::{meant, send};
 use crate::master::Master;
-use crate::time_limit::TimeLimit;
 use crate::workers::{LaneLimits, Work, Workers};
 use crate::{runner, wheel};
 
@@ -239,7 +238,7 @@ fn react_with(master: &Arc<Master>, name: &str, event: &Event) {
 fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str, event: &Event) {
     let tag = &event.tag;
     let cancel = Cancel::default();
-    let _limit = TimeLimit::start(master, cancel.clone(), REACTION_TIME_MAX, "a reaction");
+    let _limit = TimeLimit::start(cancel.clone(), REACTION_TIME_MAX, "a reaction");
     let job = Job {
         cancel,
         ..Job::default()

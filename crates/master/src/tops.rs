@@ -8,13 +8,12 @@
 use std::time::Duration;
 
 use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{Cancel, Job, run_function, run_plugin, shlex, within_call};
+use halite_modules::{Cancel, Job, TimeLimit, run_function, run_plugin, shlex, within_call};
 use halite_proto::{Map, MinionId, Value};
 use halite_store::Bank;
 
 use crate::error::chain;
 use crate::master::Master;
-use crate::time_limit::TimeLimit;
 
 /// How long a program may take.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
@@ -116,7 +115,7 @@ fn in_python(master: &Master, name: &str, id: &MinionId) -> Result<Map, String> 
     ]);
     let kwargs = Map::from([("opts", opts), ("grains", grains)]);
     let cancel = Cancel::default();
-    let _limit = TimeLimit::start(master, cancel.clone(), COMMAND_TIME_MAX, "a master top");
+    let _limit = TimeLimit::start(cancel.clone(), COMMAND_TIME_MAX, "a master top");
     let job = Job {
         cancel,
         ..Job::default()
@@ -157,7 +156,7 @@ fn run(master: &Master, command: &[String], id: &MinionId) -> Result<String, Str
         ("stdin", "".into()),
     ]);
     let cancel = Cancel::default();
-    let _limit = TimeLimit::start(master, cancel.clone(), COMMAND_TIME_MAX, "ext_nodes");
+    let _limit = TimeLimit::start(cancel.clone(), COMMAND_TIME_MAX, "ext_nodes");
     let job = Job {
         cancel,
         ..Job::default()

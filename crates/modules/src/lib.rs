@@ -27,6 +27,7 @@ pub mod shlex;
 mod signatures;
 mod state_beacon;
 mod state_return;
+mod time_limit;
 mod world;
 
 pub use call::Call;
@@ -47,4 +48,5 @@ pub use run::{Failure, Outcome, run_function, run_plugin, run_state_function, wi
 pub use signatures::Signatures;
 pub use state_beacon::{INTERVAL as BEACON_INTERVAL, add_state_beacon, beacon_value};
 pub use state_return::StateReturn;
+pub use time_limit::TimeLimit;
 pub use world::{CallWorld, decrypt};

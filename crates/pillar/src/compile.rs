@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use halite_modules::dicts::update;
 use halite_proto::{Map, Value};
 use halite_target::Subject;
 
@@ -17,7 +18,6 @@ use crate::sls::{Env, Rendering};
 use crate::top::Top;
 use crate::tree::{Ignore, Tree};
 use crate::world::World;
-use halite_modules::dicts::update;
 
 /// Whose pillar is wanted, and how far it differs from the usual one.
 #[derive(Debug, Clone, Default)]

@@ -15,7 +15,6 @@ mod house;
 mod merge;
 mod settings;
 mod sls;
-mod time_limit;
 mod top;
 mod tops;
 mod tree;

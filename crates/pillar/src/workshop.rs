@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use halite_modules::extensions::{Kind, plugin};
 use halite_modules::{
     Call, CallWorld, Cancel, ContextError, Job, MinionContext, PillarRequest, Refresh, Registry,
-    run_plugin, within_call,
+    TimeLimit, run_plugin, within_call,
 };
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, Returned, SlsRequest, WorldError, WorldFile};
@@ -19,7 +19,6 @@ use halite_render::{Renderer, Returned, SlsRequest, WorldError, WorldFile};
 use crate::compile::{Compiler, Request};
 use crate::ext::Module;
 use crate::limits::EXT_COMMAND_MAX;
-use crate::time_limit::EndAfter;
 use crate::tree::{Found, Tree};
 use crate::world::{Failure, Known, Sls, World};
 
@@ -304,8 +303,7 @@ impl World for Workshop<'_> {
             kwargs.insert("extra_minion_data", request.extra_minion_data.clone());
         }
         let cancel = Cancel::default();
-        let _limit = EndAfter::start(EXT_COMMAND_MAX, cancel.clone())
-            .map_err(|error| format!("no thread to watch it: {error}"))?;
+        let _limit = TimeLimit::start(cancel.clone(), EXT_COMMAND_MAX, "an external pillar");
         let job = Job {
             cancel,
             ..Job::default()

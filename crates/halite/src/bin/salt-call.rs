@@ -124,7 +124,7 @@ fn execute(options: &CallOptions, config: &MinionConfig, work: Work) -> CallOutc
             Err(error) => CallOutcome::Failed(format!("{error:#}")),
         },
         Work::Bus(wish) => match bus(config, &wish) {
-            Ok(bus) => CallOutcome::Bus(bus),
+            Ok(bus) => CallOutcome::Bus(bus, wish),
             Err(error) => CallOutcome::Failed(format!("{error:#}")),
         },
         Work::Call(request) => run(options, config, request)

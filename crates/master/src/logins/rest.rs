@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use halite_modules::{Cancel, Job, run_function};
+use halite_modules::{Cancel, Job, TimeLimit, run_function};
 use halite_proto::{Map, Value};
 
 use crate::core::eauth;
 use crate::master::Master;
-use crate::time_limit::TimeLimit;
 
 /// How long the server may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -47,7 +46,7 @@ pub(super) fn log_in(
         ("decode_type", "json".into()),
     ]);
     let cancel = Cancel::default();
-    let _limit = TimeLimit::start(master, cancel.clone(), ANSWER_TIME_MAX, "a login by rest");
+    let _limit = TimeLimit::start(cancel.clone(), ANSWER_TIME_MAX, "a login by rest");
     let job = Job {
         cancel,
         ..Job::default()

@@ -101,6 +101,10 @@ pub(crate) enum NotStarted {
     Thread(#[source] std::io::Error),
 }
 
+/// How the answer of a runner begins that could not be called. To whoever asked
+/// it counts as an answer, as with Salt: the documentation is in it.
+const BAD_ARGUMENTS: &str = "\nPassed invalid arguments: ";
+
 /// Runners that have places of their own: they help when all others are taken.
 const RESERVED: [&str; 2] = ["jobs.kill", "jobs.master"];
 
@@ -181,10 +185,7 @@ impl Run {
                 (value, false)
             }
             Err(RunnerError::BadArguments(why)) => {
-                let text = format!(
-                    "\nPassed invalid arguments: {why}\n\nUsage:\n{}",
-                    found.doc_text()
-                );
+                let text = format!("{BAD_ARGUMENTS}{why}\n\nUsage:\n{}", found.doc_text());
                 (text.into(), true)
             }
             Err(error) => {

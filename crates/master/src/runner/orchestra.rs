@@ -20,7 +20,7 @@ use tokio::time::sleep_until;
 
 use super::call::Around;
 use super::gather::{Command, Row};
-use super::{Asked, Call, run_and_tell};
+use super::{Asked, BAD_ARGUMENTS, Call, run_and_tell};
 use crate::error::chain;
 use crate::wheel;
 
@@ -157,9 +157,6 @@ fn as_return(row: Row) -> MinionReturn {
         id: row.id,
     }
 }
-
-/// How the answer of a runner begins that could not be called.
-const BAD_ARGUMENTS: &str = "\nPassed invalid arguments: ";
 
 impl MinionContext for Orchestra {
     fn opts(&self) -> &Map {

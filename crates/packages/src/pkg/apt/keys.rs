@@ -6,6 +6,7 @@ use halite_modules::host::{Program, replace_file};
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
+use super::known_keys;
 use super::sources::Line;
 use crate::pkg::error::PkgError;
 
@@ -127,21 +128,9 @@ fn receive(
         std::fs::create_dir_all(parent)
             .map_err(|error| PkgError::command(format!("{}: {error}", parent.display())))?;
     }
+    let known = known_keys::shown(call, &real)?;
     let file = real.display().to_string();
-    let known = Program::new(
-        call,
-        &[
-            "gpg",
-            "--no-default-keyring",
-            "--keyring",
-            &file,
-            "--list-keys",
-            "--with-colons",
-        ],
-    )
-    .may_fail()
-    .run()?;
-    if known.stdout.lines().any(|line| {
+    if known.lines().any(|line| {
         let field = line.split(':').nth(4).unwrap_or_default();
         line.starts_with("pub:")
             && !field.is_empty()

@@ -110,7 +110,7 @@ fn keyrings(call: &Call<'_>, directory: Option<&str>) -> Option<Vec<PathBuf>> {
 }
 
 /// What gpg says of a file; of one that it cannot read, it says nothing.
-fn shown(call: &Call<'_>, file: &Path) -> Result<String, CallError> {
+pub(super) fn shown(call: &Call<'_>, file: &Path) -> Result<String, CallError> {
     let file = file.display().to_string();
     let words = [
         "gpg",
@@ -120,7 +120,7 @@ fn shown(call: &Call<'_>, file: &Path) -> Result<String, CallError> {
         "--list-keys",
         "--with-colons",
     ];
-    Ok(Program::new(call, &words).run()?.stdout)
+    Ok(Program::new(call, &words).may_fail().run()?.stdout)
 }
 
 /// The keys of a list with colons. Of several names of a key, and of several

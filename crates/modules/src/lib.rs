@@ -9,6 +9,7 @@ mod call;
 mod context;
 pub mod dicts;
 pub mod diff;
+pub mod encoding;
 mod environment;
 mod error;
 pub mod extensions;

@@ -5,7 +5,6 @@ pub(crate) mod backup;
 pub(crate) mod beneath;
 pub(crate) mod compare;
 pub(crate) mod dirs;
-pub(crate) mod encode;
 pub(crate) mod errors;
 pub(crate) mod hash;
 pub(crate) mod held;

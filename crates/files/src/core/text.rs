@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use halite_modules::CallError;
+use halite_modules::{CallError, encoding};
 
-use super::encode;
 use super::errors::os_error;
 use crate::limits::TEXT_BYTES_MAX;
 
@@ -88,7 +87,7 @@ impl Text {
     /// Takes bytes that are text in this encoding.
     pub(crate) fn in_encoding(bytes: &[u8], encoding: &str) -> Result<Self, CallError> {
         Ok(Self {
-            text: encode::decode(bytes, encoding).map_err(encode::wrong)?,
+            text: encoding::decode(bytes, encoding).map_err(encoding::wrong)?,
             bytewise: false,
             encoding: Some(encoding.to_owned()),
         })
@@ -106,7 +105,7 @@ impl Text {
     /// The bytes of a changed text, in the encoding that was asked for.
     pub(crate) fn encoded(&self, text: &str) -> Result<Vec<u8>, CallError> {
         match &self.encoding {
-            Some(encoding) => encode::encode(text, encoding, "strict").map_err(encode::wrong),
+            Some(name) => encoding::encode(text, name, "strict").map_err(encoding::wrong),
             None => Ok(self.bytes(text)),
         }
     }

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, encoding, python};
 use halite_proto::{Map, Value};
 
 use super::check_cmd::{self, Checked};
 use super::contents::{self, Contents};
 use super::{accumulated, common};
 use crate::core::compare::Ignore;
-use crate::core::encode;
 use crate::core::manage::{self, Plan};
 use crate::core::perms::{self, Wanted};
 use crate::core::write::Body;
@@ -336,7 +335,7 @@ pub(super) fn plain(error: &CallError) -> String {
 /// Contents as bytes in the encoding asked for.
 pub(super) fn encoded(call: &Call<'_>, text: &str) -> Result<Vec<u8>, String> {
     match call.text_opt("encoding") {
-        Some(encoding) => encode::encode(text, &encoding, &call.text("encoding_errors")),
+        Some(name) => encoding::encode(text, &name, &call.text("encoding_errors")),
         None => Ok(text.as_bytes().to_vec()),
     }
 }

@@ -10,6 +10,7 @@ mod copy;
 mod decode;
 mod directory;
 mod edits;
+mod json;
 mod keyvalue;
 mod managed;
 mod nodes;

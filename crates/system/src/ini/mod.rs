@@ -1,12 +1,10 @@
 //! Files of sections and options: the execution module `ini`.
 
 pub(crate) mod document;
-mod encoding;
 
 use document::Document;
-use encoding::Encoding;
 use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, CallResult, Function, Module, encoding, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -51,16 +49,16 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-fn encoding(call: &Call<'_>) -> Result<Encoding, CallError> {
+fn encoding_of(call: &Call<'_>) -> String {
     let given = call.get("encoding").filter(|given| given.is_true());
-    Encoding::parse(given.and_then(Value::as_str))
+    given.and_then(Value::as_str).unwrap_or("utf-8").to_owned()
 }
 
 /// Reads a file; a missing one is empty.
 pub(crate) fn read(call: &Call<'_>, file: &str, separator: &str) -> Result<Document, CallError> {
     let path = call.host().path(file);
     let text = match std::fs::read(&path) {
-        Ok(bytes) => encoding(call)?.decode(bytes)?,
+        Ok(bytes) => encoding::decode(&bytes, &encoding_of(call)).map_err(encoding::wrong)?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => {
             return Err(CallError::command(format!(
@@ -78,7 +76,8 @@ pub(crate) fn save(
     ini: &Document,
     no_spaces: bool,
 ) -> Result<(), CallError> {
-    let bytes = encoding(call)?.encode(&ini.text(no_spaces))?;
+    let bytes = encoding::encode(&ini.text(no_spaces), &encoding_of(call), "strict")
+        .map_err(encoding::wrong)?;
     replace_file(&call.host().path(file), &bytes).map_err(|error| {
         CallError::command(format!("Unable to write file '{file}'. Exception: {error}"))
     })

@@ -1,6 +1,6 @@
 //! Text to bytes and back in the encodings that files are asked to have.
 
-use halite_modules::CallError;
+use crate::error::CallError;
 
 /// The name of an encoding without what may be written in it.
 fn plain(encoding: &str) -> String {
@@ -12,7 +12,7 @@ fn plain(encoding: &str) -> String {
 }
 
 /// Python's exception for what [`encode`] and [`decode`] say.
-pub(crate) fn wrong(why: String) -> CallError {
+pub fn wrong(why: String) -> CallError {
     let kind = match why.as_str() {
         why if why.starts_with("unknown encoding") => "LookupError",
         why if why.contains("can't decode") => "UnicodeDecodeError",
@@ -21,8 +21,11 @@ pub(crate) fn wrong(why: String) -> CallError {
     CallError::exception(kind, why)
 }
 
-/// The text of `bytes`; what is wrong in Python's words.
-pub(crate) fn decode(bytes: &[u8], encoding: &str) -> Result<String, String> {
+/// The text of `bytes`.
+///
+/// # Errors
+/// What is wrong, in Python's words; [`wrong`] makes an exception of it.
+pub fn decode(bytes: &[u8], encoding: &str) -> Result<String, String> {
     let units = |bytes: &[u8], of: fn([u8; 2]) -> u16| {
         let pairs = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
         if !bytes.len().is_multiple_of(2) {
@@ -67,8 +70,12 @@ pub(crate) fn decode(bytes: &[u8], encoding: &str) -> Result<String, String> {
     }
 }
 
-/// The bytes of `text`; what is wrong in Python's words.
-pub(crate) fn encode(text: &str, encoding: &str, errors: &str) -> Result<Vec<u8>, String> {
+/// The bytes of `text`; `errors` says what becomes of characters that the
+/// encoding does not have, as in Python.
+///
+/// # Errors
+/// What is wrong, in Python's words; [`wrong`] makes an exception of it.
+pub fn encode(text: &str, encoding: &str, errors: &str) -> Result<Vec<u8>, String> {
     let limit = match plain(encoding).as_str() {
         "utf8" | "u8" => return Ok(text.as_bytes().to_vec()),
         "utf8sig" => return Ok([b"\xef\xbb\xbf", text.as_bytes()].concat()),

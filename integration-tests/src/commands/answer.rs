@@ -57,6 +57,7 @@ impl Answer {
         } else {
             match merged(output) {
                 Some(mut value) => {
+                    normal.only(&mut value);
                     normal.value(&mut value);
                     Said::Data(value)
                 }
@@ -239,6 +240,17 @@ impl Normal<'_> {
         without_pids(&without_numbers(&text))
     }
 
+    /// Leaves of each minion's map what counts.
+    fn only(&self, minions: &mut Value) {
+        let maps = minions
+            .as_object_mut()
+            .into_iter()
+            .flat_map(Map::values_mut);
+        for map in maps.filter_map(Value::as_object_mut) {
+            map.retain(|key, _| self.compare.only.is_empty() || self.compare.only.contains(key));
+        }
+    }
+
     fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -388,6 +400,20 @@ mod tests {
             json!({"web1": ["<fleet>/a", "b"], "web2": {"b": "<number>", "pid": "<number>"}});
         assert_eq!(answer.said, Said::Data(data));
         assert_eq!(Answer::from_json(&answer.to_json()), Some(answer));
+    }
+
+    #[test]
+    fn only_what_is_asked_for_counts_of_a_minion() {
+        let compare = Compare {
+            only: vec!["id".to_owned()],
+            ..Compare::default()
+        };
+        let answer = Answer::of(
+            &output("{\"web1\": {\"id\": \"web1\", \"path\": 1}}"),
+            &compare,
+            &[],
+        );
+        assert_eq!(answer.said, Said::Data(json!({"web1": {"id": "web1"}})));
     }
 
     #[test]

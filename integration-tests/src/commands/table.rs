@@ -68,6 +68,9 @@ pub struct Compare {
     pub types_only: bool,
     /// Keys whose values do not count.
     pub hidden: Vec<String>,
+    /// Of each minion's map only these keys count, where any are named: the
+    /// others tell of the machine.
+    pub only: Vec<String>,
     /// Keys that do not count at all, in the whole chapter.
     pub without: Vec<String>,
 }
@@ -163,6 +166,9 @@ impl Row {
             None if note == "types only" => compare.types_only = true,
             Some(("hide", keys)) => {
                 compare.hidden = keys.split(", ").map(str::to_owned).collect();
+            }
+            Some(("only", keys)) => {
+                compare.only = keys.split(", ").map(str::to_owned).collect();
             }
             Some(("lines", count)) => {
                 compare.text = true;

@@ -15,7 +15,7 @@ mod key;
 mod nested;
 mod plain;
 mod pprint;
-pub mod python;
+pub use halite_proto::python;
 mod table;
 mod textwrap;
 mod yaml;

@@ -1,7 +1,4 @@
-//! How Python spells values: `repr()`, `str()` and the text of a float.
-//!
-//! Salt's texts, targets and templates are full of them, so they are those of
-//! CPython 3.11, byte for byte.
+//! `repr()`, `str()` and the text of a float.
 
 use std::fmt::Write;
 

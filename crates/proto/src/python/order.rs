@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use halite_proto::{Map, Value};
+use crate::value::{Map, Value};
 
 /// The entries in the order of `sorted(map)`, or `None` where Python could not
 /// compare two keys.

@@ -1,0 +1,13 @@
+//! How Python spells, sorts and splits: `repr()`, `str()`, `sorted()`,
+//! `splitlines()` and what goes with them.
+//!
+//! Salt's texts, targets and templates are full of it, so all is as with
+//! CPython 3.11, byte for byte.
+
+mod order;
+mod spelling;
+mod text;
+
+pub use order::{equal, sort_by_any_key, sort_by_key, sorted};
+pub use spelling::{bytes_repr, float_repr, is_printable, repr, str, str_repr};
+pub use text::{is_space, len, lines, lines_with_ends, trim, trim_end};

@@ -43,7 +43,7 @@ mod values;
 
 pub use directories::{directories, synced};
 pub use error::{PyError, Raised};
-pub use pool::{Request, Workers};
+pub use pool::{Request, Workers, run_alone};
 
 use std::path::PathBuf;
 

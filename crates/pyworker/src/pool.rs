@@ -212,6 +212,19 @@ impl Workers {
     }
 }
 
+/// Runs a request in a process of its own, which ends with it: for code that
+/// is not meant to end.
+///
+/// # Errors
+/// What the code raises; when there is no Python, or it ended.
+pub fn run_alone(host: &dyn PyHost, request: Request<'_>) -> Result<Value, PyError> {
+    let request = request.json()?;
+    let mut process = Process::start(host)?;
+    let _watched = host.watch(process.group());
+    process.prepare(host)?;
+    process.ask(host, &request)
+}
+
 /// Counts one that is busy.
 struct Busy<'a>(&'a Workers);
 

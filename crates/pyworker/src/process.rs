@@ -29,7 +29,7 @@ pub(crate) struct Process {
 /// The names of the data that code sees.
 const DATA: [&str; 3] = ["opts", "grains", "pillar"];
 /// The kinds of files.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 12] = [
     "modules",
     "states",
     "grains",
@@ -40,6 +40,8 @@ const KINDS: [&str; 10] = [
     "sdb",
     "pillar",
     "tops",
+    "auth",
+    "engines",
 ];
 
 impl Process {

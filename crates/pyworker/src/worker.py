@@ -362,7 +362,21 @@ class States(dict):
         return find("states", name) is not None or bool(ask({"has_state": name}))
 
 
-SALT, UTILS, STATES = Functions(), Utilities(), States()
+class Runners(dict):
+    """`__runners__`: the runners of the host."""
+
+    def __missing__(self, name):
+        def function(*args, **kwargs):
+            asked = {"arg": list(args), "kwarg": kwargs}
+            return ask({"salt": "saltutil.runner", "args": [name], "kwargs": encode(asked)})
+
+        return function
+
+    def __contains__(self, name):
+        return True
+
+
+SALT, UTILS, STATES, RUNNERS = Functions(), Utilities(), States(), Runners()
 LOADED = {}
 
 
@@ -370,6 +384,7 @@ def dunders(module):
     module.__salt__ = SALT
     module.__utils__ = UTILS
     module.__states__ = STATES
+    module.__runners__ = RUNNERS
     module.__opts__ = OPTS
     module.__grains__ = GRAINS
     module.__pillar__ = PILLAR
@@ -573,6 +588,10 @@ def loader(kind):
             LOADERS[kind] = OneFunction(salt.loader.pillars(opts, ours_first), ".ext_pillar")
         elif kind == "tops":
             LOADERS[kind] = OneFunction(salt.loader.tops(opts), ".top")
+        elif kind == "auth":
+            LOADERS[kind] = salt.loader.auth(opts)
+        elif kind == "engines":
+            LOADERS[kind] = salt.loader.engines(opts, ours_first, RUNNERS, utils)
     return LOADERS[kind]
 
 

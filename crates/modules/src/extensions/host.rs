@@ -93,7 +93,7 @@ fn class(name: &str) -> &'static str {
 }
 
 /// What Python code may ask of the call that runs it.
-struct CallHost<'c>(&'c Call<'c>);
+pub(super) struct CallHost<'c>(pub(super) &'c Call<'c>);
 
 fn data(ctx: &dyn MinionContext, name: &str) -> Value {
     match name {

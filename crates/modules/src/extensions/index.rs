@@ -186,6 +186,7 @@ fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
         Kind::Sdb => of!(Kind::Sdb),
         Kind::Pillars => of!(Kind::Pillars),
         Kind::Tops => of!(Kind::Tops),
+        Kind::Logins => of!(Kind::Logins),
     }
 }
 

@@ -1,17 +1,19 @@
 //! What users wrote in Python: the files that `saltutil.sync_*` fetched, as
 //! functions like our own, and their plugins: beacons, returners, drivers of
-//! `sdb`, external pillars, tops of masters. They run in the worker of
+//! `sdb`, external pillars, tops of masters, ways to log in, engines. They run in the worker of
 //! [`halite_pyworker`], which is started when one of them is first needed.
 //!
 //! Invariant: without such files nothing here costs more than a look at their
 //! directory.
 
+mod engine;
 mod host;
 mod index;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use engine::{ENGINES_MAX, Engine, Engines, engines};
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, Request, Workers, directories};
 
@@ -38,6 +40,8 @@ pub enum Kind {
     Pillars,
     /// Tops of masters (`_tops`).
     Tops,
+    /// Ways to log in (`_auth`).
+    Logins,
 }
 
 impl Kind {
@@ -50,6 +54,7 @@ impl Kind {
             Self::Sdb => "sdb",
             Self::Pillars => "pillar",
             Self::Tops => "tops",
+            Self::Logins => "auth",
         }
     }
 

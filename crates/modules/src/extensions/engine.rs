@@ -1,0 +1,308 @@
+//! Engines: users' Python code that runs beside a daemon for as long as it
+//! does (`_engines`, the option `engines`), each in a process of its own.
+//!
+//! Invariant: an engine that ends is started again, ever more slowly while it
+//! keeps ending, and none outlives its daemon.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use halite_proto::{Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, directories, run_alone};
+
+use super::host::CallHost;
+use super::index::claims;
+use crate::context::MinionContext;
+use crate::job::{Cancel, Job};
+use crate::run::within_call;
+
+/// Engines of one daemon; more are refused at its start. Each has a process
+/// and a thread.
+pub const ENGINES_MAX: usize = 32;
+
+/// How long an engine that has ended rests the first time; twice as long each
+/// time that it ends again soon.
+const REST_FIRST: Duration = Duration::from_secs(1);
+
+/// The longest rest.
+const REST_MAX: Duration = Duration::from_secs(60);
+
+/// One that has run for so long begins with the shortest rest again.
+const STEADY: Duration = Duration::from_secs(120);
+
+/// The directory and the kind of these files.
+const KIND: &str = "engines";
+
+/// An engine as the options name it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Engine {
+    /// Its name in the options.
+    pub name: String,
+    /// The module (`engine_module`, or the name).
+    pub module: String,
+    /// What `start` gets by name.
+    pub config: Map,
+}
+
+/// The engines of the option `engines`: a list of names, and of maps from a
+/// name to what it gets.
+///
+/// # Errors
+/// When it is something else, or too long.
+pub fn engines(option: &Value) -> Result<Vec<Engine>, String> {
+    let items = match option {
+        Value::List(items) => items.as_slice(),
+        one @ (Value::Map(_) | Value::Str(_)) if one.is_true() => std::slice::from_ref(one),
+        other if !other.is_true() => &[],
+        other => {
+            return Err(format!(
+                "`engines` is a list of engines, not a {}",
+                other.type_name()
+            ));
+        }
+    };
+    let mut engines = Vec::new();
+    for item in items {
+        match item {
+            Value::Str(name) => engines.push(engine(name, &Value::Nil)?),
+            Value::Map(map) => {
+                for (name, config) in map {
+                    let name = name.as_str().unwrap_or_default();
+                    engines.push(engine(name, config)?);
+                }
+            }
+            other => {
+                return Err(format!(
+                    "an entry of `engines` is a name, or a map of a name to its settings, \
+                     not a {}",
+                    other.type_name()
+                ));
+            }
+        }
+    }
+    match engines.len() > ENGINES_MAX {
+        true => Err(format!("there are at most {ENGINES_MAX} engines")),
+        false => Ok(engines),
+    }
+}
+
+fn engine(name: &str, config: &Value) -> Result<Engine, String> {
+    let mut config = match config {
+        Value::Map(config) => config.clone(),
+        other if !other.is_true() => Map::new(),
+        other => {
+            return Err(format!(
+                "the settings of the engine {name:?} are a map, not a {}",
+                other.type_name()
+            ));
+        }
+    };
+    let module = match config.remove("engine_module") {
+        Some(Value::Str(module)) => module,
+        Some(_) => return Err(format!("`engine_module` of {name:?} is the name of a module")),
+        None => name.to_owned(),
+    };
+    let is_name = !module.is_empty() && module.chars().all(|c| c == '_' || c.is_alphanumeric());
+    if !is_name {
+        return Err(format!("{module:?} is not the name of an engine"));
+    }
+    Ok(Engine {
+        name: name.to_owned(),
+        module,
+        config,
+    })
+}
+
+/// Engines that run until this is dropped.
+#[derive(Debug)]
+pub struct Engines {
+    cancel: Cancel,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Engines {
+    /// Starts engines. `role` is what they find as `__role` in their options:
+    /// `master` or `minion`.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(
+        engines: Vec<Engine>,
+        role: &'static str,
+        ctx: &Arc<dyn MinionContext>,
+    ) -> std::io::Result<Self> {
+        let mut all = Self {
+            cancel: Cancel::default(),
+            threads: Vec::new(),
+        };
+        for engine in engines {
+            let (ctx, cancel) = (Arc::clone(ctx), all.cancel.clone());
+            let thread = thread::Builder::new().name("engine".to_owned());
+            let thread =
+                thread.spawn(move || keep_running(&engine, role, ctx.as_ref(), &cancel))?;
+            all.threads.push(thread);
+        }
+        Ok(all)
+    }
+}
+
+impl Drop for Engines {
+    fn drop(&mut self) {
+        // Their processes are groups of this job: they die here, and so the
+        // threads come to their end.
+        self.cancel.signal(nix::libc::SIGKILL);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep_running(engine: &Engine, role: &'static str, ctx: &dyn MinionContext, cancel: &Cancel) {
+    let name = engine.name.as_str();
+    let mut rest = REST_FIRST;
+    loop {
+        let began = Instant::now();
+        tracing::debug!(engine = name, "starting");
+        let ended = run(engine, role, ctx, cancel);
+        if cancel.ended_by().is_some() {
+            return;
+        }
+        if began.elapsed() >= STEADY {
+            rest = REST_FIRST;
+        }
+        let seconds = rest.as_secs();
+        match ended {
+            Ok(_) => tracing::warn!("the engine {name} has ended; it starts again in {seconds} s"),
+            Err(error) => {
+                tracing::error!("the engine {name} has failed: {error}; it starts again in {seconds} s");
+                if let PyError::Raised(raised) = &error {
+                    tracing::debug!(engine = name, "{}", raised.trace);
+                }
+            }
+        }
+        if !cancel.sleep(rest) {
+            return;
+        }
+        rest = (rest * 2).min(REST_MAX);
+    }
+}
+
+/// Runs `start` of an engine to its end.
+fn run(
+    engine: &Engine,
+    role: &'static str,
+    ctx: &dyn MinionContext,
+    cancel: &Cancel,
+) -> Result<Value, PyError> {
+    let name = format!("{}.start", engine.module);
+    let job = Job {
+        cancel: cancel.clone(),
+        ..Job::default()
+    };
+    within_call(ctx, &job, |call| {
+        let host = EngineHost {
+            call: CallHost(call),
+            role,
+        };
+        let request = Request::Call {
+            kind: KIND,
+            name: &name,
+            args: &[],
+            kwargs: &engine.config,
+            scope: &Map::new(),
+            salt: !claims(&directories(ctx.opts(), KIND), &engine.module),
+        };
+        run_alone(&host, request).map_err(|error| match error {
+            PyError::Raised(raised) if raised.is("KeyError") && raised.message.contains(&name) => {
+                let why = format!(
+                    "there is no such engine, neither in `_engines` \
+                     (`saltutil.sync_engines` fetches those) nor in an installed Salt: {name}"
+                );
+                PyError::Raised(Raised::new("LoaderError", why))
+            }
+            error => error,
+        })
+    })
+}
+
+/// What an engine sees: what a function sees, and whose engine it is.
+struct EngineHost<'c> {
+    call: CallHost<'c>,
+    role: &'static str,
+}
+
+impl PyHost for EngineHost<'_> {
+    fn data(&self, name: &str) -> Value {
+        let mut data = self.call.data(name);
+        if let (Value::Map(opts), "opts") = (&mut data, name) {
+            opts.insert("__role", self.role);
+        }
+        data
+    }
+
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        self.call.directories(kind)
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        self.call.has_function(fun)
+    }
+
+    fn has_own_function(&self, fun: &str) -> bool {
+        self.call.has_own_function(fun)
+    }
+
+    fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
+        self.call.call(fun, args, kwargs)
+    }
+
+    fn watch(&self, group: i32) -> Box<dyn std::any::Any> {
+        self.call.watch(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(yaml: &str) -> Result<Vec<Engine>, String> {
+        engines(&halite_yaml::load(yaml, "test").unwrap().into_value())
+    }
+
+    fn one(name: &str, module: &str, config: Map) -> Engine {
+        let (name, module) = (name.to_owned(), module.to_owned());
+        Engine {
+            name,
+            module,
+            config,
+        }
+    }
+
+    #[test]
+    fn engines_are_named_in_each_of_the_ways() {
+        let all = read("[plain, {a: {x: 1}}, {b: }, {c: {engine_module: a, y: 2}}]").unwrap();
+        assert_eq!(
+            all,
+            [
+                one("plain", "plain", Map::new()),
+                one("a", "a", Map::from([("x", 1)])),
+                one("b", "b", Map::new()),
+                one("c", "a", Map::from([("y", 2)])),
+            ]
+        );
+        assert_eq!(read("{a: {x: 1}}").unwrap().len(), 1);
+        assert_eq!(read("").unwrap(), []);
+        assert_eq!(read("[]").unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_engine_is_refused() {
+        for wrong in ["3", "[3]", "[a.b]", "[{a: text}]", "[{a: {engine_module: ../x}}]", "['']"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        let many = format!("[{}]", "a, ".repeat(ENGINES_MAX + 1));
+        assert!(read(&many).unwrap_err().contains("at most"));
+    }
+}

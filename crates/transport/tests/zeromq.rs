@@ -30,7 +30,7 @@ fn echo_router() -> Endpoint {
     tokio::spawn(async move {
         let replies = router.replies();
         while let Some(incoming) = router.recv().await {
-            replies.send(incoming.peer, incoming.payload).await.unwrap();
+            replies.send(incoming.peer, incoming.payload).unwrap();
         }
     });
     endpoint
@@ -61,8 +61,7 @@ async fn until_subscribed(publisher: &Publisher, subscriber: &mut Subscriber, to
     loop {
         assert!(Instant::now() < deadline, "never subscribed");
         publisher
-            .publish(vec![topic.to_vec(), b"probe".to_vec()])
-            .await
+            .publish(&[topic.to_vec(), b"probe".to_vec()])
             .unwrap();
         let message = timeout(Duration::from_millis(20), next_message(subscriber)).await;
         if message.is_ok() {
@@ -80,11 +79,11 @@ async fn until_subscribed(publisher: &Publisher, subscriber: &mut Subscriber, to
 async fn a_request_is_answered_over_ipv4_ipv6_and_ipc() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("requests.ipc");
-    let endpoints = [
-        loopback(),
-        Endpoint::tcp("::1", 0),
-        Endpoint::ipc(path.clone()),
-    ];
+    let mut endpoints = vec![loopback(), Endpoint::ipc(path.clone())];
+    // Kernels and containers without IPv6 have no such address.
+    if std::net::TcpListener::bind("[::1]:0").is_ok() {
+        endpoints.push(Endpoint::tcp("::1", 0));
+    }
     let mut router = Router::bind(&endpoints, RouterOptions::default()).unwrap();
     let bound = router.endpoints().to_vec();
     let replies = router.replies();
@@ -92,7 +91,7 @@ async fn a_request_is_answered_over_ipv4_ipv6_and_ipc() {
         while let Some(incoming) = router.recv().await {
             let mut answer = b"re: ".to_vec();
             answer.extend_from_slice(&incoming.payload);
-            replies.send(incoming.peer, answer).await.unwrap();
+            replies.send(incoming.peer, answer).unwrap();
         }
     });
     for endpoint in bound {
@@ -141,7 +140,7 @@ async fn a_late_reply_is_never_taken_for_the_next_request() {
     });
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
     assert_eq!(incoming.payload, b"second");
-    replies.send(late.peer, b"stale".to_vec()).await.unwrap();
+    replies.send(late.peer, b"stale".to_vec()).unwrap();
     replies
         .send(incoming.peer, b"fresh".to_vec())
         .await
@@ -172,7 +171,7 @@ async fn a_dropped_request_does_not_disturb_the_next() {
         async move { requester.request(b"second".to_vec(), SOON).await }
     });
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
-    replies.send(first.peer, b"stale".to_vec()).await.unwrap();
+    replies.send(first.peer, b"stale".to_vec()).unwrap();
     replies
         .send(incoming.peer, b"fresh".to_vec())
         .await
@@ -196,9 +195,9 @@ async fn a_slow_answer_does_not_hold_other_requests_up() {
     });
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
     assert_eq!(incoming.payload, b"quick");
-    replies.send(incoming.peer, b"q".to_vec()).await.unwrap();
+    replies.send(incoming.peer, b"q".to_vec()).unwrap();
     assert_eq!(quick.await.unwrap().unwrap(), b"q");
-    replies.send(waits.peer, b"s".to_vec()).await.unwrap();
+    replies.send(waits.peer, b"s".to_vec()).unwrap();
     assert_eq!(slow.await.unwrap().unwrap(), b"s");
 }
 
@@ -265,7 +264,7 @@ async fn a_lost_connection_fails_its_request_at_once_and_the_next_one_reconnects
     let again = tokio::spawn(async move { requester.request(b"y".to_vec(), SOON).await });
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
     let replies = router.replies();
-    replies.send(incoming.peer, b"z".to_vec()).await.unwrap();
+    replies.send(incoming.peer, b"z".to_vec()).unwrap();
     assert_eq!(again.await.unwrap().unwrap(), b"z");
 }
 
@@ -337,13 +336,13 @@ async fn publications_arrive_whole_and_in_order() {
     until_subscribed(&publisher, &mut subscriber, b"").await;
     for number in 0..500u32 {
         let number = number.to_be_bytes().to_vec();
-        publisher.publish(vec![number]).await.unwrap();
+        publisher.publish(&[number]).unwrap();
     }
     for number in 0..500u32 {
         let frames = next_message(&mut subscriber).await;
         assert_eq!(frames, [number.to_be_bytes().to_vec()]);
     }
-    assert!(publisher.publish(vec![]).await.is_err());
+    assert!(publisher.publish(&[]).is_err());
 }
 
 #[tokio::test]
@@ -406,7 +405,7 @@ async fn a_router_waits_for_its_program_and_loses_nothing() {
     let replies = router.replies();
     for _ in 0..callers.len() {
         let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
-        replies.send(incoming.peer, incoming.payload).await.unwrap();
+        replies.send(incoming.peer, incoming.payload).unwrap();
     }
     for caller in callers {
         assert_eq!(caller.await.unwrap().unwrap(), b"x");
@@ -446,7 +445,7 @@ async fn a_request_above_the_limit_is_refused_on_both_sides() {
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
     assert_eq!(incoming.payload.len(), 1000);
     let replies = router.replies();
-    replies.send(incoming.peer, Vec::new()).await.unwrap();
+    replies.send(incoming.peer, Vec::new()).unwrap();
     assert_eq!(fine.await.unwrap().unwrap(), b"");
 }
 
@@ -457,7 +456,7 @@ async fn queued_replies_are_sent_before_a_router_closes() {
     let asked = tokio::spawn(async move { requester.request(b"x".to_vec(), SOON).await });
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
     let replies = router.replies();
-    replies.send(incoming.peer, b"last".to_vec()).await.unwrap();
+    replies.send(incoming.peer, b"last".to_vec()).unwrap();
     router.close().await;
     assert_eq!(asked.await.unwrap().unwrap(), b"last");
 }

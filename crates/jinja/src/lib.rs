@@ -77,7 +77,6 @@ use methods::pad as methods_pad;
 pub use engine::{Engine, Globals, Template};
 pub use error::{Error, ErrorKind, Location, Result, TrailStep};
 pub use host::{Host, LoadRequest, LoadedSource, NoHost, Returned};
-pub use json::{Style as JsonStyle, from_json, to_json};
 pub use limits::{Limits, SOURCE_BYTES_MAX};
 pub use settings::{Settings, UndefinedMode};
 pub use source::{Source, Span};

@@ -13,6 +13,7 @@ pub mod envelope;
 pub mod event;
 mod fields;
 pub mod ids;
+pub mod json;
 pub mod limits;
 pub mod map;
 pub mod master_event;

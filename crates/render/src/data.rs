@@ -1,10 +1,10 @@
 //! The stages that make data of text.
 
+use halite_proto::json::{self, JsonError};
 use halite_proto::{Map, Value};
 use halite_yaml::{Data, Place, Span};
 
 use crate::error::{ErrorKind, RenderError};
-use crate::json::json_error;
 
 /// YAML to data. Nothing but data that is false - an empty text, `false` -
 /// is the empty map.
@@ -29,14 +29,10 @@ pub(crate) fn json(text: &str, name: &str) -> Result<Value, RenderError> {
     if body.trim().is_empty() {
         return Ok(Map::new().into());
     }
-    halite_jinja::from_json(body).ok_or_else(|| no_json(text, body, skipped, name))
+    json::read(body).map_err(|error| no_json(error, text, skipped, name))
 }
 
-fn no_json(text: &str, body: &str, skipped: usize, name: &str) -> RenderError {
-    let Some(error) = json_error(body) else {
-        let message = format!("{name} is JSON that cannot be held");
-        return RenderError::new(ErrorKind::Limit, message);
-    };
+fn no_json(error: JsonError, text: &str, skipped: usize, name: &str) -> RenderError {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let span = Span {
         line: number(error.line + skipped),

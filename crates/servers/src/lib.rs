@@ -3,7 +3,6 @@
 //! Invariant: a server is only reached through its own command line programs,
 //! which `halite_modules::host` runs; no password is on a command line.
 
-mod json;
 mod mysql;
 mod postgres;
 mod rabbitmq;

@@ -5,9 +5,7 @@
 
 use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, CallResult, Function, Module, python};
-use halite_proto::{Map, Value};
-
-use crate::json;
+use halite_proto::{Map, Value, json};
 
 pub(crate) const MODULE: Module = Module {
     name: "rabbitmq",
@@ -309,12 +307,18 @@ fn without_prompt(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// JSON for the broker.
+fn written(data: &Value) -> Result<String, CallError> {
+    json::write(data, json::Style::default())
+        .map_err(|error| CallError::wrong_type(error.to_string()))
+}
+
 /// A list of the broker's, each entry a map.
 fn rows(call: &Call<'_>, words: &[&str]) -> Result<Vec<Map>, CallError> {
     let words = [words, &["-q", "--formatter=json"]].concat();
     let said = good(run(call, CONTROL, &words, None)?)?.stdout;
     let read = json::read(&said);
-    let Some(Value::List(rows)) = read else {
+    let Ok(Value::List(rows)) = read else {
         let text = format!("RabbitMQ command failed: {said}");
         return Err(CallError::command(text));
     };
@@ -362,7 +366,7 @@ fn policies(call: &Call<'_>) -> Result<Map, CallError> {
         let field = |key: &str| row.get(key).cloned().unwrap_or_default();
         let definition = match field("definition") {
             text @ Value::Str(_) => text,
-            other => json::write(&other).into(),
+            other => written(&other)?.into(),
         };
         let about = Map::from([
             ("pattern", field("pattern")),
@@ -436,7 +440,7 @@ fn change_plugin(call: &Call<'_>, done: &str, verb: &str) -> CallResult {
 fn set_policy(call: &Call<'_>) -> CallResult {
     let definition = match call.arg("definition") {
         Value::Str(text) => text.clone(),
-        map @ Value::Map(_) => json::write(map),
+        map @ Value::Map(_) => written(map)?,
         _ => {
             return Err(CallError::invocation(
                 "The 'definition' argument must be a dictionary or JSON string",

@@ -7,7 +7,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use halite_crypto::HashType;
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, json};
 
 use super::common;
 use crate::core::errors::os_error;
@@ -182,7 +182,11 @@ fn shown(answer: &Value) -> String {
     let fields = ["pid", "retcode", "stdout", "stderr"].map(|key| {
         let value = answer.get(key).cloned().unwrap_or_default();
         let text = match value {
-            Value::Str(text) => serde_json::Value::from(text).to_string(),
+            Value::Str(text) => {
+                let mut quoted = String::new();
+                json::write_text(&mut quoted, &text, false);
+                quoted
+            }
             other => python::str(&other),
         };
         format!("    \"{key}\": {text}")

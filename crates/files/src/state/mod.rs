@@ -10,7 +10,6 @@ mod copy;
 mod decode;
 mod directory;
 mod edits;
-mod json;
 mod keyvalue;
 mod managed;
 mod nodes;

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use halite_modules::{Call, CallError, CallResult, StateReturn, python, run_state_function};
-use halite_proto::{Map, Value, msgpack};
+use halite_proto::{Map, Value, json, msgpack};
 use halite_yaml::{DumpOptions, FlowStyle};
 
 use super::common;
-use super::json::JsonStyle;
 use crate::core::text;
 
 /// The notations there are.
@@ -207,11 +206,7 @@ fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> 
             let loaded = halite_yaml::load(&text()?, name);
             Ok(loaded.map_err(|error| error.to_string())?.into_value())
         }
-        Notation::Json => {
-            let parsed: Result<serde_json::Value, _> = serde_json::from_slice(bytes);
-            let parsed = parsed.map_err(|error| json_error(&error, bytes))?;
-            Ok(from_json(&parsed))
-        }
+        Notation::Json => json::read(&text()?).map_err(|error| error.to_string()),
         Notation::Msgpack => msgpack::unpack_modern(bytes).map_err(|error| error.to_string()),
         Notation::Ini => {
             let mut all = Map::new();
@@ -233,37 +228,6 @@ fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> 
             }
             Ok(all.into())
         }
-    }
-}
-
-/// Where JSON is wrong, in Python's words for the common case.
-fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
-    if bytes.trim_ascii() == b"{" {
-        let column = bytes.iter().position(|byte| *byte == b'{').unwrap_or(0) + 2;
-        return format!(
-            "Expecting property name enclosed in double quotes: line 1 column {column} (char {})",
-            column - 1
-        );
-    }
-    error.to_string()
-}
-
-fn from_json(json: &serde_json::Value) -> Value {
-    match json {
-        serde_json::Value::Null => Value::Nil,
-        serde_json::Value::Bool(bool) => (*bool).into(),
-        serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(int), _) => int.into(),
-            (None, Some(int)) => int.into(),
-            (None, None) => Value::Float(number.as_f64().unwrap_or(0.0)),
-        },
-        serde_json::Value::String(text) => text.as_str().into(),
-        serde_json::Value::Array(items) => items.iter().map(from_json).collect::<Vec<_>>().into(),
-        serde_json::Value::Object(map) => Map::from_iter(
-            map.iter()
-                .map(|(key, value)| (key.as_str(), from_json(value))),
-        )
-        .into(),
     }
 }
 
@@ -318,21 +282,18 @@ fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, Strin
                 ));
             }
             let separators = options.get("separators").map(python::texts);
-            let (comma, colon) = match separators.as_deref() {
-                Some([comma, colon]) => (comma.as_str(), colon.as_str()),
-                _ if indent.is_some() => (",", ": "),
-                _ => (", ", ": "),
-            };
-            let style = JsonStyle {
+            let style = json::Style {
                 indent,
-                sorted: options.get("sort_keys").is_none_or(Value::is_true),
+                sort_keys: options.get("sort_keys").is_none_or(Value::is_true),
                 ascii: options.get("ensure_ascii").is_some_and(Value::is_true),
-                comma,
-                colon,
+                separators: match separators.as_deref() {
+                    Some([comma, colon]) => Some((comma.as_str(), colon.as_str())),
+                    _ => None,
+                },
+                default: Some(python::str),
             };
-            let mut out = String::new();
-            style.write(data, 0, &mut out);
-            out.into()
+            let text = json::write(data, style);
+            text.map_err(|error| error.to_string())?.into()
         }
         Notation::Msgpack => {
             Value::Bytes(msgpack::pack_modern(data).map_err(|error| error.to_string())?)

@@ -27,7 +27,7 @@ pub(super) fn find(name: &str) -> Option<Native> {
                     Some(indent) => Some(to_usize(indent.want_int()?).unwrap_or_default()),
                     None => None,
                 },
-                unicode: true,
+                ascii: false,
             };
             json::dump(&value, style).map(Value::markup)
         },

@@ -90,7 +90,7 @@ fn to_json(_: &Machine<'_>, args: Args) -> Result<Value> {
             Some(indent) => Some(to_usize(indent.want_int()?).unwrap_or_default()),
             None => None,
         },
-        unicode: false,
+        ascii: true,
     };
     let text = json::dump(&value, style)?
         .replace('<', "\\u003c")

@@ -71,7 +71,7 @@ impl Beacon for Journal {
 
 /// An entry, from its JSON.
 fn entry(line: &str) -> Option<Map> {
-    let Value::Map(fields) = halite_jinja::from_json(line)? else {
+    let Value::Map(fields) = halite_proto::json::read(line).ok()? else {
         return None;
     };
     let read = |(name, value): (Value, Value)| {

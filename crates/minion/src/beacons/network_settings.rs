@@ -38,7 +38,7 @@ fn interfaces(
     json: &str,
     of_kernel: &dyn Fn(&str, &str) -> Option<String>,
 ) -> BTreeMap<String, Map> {
-    let all = halite_jinja::from_json(json).unwrap_or_default();
+    let all = halite_proto::json::read(json).unwrap_or_default();
     let all = all.as_list().unwrap_or_default().iter();
     all.filter_map(|link| {
         let name = link.get("ifname")?.as_str()?;

@@ -1,6 +1,6 @@
 //! `defaults.*`: the defaults of formulas.
 
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, json};
 
 use crate::call::Call;
 use crate::dicts;
@@ -68,8 +68,8 @@ fn load(call: &Call<'_>, formula: &str) -> CallResult {
                 .map_err(|error| CallError::exception("yaml.YAMLError", error.python_text()))?
         } else {
             let text = String::from_utf8_lossy(&bytes);
-            halite_jinja::from_json(&text).ok_or_else(|| {
-                CallError::exception("json.decoder.JSONDecodeError", format!("{url} is no JSON"))
+            json::read(&text).map_err(|error| {
+                CallError::exception("json.decoder.JSONDecodeError", error.to_string())
             })?
         };
         return Ok(if data.is_true() {

@@ -6,6 +6,14 @@ use std::borrow::Cow;
 use halite_jinja::{Settings, UndefinedMode};
 use halite_proto::{Map, Value};
 
+/// Jinja2's own options; what is undefined is nothing.
+pub(crate) fn plain() -> Settings {
+    Settings {
+        undefined: UndefinedMode::Lenient,
+        ..Settings::jinja()
+    }
+}
+
 /// The options for `text`, and the text without its header.
 pub(crate) fn settings<'t>(text: &'t str, is_sls: bool, opts: &Map) -> (Settings, Cow<'t, str>) {
     let mut settings = Settings::salt();
@@ -75,16 +83,16 @@ fn header(text: &str) -> Option<(Map, String)> {
     if payload.trim().is_empty() {
         return None;
     }
-    match halite_jinja::from_json(payload.trim()) {
-        Some(Value::Map(map)) => Some((map, format!("{}{after}", &text[..start]))),
-        Some(_) => {
+    match halite_proto::json::read(payload.trim()) {
+        Ok(Value::Map(map)) => Some((map, format!("{}{after}", &text[..start]))),
+        Ok(_) => {
             tracing::warn!(
                 "Ignoring '#jinja2:' header that is not a JSON object: {}",
                 payload.trim()
             );
             None
         }
-        None => {
+        Err(_) => {
             tracing::warn!(
                 "Ignoring malformed '#jinja2:' header in template: {}",
                 payload.trim()

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use halite_jinja::{JsonStyle, to_json};
+use halite_proto::json::{self, Style};
 use halite_proto::{Map, Value};
 
 use super::QueryError;
@@ -179,20 +179,11 @@ fn of_one(name: &'static str, value: Value) -> Found {
 
 /// JSON without blanks.
 fn compact(value: &Value) -> String {
-    let write = |value: &Value| to_json(value, JsonStyle::default()).unwrap_or_default();
-    match value {
-        Value::List(items) => {
-            let items: Vec<String> = items.iter().map(compact).collect();
-            format!("[{}]", items.join(","))
-        }
-        Value::Map(map) => {
-            let entry =
-                |(key, value): (&Value, &Value)| format!("{}:{}", write(key), compact(value));
-            let entries: Vec<String> = map.iter().map(entry).collect();
-            format!("{{{}}}", entries.join(","))
-        }
-        scalar => write(scalar),
-    }
+    let style = Style {
+        separators: Some((",", ":")),
+        ..Style::default()
+    };
+    json::write(value, style).unwrap_or_default()
 }
 
 fn contains(subject: Value, wanted: &Value) -> Found {

@@ -1,6 +1,6 @@
 //! A query's text to tokens.
 
-use halite_proto::Value;
+use halite_proto::{Value, json};
 
 use super::{QueryError, Syntax};
 
@@ -78,9 +78,9 @@ pub(super) fn lex(query: &str) -> Result<Vec<(Token, usize)>, QueryError> {
                 at += inside.len() + 2;
                 match quote {
                     '"' => {
-                        let json = halite_jinja::from_json(&format!("\"{inside}\""));
+                        let json = json::read(&format!("\"{inside}\""));
                         match json {
-                            Some(Value::Str(text)) => Token::Quoted(text),
+                            Ok(Value::Str(text)) => Token::Quoted(text),
                             _ => return Err(wrong(start, "error decoding string")),
                         }
                     }
@@ -125,7 +125,8 @@ fn quoted(text: &str, quote: char) -> Option<&str> {
 fn literal(inside: &str) -> Option<Token> {
     let text = inside.replace("\\`", "`");
     let text = text.trim_start();
-    halite_jinja::from_json(text)
-        .or_else(|| halite_jinja::from_json(&format!("\"{text}\"")))
+    json::read(text)
+        .or_else(|_| json::read(&format!("\"{text}\"")))
         .map(Token::Literal)
+        .ok()
 }

@@ -103,9 +103,9 @@ mod tests {
     use super::*;
 
     fn found(query: &str, data: &str) -> String {
-        let data = halite_jinja::from_json(data).unwrap();
+        let data = halite_proto::json::read(data).unwrap();
         match search(query, &data) {
-            Ok(value) => halite_jinja::to_json(&value, halite_jinja::JsonStyle::default()).unwrap(),
+            Ok(value) => halite_proto::json::write(&value, Default::default()).unwrap(),
             Err(error) => error.to_string(),
         }
     }

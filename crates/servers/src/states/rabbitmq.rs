@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, json};
 
-use crate::json;
 use crate::rabbitmq::CONTROL;
 
 pub(crate) const PLUGIN: Module = Module {
@@ -350,7 +349,7 @@ fn policy_present(call: &Call<'_>) -> Result<StateReturn, CallError> {
         for (differs, what) in [
             (text("pattern") != pattern, "Pattern"),
             (
-                json::read(&text("definition")) != Some(definition),
+                json::read(&text("definition")).ok() != Some(definition),
                 "Definition",
             ),
             (applies.is_some_and(|to| to != text("apply_to")), "Applyto"),

@@ -51,15 +51,15 @@ pub(super) fn reinterpreted(mut record: Map) -> Result<Map, CallError> {
         record.insert("comment", text("stderr"));
         return Ok(record);
     }
-    let told = match halite_jinja::from_json(out) {
-        Some(Value::Map(told)) => Ok((told, "")),
-        Some(_) => {
+    let told = match halite_proto::json::read(out) {
+        Ok(Value::Map(told)) => Ok((told, "")),
+        Ok(_) => {
             return Ok(fail(
                 record,
                 "script JSON output must be a JSON object (e.g., {})!",
             ));
         }
-        None => pairs(out),
+        Err(_) => pairs(out),
     };
     let Ok((mut told, before)) = told else {
         let why =

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use halite_modules::host::replace_file;
 use halite_modules::{Call, CallError, CallResult, python};
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, json};
 
 use super::curl::{self, Answer, Fault, Request};
 use super::url::{form, with_params};
@@ -176,15 +176,7 @@ fn decoded(answer: &Answer) -> Result<String, CallError> {
 
 fn data(kind: &str, body: &str) -> CallResult {
     if kind == "json" {
-        return match halite_jinja::from_json(body) {
-            Some(data) => Ok(data),
-            None if body.trim().is_empty() || !body.trim_start().starts_with(['{', '[', '"']) => {
-                Err(CallError::command(
-                    "Expecting value: line 1 column 1 (char 0)",
-                ))
-            }
-            None => Err(CallError::command("the answer is no JSON")),
-        };
+        return json::read(body).map_err(|error| CallError::command(error.to_string()));
     }
     match halite_yaml::load(body, "answer") {
         Ok(node) => Ok(node.to_value()),

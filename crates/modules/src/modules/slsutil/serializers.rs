@@ -1,6 +1,6 @@
 //! Data to text and back.
 
-use halite_jinja::JsonStyle;
+use halite_proto::json::{self, Style};
 use halite_proto::{Map, Value, msgpack};
 use halite_yaml::{DumpOptions, FlowStyle};
 
@@ -26,13 +26,14 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
     let number = |name: &str| options.get(name).and_then(Value::as_i64);
     match call.text("serializer").as_str() {
         "json" => {
-            let style = JsonStyle {
+            let style = Style {
                 sort_keys: options.get("sort_keys").is_some_and(Value::is_true),
                 indent: number("indent").and_then(|indent| usize::try_from(indent).ok()),
-                unicode: !options.get("ensure_ascii").is_some_and(Value::is_true),
+                ascii: options.get("ensure_ascii").is_some_and(Value::is_true),
+                ..Style::default()
             };
-            let text = halite_jinja::to_json(data, style);
-            Ok(text.map_err(|error| wrong(error.message()))?.into())
+            let text = json::write(data, style);
+            Ok(text.map_err(|error| wrong(error.to_string()))?.into())
         }
         "yaml" => Ok(yaml(data, &options).into()),
         "configparser" => Ok(ini::write(data).map_err(wrong)?.into()),
@@ -80,10 +81,7 @@ pub(super) fn deserialize(call: &Call<'_>) -> CallResult {
         other => python::str(other),
     };
     match call.text("serializer").as_str() {
-        "json" => halite_jinja::from_json(&text).ok_or_else(|| {
-            let error = halite_render::json_error(&text).map(|error| error.to_string());
-            unreadable(error.unwrap_or_default())
-        }),
+        "json" => json::read(&text).map_err(|error| unreadable(error.to_string())),
         "yaml" => match halite_yaml::load(&text, "<text>") {
             Ok(node) => Ok(node.into_value()),
             Err(error) => Err(unreadable(error.python_text())),

@@ -1,0 +1,11 @@
+//! JSON as Python's `json` writes and reads it, with its words for what is
+//! wrong.
+//!
+//! Invariant: whatever the text or the data, the nesting that is followed is
+//! limited ([`crate::limits::DEPTH_MAX`]).
+
+mod read;
+mod write;
+
+pub use read::{JsonError, read};
+pub use write::{Style, Unwritable, float, write, write_text};

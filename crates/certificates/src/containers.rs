@@ -159,6 +159,30 @@ pub(crate) fn open_pkcs7(data: &[u8]) -> Result<Vec<Vec<u8>>, DerError> {
         .collect())
 }
 
+/// What OpenSSL writes of each extension of a certificate, in their order.
+pub(crate) fn extension_texts(der: &[u8]) -> Result<Vec<String>, CallError> {
+    let text = X509::from_der(der).and_then(|certificate| certificate.to_text());
+    let text = text.map_err(failed("could not read the certificate"))?;
+    Ok(extensions_in(&String::from_utf8_lossy(&text)))
+}
+
+/// The values below `X509v3 extensions:`, where names are indented by 12 and
+/// what is said by 16.
+fn extensions_in(text: &str) -> Vec<String> {
+    let mut found: Vec<Vec<&str>> = Vec::new();
+    let lines = text.lines();
+    let mut lines = lines.skip_while(|line| line.trim() != "X509v3 extensions:");
+    lines.next();
+    for line in lines.take_while(|line| line.starts_with("            ")) {
+        match (line.strip_prefix("                "), found.last_mut()) {
+            (Some(value), Some(last)) => last.push(value.trim_end()),
+            _ => found.push(Vec::new()),
+        }
+    }
+    let texts = found.into_iter().map(|lines| lines.join("\n"));
+    texts.map(|text| text.trim_end().to_owned()).collect()
+}
+
 /// What a signature is under.
 #[derive(Clone, Copy)]
 pub(crate) enum Signed {

@@ -19,6 +19,10 @@ use crate::asn1::{Reader, tag};
 use crate::containers;
 use crate::text::{self, Pem};
 
+/// The smallest and the largest RSA key that is made.
+const RSA_BITS_MIN: u32 = 512;
+const RSA_BITS_MAX: u32 = 16384;
+
 /// The kinds of keys that certificates are made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -175,6 +179,17 @@ impl PrivateKey {
                 )));
             }
         };
+        Self::from_openssl(made.map_err(failed("could not make a key"))?)
+    }
+
+    /// A new RSA key of any size that OpenSSL makes.
+    pub(crate) fn rsa(bits: u32) -> Result<Self, CallError> {
+        if !(RSA_BITS_MIN..=RSA_BITS_MAX).contains(&bits) {
+            return Err(CallError::invocation(format!(
+                "An RSA key has {RSA_BITS_MIN} to {RSA_BITS_MAX} bits, not {bits}"
+            )));
+        }
+        let made = Rsa::generate(bits).and_then(PKey::from_rsa);
         Self::from_openssl(made.map_err(failed("could not make a key"))?)
     }
 

@@ -19,14 +19,15 @@ mod policy;
 mod state;
 mod text;
 mod time;
+mod tls;
 
 use halite_modules::Module;
 
 /// The execution modules.
-pub const MODULES: &[Module] = &[functions::MODULE];
+pub const MODULES: &[Module] = &[tls::MODULE, functions::MODULE];
 
 /// The state modules.
-pub const STATES: &[Module] = &[state::MODULE];
+pub const STATES: &[Module] = &[state::tls::MODULE, state::MODULE];
 
 #[cfg(test)]
 mod tests {

@@ -57,6 +57,23 @@ pub(crate) fn der(seconds: i64) -> Vec<u8> {
     }
 }
 
+/// As it stands in names of files: `20301231235959`.
+pub(crate) fn compact(seconds: i64) -> String {
+    civil(seconds).strftime("%Y%m%d%H%M%S").to_string()
+}
+
+/// With two digits of the year: `301231235959`.
+pub(crate) fn short(seconds: i64) -> String {
+    civil(seconds).strftime("%y%m%d%H%M%S").to_string()
+}
+
+/// Seconds from what [`short`] writes, with or without a `Z`.
+pub(crate) fn parse_short(text: &str) -> Option<i64> {
+    let time = DateTime::strptime("%y%m%d%H%M%S", text.trim_end_matches('Z')).ok()?;
+    let time = time.to_zoned(TimeZone::UTC).ok()?;
+    Some(time.timestamp().as_second())
+}
+
 pub(crate) fn generalized(seconds: i64) -> Vec<u8> {
     let text = civil(seconds).strftime("%Y%m%d%H%M%SZ").to_string();
     tlv(tag::TIME, text.as_bytes())

@@ -127,6 +127,13 @@ pub(crate) fn identifier(name: &str) -> Option<&'static str> {
     all.find(|(known, _)| *known == name).map(|(_, oid)| *oid)
 }
 
+/// What OpenSSL calls an extension.
+pub(crate) fn short_name(oid: &str) -> &str {
+    let mut all = KNOWN.iter().chain(OF_ENTRIES);
+    all.find(|(_, known)| *known == oid)
+        .map_or("UNDEF", |(name, _)| *name)
+}
+
 /// What others call an extension, which is how changes name it.
 pub(crate) fn common_name(oid: &str) -> &str {
     match oid {

@@ -5,6 +5,7 @@ mod file;
 mod key;
 mod list;
 mod request;
+pub(crate) mod tls;
 
 use halite_modules::{Function, Module};
 

@@ -1,0 +1,152 @@
+//! Authorities: their key, and the certificate that signs itself.
+
+use std::path::Path;
+
+use halite_modules::{Call, CallError, CallResult, python};
+use halite_proto::{Map, Value};
+
+use super::place::{Authority, ensure, failed, write_key, write_public};
+use super::{read, revoke};
+use crate::build::{Signer, Unsigned};
+use crate::keys::PrivateKey;
+use crate::time;
+
+/// The arguments that name somebody, as the builder of certificates calls them.
+const SUBJECT: [(&str, &str); 7] = [
+    ("C", "C"),
+    ("ST", "ST"),
+    ("L", "L"),
+    ("O", "O"),
+    ("OU", "OU"),
+    ("CN", "CN"),
+    ("emailAddress", "MAIL"),
+];
+
+/// Whom the arguments name.
+pub(super) fn subject(call: &Call<'_>) -> Map {
+    SUBJECT
+        .iter()
+        .filter_map(|(argument, part)| {
+            let value = call.get(argument).filter(|value| value.is_true())?;
+            Some((*part, python::str(value)))
+        })
+        .collect()
+}
+
+/// A digest that there is, as functions of this module refuse others.
+pub(super) fn digest(call: &Call<'_>) -> Result<String, CallError> {
+    let name = call.text("digest").to_lowercase();
+    crate::keys::digest(&name)
+        .map_err(|_| CallError::exception("ValueError", "No such digest method"))
+}
+
+pub(super) fn exists(call: &Call<'_>) -> CallResult {
+    let authority = Authority::of(call);
+    if authority.exists() {
+        mend(&authority)?;
+    }
+    Ok(authority.exists().into())
+}
+
+/// What is asked of a new authority.
+struct Wanted {
+    subject: Map,
+    bits: u32,
+    days: i64,
+    digest: String,
+}
+
+pub(super) fn create(call: &Call<'_>) -> CallResult {
+    let authority = Authority::of(call);
+    if call.flag("fixmode") && !authority.exists() {
+        return Err(CallError::exception(
+            "ValueError",
+            format!(
+                "{} does not exists, can't fix",
+                authority.certificate.display()
+            ),
+        ));
+    }
+    if authority.exists() && !call.flag("replace") && !call.flag("fixmode") {
+        return Ok(format!(
+            "Certificate for CA named \"{}\" already exists",
+            authority.name
+        )
+        .into());
+    }
+    let wanted = Wanted {
+        subject: subject(call),
+        bits: bits(call)?,
+        days: call.int("days")?,
+        digest: digest(call)?,
+    };
+    make(&authority, wanted)?;
+    Ok(format!(
+        "Created Private Key: \"{}\" Created CA \"{}\": \"{}\"",
+        authority.key.display(),
+        authority.name,
+        authority.certificate.display()
+    )
+    .into())
+}
+
+pub(super) fn bits(call: &Call<'_>) -> Result<u32, CallError> {
+    let bits = call.int("bits")?;
+    u32::try_from(bits)
+        .map_err(|_| CallError::exception("ValueError", format!("{bits} is no size of a key")))
+}
+
+fn make(authority: &Authority, wanted: Wanted) -> Result<(), CallError> {
+    ensure(&authority.directory())?;
+    let kept = std::fs::read_to_string(&authority.key).ok();
+    let pem = match &kept {
+        // The key is used again; what the file was stays beside it.
+        Some(old) => {
+            let (key, _) = PrivateKey::load(&Value::from(old.as_str()), None)?;
+            let stamp = time::compact(time::now());
+            let aside = format!("{}.{stamp}", authority.key.display());
+            write_key(Path::new(&aside), old)?;
+            key.pem(None)?
+        }
+        None => PrivateKey::rsa(wanted.bits)?.pem(None)?,
+    };
+    let mut kwargs = wanted.subject;
+    kwargs.extend(Map::from([
+        ("signing_private_key", Value::from(pem.as_str())),
+        ("days_valid", wanted.days.into()),
+        ("basicConstraints", "critical, CA:TRUE, pathlen:0".into()),
+        ("keyUsage", "critical, cRLSign, keyCertSign".into()),
+        ("subjectKeyIdentifier", "hash".into()),
+        ("authorityKeyIdentifier", "keyid:always".into()),
+    ]));
+    let certificate = Unsigned::new(&kwargs, Signer::Here)?.sign(&wanted.digest)?;
+    write_key(&authority.key, &pem)?;
+    write_public(&authority.certificate, certificate.pem().as_bytes())?;
+    revoke::enter(&authority.directory(), &certificate)
+}
+
+pub(super) fn fix_version(call: &Call<'_>) -> CallResult {
+    let authority = Authority::of(call);
+    if let Err(error) = std::fs::metadata(&authority.certificate) {
+        return Err(failed(&error, &authority.certificate));
+    }
+    mend(&authority)?;
+    Ok(Value::Nil)
+}
+
+/// Very old Salt wrote a version that does not exist.
+fn mend(authority: &Authority) -> Result<(), CallError> {
+    const OF_OLD_SALT: i64 = 4;
+    let path = authority.certificate.to_string_lossy();
+    let old = read::load(&path)?;
+    if old.version != OF_OLD_SALT {
+        return Ok(());
+    }
+    let wanted = Wanted {
+        subject: old.subject.attributes(),
+        bits: old.key()?.bits(),
+        days: (old.not_after - old.not_before) / 86400,
+        digest: "sha256".to_owned(),
+    };
+    make(authority, wanted)
+}

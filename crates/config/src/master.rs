@@ -212,6 +212,9 @@ options! {
         state_output_profile: bool = true,
         /// Groups of minions.
         nodegroups: AnyValue = AnyValue::default(),
+        /// Who knows the hosts of `-R` and `R@`: the host and port of a range
+        /// server.
+        range_server: String = "range:80".to_owned(),
         /// Who may publish what.
         publisher_acl: Map = Map::new(),
         /// Who may not.
@@ -306,8 +309,8 @@ options! {
         jinja_trim_blocks: bool = false,
         /// Who may do what after logging in, by the way to log in.
         external_auth: LoginWays = LoginWays::default(),
-        /// A module that says what users may do; there is none.
-        eauth_acl_module: NothingYet = NothingYet,
+        /// A module in Python that says what users may do.
+        eauth_acl_module: String = String::new(),
         /// Seconds that a token is good for.
         token_expire: Count = 43_200,
         /// Whether users may ask for another lifetime of their tokens.

@@ -287,6 +287,9 @@ options! {
         pillarenv: Option<String> = None,
         /// The environment of pillar is that of states.
         pillarenv_from_saltenv: bool = false,
+        /// Who knows the hosts of `R@` in targets: the host and port of a range
+        /// server.
+        range_server: String = "range:80".to_owned(),
         /// Asking for a pillar key that is not there is an error.
         pillar_raise_on_missing: bool = false,
         /// Options that external pillars of the master are told.

@@ -13,6 +13,7 @@ use halite_crypto::files;
 use halite_fileserver::{Inbox, Roots};
 use halite_key::{Autosign, KeyStore, MasterKeys};
 use halite_proto::Map;
+use halite_range::RangeServer;
 use halite_store::{DataCache, JobCache};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
@@ -352,6 +353,7 @@ fn assemble(
         complaints: Mutex::default(),
         elsewhere: Mutex::default(),
         settings,
+        range_server: RangeServer::of(&opts),
         opts,
         keys,
         identity,

@@ -9,6 +9,7 @@ use halite_fileserver::{Inbox, Roots};
 use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_range::RangeServer;
 use halite_store::{Bank, DataCache, JobCache, Parts, StoreError};
 
 use crate::accepted::AcceptedKeys;
@@ -42,6 +43,8 @@ pub(crate) struct Master {
     pub(crate) settings: Settings,
     /// All options, for those that are passed on.
     pub(crate) opts: Map,
+    /// `range_server`.
+    pub(crate) range_server: RangeServer,
     /// The keys of minions.
     pub(crate) keys: KeyStore,
     /// The accepted ones among them.
@@ -159,6 +162,7 @@ impl Master {
             tgt_type: "compound",
             delimiter: DELIMITER_DEFAULT,
             with_unknown: false,
+            ranges: Some(&self.range_server),
         };
         match resolve(asked, self) {
             Ok(_) if minions.is_empty() => !self.settings.order_masters,

@@ -34,6 +34,7 @@ fn publish(master: &Master, packed: &[u8]) {
         tgt_type: &load.tgt_type,
         delimiter: load.delimiter.as_deref().unwrap_or(DELIMITER_DEFAULT),
         with_unknown: master.settings.targets_uncached,
+        ranges: Some(&master.range_server),
     };
     let minions = resolve(asked, master).unwrap_or_default().minions;
     match master.publisher.publish(&load, &minions) {

@@ -110,6 +110,7 @@ fn parts_of_the_data_give_the_same_answer_as_all_of_it() {
             tgt_type: "compound",
             delimiter: ":",
             with_unknown: false,
+            ranges: None,
         };
         fleet.at_once = true;
         let first = resolve(asked, &fleet).unwrap();

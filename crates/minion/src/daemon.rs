@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use halite_crypto::random_bytes;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
-use halite_target::{DEFAULT_DELIMITER, Subject, Target};
 use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
@@ -16,8 +15,6 @@ use crate::beacons::Beacons;
 use crate::bus_requests;
 use crate::core::backoff::Chance;
 use crate::core::conductor::{Input, Output};
-use crate::core::publication::Verified;
-use crate::core::sign_in::chain;
 use crate::courier::Courier;
 use crate::executor::Executor;
 use crate::fleet::Fleet;
@@ -32,6 +29,7 @@ use crate::scheduler::Scheduler;
 use crate::start::Started;
 use crate::state::{Minion, unix_micros};
 use crate::status_report;
+use crate::taking::take;
 
 /// Why the minion ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,84 +204,6 @@ fn fire(minion: &Minion, tag: &str, master: usize) {
         .map(|master| master.name.as_str());
     if let Err(error) = minion.fire_local(tag, Map::from([("master", Value::from(name))])) {
         debug!(error, "no local event");
-    }
-}
-
-/// Hands a publication on if it is meant for this minion and new.
-fn take(minion: &Arc<Minion>, executor: &Arc<Executor>, master: usize, job: Verified) {
-    let load = job.load();
-    let delimiter = load.delimiter.as_deref().unwrap_or(DEFAULT_DELIMITER);
-    let target = match Target::parse(&load.tgt, &load.tgt_type, delimiter) {
-        Ok(target) => target,
-        Err(error) => {
-            warn!(jid = %load.jid, "a job was dropped: {}", chain(&error));
-            return;
-        }
-    };
-    let pillar = minion
-        .masters
-        .get(master)
-        .and_then(|m| m.pillar.borrow().clone());
-    if pillar.is_none() && target.needs_data() {
-        // The first pillar is on its way: the target may depend on it.
-        let (minion, executor) = (Arc::clone(minion), Arc::clone(executor));
-        tokio::spawn(async move {
-            let pillar = minion.first_pillar(master).await;
-            claim(&minion, &executor, master, job, &target, &pillar);
-        });
-    } else {
-        claim(
-            minion,
-            executor,
-            master,
-            job,
-            &target,
-            &pillar.unwrap_or_default(),
-        );
-    }
-}
-
-fn claim(
-    minion: &Minion,
-    executor: &Arc<Executor>,
-    master: usize,
-    job: Verified,
-    target: &Target,
-    pillar: &Map,
-) {
-    let jid = &job.load().jid;
-    let me = Me {
-        id: minion.id.as_str(),
-        grains: &minion.grains(),
-        pillar,
-    };
-    if !target.matches(&me) {
-        debug!(%jid, "not for this minion");
-    } else if minion.jobs().claim(jid) {
-        executor.submit(master, job);
-    } else {
-        debug!(%jid, "this job was taken already");
-    }
-}
-
-/// This minion as targets see it.
-struct Me<'a> {
-    id: &'a str,
-    grains: &'a Map,
-    pillar: &'a Map,
-}
-
-impl Subject for Me<'_> {
-    fn id(&self) -> &str {
-        self.id
-    }
-
-    fn grains(&self) -> Option<&Map> {
-        Some(self.grains)
-    }
-
-    fn pillar(&self) -> Option<&Map> {
-        Some(self.pillar)
     }
 }
 

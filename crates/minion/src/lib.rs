@@ -36,4 +36,5 @@ pub mod signing_in;
 pub mod start;
 pub mod state;
 pub mod status_report;
+mod taking;
 pub mod trust_store;

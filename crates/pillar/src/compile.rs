@@ -233,8 +233,8 @@ impl<'a> Compilation<'a> {
             request: self.request,
             pillar: &seen,
         };
-        let nodegroups = settings.nodegroups.as_ref();
-        let mut matches = match top.matches(&minion, self.pillarenv.as_deref(), nodegroups) {
+        let groups = (settings.nodegroups.as_ref(), &settings.range_server);
+        let mut matches = match top.matches(&minion, self.pillarenv.as_deref(), groups) {
             Ok(matches) => matches,
             Err(error) => {
                 errors.push(error);
@@ -291,6 +291,7 @@ impl<'a> Compilation<'a> {
             pillarenv: self.pillarenv.as_deref(),
             opts: &self.compiler.opts,
             nodegroups: settings.nodegroups.as_ref(),
+            range_server: &settings.range_server,
             world: self.world,
             files: &files,
         };

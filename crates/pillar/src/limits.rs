@@ -30,3 +30,6 @@ pub const EXT_COMMAND_MAX: Duration = Duration::from_secs(300);
 /// Bytes of all files that `file_tree` reads for one minion; beyond it the
 /// pillar has an error.
 pub const FILE_TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Files that `stack` reads for one minion; beyond it the pillar has an error.
+pub const STACK_FILES_MAX: usize = 10_000;

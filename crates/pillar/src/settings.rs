@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use halite_proto::{Map, Value};
+use halite_range::RangeServer;
 use thiserror::Error;
 
 use crate::ext::External;
@@ -49,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) env_order: Vec<String>,
     /// `nodegroups`.
     pub(crate) nodegroups: Option<Map>,
+    /// `range_server`.
+    pub(crate) range_server: RangeServer,
     /// `pillar_opts`.
     pub(crate) with_opts: bool,
     /// `ext_pillar`.
@@ -92,6 +95,7 @@ impl Settings {
             pillarenv_from_saltenv: is_on("pillarenv_from_saltenv"),
             env_order: texts(opts.get("env_order")),
             nodegroups: opts.get("nodegroups").and_then(Value::as_map).cloned(),
+            range_server: RangeServer::of(opts),
             with_opts: is_on("pillar_opts"),
             externals: externals(opts.get("ext_pillar"))?,
             externals_first: is_on("ext_pillar_first"),

@@ -6,6 +6,7 @@
 //! matcher is `compound`.
 
 use halite_proto::{Map, Value};
+use halite_range::RangeServer;
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
 /// What the top files say together: environments with their targets, in the
@@ -118,7 +119,7 @@ impl Top {
         &self,
         subject: &dyn Subject,
         pillarenv: Option<&str>,
-        nodegroups: Option<&Map>,
+        (nodegroups, server): (Option<&Map>, &RangeServer),
     ) -> Result<Vec<(String, Vec<String>)>, String> {
         let mut matches: Vec<(String, Vec<String>)> = Vec::new();
         for (env, targets) in &self.envs {
@@ -131,7 +132,7 @@ impl Top {
             }
             for (target, items) in targets.as_map().into_iter().flatten() {
                 let items = items.as_list().unwrap_or_default();
-                if !is_meant(target, items, subject, nodegroups)? {
+                if !is_meant(target, items, subject, (nodegroups, server))? {
                     continue;
                 }
                 let at = match matches.iter().position(|(known, _)| *known == env) {
@@ -164,7 +165,7 @@ fn is_meant(
     target: &Value,
     items: &[Value],
     subject: &dyn Subject,
-    nodegroups: Option<&Map>,
+    (nodegroups, server): (Option<&Map>, &RangeServer),
 ) -> Result<bool, String> {
     let mut matchers = items.iter().filter_map(|item| item.get("match"));
     let matcher = match matchers.next_back() {
@@ -176,12 +177,13 @@ fn is_meant(
         return Err(unknown_matcher(matcher));
     }
     // `data` looks into a data store that nothing fills any more.
-    if matches!(matcher, "range" | "data") {
+    if matcher == "data" {
         return Ok(false);
     }
     let reading = Reading {
         delimiter: DEFAULT_DELIMITER,
         nodegroups,
+        ranges: Some(server),
     };
     match Target::parse_with(target, matcher, &reading) {
         Ok(target) => Ok(target.matches(subject)),

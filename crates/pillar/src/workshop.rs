@@ -14,7 +14,7 @@ use halite_modules::{
     TimeLimit, run_plugin, within_call,
 };
 use halite_proto::{Map, Value};
-use halite_render::{Renderer, Returned, SlsRequest, WorldError, WorldFile};
+use halite_render::{Renderer, Returned, SlsRequest, TextRequest, WorldError, WorldFile};
 
 use crate::compile::{Compiler, Request};
 use crate::ext::Module;
@@ -80,13 +80,21 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// What external pillars in Python see: they are the master's, so that the
-    /// options name it, and the pillar is what the files say.
-    fn for_modules(&self, files: &Map) -> Self {
+    /// The options of external pillars, which are the master's.
+    fn opts_of_modules(&self) -> Map {
         let mut opts = self.opts.clone();
         if let Some(id) = self.base.opts().get("id") {
             opts.insert("id", id.clone());
         }
+        opts
+    }
+
+    /// What external pillars in Python see: they are the master's, so that the
+    /// options name it, and the pillar is what the files say.
+    fn for_modules(&self, files: &Map) -> Self {
+        let mut opts = self.opts_of_modules();
+        // For the worker: Salt's external pillars find none in their options.
+        opts.insert("__without_pillar", true);
         Self {
             base: self.base,
             opts,
@@ -311,6 +319,22 @@ impl World for Workshop<'_> {
         within_call(&bench, &job, |call| {
             run_plugin(call, function, args, kwargs).map_err(|error| error.to_string())
         })
+    }
+
+    fn opts_of_modules(&self) -> Map {
+        self.bench.opts_of_modules()
+    }
+
+    fn render_plain(&self, bytes: &[u8], file: &Found, names: &Map) -> Result<String, String> {
+        let request = TextRequest {
+            path: Some(&file.path),
+            saltenv: None,
+            context: Some(names),
+            ..TextRequest::new(bytes)
+        };
+        self.renderer
+            .plain(&request)
+            .map_err(|error| error.to_string())
     }
 
     fn render_text(&self, bytes: &[u8], file: &Found, renderers: &str) -> Result<Value, String> {

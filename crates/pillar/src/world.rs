@@ -65,6 +65,15 @@ pub trait World {
     fn module(&self, module: &Module, request: &Request, known: Known<'_>)
     -> Result<Value, String>;
 
+    /// The options that external pillars see: those of the one who compiles.
+    fn opts_of_modules(&self) -> Map;
+
+    /// Renders a text as Jinja2 itself does; `names` are its variables.
+    ///
+    /// # Errors
+    /// What the engine says.
+    fn render_plain(&self, bytes: &[u8], file: &Found, names: &Map) -> Result<String, String>;
+
     /// Renders the text of one file of `file_tree` with these renderers.
     ///
     /// # Errors

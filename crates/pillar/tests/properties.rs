@@ -74,6 +74,14 @@ impl World for Plain {
         Ok(Value::Nil)
     }
 
+    fn opts_of_modules(&self) -> Map {
+        Map::new()
+    }
+
+    fn render_plain(&self, _bytes: &[u8], _file: &Found, _names: &Map) -> Result<String, String> {
+        Ok(String::new())
+    }
+
     fn render_text(&self, _bytes: &[u8], _file: &Found, _renderers: &str) -> Result<Value, String> {
         Ok(Value::Nil)
     }

@@ -276,8 +276,12 @@ fn target(word: &str, reading: &Reading<'_>, exact: bool) -> Result<Target, Targ
             return Err(TargetError::new(0, message));
         }
     };
-    let delimiter = delimiter.unwrap_or(crate::DEFAULT_DELIMITER);
-    Target::parse(&Value::from(pattern), tgt_type, delimiter).map_err(|error| error.shifted(at))
+    let reading = Reading {
+        delimiter: delimiter.unwrap_or(crate::DEFAULT_DELIMITER),
+        ..*reading
+    };
+    let target = Target::parse_with(&Value::from(pattern), tgt_type, &reading);
+    target.map_err(|error| error.shifted(at))
 }
 
 /// The kind of a word, its delimiter and where its pattern starts; none for a

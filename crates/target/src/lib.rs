@@ -16,9 +16,11 @@ pub mod limits;
 pub mod list;
 pub mod nodegroup;
 pub mod pcre;
+pub mod range;
 mod target;
 mod wanted;
 
 pub use error::TargetError;
+pub use range::Ranges;
 pub use target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 pub use wanted::{Names, Wanted};

@@ -12,6 +12,7 @@ use crate::glob::Glob;
 use crate::ipcidr::IpCidr;
 use crate::limits::EXPRESSION_BYTES_MAX;
 use crate::pcre::Pcre;
+use crate::range::Ranges;
 use crate::{TargetError, list, nodegroup};
 
 /// What separates the parts of a grain or pillar target unless said otherwise.
@@ -42,6 +43,9 @@ pub struct Reading<'a> {
     pub delimiter: &'a str,
     /// The configured node groups.
     pub nodegroups: Option<&'a Map>,
+    /// Who is asked for ranges; reading a target that has some waits for the
+    /// answer.
+    pub ranges: Option<&'a dyn Ranges>,
 }
 
 impl Default for Reading<'_> {
@@ -49,6 +53,7 @@ impl Default for Reading<'_> {
         Self {
             delimiter: DEFAULT_DELIMITER,
             nodegroups: None,
+            ranges: None,
         }
     }
 }
@@ -65,6 +70,8 @@ pub(crate) enum Kind {
     Grain(DataTarget),
     Pillar(DataTarget),
     IpCidr(IpCidr),
+    /// Hosts, sorted.
+    Range(Vec<String>),
     Compound(Expression),
 }
 
@@ -79,16 +86,17 @@ impl Target {
     pub fn parse(tgt: &Value, tgt_type: &str, delimiter: &str) -> Result<Self, TargetError> {
         let reading = Reading {
             delimiter,
-            nodegroups: None,
+            ..Reading::default()
         };
         Self::parse_with(tgt, tgt_type, &reading)
     }
 
-    /// Like [`Target::parse`], with node groups (`nodegroup` and `N@`).
+    /// Like [`Target::parse`], with node groups (`nodegroup` and `N@`) and
+    /// ranges (`range` and `R@`).
     ///
     /// # Errors
-    /// As [`Target::parse`], and when a node group is missing or is part of
-    /// itself.
+    /// As [`Target::parse`], when a node group is missing or is part of itself,
+    /// and when the hosts of a range cannot be told.
     pub fn parse_with(
         tgt: &Value,
         tgt_type: &str,
@@ -122,8 +130,14 @@ impl Target {
                 })?)
             }
             "range" => {
-                let message = "range targets are not supported: they need a range server";
-                return Err(TargetError::new(0, message));
+                let expression = text(tgt, tgt_type)?;
+                let hosts = match reading.ranges {
+                    Some(ranges) => ranges.hosts(expression),
+                    None => Err("nobody is asked for ranges here".to_owned()),
+                };
+                let mut hosts = hosts.map_err(|why| TargetError::new(0, why))?;
+                hosts.sort_unstable();
+                Kind::Range(hosts)
             }
             other => {
                 let message = format!("there is no target type {other:?}");
@@ -154,6 +168,14 @@ impl Target {
                 Some(data) => target.matches(data),
                 None => subject.matches_unknown(),
             },
+            Kind::Range(hosts) => {
+                let is_host = |name: &str| {
+                    let found = hosts.binary_search_by(|host| host.as_str().cmp(name));
+                    found.is_ok()
+                };
+                let full_name = || subject.grains()?.get("fqdn")?.as_str();
+                is_host(subject.id()) || full_name().is_some_and(is_host)
+            }
             Kind::Compound(expression) => expression.holds(&mut |target| target.matches(subject)),
         }
     }
@@ -177,7 +199,8 @@ impl Target {
     /// Whether matching looks at more than ids.
     pub fn needs_data(&self) -> bool {
         match &self.0 {
-            Kind::Glob(_) | Kind::Pcre(_) | Kind::List(_) => false,
+            // Of a range the id decides, and the full name where it is known.
+            Kind::Glob(_) | Kind::Pcre(_) | Kind::List(_) | Kind::Range(_) => false,
             Kind::Grain(_) | Kind::Pillar(_) | Kind::IpCidr(_) => true,
             Kind::Compound(expression) => {
                 let mut needs = false;

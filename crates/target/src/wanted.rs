@@ -67,6 +67,7 @@ impl Target {
                 wanted.grains.add("ipv4");
                 wanted.grains.add("ipv6");
             }
+            Kind::Range(_) => wanted.grains.add("fqdn"),
             Kind::Compound(expression) => expression.visit(&mut |target, _| target.add_to(wanted)),
         }
     }

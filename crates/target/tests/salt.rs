@@ -110,6 +110,7 @@ fn compound_targets_match_as_in_salt() {
         .collect();
     let reading = Reading {
         nodegroups: Some(&groups),
+        ranges: None,
         ..Reading::default()
     };
     let mut wrong = Vec::new();

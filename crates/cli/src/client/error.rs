@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use halite_proto::{Jid, MessageError, PackError, UnpackError};
+use halite_range::RangeError;
 use halite_transport::ipc::ConnectError;
 use halite_transport::zeromq::RequestError;
 use thiserror::Error;
@@ -43,6 +44,12 @@ pub enum ClientError {
     /// The target names a group that is not there.
     #[error(transparent)]
     Nodegroup(#[from] NodegroupError),
+    /// The range server does not tell who is meant.
+    #[error(transparent)]
+    Range(#[from] RangeError),
+    /// The same of an expression within a compound target.
+    #[error("{0}")]
+    RangeWithin(String),
     /// The command does not fit a message.
     #[error("the command is too large")]
     TooLarge(#[source] PackError),

@@ -24,6 +24,7 @@ use halite_crypto::Secret;
 use halite_proto::clear::{BatchRequest, Credentials, PublishReply, PublishRequest, TokenRequest};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_target::{TargetError, range};
 use halite_transport::ipc::{ConnectError, EventSubscriber};
 use halite_transport::zeromq::{Requester, RequesterOptions};
 
@@ -305,7 +306,23 @@ impl LocalClient {
         let (target, kind) = match (job.target_kind.as_str(), &job.target) {
             ("nodegroup", Value::Str(name)) => (nodegroups.expand(name)?.into(), "compound"),
             ("compound", Value::Str(text)) => (nodegroups.expand_in(text)?.into(), "compound"),
+            ("range", Value::Str(expression)) => {
+                let hosts = self.settings.range_server.expand(expression)?;
+                (
+                    Value::List(hosts.into_iter().map(Value::from).collect()),
+                    "list",
+                )
+            }
             (kind, target) => (target.clone(), kind),
+        };
+        // Minions need not know the server.
+        let target = match &target {
+            Value::Str(text) if kind == "compound" && range::is_in(text) => {
+                let written = range::write_out(text, &self.settings.range_server);
+                let failed = |error: TargetError| ClientError::RangeWithin(error.render(text));
+                written.map_err(failed)?.into()
+            }
+            _ => target,
         };
         let mut returners = job.returners.clone();
         if !self.settings.ext_job_cache.is_empty() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
+use halite_range::RangeServer;
 use halite_transport::Endpoint;
 use thiserror::Error;
 
@@ -49,6 +50,8 @@ pub struct ClientSettings {
     pub hash_type: HashType,
     /// `nodegroups`.
     pub nodegroups: Map,
+    /// `range_server`.
+    pub range_server: RangeServer,
     /// The file that the configuration came from.
     pub conf_file: String,
 }
@@ -122,6 +125,7 @@ impl ClientSettings {
                 .and_then(Value::as_map)
                 .cloned()
                 .unwrap_or_default(),
+            range_server: RangeServer::of(opts),
             conf_file: options
                 .text("conf_file", "the master's configuration")
                 .to_owned(),

@@ -52,7 +52,7 @@ pub struct CpOptions {
     #[arg(short = 'N', long, help_heading = "Target Options")]
     pub nodegroup: bool,
 
-    /// Not supported: an expression for a range server.
+    /// The target is an expression for the range server: `%web`.
     #[arg(short = 'R', long, help_heading = "Target Options")]
     pub range: bool,
 
@@ -96,7 +96,7 @@ impl Program for CpOptions {
     }
 
     fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[(self.range, "--range"), (self.hosts, "--hosts")])
+        first_given(&[(self.hosts, "--hosts")])
     }
 }
 

@@ -34,7 +34,7 @@ pub struct TargetOptions {
     #[arg(short = 'N', long)]
     pub nodegroup: bool,
 
-    /// Not supported: an expression for a range server.
+    /// The target is an expression for the range server: `%web`.
     #[arg(short = 'R', long)]
     pub range: bool,
 
@@ -269,8 +269,7 @@ impl Program for SaltOptions {
 
     fn unsupported(&self) -> Option<&'static str> {
         first_given(&[
-            // A range server, and the rosters of salt-ssh.
-            (self.target.range, "--range"),
+            // The rosters of salt-ssh.
             (self.target.hosts, "--hosts"),
         ])
     }

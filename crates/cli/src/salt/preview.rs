@@ -79,6 +79,7 @@ fn understand(
     let reading = Reading {
         delimiter,
         nodegroups: None,
+        ranges: Some(&settings.range_server),
     };
     let text = target.as_str().unwrap_or_default();
     let name = command.target.as_str().unwrap_or_default();

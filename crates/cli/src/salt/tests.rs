@@ -53,7 +53,6 @@ fn wrong_command_lines_are_usage_errors() {
             &["*", "test.ping", "-b", "x"],
             "Invalid batch data sent: x\nData must be in the form of %10, 10% or 3",
         ),
-        (&["-R", "%web", "test.ping"], "--range is not supported yet"),
         (
             &["-E", "-L", "*", "test.ping"],
             "The options --pcre/--list are mutually exclusive. Please only choose one of them",

@@ -7,6 +7,7 @@
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::publish::PublishLoad;
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_target::range;
 
 use super::acl;
 use super::targets::{Asked, Resolved};
@@ -21,6 +22,16 @@ pub fn asked(request: &PublishRequest) -> Asked<'_> {
         tgt_type: &request.tgt_type,
         delimiter: request.delimiter().unwrap_or(DELIMITER_DEFAULT),
         with_unknown: false,
+        ranges: None,
+    }
+}
+
+/// Whether somebody has to be asked for the hosts of the target.
+pub fn asks_range(request: &PublishRequest) -> bool {
+    match request.tgt_type.as_str() {
+        "range" => true,
+        "compound" => request.tgt.as_str().is_some_and(range::is_in),
+        _ => false,
     }
 }
 

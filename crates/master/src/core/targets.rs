@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use halite_proto::{Map, MinionId, Value};
 use halite_store::Parts;
-use halite_target::{Names, Reading, Subject, Target, TargetError, glob};
+use halite_target::{Names, Ranges, Reading, Subject, Target, TargetError, glob};
 
 /// What the master knows of its minions.
 pub trait Minions {
@@ -52,6 +52,9 @@ pub struct Asked<'a> {
     /// Minions of whom no data is kept are meant by what asks for data. Never
     /// where the answer is a right.
     pub with_unknown: bool,
+    /// Who is asked for ranges. Never where the target is a minion's: waiting
+    /// for a server is for those who may command.
+    pub ranges: Option<&'a dyn Ranges>,
 }
 
 /// Whom a target means.
@@ -81,6 +84,7 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
     let reading = Reading {
         delimiter: asked.delimiter,
         nodegroups: minions.nodegroups(),
+        ranges: asked.ranges,
     };
     let target = Target::parse_with(asked.tgt, asked.tgt_type, &reading)?;
     let by_data = target.needs_data();
@@ -236,6 +240,7 @@ mod tests {
                 tgt_type,
                 delimiter: ":",
                 with_unknown: false,
+                ranges: None,
             },
             &fleet(true),
         )
@@ -281,6 +286,7 @@ mod tests {
                 tgt_type: "grain",
                 delimiter: ":",
                 with_unknown: false,
+                ranges: None,
             },
             &fleet(false),
         )
@@ -296,6 +302,7 @@ mod tests {
                 tgt_type: "compound",
                 delimiter: ":",
                 with_unknown: true,
+                ranges: None,
             };
             let resolved = resolve(asked, &fleet(true)).unwrap();
             let ids = resolved.minions.iter().map(|id| id.as_str().to_owned());
@@ -315,6 +322,7 @@ mod tests {
             tgt_type,
             delimiter: ":",
             with_unknown: false,
+            ranges: None,
         };
         assert!(resolve(asked("no such type"), &fleet(true)).is_err());
     }

@@ -68,6 +68,7 @@ fn matching(master: &Master, tgt: &Value, tgt_type: &str) -> Resolved {
         tgt_type,
         delimiter: jobs::DELIMITER_DEFAULT,
         with_unknown: false,
+        ranges: None,
     };
     let minions: &dyn Minions = master;
     resolve(asked, minions).unwrap_or_else(|error| {

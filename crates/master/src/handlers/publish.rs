@@ -141,7 +141,8 @@ pub(crate) fn send(
         NO_JID.to_owned()
     })?;
     let mut load = jobs::publish_load(request, jid.clone(), master.settings.master_id.as_deref());
-    if restricted {
+    // Minions are not asked to ask a range server: who is meant is known.
+    if restricted || jobs::asks_range(request) {
         jobs::restrict(&mut load, &resolved.minions);
     }
     // Only Halite minions speak of their connections: no other is told of this.
@@ -204,6 +205,7 @@ pub(crate) fn ping_everybody(master: &Master) {
 pub(crate) fn meant(master: &Master, request: &PublishRequest) -> Resolved {
     let asked = Asked {
         with_unknown: master.settings.targets_uncached,
+        ranges: Some(&master.range_server),
         ..jobs::asked(request)
     };
     resolved(master, asked)

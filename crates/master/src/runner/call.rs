@@ -197,6 +197,7 @@ impl<'a> Call<'a> {
             tgt_type,
             delimiter: DELIMITER_DEFAULT,
             with_unknown: self.master.settings.targets_uncached,
+            ranges: Some(&self.master.range_server),
         };
         let resolved = resolve(asked, &**self.master)
             .map_err(|error| RunnerError::Failed(error.to_string()))?;

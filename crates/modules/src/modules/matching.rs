@@ -1,6 +1,7 @@
 //! `match.*`: is this minion meant by a target?
 
 use halite_proto::{Map, Value};
+use halite_range::RangeServer;
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
 use super::grains::map_argument;
@@ -129,9 +130,11 @@ impl Subject for This {
 /// Whether `tgt` means `this`; a target that cannot be read means nobody.
 fn means(call: &Call<'_>, this: &This, tgt: &Value, tgt_type: &str) -> Option<bool> {
     let delimiter = call.get("delimiter").map(python::str);
+    let server = RangeServer::of(call.ctx.opts());
     let reading = Reading {
         delimiter: delimiter.as_deref().unwrap_or(DEFAULT_DELIMITER),
         nodegroups: call.opt("nodegroups").as_map(),
+        ranges: Some(&server),
     };
     match Target::parse_with(tgt, tgt_type, &reading) {
         Ok(target) => Some(target.matches(this)),

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
-use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
 
 use super::Externals;
-use crate::compile::Request;
+use super::groups::is_in_group;
 use crate::limits::{FILE_TREE_BYTES_MAX, LIST_DEPTH_MAX};
 use crate::merge::{Merging, Strategy};
 use crate::settings::texts;
@@ -232,37 +231,4 @@ fn names(dir: &Path) -> Vec<String> {
         .collect();
     names.sort_unstable();
     names
-}
-
-struct Minion<'a>(&'a Request);
-
-impl Subject for Minion<'_> {
-    fn id(&self) -> &str {
-        &self.0.id
-    }
-
-    fn grains(&self) -> Option<&Map> {
-        Some(&self.0.grains)
-    }
-
-    fn pillar(&self) -> Option<&Map> {
-        Some(&self.0.held)
-    }
-}
-
-fn is_in_group(group: &str, at: &Externals<'_>) -> bool {
-    let Some(groups) = at.nodegroups.filter(|groups| groups.contains_key(group)) else {
-        return false;
-    };
-    let reading = Reading {
-        delimiter: DEFAULT_DELIMITER,
-        nodegroups: Some(groups),
-    };
-    match Target::parse_with(&group.into(), "nodegroup", &reading) {
-        Ok(target) => target.matches(&Minion(at.request)),
-        Err(error) => {
-            tracing::error!(group, "file_tree: a node group is not understood: {error}");
-            false
-        }
-    }
 }

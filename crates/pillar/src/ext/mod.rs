@@ -1,13 +1,18 @@
 //! External pillars: what programs, directories and modules in Python say about
 //! a minion.
 //!
-//! Mirrors `salt/pillar/{cmd_yaml,cmd_json,file_tree}.py` of 3008.5. Others are
-//! users' (`_pillar`), or those of an installed Salt. Invariant: one that is
+//! Mirrors `salt/pillar/{cmd_yaml,cmd_json}.py` of 3008.5. Others than these and
+//! those in the files beside this one are users' (`_pillar`), or those of an
+//! installed Salt. Invariant: one that is
 //! nowhere is an error in the pillar, never left out silently.
 
 mod file_tree;
+mod groups;
+mod minion_data;
+mod stack;
 
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Value, json};
+use halite_range::RangeServer;
 
 use crate::compile::Request;
 use crate::settings::SettingsError;
@@ -15,10 +20,17 @@ use crate::tree::Tree;
 use crate::world::{Known, World};
 
 /// The external pillars that need no Python.
-pub const NAMES: &[&str] = &["cmd_json", "cmd_yaml", "file_tree"];
+pub const NAMES: &[&str] = &[
+    "cmd_json",
+    "cmd_yaml",
+    "extra_minion_data_in_pillar",
+    "file_tree",
+    "nodegroups",
+    "stack",
+];
 
 /// An entry of `ext_pillar`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum External {
     /// The YAML that a command writes.
     CommandYaml { command: String },
@@ -26,6 +38,12 @@ pub(crate) enum External {
     CommandJson { command: String },
     /// The files of a directory.
     FileTree(file_tree::FileTree),
+    /// The node groups that the minion is in, under this key.
+    Groups { key: String },
+    /// What the minion says of itself.
+    MinionData(minion_data::Included),
+    /// Files that configuration files list.
+    Stack(stack::Stack),
     /// A module in Python.
     Module(Module),
 }
@@ -78,6 +96,13 @@ impl External {
                 command: command()?,
             }),
             "file_tree" => Ok(Self::FileTree(file_tree::FileTree::parse(arguments))),
+            "nodegroups" => Ok(Self::Groups {
+                key: groups::key(arguments),
+            }),
+            "extra_minion_data_in_pillar" => minion_data::Included::parse(arguments)
+                .map(Self::MinionData)
+                .ok_or(SettingsError::MalformedExternals),
+            "stack" => Ok(Self::Stack(stack::Stack::parse(arguments))),
             // The name is a part of a path, and of a function's name.
             name if is_name(name) => Ok(Self::Module(Module::parse(name, arguments))),
             _ => Err(SettingsError::MalformedExternals),
@@ -90,6 +115,9 @@ impl External {
             Self::CommandYaml { .. } => "cmd_yaml",
             Self::CommandJson { .. } => "cmd_json",
             Self::FileTree(_) => "file_tree",
+            Self::Groups { .. } => "nodegroups",
+            Self::MinionData(_) => "extra_minion_data_in_pillar",
+            Self::Stack(_) => "stack",
             Self::Module(module) => &module.name,
         }
     }
@@ -106,6 +134,7 @@ pub(crate) struct Externals<'a> {
     pub(crate) pillarenv: Option<&'a str>,
     pub(crate) opts: &'a Map,
     pub(crate) nodegroups: Option<&'a Map>,
+    pub(crate) range_server: &'a RangeServer,
     pub(crate) world: &'a dyn World,
     /// The pillar before the first of them.
     pub(crate) files: &'a Map,
@@ -137,10 +166,10 @@ impl Externals<'_> {
             }
             External::CommandJson { command } => {
                 let output = self.world.command(&self.named(command), false)?;
-                match serde_json::from_str(&output) {
-                    Ok(json) => from_json(json),
+                match json::read(&output) {
+                    Ok(data) => data,
                     Err(error) => {
-                        let (line, column) = (error.line(), error.column());
+                        let (line, column) = (error.line, error.column);
                         tracing::error!(
                             "cmd_json: the output is no JSON: line {line}, column {column}"
                         );
@@ -149,6 +178,11 @@ impl Externals<'_> {
                 }
             }
             External::FileTree(tree) => return tree.read(self),
+            External::Groups { key } => return Ok(groups::of(self, key)),
+            External::MinionData(included) => {
+                return Ok(included.of(&self.request.extra_minion_data));
+            }
+            External::Stack(stack) => return stack.read(self, pillar),
             External::Module(module) => {
                 let known = Known {
                     files: self.files,
@@ -170,27 +204,5 @@ impl Externals<'_> {
     /// `%s` is the minion's id: it holds nothing that a shell would read.
     fn named(&self, command: &str) -> String {
         command.replace("%s", &self.request.id)
-    }
-}
-
-fn from_json(json: serde_json::Value) -> Value {
-    use serde_json::Value as Json;
-    match json {
-        Json::Null => Value::Nil,
-        Json::Bool(bool) => bool.into(),
-        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(int), _) => int.into(),
-            (None, Some(int)) => int.into(),
-            (None, None) => number.as_f64().into(),
-        },
-        Json::String(text) => text.into(),
-        Json::Array(items) => items.into_iter().map(from_json).collect::<Vec<_>>().into(),
-        Json::Object(map) => {
-            let entries = map.into_iter();
-            entries
-                .map(|(key, value)| (Value::Str(key), from_json(value)))
-                .collect::<Map>()
-                .into()
-        }
     }
 }

@@ -17,6 +17,7 @@ use crate::shell::is_ours_to_answer;
 use halite_modules::extensions::{self, Kind};
 use halite_modules::{Call, CallWorld, FileClient, python};
 use halite_proto::{Map, Value};
+use halite_range::RangeServer;
 use halite_render::{RenderError, Renderer, SlsRequest, World, WorldFile};
 use halite_state::{Mistake, RenderFault, Rendered, Settings, SlsSource};
 use halite_target::{DEFAULT_DELIMITER, Reading, Subject, Target};
@@ -209,9 +210,11 @@ impl SlsSource for Source<'_> {
             grains: ctx.grains(),
             pillar: ctx.pillar(),
         };
+        let server = RangeServer::of(ctx.opts());
         let reading = Reading {
             delimiter: DEFAULT_DELIMITER,
             nodegroups: self.call.opt("nodegroups").as_map(),
+            ranges: Some(&server),
         };
         // The data store of a minion, which this one has not.
         if match_type == "data" {

@@ -6,6 +6,7 @@
 //! honoured, warned about or refused, never silently dropped.
 
 mod address;
+mod elsewhere;
 mod error;
 mod files;
 mod host_names;
@@ -30,6 +31,6 @@ pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use setting::{
     AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, LevelName,
-    LocalJobCache, LoginWays, MasterTops, MasterType, Masters, NothingYet, OneOrMany, Port,
-    PortSetting, Seconds, Transport, UriFormat,
+    LocalJobCache, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port, PortSetting,
+    Seconds, Transport, UriFormat,
 };

@@ -13,7 +13,7 @@ use crate::paths;
 use crate::raw::SIGNING;
 use crate::setting::{
     AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, LevelName,
-    LocalJobCache, LoginWays, MasterTops, NothingYet, OneOrMany, Port, Seconds, Transport,
+    LocalJobCache, LoginWays, MasterTops, OneOrMany, Port, Seconds, Transport,
 };
 
 options! {
@@ -321,6 +321,15 @@ options! {
         permissive_acl: bool = false,
         /// Where users' own Python modules lie that `saltutil.sync_*` has fetched.
         extension_modules: PathBuf = "/var/cache/salt/master/extmods".into(),
+        /// Users' Python code that runs beside the daemon: a list of names, and
+        /// of maps from a name to what it gets.
+        engines: AnyValue = AnyValue(Value::List(Vec::new())),
+        /// The Python of users' code; nothing: that of Salt's packages, or
+        /// `python3`. Not an option of Salt's.
+        python_executable: String = String::new(),
+        /// Functions that are not here are those of the Salt that this Python
+        /// has, if it has one. Not an option of Salt's.
+        python_fallback: bool = true,
         /// Keep the jobs of runners.
         runner_returns: bool = true,
         /// Seconds that a runner may take; 0 for ever. Not an option of Salt's.

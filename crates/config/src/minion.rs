@@ -233,6 +233,15 @@ options! {
         enable_gpu_grains: AnyValue = AnyValue(Value::Bool(true)),
         /// Look up all names of this machine.
         enable_fqdns_grains: bool = false,
+        /// Users' Python code that runs beside the daemon: a list of names, and
+        /// of maps from a name to what it gets.
+        engines: AnyValue = AnyValue(Value::List(Vec::new())),
+        /// The Python of users' code; nothing: that of Salt's packages, or
+        /// `python3`. Not an option of Salt's.
+        python_executable: String = String::new(),
+        /// Functions that are not here are those of the Salt that this Python
+        /// has, if it has one. Not an option of Salt's.
+        python_fallback: bool = true,
         /// What goes to the mine.
         mine_functions: AnyValue = AnyValue::default(),
         /// Send the mine at all.

@@ -9,6 +9,7 @@ use halite_target::glob;
 use halite_yaml::place::{Place, Span};
 use halite_yaml::{Kind, Node};
 
+use crate::elsewhere;
 use crate::error::{ConfigError, Warning};
 use crate::files::expand;
 use crate::known::{self, Side};
@@ -245,7 +246,11 @@ impl Raw {
             let Some(source) = &entry.source else {
                 continue;
             };
-            if honoured.contains(&name) || READ_HERE.contains(&name) || is_of_a_module(name) {
+            if honoured.contains(&name)
+                || READ_HERE.contains(&name)
+                || elsewhere::is_read(self.side, name)
+                || is_of_a_module(name)
+            {
                 continue;
             }
             let of_returners = match self.side {

@@ -11,9 +11,7 @@ use std::time::Duration;
 use halite_proto::{Map, Value};
 use halite_yaml::{Kind, Node};
 
-pub use partial::{
-    EventReturners, ExternalPillars, LocalJobCache, LoginWays, MasterTops, NothingYet,
-};
+pub use partial::{EventReturners, ExternalPillars, LocalJobCache, LoginWays, MasterTops};
 pub use words::{BusFraming, HashName, IpcMode, LevelName, MasterType, Transport, UriFormat};
 
 /// The type of an option.

@@ -53,6 +53,7 @@ pub fn check(config: &MinionConfig) -> Result<()> {
         MasterType::Func => Vec::new(),
         _ => masters(config)?,
     };
+    extensions::engines(&config.engines.0).map_err(anyhow::Error::msg)?;
     setup_with(config, true, masters).map(drop)
 }
 

@@ -27,6 +27,7 @@ use crate::attendance::{Attendance, tell_presence};
 use crate::batches::{Batches, adopt};
 use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
+use crate::engines;
 use crate::error::StartError;
 use crate::event_returns::return_events;
 use crate::limits::DRAIN_MAX;
@@ -151,6 +152,7 @@ impl Daemon {
         let reactor = tokio::spawn(react(Arc::clone(&master)));
         let returners = EventReturns::start(&master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master)));
+        let engines = engines::start(&master);
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
             () = publish_pushed(&master, &mut puller) => {
@@ -159,6 +161,8 @@ impl Daemon {
             () = shutdown => {}
         }
         health.end();
+        // They wait for threads of theirs to end.
+        let _ = spawn_blocking(move || drop(engines)).await;
         stop(maintenance).await;
         if let Some(presence) = presence {
             stop(presence).await;

@@ -15,13 +15,11 @@ use halite_proto::msgpack::{pack_wire, pack_wire_parts};
 use halite_proto::request::Request;
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
 
-use tokio::time::sleep;
-
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
 use crate::error::chain;
 use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish, sign_in, standing};
-use crate::limits::{SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
+use crate::limits::{PING_BYTES_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
 use crate::master::Master;
 use crate::old_versions;
 use crate::sessions::Session;
@@ -35,6 +33,19 @@ pub(crate) enum Answer {
     Now(Vec<u8>),
     /// It has to be waited for.
     Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
+    /// It is here, but takes its time: who was refused may be guessing.
+    Slow(Vec<u8>),
+    /// A password has to be judged first, which is for those who do that.
+    LogsIn,
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clerk {
+    /// One for everything but logins.
+    Any,
+    /// One for logins.
+    Logins,
 }
 
 /// How answers to a proven request are sealed.
@@ -98,14 +109,17 @@ pub(crate) struct Admitted {
 }
 
 /// Answers a request.
-pub(crate) fn answer(master: &Arc<Master>, payload: &[u8]) -> Answer {
+pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], clerk: Clerk) -> Answer {
     let minimum = master.settings.minimum_auth_version;
     let envelope = match RequestEnvelope::decode_from(payload, minimum) {
         Ok(envelope) => envelope,
         Err(error) => return Answer::Now(refuse(master, None, &error.into())),
     };
     match envelope {
-        RequestEnvelope::Clear { load, version } => answer_clear(master, load, version),
+        RequestEnvelope::Clear { load, version } => {
+            let is_large = payload.len() > PING_BYTES_MAX;
+            answer_clear(master, load, version, clerk, is_large)
+        }
         RequestEnvelope::Aes {
             load,
             id,
@@ -192,7 +206,13 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     }
 }
 
-fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
+fn answer_clear(
+    master: &Arc<Master>,
+    load: Map,
+    version: u32,
+    clerk: Clerk,
+    is_large: bool,
+) -> Answer {
     let command = match ClearCommand::from_map(load) {
         Ok(command) => command,
         Err(error) => {
@@ -206,6 +226,9 @@ fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
             return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
         }
     };
+    if clerk == Clerk::Any && command.logs_in() {
+        return Answer::LogsIn;
+    }
     let mut is_slow = false;
     let mut unhurried = |(value, slow)| {
         is_slow = slow;
@@ -214,6 +237,8 @@ fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
     let value = match command {
         ClearCommand::Auth(request) => sign_in::sign_in(master, &request, version).to_value(),
         ClearCommand::AuthBadId(bad) => sign_in::refuse_bad_id(master, bad, version).to_value(),
+        // Anybody may ask; a large one would only be told back.
+        ClearCommand::Ping(_) if is_large => Map::new().into(),
         ClearCommand::Ping(load) => load.into(),
         ClearCommand::Publish(request) => {
             let published = publish::publish(master, &request);
@@ -227,24 +252,21 @@ fn answer_clear(master: &Arc<Master>, load: Map, version: u32) -> Answer {
         ClearCommand::Wheel(request) => unhurried(low::wheel(master, request)),
         ClearCommand::MkToken(request) => unhurried(low::make_token(master, &request)),
         ClearCommand::GetToken { token } => low::get_token(master, token.as_deref()),
-        ClearCommand::Standing(request) => standing::standing(master, &request),
+        ClearCommand::Standing(request) => unhurried(standing::standing(master, &request)),
         ClearCommand::Compare(request) => comparison::compare(master, &request),
         ClearCommand::Unknown { .. } => Map::new().into(),
     };
     master.counters.serve();
     let bytes = encode(&value);
-    if !is_slow {
-        return Answer::Now(bytes);
+    match is_slow {
+        true => Answer::Slow(bytes),
+        false => Answer::Now(bytes),
     }
-    Answer::Later(Box::pin(async move {
-        sleep(slow_answer_time()).await;
-        bytes
-    }))
 }
 
 /// How long a wrong password or token takes to be refused: about a second,
 /// never exactly.
-fn slow_answer_time() -> Duration {
+pub(crate) fn slow_answer_time() -> Duration {
     let [random] = random_bytes::<1>();
     SLOW_ANSWER_MIN + SLOW_ANSWER_SPREAD * u32::from(random) / 256
 }

@@ -17,6 +17,7 @@ mod connected;
 pub mod core;
 mod daemon;
 mod door;
+mod engines;
 mod error;
 mod event_returns;
 mod facts;

@@ -95,6 +95,23 @@ pub const SLOW_ANSWER_MIN: Duration = Duration::from_millis(750);
 /// See `SLOW_ANSWER_MIN`.
 pub const SLOW_ANSWER_SPREAD: Duration = Duration::from_millis(500);
 
+/// Threads that judge passwords: what is asked may take seconds (PAM, a web
+/// server, a directory), and nothing else is to wait for it.
+pub const LOGIN_THREADS_MAX: usize = 4;
+
+/// Logins that may wait. Further ones get no answer.
+pub const LOGINS_WAITING_MAX: usize = 256;
+
+/// Bytes of the logins that may wait; same behaviour.
+pub const LOGIN_BYTES_WAITING_MAX: usize = 64 * 1024 * 1024;
+
+/// Refusals that take their time at once, with the logins that are judged.
+/// Beyond it no password is judged: this bounds how many can be tried.
+pub const SLOW_ANSWERS_MAX: usize = 256;
+
+/// The largest `ping` that is told back.
+pub const PING_BYTES_MAX: usize = 64 * 1024;
+
 /// Jobs in batches that run without anybody waiting for them. Further ones are
 /// refused.
 pub const BATCHES_MAX: usize = 32;

@@ -263,6 +263,7 @@ fn run_runner(
         args,
         kwargs,
         user: "pillar".to_owned(),
+        told: Map::new(),
         jid: None,
         timeout: None,
     };

@@ -156,10 +156,10 @@ impl Publisher {
         *serial += 1;
         for topic in topics {
             let frames = vec![topic.clone().into_bytes(), payload.clone()];
-            self.socket.blocking_publish(frames)?;
+            self.socket.publish(&frames)?;
         }
         if topics.is_empty() {
-            self.socket.blocking_publish(vec![payload])?;
+            self.socket.publish(&[payload])?;
         }
         Ok(())
     }

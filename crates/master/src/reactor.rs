@@ -349,6 +349,7 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
                 args,
                 kwargs,
                 user: USER.to_owned(),
+                told: Map::new(),
                 jid: None,
                 timeout: None,
             };

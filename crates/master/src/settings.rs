@@ -11,6 +11,7 @@ use halite_crypto::{HashType, Secret, SigAlgo};
 use halite_fileserver::{InboxOptions, RootsOptions};
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
 use halite_ldap::Directory;
+use halite_modules::extensions::Engine;
 use halite_process::privileges::User;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
@@ -56,6 +57,8 @@ pub(crate) struct ExternalAuth {
     pub(crate) token_expire_override: Value,
     /// `keep_acl_in_token`.
     pub(crate) keep_acl: bool,
+    /// `eauth_acl_module`: says what users may do, in place of the entries.
+    pub(crate) acl_module: String,
     /// `permissive_acl`.
     pub(crate) is_permissive: bool,
     /// The directory of `ldap`.
@@ -78,7 +81,7 @@ pub(crate) struct Settings {
     pub(crate) publish_port: u16,
     pub(crate) ipv6: bool,
     pub(crate) backlog: i32,
-    pub(crate) pub_hwm: i32,
+    pub(crate) pub_hwm: usize,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) zmq_filtering: bool,
     pub(crate) order_masters: bool,
@@ -119,6 +122,8 @@ pub(crate) struct Settings {
     pub(crate) presence_events: bool,
     pub(crate) event_returns: Plan,
     pub(crate) tops: Tops,
+    /// `engines`.
+    pub(crate) engines: Vec<Engine>,
     pub(crate) queue_dir: PathBuf,
     pub(crate) timeout: Duration,
     pub(crate) gather_job_timeout: Duration,
@@ -163,7 +168,7 @@ impl Settings {
             publish_port: config.publish_port.0,
             ipv6: config.ipv6.unwrap_or(false),
             backlog: clamped_i32(config.zmq_backlog),
-            pub_hwm: clamped_i32(config.pub_hwm),
+            pub_hwm: usize::try_from(config.pub_hwm).unwrap_or(usize::MAX),
             keep_alive: keep_alive(config),
             zmq_filtering: config.zmq_filtering,
             order_masters: config.order_masters,
@@ -210,6 +215,7 @@ impl Settings {
             presence_events: config.presence_events,
             event_returns: Plan::of(config),
             tops: tops(config)?,
+            engines: engines(config)?,
             queue_dir: config.sqlite_queue_dir.clone(),
             timeout: config.timeout.duration(),
             gather_job_timeout: config.gather_job_timeout.duration(),
@@ -378,7 +384,15 @@ fn external_auth(config: &MasterConfig) -> Result<ExternalAuth, StartError> {
         token_expire_s: config.token_expire,
         token_expire_override: config.token_expire_user_override.0.clone(),
         keep_acl: config.keep_acl_in_token,
+        acl_module: config.eauth_acl_module.clone(),
         is_permissive: config.permissive_acl,
+    })
+}
+
+fn engines(config: &MasterConfig) -> Result<Vec<Engine>, StartError> {
+    crate::engines::read(&config.engines.0).map_err(|why| StartError::Option {
+        option: "engines",
+        why,
     })
 }
 

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use halite_crypto::random_bytes;
+use halite_modules::MinionContext;
+use halite_modules::extensions::{self, Engines};
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tracing::{debug, error, info, warn};
 
 use crate::beacons::Beacons;
 use crate::bus_requests;
+use crate::context::{JobContext, Route};
 use crate::core::backoff::Chance;
 use crate::core::conductor::{Input, Output};
 use crate::courier::Courier;
@@ -63,6 +67,7 @@ pub async fn run(
     let beacons = Beacons::new(Arc::clone(&minion));
     let _ = minion.beacons.set(Arc::downgrade(&beacons));
     let looking = tokio::spawn(beacons.run());
+    let engines = engines(&minion);
     let mut start_states = own_jobs::startup_states(&minion.opts);
     let heeding = tokio::spawn(bus_requests::heed(Arc::clone(&minion)));
     let answering = tokio::spawn(status_report::answer_again_and_again(
@@ -128,6 +133,8 @@ pub async fn run(
             LinkOutput::Answered => conductor.handle(now(), Input::Answered(master)),
         }
     };
+    // They wait for threads of theirs to end.
+    let _ = spawn_blocking(move || drop(engines)).await;
     own_work.abort();
     scheduling.abort();
     looking.abort();
@@ -137,6 +144,19 @@ pub async fn run(
     carrying.abort();
     fleet.stop().await;
     ended
+}
+
+/// The engines of the options, which end when what is returned is dropped.
+fn engines(minion: &Arc<Minion>) -> Option<Engines> {
+    let option = minion.opts.get("engines").unwrap_or(&Value::Nil);
+    let engines = extensions::engines(option)
+        .map_err(|why| error!("{why}"))
+        .ok()
+        .filter(|engines| !engines.is_empty())?;
+    let ctx: Arc<dyn MinionContext> = Arc::new(JobContext::new(Arc::clone(minion), Route::Any));
+    Engines::start(engines, "minion", &ctx)
+        .map_err(|cause| error!(%cause, "engines could not be started"))
+        .ok()
 }
 
 /// `startup_states`, with the first master that is there.

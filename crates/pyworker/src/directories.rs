@@ -6,8 +6,8 @@ use halite_proto::{Map, Value};
 
 /// The directories with files of a kind (`modules`, `states`, `grains`,
 /// `utils` ...), those that count more first: what `module_dirs` name, then
-/// the option of the kind (`states_dirs`), then what was synced to
-/// `extension_modules`.
+/// the option of the kind (`states_dirs`, `runner_dirs` ...), then what was
+/// synced to `extension_modules`.
 ///
 /// A directory of `module_dirs` has the files of a kind below it (`modules` or
 /// `_modules`; the last one of these counts most); execution modules may also
@@ -26,9 +26,22 @@ pub fn directories(opts: &Map, kind: &str) -> Vec<PathBuf> {
     }
     found.reverse();
     found.extend(bare);
-    found.extend(listed(opts, &format!("{kind}_dirs")));
+    found.extend(listed(opts, &option_of(kind)));
     found.extend(synced(opts, kind));
     found
+}
+
+/// The option that names directories of a kind. Salt has some of them in the
+/// singular.
+fn option_of(kind: &str) -> String {
+    let stem = match kind {
+        "renderers" => "render",
+        "returners" => "returner",
+        "runners" => "runner",
+        "tops" => "top",
+        kind => kind,
+    };
+    format!("{stem}_dirs")
 }
 
 /// The directory of a kind below `extension_modules`.
@@ -79,6 +92,9 @@ mod tests {
             ["b/_modules", "a", "x/modules"].map(at)
         );
         assert_eq!(directories(&opts, "grains"), [at("x/grains")]);
+        let runners = Map::from([("runner_dirs", text("r")), ("cachedir", text("c"))]);
+        let expected = ["r", "c/extmods/runners"].map(at);
+        assert_eq!(directories(&runners, "runners"), expected);
         let bare = Map::from([("cachedir", text("c"))]);
         assert_eq!(directories(&bare, "grains"), [at("c/extmods/grains")]);
     }

@@ -20,6 +20,7 @@
 //! | `{"do": "data", "data": {"opts": .., "grains": .., "pillar": ..}}` | nothing; what is left out stays |
 //! | `{"do": "call", "kind", "name", "args", "kwargs", "scope", "salt"}` | what the function returns; the scope are names of its module (`__low__`); with `salt` it is one of the installed Salt |
 //! | `{"do": "find", "kind", "name"}` | what is known of a function of the installed Salt, and whether there is one |
+//! | `{"do": "catalog", "kind", "module", "docs", "seconds"}` | the functions of the installed Salt, all or those of a module, and whether there is one |
 //! | `{"do": "code", "source", "path", "names"}` | what `run()` of the code returns |
 //! | `{"do": "grains"}` | the grains of all functions |
 //! | `{"do": "list", "kind"}` | modules with their functions, or why they have none |

@@ -20,5 +20,9 @@ pub const IDLE_MAX: Duration = Duration::from_secs(300);
 /// Lists and maps within one another in a value; deeper is an error.
 pub(crate) const DEPTH_MAX: u32 = 100;
 
+/// Seconds that are spent on loading modules of the installed Salt, to tell
+/// what they have; those that are left over are not told of.
+pub(crate) const CATALOG_SECONDS_MAX: u64 = 30;
+
 /// Seconds that the process has to say that it is ready.
 pub(crate) const START_SECONDS_MAX: u64 = 20;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::PyHost;
 use crate::error::PyError;
-use crate::limits::{IDLE_MAX, PROCESSES_MAX};
+use crate::limits::{CATALOG_SECONDS_MAX, IDLE_MAX, PROCESSES_MAX};
 use crate::process::Process;
 use crate::values::{encode, encode_map};
 
@@ -37,6 +37,15 @@ pub enum Request<'a> {
         kind: &'a str,
         /// `module.function`.
         name: &'a str,
+    },
+    /// The functions of the installed Salt.
+    Catalog {
+        /// `modules`, `states`.
+        kind: &'a str,
+        /// Those of one module; all without.
+        module: Option<&'a str>,
+        /// Whether their texts are wanted.
+        docs: bool,
     },
     /// `run()` of a text of Python.
     Code {
@@ -88,6 +97,13 @@ impl Request<'_> {
                 "names": encode_map(names, 0)?,
             }),
             Request::Find { kind, name } => json!({ "do": "find", "kind": kind, "name": name }),
+            Request::Catalog { kind, module, docs } => json!({
+                "do": "catalog",
+                "kind": kind,
+                "module": module,
+                "docs": docs,
+                "seconds": CATALOG_SECONDS_MAX,
+            }),
             Request::Grains => json!({ "do": "grains" }),
             Request::List { kind } => json!({ "do": "list", "kind": kind }),
             Request::Forget => json!({ "do": "forget" }),

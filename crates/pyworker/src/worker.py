@@ -616,6 +616,45 @@ def salt_find(request):
     }
 
 
+def salt_catalog(request):
+    """The functions of the installed Salt: all, or those of one module. What is
+    not found within some seconds is left out."""
+    if not REAL_SALT:
+        return {"salt": False, "functions": []}
+    functions = loader(request["kind"])
+    module, until = request.get("module"), time.monotonic() + request["seconds"]
+
+    def found():
+        start = "" if module is None else module + "."
+        return [name for name in list(known) if name.startswith(start)]
+
+    try:
+        known, load, files = functions._dict, functions._load_module, list(functions.file_mapping)
+    except AttributeError:
+        known = dict.fromkeys(functions)
+    else:
+        # Files that are named like the module come first: most others need not
+        # be loaded then.
+        files.sort(key=lambda name: (module is not None and module not in name, name))
+        for name in files:
+            if time.monotonic() > until or (module is not None and module not in name and found()):
+                break
+            if name not in functions.loaded_files:
+                try:
+                    load(name)
+                except Exception:
+                    print(traceback.format_exc(), file=sys.stderr)
+    listed = []
+    for name in found():
+        try:
+            function = functions[name]
+        except KeyError:
+            continue
+        doc = (function.__doc__ or "") if request["docs"] else ""
+        listed.append([name, signature(function), doc])
+    return {"salt": True, "functions": listed}
+
+
 # --- requests ---------------------------------------------------------------
 
 
@@ -700,6 +739,8 @@ def handle(request):
         OPTS.setdefault("grains", GRAINS)
         OPTS.setdefault("pillar", PILLAR)
         OPTS["grains"], OPTS["pillar"] = GRAINS, PILLAR
+        if OPTS.pop("__without_pillar", False):
+            del OPTS["pillar"]
         return None
     if do == "dirs":
         DIRS.clear()
@@ -715,6 +756,8 @@ def handle(request):
         return listing(request["kind"])
     if do == "find":
         return salt_find(request)
+    if do == "catalog":
+        return salt_catalog(request)
     if do == "forget":
         LOADERS.clear()
         LOADED.clear()

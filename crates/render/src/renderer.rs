@@ -134,6 +134,7 @@ impl<'w> Renderer<'w> {
             saltenv: Some(request.saltenv),
             path: request.path,
             names: &names,
+            is_plain: false,
         };
         self.run(&pipe, &job)
     }
@@ -164,6 +165,7 @@ impl<'w> Renderer<'w> {
             saltenv: request.saltenv,
             path: request.path,
             names: &names,
+            is_plain: false,
         };
         match engine {
             "jinja" => self.jinja(&job).map(|(text, _)| text),
@@ -173,6 +175,26 @@ impl<'w> Renderer<'w> {
                 Err(RenderError::new(ErrorKind::Renderer, message))
             }
         }
+    }
+
+    /// A text as Jinja2 itself renders it, with nothing for what is undefined:
+    /// for files that are no states or pillars. Its functions are `__salt__`.
+    ///
+    /// # Errors
+    /// Wherever the template fails.
+    pub fn plain(&self, request: &TextRequest<'_>) -> Result<String, RenderError> {
+        let name = name_of(request.path, "");
+        let none = Map::new();
+        let job = Job {
+            text: text_of(request.bytes, &name)?,
+            name: &name,
+            is_sls: false,
+            saltenv: None,
+            path: request.path,
+            names: request.context.unwrap_or(&none),
+            is_plain: true,
+        };
+        self.jinja(&job).map(|(text, _)| text)
     }
 
     /// Decrypts the texts of `value` that hold an encrypted message, for

@@ -22,10 +22,6 @@ pub struct EventReturners(pub Vec<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoginWays(pub Map);
 
-/// An option of Salt's that must not be set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NothingYet;
-
 /// `master_job_cache`, of which there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalJobCache;
@@ -73,7 +69,7 @@ fn is_module_name(name: &Value) -> bool {
 }
 
 impl Setting for LoginWays {
-    const ALLOWED: &'static str = "a map from ways to log in (auto, file, ldap, pam, rest, sharedsecret) to users and what they may do";
+    const ALLOWED: &'static str = "a map from ways to log in (auto, file, ldap, pam, rest, sharedsecret, or a module in Python) to users and what they may do";
 
     fn read(node: &Node) -> Option<Self> {
         if node.as_scalar().is_some_and(Value::is_nil) {
@@ -106,23 +102,9 @@ impl Setting for LoginWays {
     }
 }
 
-/// A way that masters here have, with a map of its users.
+/// A way that masters here have or a module in Python, with a map of its users.
 fn is_login_way(way: &Node, of_way: &Node) -> bool {
-    const NAMES: &[&str] = &["auto", "file", "ldap", "pam", "rest", "sharedsecret"];
-    let is_known = way.as_str().is_some_and(|name| NAMES.contains(&name));
-    is_known && matches!(of_way.value, Kind::Map(_))
-}
-
-impl Setting for NothingYet {
-    const ALLOWED: &'static str = "nothing: this is not supported yet";
-
-    fn read(node: &Node) -> Option<Self> {
-        (!node.to_value().is_true()).then_some(Self)
-    }
-
-    fn to_value(&self) -> Value {
-        "".into()
-    }
+    is_module_name(&way.to_value()) && matches!(of_way.value, Kind::Map(_))
 }
 
 impl Setting for LocalJobCache {

@@ -4,7 +4,7 @@
 //! changes, results of runners), nor speak for another minion in the
 //! namespaces that carry an id.
 
-use halite_proto::MinionId;
+use halite_proto::{Map, MinionId, Value};
 use halite_target::glob::fnmatch;
 
 /// Tags that only a master fires.
@@ -35,7 +35,7 @@ pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
             && owner_of_plain(tag).is_none_or(|owner| id_is(id, owner));
     }
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some("auth"), None, ..) | (Some("presence" | "stats"), ..) => false,
+        (Some("auth" | "presence" | "stats"), ..) => false,
         (Some("minion" | "beacon" | "syndic"), Some(owner), ..) => id_is(id, owner),
         (Some("job"), Some(_), Some("ret" | "prog" | "at" | "start" | "sub"), owner) => {
             owner.is_some_and(|owner| id_is(id, owner))
@@ -43,6 +43,15 @@ pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
         (Some("state_result"), Some(_), Some(owner), _) => id_is(id, owner),
         _ => true,
     }
+}
+
+/// Whether the data of an event names another minion than the one that fires
+/// it, under a tag that names its owner: what reacts to it believes both.
+pub fn data_is_anothers(id: &MinionId, tag: &str, data: &Map) -> bool {
+    let named = data.get("id").and_then(Value::as_str);
+    let names_owner = ["salt/minion/", "salt/beacon/", "salt/job/", "minion_start"];
+    names_owner.iter().any(|start| tag.starts_with(start))
+        && named.is_some_and(|named| !id_is(id, named))
 }
 
 /// Tags without `salt/` in front that the master itself fires.
@@ -79,6 +88,7 @@ mod tests {
             "salt/key",
             "key",
             "salt/auth",
+            "salt/auth/web1",
             "salt/cloud/x/created",
             "salt/run/20261120141841939742/ret",
             "salt/cluster/x",
@@ -101,6 +111,23 @@ mod tests {
         check("salt/job/20261120141841939742/start/web1", true);
         check("salt/beacon/web2/load/", false);
         check("salt/state_result/20261120141841939742/web2/x", false);
+    }
+
+    #[test]
+    fn the_data_of_such_a_tag_names_its_owner_or_nobody() {
+        let id = MinionId::parse("web1").unwrap();
+        let of = |named: &str| Map::from([("id", named)]);
+        for tag in [
+            "salt/minion/web1/start",
+            "salt/beacon/web1/load/",
+            "minion_start",
+        ] {
+            assert!(data_is_anothers(&id, tag, &of("web2")), "{tag}");
+            assert!(!data_is_anothers(&id, tag, &of("web1")), "{tag}");
+            assert!(!data_is_anothers(&id, tag, &Map::new()), "{tag}");
+        }
+        // What an id means elsewhere is the sender's business.
+        assert!(!data_is_anothers(&id, "my/tag", &of("order 7")));
     }
 
     #[test]

@@ -22,8 +22,12 @@ pub(crate) struct LocalUser {
     pub(crate) rights: Rights,
     /// The name they have proven; `None` where it is what they say.
     pub(crate) name: Option<String>,
+    /// Whose key file they have shown.
+    pub(crate) key_owner: Option<String>,
     /// The groups that the way to log in says they are in.
     groups: Vec<String>,
+    /// What they may do was said at the login, and is in no entry.
+    only_now: bool,
 }
 
 /// The kind of proof that failed.
@@ -55,6 +59,11 @@ impl Unproven {
 }
 
 impl LocalUser {
+    /// Who they are, as far as that is proven.
+    pub(crate) fn proven(&self) -> Option<&str> {
+        self.name.as_deref().or(self.key_owner.as_deref())
+    }
+
     /// Whether they may run a function of the master. Key files of other users
     /// than the master's own permit what `publisher_acl` lists, and that are
     /// functions of minions.
@@ -87,7 +96,9 @@ fn by_key(master: &Master, credentials: &Credentials, user: Option<&str>) -> Opt
     Some(LocalUser {
         rights,
         name: None,
+        key_owner: owner.map(str::to_owned),
         groups: Vec::new(),
+        only_now: false,
     })
 }
 
@@ -111,7 +122,9 @@ fn by_token(master: &Master, token: &str) -> Option<LocalUser> {
     Some(LocalUser {
         rights: Rights::Listed(perms),
         name: Some(name.to_owned()),
+        key_owner: None,
         groups,
+        only_now: false,
     })
 }
 
@@ -119,13 +132,23 @@ fn by_login(master: &Master, eauth: &str, credentials: &Credentials) -> Option<L
     let name = credentials.username.as_deref()?;
     let password = credentials.password.as_deref().unwrap_or_default();
     let login = logins::log_in(master, eauth, name, password)?;
-    let mut perms = permitted(master, eauth, name, &login.groups)?;
-    perms.extend(login.perms);
+    let said = logins::acl(master, eauth, name, password).ok()?;
+    let only_now = said.is_some() || logins::says_rights(eauth);
+    let perms = match said {
+        Some(rights) => rights,
+        None => {
+            let mut perms = permitted(master, eauth, name, &login.groups)?;
+            perms.extend(login.perms);
+            perms
+        }
+    };
     let perms = logins::processed(master, eauth, perms);
     Some(LocalUser {
         rights: Rights::Listed(perms),
         name: Some(name.to_owned()),
+        key_owner: None,
         groups: login.groups,
+        only_now,
     })
 }
 
@@ -154,7 +177,7 @@ pub(crate) fn make_token(master: &Master, request: &TokenRequest) -> Result<Map,
         .unwrap_or(external.token_expire_s);
     let kept = match user.rights {
         // What a server has said at the login is known only now.
-        Rights::Listed(perms) if external.keep_acl || logins::says_rights(eauth) => Some(perms),
+        Rights::Listed(perms) if external.keep_acl || user.only_now => Some(perms),
         _ => None,
     };
     let who = Who {

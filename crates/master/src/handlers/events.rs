@@ -4,7 +4,7 @@ use halite_proto::request::{EventBody, MinionRequest, Request};
 use halite_proto::{Map, Value};
 
 use super::{Caller, Handled};
-use crate::core::tags::minion_may_fire;
+use crate::core::tags::{data_is_anothers, minion_may_fire};
 use crate::master::Master;
 
 /// Tag of an error that a minion reports.
@@ -41,7 +41,7 @@ pub(super) fn fire(master: &Master, caller: &Caller, request: &Request) -> Handl
 }
 
 fn fire_one(master: &Master, caller: &Caller, tag: &str, data: Map) {
-    if minion_may_fire(&caller.id, tag) {
+    if minion_may_fire(&caller.id, tag) && !data_is_anothers(&caller.id, tag, &data) {
         master.bus.fire(tag, data);
     } else if master.may_remark(caller.id.as_str(), "event") {
         tracing::warn!(minion = %caller.id, "dropped the event {tag:?}: it is not the minion's to fire");

@@ -33,6 +33,7 @@ pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
         args: admitted.args,
         kwargs: admitted.kwargs,
         user: admitted.user,
+        told: Map::new(),
         jid: admitted.jid,
         timeout: admitted.timeout,
     };

@@ -124,8 +124,13 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::MinionPub(publish) => peer::publish(master, caller, &publish),
         MinionRequest::MinionPublish(publish) => peer::publish_and_wait(master, caller, &publish),
         MinionRequest::PubRet(ret) => peer::results(master, caller, &ret),
-        // Nothing is registered yet that would use them; 3008 expects a yes.
-        MinionRequest::RegisterResources(_) => true.into(),
+        // Nothing uses them yet; 3008 expects a yes, and tells of it.
+        MinionRequest::RegisterResources(_) => {
+            let data = Map::from([("Resource cache refresh", &caller.id)]);
+            let tag = format!("resource/refresh/{}", caller.id);
+            master.bus.fire(&tag, data);
+            true.into()
+        }
         MinionRequest::MinionRunner(request) => peer_run::run(master, caller, &request),
         MinionRequest::MasterTops(_) => tops::tops(master, caller),
         // Syndics come with `order_masters`.

@@ -33,6 +33,7 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
         args,
         kwargs,
         user: caller.id.to_string(),
+        told: Map::new(),
         jid: None,
         timeout: None,
     };

@@ -62,7 +62,10 @@ fn answer(
     nonce: Nonce,
     mut request: PillarRequest,
 ) -> PillarAnswer {
-    let grains = Arc::new(std::mem::take(&mut request.grains));
+    let mut grains = std::mem::take(&mut request.grains);
+    // Files that ask the grains who the minion is, must not be lied to.
+    grains.insert("id", &caller.id);
+    let grains = Arc::new(grains);
     let wanted = Request {
         id: caller.id.to_string(),
         grains: Arc::clone(&grains),

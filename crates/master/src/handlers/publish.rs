@@ -92,6 +92,18 @@ pub(crate) fn judge(master: &Master, request: &PublishRequest) -> Result<Box<Jud
             is_slow: unproven.is_slow(),
         }
     })?;
+    // The name that a program says need not be the one that is proven.
+    if is_blacklisted(
+        &master.settings.publisher_acl_blacklist,
+        caller.proven(),
+        &[],
+    ) {
+        tracing::warn!(
+            user = caller.proven(),
+            "publisher_acl_blacklist forbids the user"
+        );
+        return Err(PublishReply::Denied(ErrorReply::authorization()).into());
+    }
     let mut request = request.clone();
     // Who logged in goes by that name, whatever the program says.
     if caller.name.is_some() {

@@ -14,11 +14,12 @@ use crate::core::roster::Seat;
 use crate::master::Master;
 
 /// Answers the question; with an empty map, as Salt's masters, where the
-/// caller is nobody.
-pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
+/// caller is nobody. Also whether the answer is to take its time.
+pub(crate) fn standing(master: &Master, request: &StandingRequest) -> (Value, bool) {
     let user = request.user.as_deref();
-    let Ok(caller) = authenticate(master, &request.credentials, user) else {
-        return Map::new().into();
+    let caller = match authenticate(master, &request.credentials, user) {
+        Ok(caller) => caller,
+        Err(unproven) => return (Map::new().into(), unproven.is_slow()),
     };
     let name = caller.name.as_deref().or(user);
     let mut addresses = None;
@@ -49,7 +50,7 @@ pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
             (id, standing)
         })
         .collect();
-    StandingReply {
+    let reply = StandingReply {
         started: master.attendance.started_micros,
         minions,
         returns: request
@@ -62,8 +63,8 @@ pub(crate) fn standing(master: &Master, request: &StandingRequest) -> Value {
                 ))
             })
             .collect(),
-    }
-    .to_value()
+    };
+    (reply.to_value(), false)
 }
 
 /// The returns of a job so far, if it is the caller's.

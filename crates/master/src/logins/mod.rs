@@ -1,11 +1,11 @@
 //! The ways to log in (`external_auth`): who a name and a password belong to.
 //!
-//! Invariant: a way is one of a closed list, and has to be configured; whatever
-//! cannot be asked refuses.
+//! Invariant: a way has to be configured; whatever cannot be asked refuses.
 
 mod file;
 mod groups;
 mod ldap;
+mod python;
 mod rest;
 
 use halite_crypto::constant_time_eq;
@@ -45,9 +45,37 @@ pub(crate) fn check(rules: &Map) -> Result<(), String> {
     Ok(())
 }
 
+/// The ways that need no Python.
+const OURS: &[&str] = &["auto", "file", "ldap", "pam", "rest", "sharedsecret"];
+
 /// Whether a way says itself what a user may do, so that only the login knows.
 pub(crate) fn says_rights(eauth: &str) -> bool {
     eauth == "rest"
+}
+
+/// What a module says that somebody who has logged in may do, in place of the
+/// entries: `eauth_acl_module`, or a way to log in that is in Python. `None`
+/// where there is none or it says nothing.
+///
+/// # Errors
+/// When it cannot be asked: then nothing is permitted.
+pub(crate) fn acl(
+    master: &Master,
+    eauth: &str,
+    name: &str,
+    password: &str,
+) -> Result<Option<Vec<Value>>, ()> {
+    let wanted = master.settings.external_auth.acl_module.as_str();
+    let module = if wanted.is_empty() { eauth } else { wanted };
+    if OURS.contains(&module) {
+        return Ok(None);
+    }
+    let failed = |why: String| tracing::error!("external_auth: {module}: {why}");
+    if module == wanted && !python::is_there(master, module) {
+        failed("eauth_acl_module: there is no such module".to_owned());
+        return Err(());
+    }
+    python::acl(master, module, eauth, name, password).map_err(failed)
 }
 
 /// The directory, if users log in there.
@@ -119,6 +147,8 @@ pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -
             let secret = secret.filter(|secret| !secret.is_empty())?;
             known(constant_time_eq(secret.as_bytes(), password.as_bytes()))
         }
-        _ => None,
+        users => python::log_in(master, users, name, password)
+            .map_err(failed)
+            .ok()?,
     }
 }

@@ -74,6 +74,8 @@ pub(crate) struct Asked {
     pub(crate) kwargs: Map,
     /// Who asks.
     pub(crate) user: String,
+    /// What its events have among the arguments by name besides.
+    pub(crate) told: Map,
     /// The job id to use instead of a new one.
     pub(crate) jid: Option<Jid>,
     /// How long it waits for minions, instead of `timeout` of the
@@ -107,6 +109,9 @@ const BAD_ARGUMENTS: &str = "\nPassed invalid arguments: ";
 
 /// Runners that have places of their own: they help when all others are taken.
 const RESERVED: [&str; 2] = ["jobs.kill", "jobs.master"];
+
+/// Runners whose events name their job id among the arguments, as with Salt.
+const ORCHESTRATIONS: [&str; 2] = ["state.orch", "state.orchestrate"];
 
 /// One run of a runner.
 pub(crate) struct Run {
@@ -147,8 +152,13 @@ impl Run {
     fn data(&self) -> Map {
         let asked = &self.asked;
         let mut fun_args = asked.args.clone();
-        if !asked.kwargs.is_empty() {
-            fun_args.push(without_password(&asked.kwargs).into());
+        let mut by_name = without_password(&asked.kwargs);
+        by_name.extend(asked.told.clone());
+        if ORCHESTRATIONS.contains(&asked.fun.as_str()) {
+            by_name.insert("orchestration_jid", &self.jid);
+        }
+        if !by_name.is_empty() {
+            fun_args.push(by_name.into());
         }
         Map::from([
             ("fun", Value::from(format!("runner.{}", asked.fun))),

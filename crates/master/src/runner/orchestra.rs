@@ -47,6 +47,8 @@ impl Orchestra {
         opts.insert("id", call.master.settings.id.as_str());
         opts.insert("__role", "master");
         opts.insert("file_client", "local");
+        // Its states tell of what they command under this id.
+        opts.insert(halite_states::ORCHESTRATION, call.jid);
         Self {
             around: call.around(),
             opts,
@@ -78,6 +80,7 @@ impl Orchestra {
             args,
             kwargs,
             user: self.around.user.clone(),
+            told: Map::from([("__pub_user", self.around.user.as_str())]),
             jid: None,
             timeout: None,
         }

@@ -1,8 +1,8 @@
-//! Runners that users wrote in Python (`_runners`, fetched by
-//! `saltutil.sync_runners`). They run in the worker of [`halite_pyworker`], and
+//! Runners that users wrote in Python (`runner_dirs`, `module_dirs`, and
+//! `_runners`, fetched by `saltutil.sync_runners`). They run in the worker of [`halite_pyworker`], and
 //! their `__salt__` has the runners.
 //!
-//! Invariant: the worker is asked only for names that a file of the directory
+//! Invariant: the worker is asked only for names that a file of the directories
 //! may have.
 
 use std::any::Any;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use halite_crypto::files::read_limited;
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories};
 use halite_signature::Signature;
 
 use super::error::{Ran, RunnerError};
@@ -36,9 +36,9 @@ pub(super) struct UsersFunction {
 
 /// The function of that name, if there is one.
 pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
-    let directory = directory(master)?;
     let (module, function) = name.split_once('.')?;
-    if !may_have(&directory, module) {
+    let mut places = directories(&master.opts, KIND).into_iter();
+    if !places.any(|directory| may_have(&directory, module)) {
         return None;
     }
     let all = functions(&listed(master)?);
@@ -50,10 +50,9 @@ pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
 
 /// The documentation of all of them.
 pub(super) fn docs(master: &Arc<Master>) -> Map {
-    let has_files = directory(master).is_some_and(|directory| {
-        let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.next().is_some()
-    });
+    let has_files = directories(&master.opts, KIND)
+        .iter()
+        .any(|directory| fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()));
     let listed = has_files.then(|| listed(master)).flatten();
     let all = listed.as_ref().map(functions).unwrap_or_default();
     all.into_iter()
@@ -112,16 +111,6 @@ fn may_have(directory: &Path, module: &str) -> bool {
             }
         }
     })
-}
-
-fn directory(master: &Master) -> Option<PathBuf> {
-    let option = |name: &str| {
-        let text = master.opts.get(name).and_then(Value::as_str);
-        text.filter(|text| !text.is_empty()).map(PathBuf::from)
-    };
-    let root =
-        option("extension_modules").unwrap_or_else(|| master.settings.cachedir.join("extmods"));
-    Some(root.join(KIND)).filter(|directory| directory.is_dir())
 }
 
 impl UsersFunction {
@@ -201,12 +190,8 @@ impl PyHost for Host<'_> {
     }
 
     fn directories(&self, kind: &str) -> Vec<PathBuf> {
-        let Some(runners) = directory(self.master) else {
-            return Vec::new();
-        };
         match kind {
-            KIND => vec![runners],
-            "utils" => vec![runners.with_file_name("utils")],
+            KIND | "utils" => directories(&self.master.opts, kind),
             _ => Vec::new(),
         }
     }

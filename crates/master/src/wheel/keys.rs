@@ -174,7 +174,7 @@ fn accept(master: &Master, bound: &Bound) -> Done {
     let meant = matched(master, bound)?;
     for id in ids_in(&meant, &from) {
         if let Some(change) = master.keys.accept(&id, &from)? {
-            master.fire_key_event(KeyState::Accepted.verb(), &change.id, &change.pem);
+            master.fire_key_event(KeyState::Accepted.word(), &change.id, &change.pem);
         }
     }
     glob_match(master, bound)
@@ -192,7 +192,7 @@ fn reject(master: &Master, bound: &Bound) -> Done {
     let mut is_changed = false;
     for id in ids_in(&meant, &from) {
         if let Some(change) = master.keys.reject(&id, &from)? {
-            master.fire_key_event(KeyState::Rejected.verb(), &change.id, &change.pem);
+            master.fire_key_event(KeyState::Rejected.word(), &change.id, &change.pem);
             is_changed = true;
         }
     }
@@ -346,7 +346,7 @@ fn generate_accepted(master: &Master, bound: &Bound) -> Done {
     }
     let pair = pair(bound)?;
     master.keys.put(&id, KeyState::Accepted, &pair.1)?;
-    master.fire_key_event(KeyState::Accepted.verb(), &id, &pair.1);
+    master.fire_key_event(KeyState::Accepted.word(), &id, &pair.1);
     Ok(both(pair))
 }
 

@@ -101,7 +101,11 @@ fn engine(name: &str, config: &Value) -> Result<Engine, String> {
     };
     let module = match config.remove("engine_module") {
         Some(Value::Str(module)) => module,
-        Some(_) => return Err(format!("`engine_module` of {name:?} is the name of a module")),
+        Some(_) => {
+            return Err(format!(
+                "`engine_module` of {name:?} is the name of a module"
+            ));
+        }
         None => name.to_owned(),
     };
     let is_name = !module.is_empty() && module.chars().all(|c| c == '_' || c.is_alphanumeric());
@@ -176,7 +180,9 @@ fn keep_running(engine: &Engine, role: &'static str, ctx: &dyn MinionContext, ca
         match ended {
             Ok(_) => tracing::warn!("the engine {name} has ended; it starts again in {seconds} s"),
             Err(error) => {
-                tracing::error!("the engine {name} has failed: {error}; it starts again in {seconds} s");
+                tracing::error!(
+                    "the engine {name} has failed: {error}; it starts again in {seconds} s"
+                );
                 if let PyError::Raised(raised) = &error {
                     tracing::debug!(engine = name, "{}", raised.trace);
                 }
@@ -299,7 +305,14 @@ mod tests {
 
     #[test]
     fn what_is_no_engine_is_refused() {
-        for wrong in ["3", "[3]", "[a.b]", "[{a: text}]", "[{a: {engine_module: ../x}}]", "['']"] {
+        for wrong in [
+            "3",
+            "[3]",
+            "[a.b]",
+            "[{a: text}]",
+            "[{a: {engine_module: ../x}}]",
+            "['']",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
         let many = format!("[{}]", "a, ".repeat(ENGINES_MAX + 1));

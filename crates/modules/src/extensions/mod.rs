@@ -9,6 +9,7 @@
 mod engine;
 mod host;
 mod index;
+mod salt;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,7 @@ use crate::python;
 use crate::registry::{Function, Registry};
 use host::Snapshot;
 use index::{claimed, claims, interned, listed};
+pub(crate) use salt::catalog;
 
 /// What kind of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

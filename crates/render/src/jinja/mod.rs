@@ -5,6 +5,8 @@ mod options;
 mod templates;
 mod words;
 
+use std::borrow::Cow;
+
 use halite_jinja::{Globals, Trace, Value as JinjaValue};
 use halite_proto::{Map, Value};
 use halite_yaml::{Place, Span};
@@ -28,6 +30,8 @@ pub(crate) struct Job<'a> {
     pub(crate) path: Option<&'a std::path::Path>,
     /// The names of this text, on top of those of the world.
     pub(crate) names: &'a Map,
+    /// As Jinja2 itself renders, without what Salt makes of it.
+    pub(crate) is_plain: bool,
 }
 
 /// Renders a text.
@@ -37,8 +41,14 @@ pub(crate) fn render(
     templates: &Templates,
     base: &Globals,
 ) -> Result<(String, Origin), RenderError> {
-    let (settings, text) = options::settings(job.text, job.is_sls, world.opts());
+    let (settings, text) = match job.is_plain {
+        true => (options::plain(), Cow::Borrowed(job.text)),
+        false => options::settings(job.text, job.is_sls, world.opts()),
+    };
     let mut globals = base.clone();
+    if job.is_plain {
+        globals.insert("__salt__", JinjaValue::salt());
+    }
     for (name, value) in job.names {
         if let Some(name) = name.as_str() {
             globals.insert_data(name, value);

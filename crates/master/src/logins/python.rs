@@ -1,0 +1,146 @@
+//! Ways to log in in Python: users', or those of an installed Salt;
+//! and what such a module says that somebody may do (`acl`).
+//!
+//! Invariant: whatever the code does - fails, is not there, takes too long,
+//! gives something odd - lets nobody in and permits nothing.
+
+use std::time::Duration;
+
+use halite_modules::extensions::{Kind, plugin};
+use halite_modules::{Cancel, Function, Job, TimeLimit, run_plugin, within_call};
+use halite_proto::{Map, Value};
+
+use super::Login;
+use crate::error::chain;
+use crate::master::Master;
+
+/// How long one function of a module may take.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Groups that are taken from a module; what is beyond is left out.
+const GROUPS_MAX: usize = 10_000;
+
+/// Who logs in, as functions of modules get it by name.
+struct Who<'a> {
+    way: &'a str,
+    name: &'a str,
+    password: &'a str,
+}
+
+/// Shows a module a name and a password.
+///
+/// # Errors
+/// When there is no such module, or it fails.
+pub(super) fn log_in(
+    master: &Master,
+    way: &str,
+    name: &str,
+    password: &str,
+) -> Result<Option<Login>, String> {
+    let who = Who {
+        way,
+        name,
+        password,
+    };
+    let Some(auth) = function(master, way, "auth") else {
+        let why = "there is no such way to log in, neither here nor in Python \
+                   (files of the directory `auth` in `extension_modules` or `module_dirs`)";
+        return Err(why.to_owned());
+    };
+    if !ask(master, auth, &who)?.is_true() {
+        return Ok(None);
+    }
+    let groups = match function(master, way, "groups") {
+        Some(groups) => names(&ask(master, groups, &who)?),
+        None => Vec::new(),
+    };
+    Ok(Some(Login {
+        groups,
+        ..Login::default()
+    }))
+}
+
+/// What a module says that somebody may do, in place of the entries; `None`
+/// where it says nothing.
+///
+/// # Errors
+/// When it fails, or what it says are no rights.
+pub(super) fn acl(
+    master: &Master,
+    module: &str,
+    way: &str,
+    name: &str,
+    password: &str,
+) -> Result<Option<Vec<Value>>, String> {
+    let Some(acl) = function(master, module, "acl") else {
+        return Ok(None);
+    };
+    let who = Who {
+        way,
+        name,
+        password,
+    };
+    match ask(master, acl, &who)? {
+        Value::Nil => Ok(None),
+        Value::List(rights) => Ok(Some(rights)),
+        other => Err(format!(
+            "acl gave a {} instead of a list",
+            other.type_name()
+        )),
+    }
+}
+
+/// Whether a module is there, with any of the functions that such have.
+pub(super) fn is_there(master: &Master, module: &str) -> bool {
+    ["acl", "auth"]
+        .into_iter()
+        .any(|name| function(master, module, name).is_some())
+}
+
+fn function(master: &Master, module: &str, name: &str) -> Option<&'static Function> {
+    plugin(
+        master.pillars.house(),
+        Kind::Logins,
+        &format!("{module}.{name}"),
+    )
+}
+
+/// Calls a function with those of the names that it knows, as Salt does.
+fn ask(master: &Master, function: &'static Function, who: &Who<'_>) -> Result<Value, String> {
+    let signature = function.parse_signature().map_err(|error| chain(&error))?;
+    let takes = |name: &str| {
+        signature.kwargs.is_some()
+            || signature.params.iter().any(|param| param.name == name)
+            || signature
+                .keyword_only
+                .iter()
+                .any(|param| param.name == name)
+    };
+    let known = [
+        ("username", who.name),
+        ("password", who.password),
+        ("eauth", who.way),
+    ];
+    let kwargs: Map = known
+        .into_iter()
+        .filter(|(name, _)| takes(name))
+        .map(|(name, value)| (Value::from(name), Value::from(value)))
+        .collect();
+    let cancel = Cancel::default();
+    let _limit = TimeLimit::start(cancel.clone(), ANSWER_TIME_MAX, "a login");
+    let job = Job {
+        cancel,
+        ..Job::default()
+    };
+    within_call(master.pillars.house(), &job, |call| {
+        run_plugin(call, function, Vec::new(), kwargs).map_err(|error| chain(&error))
+    })
+}
+
+fn names(groups: &Value) -> Vec<String> {
+    let groups = groups.as_list().unwrap_or_default().iter();
+    groups
+        .filter_map(|group| group.as_str().map(str::to_owned))
+        .take(GROUPS_MAX)
+        .collect()
+}

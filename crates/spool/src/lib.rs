@@ -9,8 +9,11 @@
 //! Invariant: a message that was appended is either pending, acknowledged, or
 //! counted as dropped; a damaged file loses at most what is damaged.
 
+mod error;
 mod record;
 mod segment;
 mod spool;
+mod stamp;
 
-pub use spool::{Dropped, Limits, Pending, Spool, SpoolError, Unsynced};
+pub use error::SpoolError;
+pub use spool::{Dropped, Limits, Pending, Spool, Unsynced};

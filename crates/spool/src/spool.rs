@@ -1,18 +1,21 @@
 //! The spool itself: what is pending, where it stands, and what to do when
 //! there is too much of it.
 
+mod rewrite;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-use thiserror::Error;
 use tracing::{debug, warn};
 
+use crate::error::SpoolError;
 use crate::record::{self, HEADER_BYTES, Read, Record};
 use crate::segment::{self, Segment};
+use crate::stamp;
 
 /// A segment is closed at this size and a new one begun.
 const SEGMENT_BYTES: u64 = 1024 * 1024;
@@ -20,9 +23,6 @@ const SEGMENT_BYTES: u64 = 1024 * 1024;
 /// Files are rewritten when more than this in them is done with, and more than
 /// is still pending.
 const GARBAGE_BYTES_MIN: u64 = 256 * 1024;
-
-/// Bytes of the time that stands in front of each payload.
-const TIME_BYTES: usize = 8;
 
 /// The bounds of a spool. What is oldest is dropped first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,46 +51,6 @@ pub struct Pending {
     pub appended: SystemTime,
     /// What it holds.
     pub payload: Vec<u8>,
-}
-
-/// Why a spool cannot do what it should.
-#[derive(Debug, Error)]
-pub enum SpoolError {
-    /// The directory cannot be made or read.
-    #[error("could not open the spool {}", path.display())]
-    Open {
-        /// The directory.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A message cannot be written: the disk is full or read-only.
-    #[error("could not write to the spool {}", path.display())]
-    Write {
-        /// The directory.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A message cannot be read back.
-    #[error("could not read from the spool {}", path.display())]
-    Read {
-        /// The directory.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A message is larger than all messages together may be.
-    #[error("a message of {bytes} bytes is larger than the spool may be ({max} bytes)")]
-    TooLarge {
-        /// Its size.
-        bytes: u64,
-        /// The limit.
-        max: u64,
-    },
 }
 
 /// What the disk may not have yet.
@@ -186,7 +146,7 @@ impl Spool {
     /// # Errors
     /// When the disk does not take it, or it is larger than the spool may be.
     pub fn append(&mut self, now: SystemTime, payload: &[u8]) -> Result<u64, SpoolError> {
-        let bytes = (payload.len() + TIME_BYTES) as u64;
+        let bytes = (payload.len() + stamp::TIME_BYTES) as u64;
         if bytes > self.limits.bytes_max {
             let max = self.limits.bytes_max;
             return Err(SpoolError::TooLarge {
@@ -342,7 +302,7 @@ impl Spool {
         loop {
             match record::read(bytes.get(at..).unwrap_or_default()) {
                 Read::Record(Record::Message { sequence, payload }, length) => {
-                    let (time, _) = split_time(payload);
+                    let (time, _) = stamp::split(payload);
                     let place = Place {
                         segment: number,
                         at: (at + HEADER_BYTES) as u64,
@@ -372,9 +332,7 @@ impl Spool {
     }
 
     fn write_message(&mut self, sequence: u64, now: SystemTime, payload: &[u8]) -> io::Result<()> {
-        let mut stamped = Vec::with_capacity(TIME_BYTES + payload.len());
-        stamped.extend_from_slice(&micros(now).to_le_bytes());
-        stamped.extend_from_slice(payload);
+        let stamped = stamp::stamped(now, payload);
         let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
         record::write_message(&mut bytes, sequence, &stamped);
         let (segment, at) = self.write(&bytes)?;
@@ -437,46 +395,6 @@ impl Spool {
         }
     }
 
-    fn rewrite(&mut self) -> io::Result<()> {
-        let number = self.segments.back().map_or(1, |last| last.number + 1);
-        let mut fresh = Segment::create(&self.dir, number)?;
-        let copied = self.copy_pending(&mut fresh);
-        let places = match copied.and_then(|places| fresh.sync().map(|()| places)) {
-            Ok(places) => places,
-            Err(error) => {
-                let _ = fresh.remove();
-                return Err(error);
-            }
-        };
-        self.pending.extend(places);
-        // Until the old files are gone they only repeat what the new one has.
-        for old in std::mem::replace(&mut self.segments, VecDeque::from([fresh])) {
-            if let Err(error) = old.remove() {
-                warn!(spool = %self.dir.display(), %error, "an old file of the spool stays");
-            }
-        }
-        Ok(())
-    }
-
-    fn copy_pending(&self, fresh: &mut Segment) -> io::Result<Vec<(u64, Place)>> {
-        let mut places = Vec::with_capacity(self.pending.len());
-        for (&sequence, place) in &self.pending {
-            let stamped = self.stamped(place)?;
-            let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
-            record::write_message(&mut bytes, sequence, &stamped);
-            let at = fresh.append(&bytes)? + HEADER_BYTES as u64;
-            places.push((
-                sequence,
-                Place {
-                    segment: fresh.number,
-                    at,
-                    ..*place
-                },
-            ));
-        }
-        Ok(places)
-    }
-
     fn stamped(&self, place: &Place) -> io::Result<Vec<u8>> {
         let segment = self
             .segments
@@ -488,7 +406,7 @@ impl Spool {
 
     fn payload(&self, place: &Place) -> io::Result<Vec<u8>> {
         let mut stamped = self.stamped(place)?;
-        Ok(stamped.split_off(TIME_BYTES.min(stamped.len())))
+        Ok(stamped.split_off(stamp::TIME_BYTES.min(stamped.len())))
     }
 
     fn write_error(&self, source: io::Error) -> SpoolError {
@@ -512,20 +430,4 @@ fn make_dir(dir: &Path) -> io::Result<()> {
 
 fn is_older(appended: SystemTime, now: SystemTime, age_max: Duration) -> bool {
     now.duration_since(appended).is_ok_and(|age| age > age_max)
-}
-
-fn micros(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn split_time(stamped: &[u8]) -> (SystemTime, &[u8]) {
-    match stamped.split_first_chunk::<TIME_BYTES>() {
-        Some((time, payload)) => {
-            let micros = u64::from_le_bytes(*time);
-            let time = UNIX_EPOCH.checked_add(Duration::from_micros(micros));
-            (time.unwrap_or(UNIX_EPOCH), payload)
-        }
-        None => (UNIX_EPOCH, stamped),
-    }
 }

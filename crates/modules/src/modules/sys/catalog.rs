@@ -1,7 +1,7 @@
 //! Everything that `sys` can tell of: execution and state functions, runners,
 //! returners and renderers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use halite_proto::Map;
 use halite_signature::Signature;
@@ -103,6 +103,61 @@ const RENDERERS: &[(&str, &str)] = &[
     ("text", "Text stays text."),
     ("yaml", "YAML to data."),
 ];
+
+/// Whether texts are wanted: those of an installed Salt are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Texts {
+    With,
+    Without,
+}
+
+/// All that is here, and what of an installed Salt the words mean: modules,
+/// functions, patterns; everything without words. Modules that we have are
+/// told of without asking anybody else.
+pub(super) fn asked(call: &Call<'_>, what: What, words: &[String], texts: Texts) -> Vec<Entry> {
+    let mut entries = all(call, what);
+    let kind = match what {
+        What::Modules => Kind::Modules,
+        What::States => Kind::States,
+        _ => return entries,
+    };
+    let has_glob = |text: &str| text.contains(['*', '?', '[']);
+    let (mut everything, mut modules, mut functions) = (words.is_empty(), Vec::new(), Vec::new());
+    for word in words {
+        let module = word.split('.').next().unwrap_or_default();
+        if has_glob(module) {
+            everything = true;
+        } else if word.contains('.') && !has_glob(word) {
+            if !entries.iter().any(|entry| entry.name == *word) {
+                functions.push(word.as_str());
+            }
+        } else if !entries.iter().any(|entry| entry.module() == module) {
+            modules.push(module);
+        }
+    }
+    let docs = texts == Texts::With;
+    let mut found = Vec::new();
+    if everything {
+        found = extensions::catalog(call, kind, None, docs);
+    } else {
+        for module in modules {
+            found.extend(extensions::catalog(call, kind, Some(module), docs));
+        }
+        let functions = functions.into_iter();
+        let functions = functions.filter_map(|name| extensions::of_salt(call.ctx, kind, name));
+        entries.extend(functions.map(Entry::from));
+    }
+    let ours: HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    let found = found
+        .into_iter()
+        .filter(|known| !ours.contains(&known.name));
+    entries.extend(found.map(|known| Entry {
+        name: known.name,
+        doc: known.doc,
+        signature: known.signature,
+    }));
+    entries
+}
 
 /// All of a kind; users' own hide ours.
 pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {

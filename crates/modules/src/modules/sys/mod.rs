@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
-use self::catalog::{Entry, What, all};
+use self::catalog::{Entry, Texts, What, all, asked};
 use crate::call::Call;
 use crate::context::Refresh;
 use crate::error::CallResult;
@@ -168,23 +168,24 @@ fn chosen<'e>(all: &'e [Entry], words: &[String]) -> Vec<&'e Entry> {
 }
 
 fn doc(call: &Call<'_>, what: What) -> CallResult {
-    let all = all(call, what);
-    let docs = chosen(&all, &words(call)).into_iter();
+    let words = words(call);
+    let all = asked(call, what, &words, Texts::With);
+    let docs = chosen(&all, &words).into_iter();
     Ok(docs
         .map(|entry| (entry.name.as_str(), entry.doc.as_str()))
         .collect::<Map>()
         .into())
 }
 
-/// The functions of the argument `module`.
-fn of_module<'e>(call: &Call<'_>, all: &'e [Entry]) -> Vec<&'e Entry> {
-    let word: Vec<String> = call.text_opt("module").into_iter().collect();
-    chosen(all, &word)
+/// The argument `module`.
+fn module(call: &Call<'_>) -> Vec<String> {
+    call.text_given("module").into_iter().collect()
 }
 
 fn argspec(call: &Call<'_>, what: What) -> CallResult {
-    let all = all(call, what);
-    let specs = of_module(call, &all).into_iter();
+    let words = module(call);
+    let all = asked(call, what, &words, Texts::Without);
+    let specs = chosen(&all, &words).into_iter();
     Ok(specs
         .map(|entry| (entry.name.as_str(), entry.argspec()))
         .collect::<Map>()
@@ -192,14 +193,15 @@ fn argspec(call: &Call<'_>, what: What) -> CallResult {
 }
 
 fn list_functions(call: &Call<'_>, what: What) -> CallResult {
-    let all = all(call, what);
-    let names = chosen(&all, &words(call)).into_iter();
+    let words = words(call);
+    let all = asked(call, what, &words, Texts::Without);
+    let names = chosen(&all, &words).into_iter();
     Ok(sorted(names.map(|entry| entry.name.as_str())))
 }
 
 fn list_modules(call: &Call<'_>, what: What) -> CallResult {
     let patterns = words(call);
-    let all = all(call, what);
+    let all = asked(call, what, &patterns, Texts::Without);
     let names = all.iter().map(Entry::module);
     Ok(sorted(names.filter(|name| {
         patterns.is_empty() || patterns.iter().any(|pattern| fnmatch(pattern, name))
@@ -222,6 +224,6 @@ fn reload_modules(call: &Call<'_>) -> CallResult {
 
 fn state_schema(call: &Call<'_>) -> CallResult {
     let all = all(call, What::States);
-    let schemas = of_module(call, &all).into_iter().map(schema::of);
+    let schemas = chosen(&all, &module(call)).into_iter().map(schema::of);
     Ok(schemas.collect::<Vec<_>>().into())
 }

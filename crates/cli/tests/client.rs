@@ -106,7 +106,7 @@ impl Master {
 
     async fn answer(&self, peer: Peer, reply: &PublishReply) {
         let packed = pack_wire(&reply.to_value()).unwrap();
-        self.router.replies().send(peer, packed).await.unwrap();
+        self.router.replies().send(peer, packed).unwrap();
     }
 
     fn fire(&self, tag: &str, data: Map) {

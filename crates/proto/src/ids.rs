@@ -254,6 +254,9 @@ fn check_minion_id(text: &str) -> Result<(), &'static str> {
     check_component(text, MINION_ID_BYTES_MAX)?;
     if text.contains(['\n', '\r']) {
         Err("it contains a line break")
+    } else if text.contains(char::is_control) {
+        // An admin looks at the names that strangers send on a terminal.
+        Err("it contains a control character")
     } else {
         Ok(())
     }
@@ -327,7 +330,19 @@ mod tests {
 
     #[test]
     fn names_that_leave_a_directory_are_refused() {
-        for evil in ["", ".", "..", "a/b", "../a", "/etc", "a\\b", "a\0b", "a\nb"] {
+        for evil in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "../a",
+            "/etc",
+            "a\\b",
+            "a\0b",
+            "a\nb",
+            "a\x1b[2Jb",
+            "a\u{9b}b",
+        ] {
             assert!(MinionId::parse(evil).is_err(), "{evil:?}");
         }
         for fine in ["web1", "web 1", "...", "ž", "-x", "a.b.example.com"] {

@@ -11,6 +11,7 @@ pub mod ipc;
 pub mod limits;
 mod socket_file;
 pub mod zeromq;
+mod zmtp;
 
 pub use counters::Counters;
 pub use endpoint::Endpoint;

@@ -14,29 +14,53 @@ pub const ROUTER_REQUESTS_MAX: usize = 1024;
 /// behaviour as for their number. One request may exceed it on its own.
 pub const ROUTER_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Replies that wait for a router's task. When full, `send` waits; the task
-/// never waits for a peer, so that wait is short.
-pub const ROUTER_REPLIES_MAX: usize = 1024;
+/// Bytes of requests that are not there yet, or that the program has no room
+/// for, of all peers. Above it the one that began first is given up, and its
+/// connection ended: it is the slowest.
+pub const ROUTER_UNFINISHED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Requests a router's socket keeps per peer, beside those that wait for the
-/// program. A peer with more on the way is read no further. Minions wait for
-/// each answer, so this is only met by a proxy or by somebody hostile.
-pub const ROUTER_PEER_REQUESTS_MAX: i32 = 16;
+/// What each peer may have of an unfinished request without being counted.
+pub(crate) const UNCOUNTED_BYTES_MAX: usize = 4096;
+
+/// Bytes of the replies kept for one peer, and for all; later ones are lost
+/// for that peer. One on its own may be as large as a message may be.
+pub const ROUTER_PEER_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// See `ROUTER_PEER_REPLY_BYTES_MAX`.
+pub const ROUTER_REPLY_BYTES_MAX: usize = 512 * 1024 * 1024;
+
+/// How long a peer may take for its next byte of the handshake.
+pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// How long a request that has begun may stand still, and a reply that is not
+/// read; then the connection is ended.
+pub(crate) const PEER_STALL_MAX: Duration = Duration::from_secs(60);
+
+/// Connections to all ports at most, fewer where the process may not have that
+/// many descriptors. Further ones are closed as soon as they are accepted.
+pub(crate) const CONNECTIONS_MAX: usize = 200_000;
+
+/// Descriptors that are never for connections.
+pub(crate) const DESCRIPTORS_KEPT_MIN: usize = 128;
+
+/// The largest frame of a subscriber: a topic, or a pulse. One that sends a
+/// larger one is disconnected.
+pub(crate) const SUBSCRIBER_FRAME_BYTES_MAX: usize = 4096;
+
+/// Topics one subscriber may have. One with more is disconnected.
+pub(crate) const TOPICS_OF_A_PEER_MAX: usize = 64;
 
 /// Replies a router's socket keeps for a peer that does not read them; later
 /// ones are lost for that peer.
-pub const ROUTER_PEER_REPLIES_MAX: i32 = 1000;
-
-/// Publications that wait for the publisher's task. When full, `publish`
-/// waits; the task never waits for a subscriber, so that wait is short.
-pub const PUBLICATIONS_MAX: usize = 1024;
+pub const ROUTER_PEER_REPLIES_MAX: usize = 1000;
 
 /// Publications kept per slow subscriber (`pub_hwm`); later ones are lost for
 /// that subscriber.
-pub const PUBLISHER_PEER_MESSAGES_MAX: i32 = 1000;
+pub const PUBLISHER_PEER_MESSAGES_MAX: usize = 1000;
 
-/// Subscriptions that are taken in one go before publications have their turn.
-pub const TOPICS_HEARD_MAX: usize = 1024;
+/// Bytes of publications kept per slow subscriber; same behaviour. One on its
+/// own may be as large as a message may be.
+pub const PUBLISHER_PEER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Messages that wait between a subscriber or puller and the program. When
 /// full, the socket is read no further and its own queue fills up, then the

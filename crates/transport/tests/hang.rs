@@ -17,7 +17,7 @@ async fn flood(options: RouterOptions) {
     let replies = router.replies();
     let server = tokio::spawn(async move {
         while let Some(incoming) = router.recv().await {
-            if replies.send(incoming.peer, incoming.payload).await.is_err() {
+            if replies.send(incoming.peer, incoming.payload).is_err() {
                 break;
             }
         }

@@ -30,7 +30,7 @@ async fn everything_is_closed_within_a_second_and_can_start_again() {
         });
         let incoming = router.recv().await.unwrap();
         let replies = router.replies();
-        replies.send(incoming.peer, b"y".to_vec()).await.unwrap();
+        replies.send(incoming.peer, b"y".to_vec()).unwrap();
         asking.await.unwrap();
 
         let started = Instant::now();

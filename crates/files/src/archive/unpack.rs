@@ -39,7 +39,10 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
         } else {
             entry.unpack_in(dest).map_err(wrong)?
         };
-        if is_dir && let (Ok(mode), Some(path)) = (entry.header().mode(), inside(dest, &name)) {
+        if is_dir
+            && is_inside
+            && let (Ok(mode), Some(path)) = (entry.header().mode(), directory(dest, &name))
+        {
             let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777 | OWN));
             if mode & OWN != OWN {
                 directories.push((name.clone(), mode));
@@ -54,7 +57,7 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
         names.push(name.trim_end_matches('/').to_owned());
     }
     for (name, mode) in directories.into_iter().rev() {
-        if let Some(path) = inside(dest, &name) {
+        if let Some(path) = directory(dest, &name) {
             let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777));
         }
     }
@@ -71,11 +74,13 @@ fn untar_file<R: Read>(entry: &mut tar::Entry<'_, R>, dest: &Path, name: &str) -
     let Some(path) = inside(dest, below).filter(|path| path.as_path() != dest) else {
         return Ok(false);
     };
-    make_parent(&path)?;
-    let parent = path.parent().unwrap_or(dest).canonicalize()?;
-    if !parent.starts_with(dest.canonicalize()?) {
+    // Before anything is made: an earlier entry may be a link that leads out.
+    let parent = path.parent().unwrap_or(dest);
+    let made = parent.ancestors().find(|at| at.exists()).unwrap_or(dest);
+    if !made.canonicalize()?.starts_with(dest.canonicalize()?) {
         return Ok(false);
     }
+    make_parent(&path)?;
     let header = entry.header();
     let number = |id: io::Result<u64>| {
         let is_root = nix::unistd::geteuid().is_root();
@@ -110,6 +115,14 @@ fn inside(dest: &Path, name: &str) -> Option<PathBuf> {
         }
     }
     Some(path)
+}
+
+/// The place of a directory, if it is one and no link: whoever changes a link's
+/// mode changes that of what it leads to.
+fn directory(dest: &Path, name: &str) -> Option<PathBuf> {
+    let path = inside(dest, name)?;
+    let is_real = fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir());
+    (is_real && is_safe(dest, &path)).then_some(path)
 }
 
 /// Whether the way to a place is made of directories only, from `dest` on.
@@ -178,8 +191,10 @@ impl Unzip<'_> {
                 file(&mut entry, &path, kept)
             };
             written.map_err(|error| failed(os_text(&error, &path)))?;
-            if let Some(mode) = kept.filter(|_| name.ends_with('/')) {
-                let _ = fs::set_permissions(&path, fs::Permissions::from_mode(mode & 0o7777));
+            if let Some(mode) = kept.filter(|_| name.ends_with('/'))
+                && let Some(path) = directory(self.dest, &name)
+            {
+                let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777));
             }
             names.push(name);
         }
@@ -325,5 +340,75 @@ mod tests {
         let error = untar(&archive, &dest).unwrap_err().to_string();
         assert!(error.contains("leads out"), "{error}");
         assert!(!dir.path().join("x").exists());
+    }
+
+    /// A place outside whose mode archives want to change, and nothing else.
+    fn victim(dir: &Path) -> (PathBuf, PathBuf) {
+        let (victim, dest) = (dir.join("victim"), dir.join("d"));
+        fs::create_dir(&victim).unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::create_dir(&dest).unwrap();
+        (victim, dest)
+    }
+
+    fn is_untouched(victim: &Path) -> bool {
+        let mode = fs::metadata(victim).unwrap().permissions().mode();
+        mode & 0o7777 == 0o700 && fs::read_dir(victim).unwrap().next().is_none()
+    }
+
+    #[test]
+    fn a_tar_changes_nothing_through_its_own_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let (victim, dest) = victim(dir.path());
+        for name in ["link", "link/below", "link/below/file"] {
+            let archive = dir.path().join("a.tar");
+            let mut builder = tar::Builder::new(File::create(&archive).unwrap());
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(tar::EntryType::Symlink);
+            header.set_size(0);
+            builder.append_link(&mut header, "link", &victim).unwrap();
+            let mut header = tar::Header::new_gnu();
+            header.set_mode(0o777);
+            let content: &[u8] = if name.ends_with("file") { b"1" } else { b"" };
+            header.set_size(content.len() as u64);
+            header.set_entry_type(match content {
+                [] => tar::EntryType::Directory,
+                _ => tar::EntryType::Regular,
+            });
+            builder.append_data(&mut header, name, content).unwrap();
+            builder.finish().unwrap();
+            let _ = untar(&archive, &dest);
+            assert!(is_untouched(&victim), "{name}");
+            let _ = fs::remove_file(dest.join("link"));
+        }
+    }
+
+    #[test]
+    fn a_zip_changes_nothing_through_its_own_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let (victim, dest) = victim(dir.path());
+        for name in ["link/", "link/below/", "link/file"] {
+            let archive = dir.path().join("a.zip");
+            let mut zip = zip::ZipWriter::new(File::create(&archive).unwrap());
+            let options = SimpleFileOptions::default();
+            zip.add_symlink("link", victim.to_str().unwrap(), options)
+                .unwrap();
+            let options = options.unix_permissions(0o777);
+            match name.ends_with('/') {
+                true => zip.add_directory(name, options).unwrap(),
+                false => zip.start_file(name, options).unwrap(),
+            }
+            zip.finish().unwrap();
+            let unzip = Unzip {
+                archive: &archive,
+                dest: &dest,
+                excludes: &[],
+                password: None,
+                permissions: true,
+            };
+            let _ = unzip.run();
+            assert!(is_untouched(&victim), "{name}");
+            let _ = fs::remove_file(dest.join("link"));
+        }
     }
 }

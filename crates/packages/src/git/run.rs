@@ -45,6 +45,10 @@ pub(crate) fn with_auth(
     user: Option<&str>,
     password: Option<&str>,
 ) -> Result<String, CallError> {
+    if url.starts_with('-') {
+        // Git would take it for an option, and some options run programs.
+        return Err(CallError::invocation(format!("{url:?} is no repository")));
+    }
     let Some(user) = user else {
         return Ok(url.to_owned());
     };
@@ -361,5 +365,6 @@ mod tests {
             "https://u:p@h/p"
         );
         assert!(with_auth("http://h", Some("u"), None).is_err());
+        assert!(with_auth("--upload-pack=touch /x", None, None).is_err());
     }
 }

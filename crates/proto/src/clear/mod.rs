@@ -97,6 +97,25 @@ impl ClearCommand {
         })
     }
 
+    /// Whether a name and a password have to be judged for it, which may take
+    /// long.
+    pub fn logs_in(&self) -> bool {
+        let credentials = match self {
+            Self::Publish(request) => &request.credentials,
+            Self::Batch(request) => &request.publish.credentials,
+            Self::Runner(request) | Self::Wheel(request) => &request.credentials,
+            Self::MkToken(request) => return request.credentials.eauth.is_some(),
+            Self::Standing(request) => &request.credentials,
+            Self::Auth(_)
+            | Self::AuthBadId(_)
+            | Self::Ping(_)
+            | Self::GetToken { .. }
+            | Self::Compare(_)
+            | Self::Unknown { .. } => return false,
+        };
+        credentials.token.is_none() && credentials.eauth.is_some()
+    }
+
     /// The name of the command, as it travels.
     pub fn cmd(&self) -> &str {
         match self {

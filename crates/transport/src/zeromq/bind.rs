@@ -47,33 +47,6 @@ where
     })
 }
 
-/// As `bind`, for a socket of a kind that the guest's builders do not know.
-pub(super) fn bind_raw<T>(
-    socket: zmq::Socket,
-    endpoints: &[Endpoint],
-    mode: u32,
-) -> Result<Bound<T>, BindError>
-where
-    T: FromZmqSocket<T> + AsZmqSocket,
-{
-    let first = endpoints.first().ok_or(BindError::NoEndpoint)?;
-    let mut files = Vec::new();
-    let mut bound = Vec::with_capacity(endpoints.len());
-    for endpoint in endpoints {
-        place(endpoint, mode, &mut files, |address| {
-            socket
-                .bind(address)
-                .map_err(|error| BindError::new(endpoint, error.into()))
-        })?;
-        bound.push(taken(endpoint, &socket));
-    }
-    Ok(Bound {
-        socket: T::from_zmq_socket(socket).map_err(|error| BindError::new(first, error))?,
-        endpoints: bound,
-        files,
-    })
-}
-
 fn place<T>(
     endpoint: &Endpoint,
     mode: u32,

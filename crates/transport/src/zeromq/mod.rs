@@ -12,11 +12,13 @@ mod context;
 mod monitor;
 mod options;
 mod publisher;
+mod publisher_peer;
 mod puller;
 mod pump;
 mod requester;
 mod requester_lane;
 mod router;
+mod router_peer;
 mod subscriber;
 
 pub use context::terminate;

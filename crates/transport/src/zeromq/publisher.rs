@@ -2,34 +2,34 @@
 //! subscribers it is what a PUB is; the program can watch who subscribes to
 //! what, and learns at once when the last subscriber of a topic is gone.
 //!
-//! ZeroMQ heartbeats stay off here: with them, a slow subscriber can abort the
-//! whole process (libzmq 4767). Subscribers that can say so themselves that
-//! they live (`Pulse`); the program hears it.
+//! Subscribers that can say so themselves that they live (`Pulse`) do; the
+//! program hears it.
+//!
+//! Invariant: a publication is held once, however many subscribers wait for
+//! it, and one who does not read keeps a bounded number of them alive.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tmq::Message;
-use tmq::dealer::Dealer;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tracing::error;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
-use super::bind::bind_raw;
-use super::context::context;
-use super::options::{Common, KeepAlive};
-use super::pump::{self, Frames};
+use super::options::KeepAlive;
+use super::publisher_peer::{Connection, Subscribers};
 use crate::counters::Count;
-use crate::socket_file::SocketFile;
-use crate::{BindError, Counters, Endpoint, SocketError, limits};
+use crate::zmtp::{Listening, encode};
+use crate::{BindError, Counters, Endpoint, limits};
 
 /// How a publisher is bound.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
-    /// Messages kept per slow subscriber (`pub_hwm`).
-    pub peer_messages_max: i32,
+    /// Messages kept per slow subscriber (`pub_hwm`); 0 is no bound.
+    pub peer_messages_max: usize,
+    /// Bytes of the messages kept per slow subscriber; one may exceed it.
+    pub peer_bytes_max: usize,
     /// TCP connections that may wait to be accepted (`zmq_backlog`).
     pub backlog: i32,
     /// Whether to serve IPv6 as well.
@@ -45,8 +45,8 @@ pub struct PublisherOptions {
     pub watch: Option<TopicWatch>,
 }
 
-/// What hears of topics. It is called on the socket's own task and must not
-/// block.
+/// What hears of topics. It is called on the connections' tasks and must not
+/// block, nor publish.
 #[derive(Clone)]
 pub struct TopicWatch(Arc<Hears>);
 
@@ -68,6 +68,10 @@ impl TopicWatch {
     pub fn new(heard: impl Fn(Heard<'_>) + Send + Sync + 'static) -> Self {
         Self(Arc::new(heard))
     }
+
+    pub(super) fn tell(&self, heard: Heard<'_>) {
+        (self.0)(heard);
+    }
 }
 
 impl fmt::Debug for TopicWatch {
@@ -80,6 +84,7 @@ impl Default for PublisherOptions {
     fn default() -> Self {
         Self {
             peer_messages_max: limits::PUBLISHER_PEER_MESSAGES_MAX,
+            peer_bytes_max: limits::PUBLISHER_PEER_BYTES_MAX,
             backlog: 1000,
             ipv6: false,
             keep_alive: KeepAlive::PEER,
@@ -91,17 +96,19 @@ impl Default for PublisherOptions {
 }
 
 /// A handle to publish. Clones share the socket; it closes, after what is
-/// queued was handed over, when the last clone is dropped.
+/// queued was sent, when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Publisher {
-    publications: mpsc::Sender<Vec<Vec<u8>>>,
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
+    subscribers: Arc<Subscribers>,
     counters: Arc<Counters>,
     endpoints: Vec<Endpoint>,
+    /// When it goes, the port closes.
+    _open: watch::Sender<()>,
     task: JoinHandle<()>,
 }
 
@@ -111,9 +118,6 @@ pub enum PublishError {
     /// It is not one or two frames.
     #[error("a publication has one or two frames, not {0}")]
     Frames(usize),
-    /// The publisher's task is gone.
-    #[error("the publish port is closed")]
-    Closed,
 }
 
 impl Publisher {
@@ -123,172 +127,91 @@ impl Publisher {
     /// # Errors
     /// When one of them cannot be bound; none is then.
     pub fn bind(endpoints: &[Endpoint], options: PublisherOptions) -> Result<Self, BindError> {
-        let failed = |error: zmq::Error| match endpoints.first() {
-            Some(endpoint) => BindError::new(endpoint, error.into()),
-            None => BindError::NoEndpoint,
-        };
-        let socket = context().socket(zmq::XPUB).map_err(failed)?;
-        let common = Common {
-            ipv6: options.ipv6 || endpoints.iter().any(Endpoint::is_ipv6),
-            keep_alive: options.keep_alive,
-            linger: options.linger,
-            // Subscribers send their topics only.
-            message_bytes_max: limits::MESSAGE_BYTES_MAX,
-        };
-        common
-            .apply(&socket)
-            .and_then(|()| socket.set_sndhwm(options.peer_messages_max))
-            .and_then(|()| socket.set_rcvhwm(options.peer_messages_max))
-            .and_then(|()| socket.set_backlog(options.backlog))
-            .map_err(failed)?;
-        let bound = bind_raw(socket, endpoints, options.ipc_mode)?;
-        let (publications, waiting) = mpsc::channel(limits::PUBLICATIONS_MAX);
-        let counters = Arc::new(Counters::default());
-        let owner = Owner {
-            socket: bound.socket,
-            _files: bound.files,
-            publications: waiting,
-            watch: options.watch,
-            counters: Arc::clone(&counters),
-        };
+        let listening = Listening::bind(
+            endpoints,
+            options.backlog,
+            options.ipv6,
+            options.keep_alive,
+            options.ipc_mode,
+        )?;
+        let endpoints = listening.endpoints.clone();
+        let counters = Arc::<Counters>::default();
+        let linger = options.linger;
+        let subscribers = Arc::new(Subscribers::new(options, Arc::clone(&counters)));
+        let (open, closing) = watch::channel(());
+        let task = tokio::spawn(serve(listening, Arc::clone(&subscribers), closing, linger));
         Ok(Self {
-            publications,
             shared: Arc::new(Shared {
+                subscribers,
                 counters,
-                endpoints: bound.endpoints,
-                task: tokio::spawn(owner.run()),
+                endpoints,
+                _open: open,
+                task,
             }),
         })
     }
 
-    /// Queues a publication of one frame, or of a topic and a frame.
+    /// Queues a publication of one frame, or of a topic and a frame, for those
+    /// who have subscribed to what its first frame begins with.
     ///
     /// # Errors
-    /// When it has another number of frames, or the publisher is gone.
-    pub async fn publish(&self, frames: Vec<Vec<u8>>) -> Result<(), PublishError> {
-        check(&frames)?;
-        self.publications
-            .send(frames)
-            .await
-            .map_err(|_| PublishError::Closed)
+    /// When it has another number of frames.
+    pub fn publish(&self, frames: &[Vec<u8>]) -> Result<(), PublishError> {
+        let ([topic] | [topic, _]) = frames else {
+            return Err(PublishError::Frames(frames.len()));
+        };
+        self.shared
+            .subscribers
+            .give(topic, &Arc::from(encode(frames)));
+        self.shared.counters.add(Count::sent);
+        Ok(())
     }
 
-    /// Queues a publication from a thread outside the runtime.
-    ///
-    /// # Errors
-    /// As `publish`.
-    ///
-    /// # Panics
-    /// When called from an asynchronous task.
-    pub fn blocking_publish(&self, frames: Vec<Vec<u8>>) -> Result<(), PublishError> {
-        check(&frames)?;
-        self.publications
-            .blocking_send(frames)
-            .map_err(|_| PublishError::Closed)
-    }
-
-    /// The bound endpoints, with the ports that were taken.
+    /// Where it is bound, in the order that was asked for.
     pub fn endpoints(&self) -> &[Endpoint] {
         &self.shared.endpoints
     }
 
-    /// What happened so far.
+    /// What the socket has done. A publication that a subscriber had no room
+    /// for counts as dropped.
     pub fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.shared.counters)
     }
 
-    /// Hands over what is queued and closes, if this is the last handle.
+    /// Drops this handle; if it is the last one, waits until what is queued
+    /// was sent and the socket closed.
     pub async fn close(self) {
-        let Self {
-            publications,
-            shared,
-        } = self;
-        drop(publications);
-        if let Some(shared) = Arc::into_inner(shared) {
-            let _ = shared.task.await;
+        if let Some(shared) = Arc::into_inner(self.shared) {
+            let Shared { _open, task, .. } = shared;
+            drop(_open);
+            let _ = task.await;
         }
     }
 }
 
-fn check(frames: &[Vec<u8>]) -> Result<(), PublishError> {
-    match frames.len() {
-        1 | 2 => Ok(()),
-        other => Err(PublishError::Frames(other)),
-    }
-}
-
-struct Owner {
-    socket: Dealer,
-    _files: Vec<SocketFile>,
-    publications: mpsc::Receiver<Vec<Vec<u8>>>,
-    watch: Option<TopicWatch>,
-    counters: Arc<Counters>,
-}
-
-impl Owner {
-    async fn run(mut self) {
-        if let Err(error) = self.serve().await {
-            error!(%error, "the publish port failed");
-        }
-    }
-
-    async fn serve(&mut self) -> Result<(), SocketError> {
-        let mut safety = pump::safety_poll();
-        loop {
-            tokio::select! {
-                frames = self.publications.recv() => {
-                    let Some(frames) = frames else { return Ok(()) };
-                    // Takes in the subscriptions that have arrived: the socket
-                    // reads them only when it is used.
-                    self.hear_waiting()?;
-                    self.send(frames)?;
-                    for _ in 1..limits::BATCH_MESSAGES_MAX {
-                        let Ok(frames) = self.publications.try_recv() else { break };
-                        self.send(frames)?;
-                    }
+async fn serve(
+    listening: Listening,
+    subscribers: Arc<Subscribers>,
+    mut closing: watch::Receiver<()>,
+    linger: Duration,
+) {
+    let (mut guests, acceptors, _files) = listening.open();
+    let mut tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            guest = guests.recv() => match guest {
+                Some(guest) => {
+                    let connection = Connection::new(guest, &subscribers, closing.clone());
+                    tasks.spawn(connection.run());
                 }
-                heard = pump::receive(&mut self.socket) => {
-                    self.hear(&heard?);
-                    self.hear_waiting()?;
-                }
-                _ = safety.tick() => self.hear_waiting()?,
-            }
-        }
-    }
-
-    /// Takes what has been said about topics. What does not fit now is taken
-    /// with the next look: publications must get their turn.
-    fn hear_waiting(&self) -> Result<(), SocketError> {
-        pump::attend(&self.socket)?;
-        for _ in 0..limits::TOPICS_HEARD_MAX {
-            match pump::try_receive(&self.socket)? {
-                Some(frames) => self.hear(&frames),
                 None => break,
-            }
+            },
+            Some(_) = tasks.join_next() => {}
+            // There is nothing to hear but that the handles are gone.
+            _ = closing.changed() => break,
         }
-        Ok(())
     }
-
-    fn hear(&self, frames: &Frames) {
-        let (Some(watch), [frame]) = (&self.watch, frames.as_slice()) else {
-            return;
-        };
-        let heard = match frame.split_first() {
-            Some((1, topic)) => Heard::Begun(topic),
-            Some((0, topic)) => Heard::Ended(topic),
-            _ => Heard::Said(frame),
-        };
-        (watch.0)(heard);
-    }
-
-    fn send(&mut self, frames: Vec<Vec<u8>>) -> Result<(), SocketError> {
-        let frames = frames.into_iter().map(Message::from).collect();
-        let count = if pump::send(&self.socket, frames)? {
-            Count::sent
-        } else {
-            Count::dropped
-        };
-        self.counters.add(count);
-        Ok(())
-    }
+    drop(acceptors);
+    // What is not sent by then goes with the tasks.
+    let _ = timeout(linger, async { while tasks.join_next().await.is_some() {} }).await;
 }

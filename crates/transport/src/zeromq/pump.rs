@@ -59,12 +59,6 @@ pub(super) fn try_receive(socket: &impl AsZmqSocket) -> Result<Option<Frames>, S
     }
 }
 
-/// Lets the library act on what its I/O thread has told the socket. A socket
-/// that only sends hears of its peers here.
-pub(super) fn attend(socket: &impl AsZmqSocket) -> Result<(), SocketError> {
-    events(socket).map(|_| ())
-}
-
 /// Waits for a message. Nothing is lost when this future is dropped.
 pub(super) async fn receive<S>(socket: &mut S) -> Result<Frames, SocketError>
 where

@@ -1,49 +1,50 @@
 //! The master's request port: a ROUTER that takes `[id, empty, payload]` from
 //! REQ sockets and answers them in any order.
+//!
+//! Invariant: what strangers make it keep is bounded in number and in bytes,
+//! over all connections: what they send, and answers that they do not read.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
-use tmq::Message;
-use tmq::router::{self, router};
-use tokio::sync::{Notify, mpsc};
-use tokio::task::JoinHandle;
-use tracing::{debug, error};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
-use super::bind::bind;
-use super::context::context;
-use super::options::{Common, KeepAlive};
-use super::pump::{self, Frames};
-use crate::counters::Count;
+use super::options::KeepAlive;
+use super::router_peer::{self, Peers};
 use crate::limits;
-use crate::socket_file::SocketFile;
-use crate::{BindError, Counters, Endpoint, SocketError};
+use crate::zmtp::{Listening, Unfinished};
+use crate::{BindError, Counters, Endpoint};
 
-/// How a router is bound.
+/// Bounds and options of a router.
 #[derive(Clone, Debug)]
 pub struct RouterOptions {
-    /// Requests that may wait for the program.
+    /// Requests that wait for the program.
     pub requests_max: usize,
-    /// Bytes of the requests that may wait for the program.
+    /// Bytes of the requests that wait for the program.
     pub request_bytes_max: usize,
-    /// Requests the socket keeps per peer; 0 for any number.
-    pub peer_requests_max: i32,
-    /// Replies the socket keeps per peer that does not read; 0 for any number.
-    pub peer_replies_max: i32,
-    /// Largest request; who sends a larger one is disconnected.
+    /// Bytes of requests that are not there yet, of all peers.
+    pub unfinished_bytes_max: usize,
+    /// Replies that wait for one peer; 0 is no bound. Later ones are lost.
+    pub peer_replies_max: usize,
+    /// Bytes of the replies that wait for one peer; one reply may exceed it.
+    pub peer_reply_bytes_max: usize,
+    /// Bytes of the replies that wait for all peers; one reply may exceed it.
+    pub reply_bytes_max: usize,
+    /// Largest message.
     pub message_bytes_max: usize,
-    /// TCP connections that may wait to be accepted (`zmq_backlog`).
+    /// Connections that wait to be accepted.
     pub backlog: i32,
     /// Whether to serve IPv6 as well.
     pub ipv6: bool,
-    /// TCP keep-alive.
+    /// TCP keep-alive of its connections.
     pub keep_alive: KeepAlive,
-    /// How long unsent replies keep the closed socket alive.
+    /// How long closing waits for queued replies to be sent.
     pub linger: Duration,
-    /// Mode of the socket files of `ipc` endpoints.
+    /// Permissions of a socket file.
     pub ipc_mode: u32,
 }
 
@@ -52,8 +53,10 @@ impl Default for RouterOptions {
         Self {
             requests_max: limits::ROUTER_REQUESTS_MAX,
             request_bytes_max: limits::ROUTER_REQUEST_BYTES_MAX,
-            peer_requests_max: limits::ROUTER_PEER_REQUESTS_MAX,
+            unfinished_bytes_max: limits::ROUTER_UNFINISHED_BYTES_MAX,
             peer_replies_max: limits::ROUTER_PEER_REPLIES_MAX,
+            peer_reply_bytes_max: limits::ROUTER_PEER_REPLY_BYTES_MAX,
+            reply_bytes_max: limits::ROUTER_REPLY_BYTES_MAX,
             message_bytes_max: limits::MESSAGE_BYTES_MAX,
             backlog: 1000,
             ipv6: false,
@@ -64,106 +67,95 @@ impl Default for RouterOptions {
     }
 }
 
-/// Names a connected peer, for the answer to it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Peer(Box<[u8]>);
-
-impl fmt::Debug for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Peer({})", self.0.escape_ascii())
-    }
-}
+/// A connection that a request came over, to be named in the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer(pub(super) u64);
 
 /// A request.
 #[derive(Debug)]
 pub struct Incoming {
-    /// Who waits for the answer.
+    /// Who waits for the reply.
     pub peer: Peer,
-    /// What it sent.
+    /// What was sent.
     pub payload: Vec<u8>,
 }
 
-/// A bound request port. Dropping it sends the replies that are already
-/// queued and closes it.
+/// A bound request port.
 #[derive(Debug)]
 pub struct Router {
     incoming: mpsc::Receiver<Incoming>,
     replies: Replies,
-    budget: Arc<Budget>,
-    counters: Arc<Counters>,
+    shared: Arc<Shared>,
     endpoints: Vec<Endpoint>,
     task: JoinHandle<()>,
 }
 
+/// What the connections of a router have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) options: RouterOptions,
+    pub(super) requests: mpsc::Sender<Incoming>,
+    pub(super) budget: Budget,
+    pub(super) unfinished: Arc<Unfinished>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) peers: Arc<Peers>,
+}
+
 impl Router {
-    /// Binds all `endpoints` (port 0 takes a free one, see `endpoints`) and
-    /// starts the task that owns the socket.
+    /// Binds to all `endpoints` and starts taking requests.
     ///
     /// # Errors
-    /// When one of them cannot be bound; none is then.
+    /// When one of them cannot be bound.
     pub fn bind(endpoints: &[Endpoint], options: RouterOptions) -> Result<Self, BindError> {
-        let builder = Common {
-            ipv6: options.ipv6 || endpoints.iter().any(Endpoint::is_ipv6),
-            keep_alive: options.keep_alive,
-            linger: options.linger,
-            message_bytes_max: options.message_bytes_max,
-        }
-        .set(router(&context()))
-        .set_sndhwm(options.peer_replies_max)
-        .set_rcvhwm(options.peer_requests_max)
-        .set_backlog(options.backlog);
-        let bound = bind(builder, endpoints, options.ipc_mode)?;
-        // A reconnecting peer with a name of its own takes over from its dead
-        // connection instead of being refused.
-        bound
-            .socket
-            .set_router_handover(true)
-            .map_err(|error| BindError::new(&bound.endpoints[0], error))?;
+        let listening = Listening::bind(
+            endpoints,
+            options.backlog,
+            options.ipv6,
+            options.keep_alive,
+            options.ipc_mode,
+        )?;
+        let endpoints = listening.endpoints.clone();
         let (requests, incoming) = mpsc::channel(options.requests_max.max(1));
-        let (replies, replies_waiting) = mpsc::channel(limits::ROUTER_REPLIES_MAX);
-        let budget = Arc::new(Budget::new(options.request_bytes_max));
-        let counters = Arc::new(Counters::default());
-        let owner = Owner {
-            socket: bound.socket,
-            _files: bound.files,
+        let shared = Arc::new(Shared {
             requests,
-            replies: replies_waiting,
-            budget: Arc::clone(&budget),
-            counters: Arc::clone(&counters),
-        };
+            budget: Budget::new(options.request_bytes_max),
+            unfinished: Arc::new(Unfinished::new(options.unfinished_bytes_max)),
+            counters: Arc::default(),
+            peers: Arc::new(Peers::new(&options)),
+            options,
+        });
         Ok(Self {
             incoming,
-            replies: Replies(replies),
-            budget,
-            counters,
-            endpoints: bound.endpoints,
-            task: tokio::spawn(owner.run()),
+            replies: Replies(Arc::clone(&shared.peers), Arc::clone(&shared.counters)),
+            endpoints,
+            task: tokio::spawn(serve(listening, Arc::clone(&shared))),
+            shared,
         })
     }
 
-    /// The next request; `None` only when the socket has failed.
+    /// The next request; `None` once the port has failed.
     pub async fn recv(&mut self) -> Option<Incoming> {
         let incoming = self.incoming.recv().await?;
-        self.budget.give_back(incoming.payload.len());
+        self.shared.budget.give_back(incoming.payload.len());
         Some(incoming)
     }
 
-    /// Where answers go; may be cloned and kept anywhere.
+    /// Where replies go; may be cloned and sent elsewhere.
     pub fn replies(&self) -> Replies {
         self.replies.clone()
     }
 
-    /// What happened so far.
+    /// What the socket has done.
     pub fn counters(&self) -> Arc<Counters> {
-        Arc::clone(&self.counters)
+        Arc::clone(&self.shared.counters)
     }
 
-    /// The bound endpoints, with the ports that were taken.
+    /// Where it is bound, as asked for, with the ports that were taken.
     pub fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
     }
 
-    /// Takes no more requests, sends the replies that are queued, and closes.
+    /// Stops taking requests and sends the replies that are queued.
     pub async fn close(self) {
         let Self { incoming, task, .. } = self;
         drop(incoming);
@@ -171,42 +163,29 @@ impl Router {
     }
 }
 
-/// Where the answers to a router's requests go.
+/// The way of replies to a router.
 #[derive(Clone, Debug)]
-pub struct Replies(mpsc::Sender<(Peer, Vec<u8>)>);
+pub struct Replies(Arc<Peers>, Arc<Counters>);
 
-/// A reply could not be queued: the router is closed.
+/// The port is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the request port is closed")]
 pub struct ReplyError;
 
 impl Replies {
-    /// Queues an answer. A peer that has gone away does not get it, which
-    /// nobody can know; so that is no error.
+    /// Queues a reply. One to a peer that is gone, or that does not read, is
+    /// dropped.
     ///
     /// # Errors
-    /// When the router is closed.
-    pub async fn send(&self, peer: Peer, payload: Vec<u8>) -> Result<(), ReplyError> {
-        self.0.send((peer, payload)).await.map_err(|_| ReplyError)
-    }
-
-    /// Queues an answer from a thread outside the runtime, waiting for room.
-    ///
-    /// # Errors
-    /// When the router is closed.
-    ///
-    /// # Panics
-    /// When called from an asynchronous task.
-    pub fn blocking_send(&self, peer: Peer, payload: Vec<u8>) -> Result<(), ReplyError> {
-        self.0
-            .blocking_send((peer, payload))
-            .map_err(|_| ReplyError)
+    /// When the port is closed.
+    pub fn send(&self, peer: Peer, payload: Vec<u8>) -> Result<(), ReplyError> {
+        self.0.send(peer, payload, &self.1)
     }
 }
 
-/// The bytes of the requests on their way to the program.
+/// Bytes of requests that wait for the program.
 #[derive(Debug)]
-struct Budget {
+pub(super) struct Budget {
     used: AtomicUsize,
     max: usize,
     freed: Notify,
@@ -221,147 +200,56 @@ impl Budget {
         }
     }
 
-    fn take(&self, bytes: usize) {
+    pub(super) fn take(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::AcqRel);
     }
 
     fn give_back(&self, bytes: usize) {
         let before = self.used.fetch_sub(bytes, Ordering::AcqRel);
         if before >= self.max {
-            self.freed.notify_one();
+            self.freed.notify_waiters();
         }
     }
 
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.used.load(Ordering::Acquire) < self.max
     }
 
-    /// Waits for room. Only the owner task waits, so one permit suffices.
-    async fn room(&self) {
-        while !self.has_room() {
-            self.freed.notified().await;
-        }
-    }
-}
-
-struct Owner {
-    socket: router::Router,
-    _files: Vec<SocketFile>,
-    requests: mpsc::Sender<Incoming>,
-    replies: mpsc::Receiver<(Peer, Vec<u8>)>,
-    budget: Arc<Budget>,
-    counters: Arc<Counters>,
-}
-
-impl Owner {
-    async fn run(mut self) {
-        if let Err(error) = self.serve().await {
-            error!(%error, "the request port failed");
-        }
-        self.replies.close();
-        while let Ok(reply) = self.replies.try_recv() {
-            if self.send(reply).is_err() {
-                break;
-            }
-        }
-    }
-
-    /// Runs until the program has dropped its end.
-    async fn serve(&mut self) -> Result<(), SocketError> {
-        let mut safety = pump::safety_poll();
+    pub(super) async fn room(&self) {
         loop {
-            tokio::select! {
-                reply = self.replies.recv() => match reply {
-                    Some(reply) => self.send_batch(reply)?,
-                    None => return Ok(()),
-                },
-                frames = next(&self.requests, &self.budget, &mut self.socket) => match frames? {
-                    Some(frames) => self.take_batch(frames)?,
-                    None => return Ok(()),
-                },
-                () = self.requests.closed() => return Ok(()),
-                _ = safety.tick() => {}
+            // Before the look: what is freed after it wakes this one.
+            let freed = self.freed.notified();
+            if self.has_room() {
+                return;
             }
-        }
-    }
-
-    fn send_batch(&mut self, first: (Peer, Vec<u8>)) -> Result<(), SocketError> {
-        self.send(first)?;
-        for _ in 1..limits::BATCH_MESSAGES_MAX {
-            match self.replies.try_recv() {
-                Ok(reply) => self.send(reply)?,
-                Err(_) => break,
-            }
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, (peer, payload): (Peer, Vec<u8>)) -> Result<(), SocketError> {
-        let frames = vec![
-            Message::from(peer.0),
-            Message::new(),
-            Message::from(payload),
-        ];
-        let count = if pump::send(&self.socket, frames)? {
-            Count::sent
-        } else {
-            Count::dropped
-        };
-        self.counters.add(count);
-        Ok(())
-    }
-
-    /// Takes `first`, for which `next` has seen room, and what else is here.
-    fn take_batch(&mut self, first: Frames) -> Result<(), SocketError> {
-        let mut frames = Some(first);
-        let mut left = limits::BATCH_MESSAGES_MAX;
-        while let Some(taken) = frames {
-            if let Some(incoming) = self.check(&taken) {
-                self.budget.take(incoming.payload.len());
-                if self.requests.try_send(incoming).is_err() {
-                    // The program is gone, which `serve` sees next.
-                    return Ok(());
-                }
-            }
-            left -= 1;
-            let room = self.requests.capacity() > 0 && self.budget.has_room();
-            frames = if left > 0 && room {
-                pump::try_receive(&self.socket)?
-            } else {
-                None
-            };
-        }
-        Ok(())
-    }
-
-    fn check(&self, frames: &Frames) -> Option<Incoming> {
-        match &frames[..] {
-            [peer, delimiter, payload] if delimiter.is_empty() => {
-                self.counters.add(Count::received);
-                Some(Incoming {
-                    peer: Peer(Box::from(&**peer)),
-                    payload: payload.to_vec(),
-                })
-            }
-            _ => {
-                debug!(frames = frames.len(), "dropped a request of a wrong shape");
-                self.counters.add(Count::malformed);
-                None
-            }
+            freed.await;
         }
     }
 }
 
-/// The next message, once the program has room for it.
-async fn next(
-    requests: &mpsc::Sender<Incoming>,
-    budget: &Budget,
-    socket: &mut router::Router,
-) -> Result<Option<Frames>, SocketError> {
-    budget.room().await;
-    // Only the owner sends, so the room stays there after the permit is gone.
-    if requests.reserve().await.is_err() {
-        return Ok(None);
+async fn serve(listening: Listening, shared: Arc<Shared>) {
+    let (mut guests, acceptors, _files) = listening.open();
+    let (stop, stopping) = watch::channel(());
+    let mut tasks = JoinSet::new();
+    loop {
+        tokio::select! {
+            guest = guests.recv() => match guest {
+                Some(guest) => {
+                    let peer = router_peer::Connection::new(guest, &shared, stopping.clone());
+                    tasks.spawn(peer.run());
+                }
+                None => break,
+            },
+            Some(_) = tasks.join_next() => {}
+            () = shared.requests.closed() => break,
+        }
     }
-    pump::receive(socket).await.map(Some)
+    drop(acceptors);
+    shared.peers.close();
+    drop((stop, stopping));
+    // What is not sent by then goes with the tasks.
+    let _ = timeout(shared.options.linger, async {
+        while tasks.join_next().await.is_some() {}
+    })
+    .await;
 }

@@ -1,0 +1,308 @@
+//! One subscriber's connection, and all of them together.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+
+use super::publisher::{Heard, PublisherOptions};
+use crate::Counters;
+use crate::counters::Count;
+use crate::limits::{HANDSHAKE_MAX, SUBSCRIBER_FRAME_BYTES_MAX, TOPICS_OF_A_PEER_MAX};
+use crate::zmtp::{Guest, Heard as Bytes, Item, Link, Outgoing, Pass, WireError};
+
+/// Kinds of sockets that may subscribe.
+const KINDS: [&[u8]; 2] = [b"SUB", b"XSUB"];
+
+/// Everybody who is connected.
+#[derive(Debug)]
+pub(super) struct Subscribers {
+    options: PublisherOptions,
+    counters: Arc<Counters>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    all: HashMap<u64, Subscriber>,
+    /// How many have subscribed to a topic.
+    topics: HashMap<Vec<u8>, usize>,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    topics: Vec<Vec<u8>>,
+    messages: mpsc::UnboundedSender<Arc<[u8]>>,
+    waiting: Arc<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Subscriber {
+    fn wants(&self, topic: &[u8]) -> bool {
+        self.topics.iter().any(|wanted| topic.starts_with(wanted))
+    }
+}
+
+impl Subscribers {
+    pub(super) fn new(options: PublisherOptions, counters: Arc<Counters>) -> Self {
+        Self {
+            options,
+            counters,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Queues a message for who wants it and has room.
+    pub(super) fn give(&self, topic: &[u8], message: &Arc<[u8]>) {
+        let options = &self.options;
+        let state = self.lock();
+        for subscriber in state.all.values().filter(|one| one.wants(topic)) {
+            let waiting = &subscriber.waiting;
+            let count = waiting.count.load(Ordering::Relaxed);
+            let bytes = waiting.bytes.load(Ordering::Relaxed);
+            let is_full = (options.peer_messages_max > 0 && count >= options.peer_messages_max)
+                || (bytes > 0 && bytes + message.len() > options.peer_bytes_max);
+            if is_full {
+                self.counters.add(Count::dropped);
+                continue;
+            }
+            waiting.count.fetch_add(1, Ordering::Relaxed);
+            waiting.bytes.fetch_add(message.len(), Ordering::Relaxed);
+            // One who goes takes what waits along.
+            let _ = subscriber.messages.send(Arc::clone(message));
+        }
+    }
+
+    fn enter(&self) -> (u64, mpsc::UnboundedReceiver<Arc<[u8]>>, Arc<Waiting>) {
+        let (messages, receiver) = mpsc::unbounded_channel();
+        let waiting = Arc::<Waiting>::default();
+        let mut state = self.lock();
+        state.next += 1;
+        let number = state.next;
+        let subscriber = Subscriber {
+            topics: Vec::new(),
+            messages,
+            waiting: Arc::clone(&waiting),
+        };
+        state.all.insert(number, subscriber);
+        (number, receiver, waiting)
+    }
+
+    fn leave(&self, number: u64) {
+        let mut state = self.lock();
+        let Some(subscriber) = state.all.remove(&number) else {
+            return;
+        };
+        for topic in &subscriber.topics {
+            self.end(&mut state, topic);
+        }
+    }
+
+    /// One more topic of a subscriber; false if it has too many.
+    fn subscribe(&self, number: u64, topic: &[u8]) -> bool {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(subscriber) = state.all.get_mut(&number) else {
+            return false;
+        };
+        if subscriber.topics.iter().any(|known| known == topic) {
+            return true;
+        }
+        if subscriber.topics.len() == TOPICS_OF_A_PEER_MAX {
+            return false;
+        }
+        subscriber.topics.push(topic.to_vec());
+        let count = state.topics.entry(topic.to_vec()).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.tell(Heard::Begun(topic));
+        }
+        true
+    }
+
+    fn unsubscribe(&self, number: u64, topic: &[u8]) {
+        let mut state = self.lock();
+        let Some(subscriber) = state.all.get_mut(&number) else {
+            return;
+        };
+        let before = subscriber.topics.len();
+        subscriber.topics.retain(|known| known != topic);
+        if subscriber.topics.len() < before {
+            self.end(&mut state, topic);
+        }
+    }
+
+    /// One subscriber less.
+    fn end(&self, state: &mut State, topic: &[u8]) {
+        let Some(count) = state.topics.get_mut(topic) else {
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            state.topics.remove(topic);
+            self.tell(Heard::Ended(topic));
+        }
+    }
+
+    fn tell(&self, heard: Heard<'_>) {
+        if let Some(watch) = &self.options.watch {
+            watch.tell(heard);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One subscriber's connection.
+pub(super) struct Connection {
+    link: Link,
+    _pass: Pass,
+    subscribers: Arc<Subscribers>,
+    closing: watch::Receiver<()>,
+    number: u64,
+    messages: mpsc::UnboundedReceiver<Arc<[u8]>>,
+    waiting: Arc<Waiting>,
+    out: Option<Outgoing>,
+    /// What `out` counts for among what waits.
+    out_bytes: Option<usize>,
+    begun: Instant,
+}
+
+/// Why a connection ends, where its peer has not ended it.
+type End = Option<WireError>;
+
+impl Connection {
+    pub(super) fn new(
+        guest: Guest,
+        subscribers: &Arc<Subscribers>,
+        closing: watch::Receiver<()>,
+    ) -> Self {
+        let (number, messages, waiting) = subscribers.enter();
+        Self {
+            link: Link::new(guest.stream, SUBSCRIBER_FRAME_BYTES_MAX),
+            _pass: guest.pass,
+            subscribers: Arc::clone(subscribers),
+            closing,
+            number,
+            messages,
+            waiting,
+            out: Some(Outgoing::greeting("XPUB")),
+            out_bytes: None,
+            begun: Instant::now(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        if let Err(Some(why)) = self.serve().await {
+            self.subscribers.counters.add(Count::malformed);
+            debug!(%why, "ended a connection to the publish port");
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), End> {
+        let mut is_closing = false;
+        loop {
+            while self.decode()? {}
+            let is_ready = self.link.decoder.is_ready();
+            let deadline = (!is_ready).then(|| self.begun + HANDSHAKE_MAX);
+            tokio::select! {
+                readable = self.link.stream.readable() => {
+                    readable.map_err(|_| None)?;
+                    if self.link.read().map_err(|_| None)? == Bytes::End {
+                        return Ok(());
+                    }
+                }
+                writable = self.link.stream.writable(), if self.out.is_some() => {
+                    writable.map_err(|_| None)?;
+                    self.write()?;
+                }
+                message = self.messages.recv(), if self.out.is_none() => {
+                    let Some(message) = message else { return Ok(()) };
+                    self.out_bytes = Some(message.len());
+                    self.out = Some(Outgoing::shared(message));
+                    self.write()?;
+                }
+                _ = self.closing.changed(), if !is_closing => is_closing = true,
+                () = until(deadline) => {
+                    debug!("ended a connection that does not end its handshake");
+                    return Ok(());
+                }
+            }
+            if is_closing && self.out.is_none() && self.messages.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decodes one item; whether there was one.
+    fn decode(&mut self) -> Result<bool, End> {
+        match self.link.next()? {
+            None => return Ok(false),
+            Some(Item::Ready(kind)) if KINDS.contains(&kind.as_slice()) => {}
+            Some(Item::Ready(_)) => return Err(Some(WireError::Kind)),
+            Some(Item::Ping(context)) if self.out.is_none() => {
+                self.out = Some(Outgoing::pong(&context));
+                self.write()?;
+            }
+            // Bytes are on their way, which is a sign of life as well.
+            Some(Item::Ping(_)) => {}
+            Some(Item::Frame {
+                more: false,
+                body: Some(said),
+            }) => self.hear(&said)?,
+            // Subscribers have nothing to say in several parts.
+            Some(Item::Frame { .. }) => return Err(Some(WireError::Frame)),
+        }
+        Ok(true)
+    }
+
+    fn hear(&self, said: &[u8]) -> Result<(), End> {
+        let subscribers = &self.subscribers;
+        match said.split_first() {
+            Some((1, topic)) if !subscribers.subscribe(self.number, topic) => {
+                return Err(Some(WireError::TooLarge));
+            }
+            Some((1, _)) | None => {}
+            Some((0, topic)) => subscribers.unsubscribe(self.number, topic),
+            Some(_) => subscribers.tell(Heard::Said(said)),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), End> {
+        if let Some(out) = &mut self.out
+            && self.link.write(out).map_err(|_| None)?
+        {
+            self.out = None;
+            if let Some(bytes) = self.out_bytes.take() {
+                self.waiting.count.fetch_sub(1, Ordering::Relaxed);
+                self.waiting.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.subscribers.leave(self.number);
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

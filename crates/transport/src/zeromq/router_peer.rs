@@ -1,0 +1,353 @@
+//! One connection of a router, and the way of replies to it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+
+use super::router::{Incoming, Peer, ReplyError, RouterOptions, Shared};
+use crate::Counters;
+use crate::counters::Count;
+use crate::limits::{HANDSHAKE_MAX, PEER_STALL_MAX, UNCOUNTED_BYTES_MAX};
+use crate::zmtp::{Guest, Heard, Item, Link, Outgoing, Pass, Share, WireError, encode_head};
+
+/// Kinds of sockets that may ask.
+const KINDS: [&[u8]; 3] = [b"REQ", b"DEALER", b"ROUTER"];
+
+/// The connections by their numbers.
+#[derive(Debug)]
+pub(super) struct Peers {
+    replies_max: usize,
+    peer_bytes_max: usize,
+    all_bytes_max: usize,
+    state: Mutex<State>,
+    all_bytes: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_closed: bool,
+    next: u64,
+    ways: HashMap<u64, Way>,
+}
+
+/// The way to one connection.
+#[derive(Debug)]
+struct Way {
+    replies: mpsc::UnboundedSender<Reply>,
+    waiting: Arc<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// A reply that waits; what it counts for is given back when it goes.
+#[derive(Debug)]
+struct Reply {
+    payload: Vec<u8>,
+    _cost: Cost,
+}
+
+#[derive(Debug)]
+struct Cost {
+    bytes: usize,
+    waiting: Arc<Waiting>,
+    all_bytes: Arc<AtomicUsize>,
+}
+
+impl Cost {
+    fn new(bytes: usize, waiting: &Arc<Waiting>, all_bytes: &Arc<AtomicUsize>) -> Self {
+        waiting.count.fetch_add(1, Ordering::Relaxed);
+        waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
+        all_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self {
+            bytes,
+            waiting: Arc::clone(waiting),
+            all_bytes: Arc::clone(all_bytes),
+        }
+    }
+}
+
+impl Drop for Cost {
+    fn drop(&mut self) {
+        self.waiting.count.fetch_sub(1, Ordering::Relaxed);
+        self.waiting.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Peers {
+    pub(super) fn new(options: &RouterOptions) -> Self {
+        Self {
+            replies_max: options.peer_replies_max,
+            peer_bytes_max: options.peer_reply_bytes_max,
+            all_bytes_max: options.reply_bytes_max,
+            state: Mutex::default(),
+            all_bytes: Arc::default(),
+        }
+    }
+
+    /// No further replies.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
+    pub(super) fn send(
+        &self,
+        peer: Peer,
+        payload: Vec<u8>,
+        counters: &Counters,
+    ) -> Result<(), ReplyError> {
+        let state = self.lock();
+        if state.is_closed {
+            return Err(ReplyError);
+        }
+        let is_taken = state.ways.get(&peer.0).is_some_and(|way| {
+            let waiting = &way.waiting;
+            // One on its own may be as large as a message may be.
+            let fits = |used: usize, max: usize| used == 0 || used + payload.len() <= max;
+            let count = waiting.count.load(Ordering::Relaxed);
+            let has_room = (self.replies_max == 0 || count < self.replies_max)
+                && fits(waiting.bytes.load(Ordering::Relaxed), self.peer_bytes_max)
+                && fits(self.all_bytes.load(Ordering::Relaxed), self.all_bytes_max);
+            has_room && {
+                let cost = Cost::new(payload.len(), waiting, &self.all_bytes);
+                let reply = Reply {
+                    payload,
+                    _cost: cost,
+                };
+                way.replies.send(reply).is_ok()
+            }
+        });
+        drop(state);
+        counters.add(if is_taken {
+            Count::sent
+        } else {
+            Count::dropped
+        });
+        Ok(())
+    }
+
+    fn enter(&self) -> (u64, mpsc::UnboundedReceiver<Reply>) {
+        let (replies, receiver) = mpsc::unbounded_channel();
+        let mut state = self.lock();
+        state.next += 1;
+        let number = state.next;
+        let way = Way {
+            replies,
+            waiting: Arc::default(),
+        };
+        state.ways.insert(number, way);
+        (number, receiver)
+    }
+
+    fn leave(&self, number: u64) {
+        self.lock().ways.remove(&number);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One connection.
+pub(super) struct Connection {
+    link: Link,
+    _pass: Pass,
+    shared: Arc<Shared>,
+    stopping: watch::Receiver<()>,
+    number: u64,
+    replies: mpsc::UnboundedReceiver<Reply>,
+    share: Share,
+    /// Parts of the message so far.
+    parts: usize,
+    /// A whole request that waits for the program.
+    ready: Option<Vec<u8>>,
+    out: Option<(Outgoing, Option<Cost>)>,
+    /// When something last moved that must not stand still.
+    moved: Instant,
+}
+
+/// Why a connection ends, where its peer has not ended it.
+type End = Option<WireError>;
+
+impl Connection {
+    pub(super) fn new(guest: Guest, shared: &Arc<Shared>, stopping: watch::Receiver<()>) -> Self {
+        let (number, replies) = shared.peers.enter();
+        let mut link = Link::new(guest.stream, shared.options.message_bytes_max);
+        // The first part is the empty delimiter.
+        link.decoder.keep_at_most(0);
+        Self {
+            link,
+            _pass: guest.pass,
+            shared: Arc::clone(shared),
+            stopping,
+            number,
+            replies,
+            share: Share::new(&shared.unfinished),
+            parts: 0,
+            ready: None,
+            out: Some((Outgoing::greeting("ROUTER"), None)),
+            moved: Instant::now(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        if let Err(Some(why)) = self.serve().await {
+            self.shared.counters.add(Count::malformed);
+            debug!(%why, "ended a connection to the request port");
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), End> {
+        let mut is_stopping = false;
+        let shared = Arc::clone(&self.shared);
+        let told_to_go = Arc::clone(&self.share.told_to_go);
+        loop {
+            while self.ready.is_none() && self.decode()? {}
+            let deadline = self.deadline();
+            let is_reading = self.ready.is_none() && !is_stopping;
+            tokio::select! {
+                permit = shared.requests.reserve(), if self.ready.is_some() && shared.budget.has_room() => {
+                    let (Ok(permit), Some(payload)) = (permit, self.ready.take()) else {
+                        return Ok(());
+                    };
+                    shared.counters.add(Count::received);
+                    shared.budget.take(payload.len());
+                    permit.send(Incoming { peer: Peer(self.number), payload });
+                    self.share.set(0);
+                    self.moved = Instant::now();
+                }
+                () = shared.budget.room(), if self.ready.is_some() && !shared.budget.has_room() => {}
+                readable = self.link.stream.readable(), if is_reading => {
+                    readable.map_err(|_| None)?;
+                    match self.link.read().map_err(|_| None)? {
+                        Heard::End => return Ok(()),
+                        Heard::Bytes => self.moved = Instant::now(),
+                        Heard::Nothing => {}
+                    }
+                }
+                writable = self.link.stream.writable(), if self.out.is_some() => {
+                    writable.map_err(|_| None)?;
+                    self.write()?;
+                }
+                reply = self.replies.recv(), if self.out.is_none() => {
+                    let Some(reply) = reply else { return Ok(()) };
+                    self.send(reply)?;
+                }
+                () = told_to_go.notified() => {
+                    debug!("ended a connection: too much is unfinished, and it is the slowest");
+                    return Ok(());
+                }
+                () = until(deadline) => {
+                    debug!("ended a connection that stands still");
+                    return Ok(());
+                }
+                _ = self.stopping.changed(), if !is_stopping => is_stopping = true,
+            }
+            if is_stopping && self.out.is_none() && self.replies.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decodes one item; whether there was one.
+    fn decode(&mut self) -> Result<bool, End> {
+        let Some(item) = self.link.next()? else {
+            let kept = self.link.decoder.kept();
+            let counted = if kept > UNCOUNTED_BYTES_MAX { kept } else { 0 };
+            self.share.set(counted);
+            return Ok(false);
+        };
+        match item {
+            Item::Ready(kind) if KINDS.contains(&kind.as_slice()) => {}
+            Item::Ready(_) => return Err(Some(WireError::Kind)),
+            Item::Ping(context) if self.out.is_none() => {
+                self.out = Some((Outgoing::pong(&context), None));
+                self.write()?;
+            }
+            // Bytes are on their way, which is a sign of life as well.
+            Item::Ping(_) => {}
+            Item::Frame { more, body } => self.take(more, body),
+        }
+        Ok(true)
+    }
+
+    /// A request is an empty part and one with its payload; all others are
+    /// read to their end and dropped.
+    fn take(&mut self, more: bool, body: Option<Vec<u8>>) {
+        let is_first = self.parts == 0;
+        match (is_first, more, body) {
+            (true, true, Some(body)) if body.is_empty() => {
+                self.parts = 1;
+                let max = self.shared.options.message_bytes_max;
+                self.link.decoder.keep_at_most(max);
+                return;
+            }
+            (false, false, Some(body)) if self.parts == 1 => {
+                if body.capacity() > UNCOUNTED_BYTES_MAX {
+                    self.share.set(body.capacity());
+                }
+                self.ready = Some(body);
+            }
+            (_, false, _) => self.shared.counters.add(Count::malformed),
+            (_, true, _) => {
+                self.parts = 2;
+                self.link.decoder.keep_at_most(0);
+                return;
+            }
+        }
+        self.parts = 0;
+        self.link.decoder.keep_at_most(0);
+    }
+
+    fn send(&mut self, reply: Reply) -> Result<(), End> {
+        // The delimiter, then the payload's head.
+        let mut head = vec![1, 0];
+        encode_head(&mut head, false, reply.payload.len());
+        let out = Outgoing::new(head, reply.payload);
+        self.out = Some((out, Some(reply._cost)));
+        self.moved = Instant::now();
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), End> {
+        if let Some((out, _)) = &mut self.out
+            && self.link.write(out).map_err(|_| None)?
+        {
+            self.out = None;
+        }
+        self.moved = Instant::now();
+        Ok(())
+    }
+
+    /// When the connection ends if nothing moves. One that is idle may stay,
+    /// and one whose request waits for the program.
+    fn deadline(&self) -> Option<Instant> {
+        if !self.link.decoder.is_ready() {
+            return Some(self.moved + HANDSHAKE_MAX);
+        }
+        let stands = self.out.is_some()
+            || (self.ready.is_none() && (self.link.decoder.is_within() || self.parts > 0));
+        stands.then(|| self.moved + PEER_STALL_MAX)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.peers.leave(self.number);
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

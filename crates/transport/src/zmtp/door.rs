@@ -1,0 +1,124 @@
+//! How many connections there may be, in all and from one address.
+//!
+//! Invariant: strangers cannot take the last descriptors of the process, nor
+//! can one address alone take all the connections there may be.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::sys::resource::{Resource, getrlimit};
+
+use crate::limits::{CONNECTIONS_MAX, DESCRIPTORS_KEPT_MIN};
+
+/// One address may have this part of the connections.
+const PART_OF_AN_ADDRESS: usize = 2;
+
+/// Descriptors of the process: this part is not for connections.
+const PART_KEPT: usize = 8;
+
+/// Who is inside.
+#[derive(Debug)]
+pub(crate) struct Door {
+    max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    all: usize,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+/// The door of this process: its ports share its descriptors.
+static DOOR: Mutex<Option<Arc<Door>>> = Mutex::new(None);
+
+impl Door {
+    /// At most `max` connections.
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            max: max.max(1),
+            state: Mutex::default(),
+        }
+    }
+
+    /// The one of this process.
+    pub(crate) fn of_process() -> Arc<Self> {
+        let mut door = DOOR.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(door.get_or_insert_with(|| Arc::new(Self::new(room_for_connections()))))
+    }
+
+    /// Lets somebody in, if there is room; local programs have no address.
+    pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<Pass> {
+        let mut state = self.lock();
+        let share = (self.max / PART_OF_AN_ADDRESS).max(1);
+        let of_address = address.map_or(0, |at| state.by_address.get(&at).copied().unwrap_or(0));
+        if state.all >= self.max || of_address >= share {
+            return None;
+        }
+        state.all += 1;
+        if let Some(address) = address {
+            state.by_address.insert(address, of_address + 1);
+        }
+        Some(Pass {
+            door: Arc::clone(self),
+            address,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many connections the descriptors of this process allow.
+fn room_for_connections() -> usize {
+    let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return CONNECTIONS_MAX;
+    };
+    let soft = usize::try_from(soft).unwrap_or(usize::MAX);
+    let kept = (soft / PART_KEPT).max(DESCRIPTORS_KEPT_MIN);
+    soft.saturating_sub(kept).min(CONNECTIONS_MAX)
+}
+
+/// One connection's place; it is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    door: Arc<Door>,
+    address: Option<IpAddr>,
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut state = self.door.lock();
+        state.all -= 1;
+        let Some(address) = self.address else {
+            return;
+        };
+        if let Some(count) = state.by_address.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                state.by_address.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_does_not_take_all_places() {
+        let door = Arc::new(Door::new(4));
+        let (bad, good) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let held: Vec<_> = (0..2).map(|_| door.admit(Some(bad)).unwrap()).collect();
+        assert!(door.admit(Some(bad)).is_none());
+        let other = door.admit(Some(good)).unwrap();
+        let local = door.admit(None).unwrap();
+        assert!(door.admit(None).is_none());
+        drop((held, other, local));
+        assert_eq!(door.lock().all, 0);
+        assert!(door.lock().by_address.is_empty());
+    }
+}

@@ -1,0 +1,37 @@
+//! The serving side of ZeroMQ's wire protocol (ZMTP 3.0, the mechanism NULL)
+//! for the two ports that anybody on the network can reach.
+//!
+//! ZeroMQ's own library lets a stranger fill the memory: it keeps the begun
+//! message of every connection, however large, and any number of parts of a
+//! message without an end. Here what strangers may make the program keep is
+//! counted, over all connections.
+//!
+//! Invariant: memory grows with what has arrived, never with what a peer
+//! announces, and what is kept of unfinished messages has one bound.
+
+mod decoder;
+mod door;
+mod link;
+mod listen;
+mod unfinished;
+
+pub(crate) use decoder::{Item, encode, encode_head};
+pub(crate) use door::{Door, Pass};
+pub(crate) use link::{Heard, Link, Outgoing, Stream};
+pub(crate) use listen::{Guest, Listening};
+pub(crate) use unfinished::{Share, Unfinished};
+
+/// Why a connection is ended by this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum WireError {
+    #[error("it does not speak ZMTP 3 with the mechanism NULL")]
+    Greeting,
+    #[error("its handshake is not in order")]
+    Handshake,
+    #[error("a socket of its kind has no business here")]
+    Kind,
+    #[error("a frame is not in order")]
+    Frame,
+    #[error("a message is larger than allowed")]
+    TooLarge,
+}

@@ -303,7 +303,7 @@ options! {
         pillar_raise_on_missing: bool = false,
         /// Options that external pillars of the master are told.
         pass_to_ext_pillars: OneOrMany = OneOrMany::default(),
-        /// Hide values of pillar.items.
+        /// Hide the values that pillar.items, pillar.get and their like return.
         pillar_mask_output: bool = true,
         /// The outputter.
         output: Option<String> = None,

@@ -1,8 +1,8 @@
 //! `pillar.*`: what the master tells this minion in confidence.
 //!
 //! Invariant: a function that was called as a job shows values as
-//! `**********` unless `unmask=True`; called from another function it gives
-//! them, or templates could not use them.
+//! `**********` unless `unmask=True` or `pillar_mask_output: false`; called
+//! from another function it gives them, or templates could not use them.
 
 use std::path::Path;
 
@@ -92,11 +92,18 @@ pub(super) const MODULE: Module = Module {
 };
 
 fn masked(call: &Call<'_>, value: Value) -> Value {
-    if call.depth() > 0 || call.flag("unmask") {
+    if is_bare(call) || call.flag("unmask") {
         value
     } else {
         mask(value)
     }
+}
+
+/// Whether values are shown whatever `unmask` says: to other functions, and
+/// where this minion hides nothing. (In Salt that option is for `pillar.items`
+/// alone.)
+fn is_bare(call: &Call<'_>) -> bool {
+    call.depth() > 0 || call.opt("pillar_mask_output").as_bool() == Some(false)
 }
 
 /// Hides everything that is not empty and not a map or list.
@@ -113,16 +120,6 @@ fn mask(value: Value) -> Value {
     }
 }
 
-/// The same for a pillar that was compiled for the call, where
-/// `pillar_mask_output` shows all of it.
-fn masked_items(call: &Call<'_>, value: Value) -> Value {
-    if call.opt("pillar_mask_output").as_bool() == Some(false) {
-        value
-    } else {
-        masked(call, value)
-    }
-}
-
 /// The pillar that the minion holds, or that of other environments: in that
 /// case as pillar.items shows it, whatever `unmask` says, as in Salt.
 fn held(call: &Call<'_>) -> Result<Map, CallError> {
@@ -135,7 +132,7 @@ fn held(call: &Call<'_>) -> Result<Map, CallError> {
         ..PillarRequest::default()
     };
     let pillar = call.ctx.compile_pillar(&request)?;
-    if call.depth() > 0 || call.opt("pillar_mask_output").as_bool() == Some(false) {
+    if is_bare(call) {
         return Ok(pillar);
     }
     Ok(match mask(pillar.into()) {
@@ -266,7 +263,7 @@ fn items(call: &Call<'_>) -> CallResult {
         let found = call.salt("pillar.item", call.varargs(), options)?;
         return Ok(if call.depth() > 0 { found } else { mask(found) });
     }
-    Ok(masked_items(call, compiled(call)?.into()))
+    Ok(masked(call, compiled(call)?.into()))
 }
 
 fn ext(call: &Call<'_>) -> CallResult {

@@ -6,6 +6,7 @@
 //! honoured, warned about or refused, never silently dropped.
 
 mod address;
+mod behind;
 mod elsewhere;
 mod error;
 mod files;
@@ -24,6 +25,7 @@ mod setting;
 mod suggest;
 
 pub use address::{AddressError, MasterAddress};
+pub use behind::{BehindError, ReadBehind};
 pub use error::{ConfigError, Warning};
 pub use host_names::HostNames;
 pub use load::{LoadOptions, Loaded, load_client, load_master, load_minion};

@@ -10,6 +10,7 @@ use halite_yaml::place::{Place, Span};
 use halite_yaml::{Kind, Node};
 
 use crate::elsewhere;
+use crate::behind;
 use crate::error::{ConfigError, Warning};
 use crate::files::expand;
 use crate::known::{self, Side};
@@ -43,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) source: Option<Source>,
     pub(crate) key: Span,
     pub(crate) value: Node,
+    /// The value comes from a store of secrets (`sdb://`).
+    pub(crate) was_behind: bool,
 }
 
 /// The options of all files, merged, each with its place.
@@ -82,6 +85,16 @@ impl Raw {
         };
         if let Some(value) = T::read(&entry.value) {
             return Ok(Some(value));
+        }
+        // A store has texts where a file would have numbers.
+        if let (true, Some(text)) = (entry.was_behind, entry.value.as_str())
+            && let Some(value) = T::read(&Node::scalar(halite_yaml::scalar(text), entry.value.span))
+        {
+            return Ok(Some(value));
+        }
+        // Programs that ask no store know only that there is a value.
+        if behind::address(&entry.value).is_some() {
+            return Ok(None);
         }
         let option = name.to_owned();
         let fault = T::fault(&entry.value);

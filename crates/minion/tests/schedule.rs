@@ -296,6 +296,21 @@ fn a_moment_can_be_skipped_or_put_off() {
     assert_eq!(sim.run_for(1800), ["11-20T16:25:00 j", "11-20T16:30:00 j"]);
 }
 
+/// One turn is skipped, not those that are near it.
+#[test]
+fn one_turn_of_a_short_interval_can_be_skipped_or_put_off() {
+    let mut sim = Sim::new(r#"{"j": {"function": "a.b", "seconds": 4, "run_on_start": false}}"#);
+    sim.manage(r#"{"func": "skip_job", "name": "j", "time": "2026-11-20T16:02:07"}"#);
+    sim.manage(
+        r#"{"func": "postpone_job", "name": "j", "time": "2026-11-20T16:02:15",
+            "new_time": "2026-11-20T16:02:17"}"#,
+    );
+    assert_eq!(
+        sim.run_for(19),
+        ["11-20T16:02:11 j", "11-20T16:02:17 j", "11-20T16:02:21 j"]
+    );
+}
+
 #[test]
 fn the_pillar_adds_jobs_that_cannot_be_changed_here() {
     let mut sim = Sim::new(r#"{"own": {"function": "a.b", "seconds": 10}}"#);

@@ -9,7 +9,9 @@ pub mod clock;
 pub mod cron;
 pub mod dates;
 pub mod job;
+mod judge;
 pub mod manage;
+mod state;
 pub mod table;
 
 pub use clock::{Local, Now};

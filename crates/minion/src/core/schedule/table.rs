@@ -4,17 +4,16 @@
 //! Invariant: a job runs once for each moment it is due at, and never more
 //! often at once than it may.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use halite_proto::{Map, Value};
 
 use super::clock::{Local, Now};
-use super::job::{self, Due, Job, Range, Splay, Timing};
+use super::job::{self, Due, Job, Timing};
+use super::judge::{Verdict, judge};
+use super::state::State;
 use crate::core::backoff::Chance;
-
-/// How late a job of a moment may begin: the machine may have slept.
-const LATE_MAX: Duration = Duration::from_secs(5);
 
 /// How often a job that is due and held up by its range is looked at.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -34,25 +33,6 @@ const OF_SALT: [&str; 4] = [
     "__ping_interval",
 ];
 
-/// What is known of a job while the minion runs.
-#[derive(Clone, Debug, Default)]
-struct State {
-    /// The definition that this state belongs to.
-    data: Map,
-    /// When it is due next: by the steady clock for intervals.
-    steady: Option<Duration>,
-    /// And by the wall clock for the others.
-    local: Option<Local>,
-    /// Whether a splay has been added to that.
-    is_splayed: bool,
-    has_started: bool,
-    last_run: Option<Local>,
-    skipped: Option<(Local, &'static str)>,
-    error: Option<String>,
-    /// Explicit moments that are done with.
-    done: BTreeSet<Local>,
-}
-
 /// The schedule of a minion.
 #[derive(Debug)]
 pub struct Table {
@@ -62,18 +42,6 @@ pub struct Table {
     states: BTreeMap<String, State>,
     running: BTreeMap<String, usize>,
     chance: Chance,
-}
-
-/// Whether a job may run now.
-enum Verdict {
-    Run,
-    /// Another function in its place.
-    RunInstead(String),
-    /// Not this time.
-    Skip(&'static str),
-    /// Not yet.
-    Hold(&'static str),
-    Broken(String),
 }
 
 impl Table {
@@ -280,12 +248,13 @@ impl Table {
         if !at_start && !explicit && !state.is_due(now) {
             return None;
         }
+        let due = (!explicit).then(|| state.due_since(now)).flatten();
         let is_late = !at_start && !explicit && state.is_late(&job, now);
         let mut verdict = match (is_on && job.enabled, is_late) {
             (false, _) => Verdict::Skip("disabled"),
             (_, true) => Verdict::Skip("late"),
             _ if at_start => Verdict::Run,
-            _ => judge(name, &job, schedule, now.local),
+            _ => judge(name, &job, schedule, now.local, due),
         };
         if matches!(verdict, Verdict::Run) && self.is_full(name, job.running_max) {
             // It runs as soon as there is room again.
@@ -334,142 +303,6 @@ impl Table {
     }
 }
 
-impl State {
-    /// Finds out when the job is due, if that is not known.
-    fn plan(&mut self, job: &Job, now: Now) {
-        if self.steady.is_some() || self.local.is_some() {
-            return;
-        }
-        match &job.timing {
-            Timing::Every(seconds) => self.steady = Some(now.steady + in_seconds(*seconds)),
-            Timing::When(dates) => {
-                // Not the moment that may just have been served.
-                let from = Local(now.local.0.saturating_add(1));
-                self.local = dates.iter().filter_map(|date| date.from(from)).min();
-            }
-            Timing::Cron(cron) => self.local = cron.next(now.local),
-            Timing::Once(moment) => {
-                let is_done = self.last_run.is_some() || self.skipped.is_some();
-                self.local = Some(*moment).filter(|_| !is_done);
-            }
-            Timing::Never => {}
-        }
-    }
-
-    fn splay(&mut self, job: &Job, schedule: &Map, name: &str, now: Now, chance: &mut Chance) {
-        if self.is_splayed || self.is_due(now) {
-            return;
-        }
-        let of_all = || {
-            let value = schedule.get("splay")?;
-            job::splay(name, value).ok().flatten()
-        };
-        let own = self.data.contains_key("splay");
-        let Some(Splay { start, end }) = (if own { job.splay } else { of_all() }) else {
-            return;
-        };
-        let span = u64::try_from(end - start).unwrap_or(0).saturating_add(1);
-        let more = start + i64::try_from(chance.next_u64() % span).unwrap_or(0);
-        self.steady = self.steady.map(|at| at + in_seconds(more));
-        self.local = self.local.map(|at| at.plus_seconds(more));
-        self.is_splayed = true;
-    }
-
-    fn is_due(&self, now: Now) -> bool {
-        self.steady.is_some_and(|at| at <= now.steady)
-            || self.local.is_some_and(|at| at <= now.local)
-    }
-
-    /// Whether a moment is so long past that it does not count any more.
-    fn is_late(&self, job: &Job, now: Now) -> bool {
-        let is_moment = matches!(job.timing, Timing::When(_) | Timing::Once(_));
-        is_moment && self.local.is_some_and(|at| now.local.since(at) > LATE_MAX)
-    }
-
-    /// Whether the job was put off to this moment.
-    fn explicit(&mut self, job: &Job, now: Now) -> bool {
-        let is_now =
-            |moment: &&Local| **moment <= now.local && now.local.since(**moment) <= LATE_MAX;
-        let found = job
-            .runs
-            .iter()
-            .filter(is_now)
-            .find(|moment| !self.done.contains(moment));
-        found.is_some_and(|moment| self.done.insert(*moment))
-    }
-
-    /// The job has had its turn: it is due again later.
-    fn put_off(&mut self, job: &Job, now: Now) {
-        self.is_splayed = false;
-        self.local = None;
-        self.steady = match job.timing {
-            Timing::Every(seconds) => Some(now.steady + in_seconds(seconds)),
-            _ => None,
-        };
-        self.plan(job, now);
-    }
-}
-
-/// Whether a job that is due may run, by its ranges and bounds.
-fn judge(name: &str, job: &Job, schedule: &Map, now: Local) -> Verdict {
-    let instead = schedule.get("skip_function").and_then(Value::as_str);
-    let skip = |why| match instead {
-        Some(function) => Verdict::RunInstead(function.to_owned()),
-        None => Verdict::Skip(why),
-    };
-    let broken = || {
-        Verdict::Broken(format!(
-            "schedule.handle_func: Invalid range, end must be larger than start. Ignoring job {name}."
-        ))
-    };
-    if let Some(range) = job.range {
-        match (contains(range, now), range.invert) {
-            (None, _) => return broken(),
-            (Some(true), true) => return Verdict::Hold("in_skip_range"),
-            (Some(false), false) => {
-                return match instead {
-                    Some(function) => Verdict::RunInstead(function.to_owned()),
-                    None => Verdict::Hold("not_in_range"),
-                };
-            }
-            _ => {}
-        }
-    }
-    let of_all = || job::read_range(name, schedule.get("skip_during_range")?).ok();
-    if let Some(range) = job.skip_during.or_else(of_all) {
-        match contains(range, now) {
-            None => return broken(),
-            Some(true) if job.run_after_skip => return Verdict::Hold("in_skip_range"),
-            Some(true) => return skip("in_skip_range"),
-            Some(false) => {}
-        }
-    }
-    let is_skipped = |moment: &Local| *moment <= now && now.since(*moment) <= LATE_MAX;
-    if job.skips.iter().any(is_skipped) {
-        return skip("skip_explicit");
-    }
-    let on = |date: Option<super::dates::Date>| date.and_then(|date| date.on(now.day()));
-    if on(job.until).is_some_and(|until| until <= now) {
-        return Verdict::Skip("until_passed");
-    }
-    if on(job.after).is_some_and(|after| after >= now) {
-        return Verdict::Skip("after_not_passed");
-    }
-    Verdict::Run
-}
-
-/// Whether a moment is in a range of its day; none if the range ends before it
-/// starts.
-fn contains(range: Range, now: Local) -> Option<bool> {
-    let start = range.start.on(now.day())?;
-    let end = range.end.on(now.day())?;
-    // What is outside begins with the ends themselves.
-    (end > start).then_some(match range.invert {
-        true => start < now && now < end,
-        false => start <= now && now <= end,
-    })
-}
-
 /// The jobs of a schedule, without its settings.
 pub(super) fn jobs(schedule: &Map) -> impl Iterator<Item = (String, Map)> {
     schedule.iter().filter_map(|(name, data)| {
@@ -485,8 +318,4 @@ fn without_moments(data: &Map) -> Map {
         data.remove(key);
     }
     data
-}
-
-fn in_seconds(seconds: i64) -> Duration {
-    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

@@ -51,16 +51,6 @@ impl KeyState {
             Self::Rejected => "rejected",
         }
     }
-
-    /// What `salt/key` events of 3006 and 3007 call the change to it.
-    pub fn verb(self) -> &'static str {
-        match self {
-            Self::Accepted => "accept",
-            Self::Denied => "denied",
-            Self::Pending => "pend",
-            Self::Rejected => "reject",
-        }
-    }
 }
 
 impl fmt::Display for KeyState {

@@ -315,8 +315,20 @@ impl MinionContext for JobContext {
     }
 
     fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.ask_every(&event_request(&self.minion, tag, data))
-            .map(|_| true)
+        // As Salt: what `salt-call` fires is a little shorter.
+        let request = match self.minion.scheduler.get() {
+            Some(_) => event_request(&self.minion, tag, data),
+            None => event(&self.minion, tag, data),
+        };
+        self.ask_every(&request).map(|_| true)
+    }
+
+    fn fire_of_job(&self, jid: &str, tag: &str, data: Value) -> Result<bool, ContextError> {
+        let mut request = event(&self.minion, tag, data);
+        if !jid.is_empty() {
+            request.insert("jid", jid);
+        }
+        self.ask_every(&request).map(|_| true)
     }
 
     fn running(&self) -> Vec<Map> {
@@ -438,6 +450,16 @@ pub fn event_request(minion: &Minion, tag: &str, data: Value) -> Map {
         ("pretag", Value::Nil),
         ("data", data),
         ("tag", tag.into()),
+    ])
+}
+
+/// The same in the form of `salt-call` and of runs of states.
+fn event(minion: &Minion, tag: &str, data: Value) -> Map {
+    Map::from([
+        ("id", Value::from(&minion.id)),
+        ("tag", tag.into()),
+        ("data", data),
+        ("cmd", "_minion_event".into()),
     ])
 }
 

@@ -236,6 +236,15 @@ pub trait MinionContext: Send + Sync {
     /// When no master took it.
     fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError>;
 
+    /// As [`MinionContext::fire_master`], for what a run of states tells of
+    /// itself: it carries the id of its job.
+    ///
+    /// # Errors
+    /// When no master took it.
+    fn fire_of_job(&self, _jid: &str, tag: &str, data: Value) -> Result<bool, ContextError> {
+        self.fire_master(tag, data)
+    }
+
     /// The jobs that run now: what their proc files hold, this one included.
     fn running(&self) -> Vec<Map>;
 

@@ -139,6 +139,10 @@ impl MinionContext for StateContext<'_> {
         self.minion.fire_master(tag, data)
     }
 
+    fn fire_of_job(&self, jid: &str, tag: &str, data: Value) -> Result<bool, ContextError> {
+        self.minion.fire_of_job(jid, tag, data)
+    }
+
     fn running(&self) -> Vec<Map> {
         self.minion.running()
     }

@@ -19,6 +19,8 @@ mod source;
 mod states;
 mod turns;
 
+pub use states::ORCHESTRATION;
+
 use halite_modules::{Module, Registry};
 
 /// The execution modules of this crate.

@@ -15,6 +15,7 @@ use halite_proto::{Jid, Map, Value};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
+use super::batch_news::{self, News};
 use super::closing::Closing;
 use super::progress::Progress;
 use super::returns::REDRAW;
@@ -98,13 +99,29 @@ impl Program<'_> {
         if !quiet && self.options.show_jid {
             screen.line(&format!("jid: {jid}"));
         }
+        let job = Job {
+            jid: Some(jid.clone()),
+            ..self.job()
+        };
+        let news = News::begin(
+            self.client.settings(),
+            &batch_news::Plan {
+                job: &job,
+                jid: &jid,
+                minions: &alive,
+                size: plan.size.of(alive.len()),
+                wait: plan.wait,
+                timeout: self.timeout,
+                failhard: plan.failhard,
+                user: self.client.caller_name(),
+            },
+        )
+        .await;
         let run = Run {
             batch: Batch::new(alive, plan.size, plan.wait, plan.failhard),
-            job: Job {
-                jid: Some(jid.clone()),
-                ..self.job()
-            },
+            job,
             jid,
+            news,
             worst: 0,
             merged: Map::new(),
         };
@@ -142,6 +159,7 @@ struct Run {
     batch: Batch,
     job: Job,
     jid: Jid,
+    news: News,
     worst: i64,
     merged: Map,
 }
@@ -169,8 +187,13 @@ impl Run {
         progress.in_batches();
         let mut redraw = tokio::time::interval(REDRAW);
         let client: &LocalClient = client;
+        let mut has_news = true;
         loop {
             let next = self.batch.dispatch(Instant::now());
+            if has_news || !next.is_empty() {
+                self.news.progress(&next).await;
+                has_news = false;
+            }
             if !next.is_empty() {
                 progress.sent(&next);
                 if !options.is_static {
@@ -190,6 +213,7 @@ impl Run {
                 self.show(shown, options, display, screen);
             }
             if self.batch.is_done() {
+                self.news.over(self.batch.is_halted()).await;
                 progress.clear(screen);
                 break;
             }
@@ -215,6 +239,8 @@ impl Run {
             let shown = Shown::from(report);
             progress.ended(&shown);
             closing.add(&shown);
+            self.news.ended(&shown);
+            has_news = true;
             let failed = shown.is_missing || shown.retcode > 0;
             self.batch.ended(&shown.id, failed, Instant::now());
             self.worst = self.worst.max(shown.retcode);

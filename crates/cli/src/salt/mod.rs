@@ -1,6 +1,7 @@
 //! `salt`: sends a command to minions and shows what they return, as it comes.
 
 mod batch;
+mod batch_news;
 mod closing;
 mod docs;
 mod preview;

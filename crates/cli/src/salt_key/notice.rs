@@ -39,20 +39,23 @@ async fn push(
     for change in changes {
         let mut event = Event::new(Tag::parse(TAG)?, data(change));
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros();
-        event.stamp(u64::try_from(now)?, false);
+        event.stamp(u64::try_from(now)?, true);
         bus.push(&event.pack()?).await?;
     }
     Ok(())
 }
 
-/// The verbs are those of 3006 and 3007: reactors test for them.
 fn data(change: &Change) -> Map {
-    Map::from([
+    let mut data = Map::from([
         ("result", Value::from(true)),
         (
             "act",
-            change.to.map_or("delete", |state| state.verb()).into(),
+            change.to.map_or("delete", |state| state.word()).into(),
         ),
         ("id", Value::from(&change.id)),
-    ])
+    ]);
+    if change.to.is_some() && !change.pem.is_empty() {
+        data.insert("pub", change.pem.as_str());
+    }
+    data
 }

@@ -64,6 +64,11 @@ impl<'s> Stage<'s> {
         &self.job.load
     }
 
+    /// The id of the job; empty if it has none.
+    pub(super) fn jid(&self) -> &str {
+        self.job.jid().unwrap_or_default()
+    }
+
     /// The job as the state of this call sees it.
     fn job_of(&self, test: bool, low: Map, watched: Map) -> Job {
         Job {

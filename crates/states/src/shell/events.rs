@@ -64,7 +64,7 @@ fn start<'scope, 'env: 'scope>(
 }
 
 fn tell(stage: &Stage<'_>, tag: &str, data: Map) {
-    if let Err(error) = stage.ctx().fire_master(tag, data.into()) {
+    if let Err(error) = stage.ctx().fire_of_job(stage.jid(), tag, data.into()) {
         debug!(%error, tag, "the master was not told");
     }
 }

@@ -11,6 +11,8 @@ mod test;
 
 use halite_modules::Module;
 
+pub use salt::ORCHESTRATION;
+
 /// Sorted by name.
 pub(crate) static STATES: &[Module] = &[
     cmd::MODULE,

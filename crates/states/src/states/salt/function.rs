@@ -4,6 +4,7 @@ use halite_modules::{Call, CallError, CallResult, MinionReturn, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::minions::{Excused, command, note_job, shown, warn};
+use super::told;
 
 pub(super) fn function(call: &Call<'_>) -> CallResult {
     let fun = call.text("name");
@@ -28,6 +29,7 @@ pub(super) fn function(call: &Call<'_>) -> CallResult {
     command.fun.clone_from(&fun);
     command.arg = arg;
     command.kwarg = call.arg("kwarg").as_map().cloned().unwrap_or_default();
+    told::of_minions(call, "function", &fun, &command);
     let answer = match call.ctx.command_minions(&command) {
         Ok(answer) => answer,
         Err(error) => return Ok(shown(ret.failed(error.to_string()))),

@@ -4,6 +4,7 @@ use halite_modules::{Call, CallResult, MasterFunction, StateReturn};
 use halite_proto::Value;
 
 use super::minions::{arguments, note_job};
+use super::told;
 
 pub(super) fn runner(call: &Call<'_>) -> CallResult {
     run(call, MasterFunction::Runner, "Runner")
@@ -22,6 +23,10 @@ fn run(call: &Call<'_>, kind: MasterFunction, word: &str) -> CallResult {
             .into());
     }
     let (args, kwargs) = arguments(call);
+    match kind {
+        MasterFunction::Runner => told::of_runner(call, &fun, &args, &kwargs),
+        MasterFunction::Wheel => told::of_wheel(call, &fun, &kwargs),
+    }
     let answer = call.ctx.run_on_master(kind, &fun, args, kwargs)?;
     let says_error = answer
         .ret

@@ -8,8 +8,11 @@ mod master;
 mod minions;
 mod parallel;
 mod state;
+mod told;
 
 use halite_modules::{Function, Module};
+
+pub use told::ORCHESTRATION;
 
 pub(super) const MODULE: Module = Module {
     name: "salt",

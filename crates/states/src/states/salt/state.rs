@@ -4,6 +4,7 @@ use halite_modules::{Call, CallResult, MinionReturn, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::minions::{Excused, command, note_job, shown};
+use super::told;
 
 pub(super) fn state(call: &Call<'_>) -> CallResult {
     let mut ret = StateReturn::new(call.arg("name").clone());
@@ -33,6 +34,7 @@ pub(super) fn state(call: &Call<'_>) -> CallResult {
     command.fun = fun.to_owned();
     command.arg.extend(arg);
     command.kwarg = arguments(call, *concurrent);
+    told::of_minions(call, "state", &call.text("name"), &command);
     let answer = match call.ctx.command_minions(&command) {
         Ok(answer) => answer,
         Err(error) => return Ok(shown(ret.failed(error.to_string()))),

@@ -49,6 +49,8 @@ pub fn client_config(
         config_dir: dir,
         config_file: environment.master_config.clone(),
         overrides: Vec::new(),
+        // No command waits for a store of secrets.
+        behind: None,
         host_names: HostNames::gather(Path::new("/")),
     });
     match loaded {

@@ -6,6 +6,8 @@ use halite_yaml::YamlError;
 use halite_yaml::place::Place;
 use thiserror::Error;
 
+use crate::reasons;
+
 /// Why a configuration cannot be used. [`ConfigError::render`] is for people:
 /// it shows the line.
 #[derive(Debug, Error)]
@@ -52,6 +54,14 @@ pub enum ConfigError {
         /// What it may be.
         allowed: String,
     },
+    /// A store of secrets does not answer.
+    #[error("what is behind {address} {source}")]
+    Behind {
+        /// The address.
+        address: String,
+        /// Why not.
+        source: crate::BehindError,
+    },
     /// Files include each other too deeply.
     #[error("{}: includes are nested more than {max} deep", path.display())]
     IncludeDepth {
@@ -81,9 +91,10 @@ impl ConfigError {
                 }
             }
             Self::Read { source, .. } => format!("{self}: {source}"),
-            Self::Override { .. } | Self::IncludeDepth { .. } | Self::NoId { .. } => {
-                self.to_string()
-            }
+            Self::Override { .. }
+            | Self::Behind { .. }
+            | Self::IncludeDepth { .. }
+            | Self::NoId { .. } => self.to_string(),
         }
     }
 }
@@ -106,7 +117,10 @@ pub enum Warning {
         pattern: String,
     },
     /// Salt has this option and we do not heed it (yet).
-    #[error("{place}: {option} is an option of Salt that is not honoured here")]
+    #[error(
+        "{place}: {option} is an option of Salt that is not honoured here{}",
+        reasons::why(option).map(|why| format!(": {why}")).unwrap_or_default()
+    )]
     NotHonoured {
         /// Where.
         place: Place,

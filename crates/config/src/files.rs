@@ -66,6 +66,7 @@ impl Reader {
             source: None,
             key: Span::START,
             value: node_of(value),
+            was_behind: false,
         });
         lay_over(&mut entries, given.collect());
         Ok(entries)
@@ -165,6 +166,7 @@ impl Reader {
             source: Some(source.clone()),
             key: key.span,
             value,
+            was_behind: false,
         };
         let entries = options.into_iter().map(entry);
         let (internal, own): (Vec<_>, Vec<_>) = entries.partition(is_internal);
@@ -280,7 +282,7 @@ fn merged(old: Node, new: Node) -> Node {
     }
 }
 
-fn node_of(value: &Value) -> Node {
+pub(crate) fn node_of(value: &Value) -> Node {
     let value = match value {
         Value::List(items) => Kind::List(items.iter().map(node_of).collect()),
         Value::Map(map) => Kind::Map(

@@ -74,6 +74,12 @@ pub(crate) fn is_of(side: Side, name: &str) -> bool {
     rows_of(name).iter().any(|row| row.letter == side.letter())
 }
 
+/// Whether there is an option that `fits`.
+#[cfg(test)]
+pub(crate) fn any(fits: impl Fn(&str) -> bool) -> bool {
+    ROWS.iter().any(|row| fits(row.name))
+}
+
 /// The nearest name of an option to `wrong`, ours included.
 pub(crate) fn nearest(wrong: &str, ours: &'static [&'static str]) -> Option<&'static str> {
     let salts = ROWS.iter().map(|row| row.name);

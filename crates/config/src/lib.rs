@@ -19,6 +19,7 @@ mod minion_id;
 mod options;
 mod paths;
 mod raw;
+mod reasons;
 #[cfg(test)]
 mod samples;
 mod setting;

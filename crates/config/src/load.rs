@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use halite_proto::Value;
 
+use crate::behind::{self, ReadBehind};
 use crate::error::{ConfigError, Warning};
 use crate::files::Reader;
 use crate::host_names::HostNames;
@@ -21,6 +22,9 @@ pub struct LoadOptions {
     pub config_file: Option<PathBuf>,
     /// Options from the command line, which win over the files.
     pub overrides: Vec<(String, Value)>,
+    /// Who reads what is behind an address of `sdb`; without it such an option
+    /// has its default.
+    pub behind: Option<ReadBehind>,
     /// The names of this machine, for a minion without `id`.
     pub host_names: HostNames,
 }
@@ -81,11 +85,19 @@ impl<C> Loaded<C> {
 pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
     let conf_file = options.file("master");
     let mut reader = Reader::default();
-    let entries = reader.read(&conf_file, "master.d/*.conf", &options.overrides)?;
+    let mut entries = reader.read(&conf_file, "master.d/*.conf", &options.overrides)?;
     let Reader {
         mut warnings,
         files,
     } = reader;
+    if let Some(read) = options.behind.filter(|_| behind::is_needed(&entries)) {
+        // Whoever reads needs the other options, with their paths.
+        let plain = Raw::new(Side::Master, behind::without(&entries));
+        let mut first = MasterConfig::read(conf_file.clone(), plain)?;
+        first.settle(&options.host_names)?;
+        let read = |address: &str| read(first.opts(), address);
+        behind::replace(&mut entries, &read, MasterConfig::HONOURED, &mut warnings)?;
+    }
     let raw = Raw::new(Side::Master, entries);
     raw.check_names(MasterConfig::HONOURED, &mut warnings);
     let mut config = MasterConfig::read(conf_file, raw)?;
@@ -124,11 +136,19 @@ pub fn load_client(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
 pub fn load_minion(options: &LoadOptions) -> Result<Loaded<MinionConfig>, ConfigError> {
     let conf_file = options.file("minion");
     let mut reader = Reader::default();
-    let entries = reader.read(&conf_file, "minion.d/*.conf", &options.overrides)?;
+    let mut entries = reader.read(&conf_file, "minion.d/*.conf", &options.overrides)?;
     let Reader {
         mut warnings,
         files,
     } = reader;
+    if let Some(read) = options.behind.filter(|_| behind::is_needed(&entries)) {
+        // Whoever reads needs the other options, with their paths.
+        let plain = Raw::new(Side::Minion, behind::without(&entries));
+        let mut first = MinionConfig::read(conf_file.clone(), plain)?;
+        first.settle(&options.host_names, &mut Vec::new())?;
+        let read = |address: &str| read(first.opts(), address);
+        behind::replace(&mut entries, &read, MinionConfig::HONOURED, &mut warnings)?;
+    }
     let raw = Raw::new(Side::Minion, entries);
     raw.check_names(MinionConfig::HONOURED, &mut warnings);
     let mut config = MinionConfig::read(conf_file, raw)?;

@@ -9,8 +9,8 @@ use halite_target::glob;
 use halite_yaml::place::{Place, Span};
 use halite_yaml::{Kind, Node};
 
-use crate::elsewhere;
 use crate::behind;
+use crate::elsewhere;
 use crate::error::{ConfigError, Warning};
 use crate::files::expand;
 use crate::known::{self, Side};

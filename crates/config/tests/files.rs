@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, MinionConfig};
+use halite_config::{BehindError, ConfigError, LoadOptions, Loaded, MasterConfig, MinionConfig};
 use halite_config::{load_client, load_master, load_minion};
-use halite_proto::Value;
+use halite_proto::{Map, Value};
 
 struct Dir(tempfile::TempDir);
 
@@ -200,7 +200,7 @@ fn defaults_differ_between_master_and_minion() {
         (1_048_576, 262_144)
     );
     assert!(master.sign_pub_messages && !minion.sign_pub_messages);
-    let of = |opts: &halite_proto::Map| opts.get("file_client").cloned();
+    let of = |opts: &Map| opts.get("file_client").cloned();
     assert_eq!(of(master.opts()), Some(Value::from("local")));
     assert_eq!(of(minion.opts()), Some(Value::from("remote")));
 }
@@ -416,7 +416,8 @@ fn names_that_are_not_heeded_are_named() {
          include: nothing/*.conf\n           ^\n\
          warning: DIR/minion:4:1: unknown option auth_timeot, did you mean auth_timeout?\n  \
          auth_timeot: 3\n  ^\n\
-         warning: DIR/minion:5:1: winrepo_branch is an option of Salt that is not honoured here\n  \
+         warning: DIR/minion:5:1: winrepo_branch is an option of Salt that is not honoured here: there \
+         is no winrepo\n  \
          winrepo_branch: main\n  ^\n\
          warning: DIR/minion:6:1: unknown option company\n  company: us\n  ^\n\
          the configuration is valid: DIR/minion\n"
@@ -514,5 +515,59 @@ fn the_directory_of_the_configuration_may_be_relative() {
     assert_eq!(
         config.opts().get("config_dir").and_then(Value::as_str),
         expected.to_str()
+    );
+}
+
+#[test]
+fn what_is_behind_addresses_takes_their_place() {
+    fn read(opts: &Map, address: &str) -> Result<Value, BehindError> {
+        assert_eq!(opts.get("profile"), Some(&Value::from("p")));
+        match address {
+            "sdb://profile/port" => Ok("4711".into()),
+            "sdb://profile/list" => Ok(Value::List(vec!["a".into()])),
+            "sdb://profile/secret" => Ok("s3cret".into()),
+            "sdb://profile/late" => Err(BehindError::Late(15)),
+            "sdb://nobody/x" => Ok(address.into()),
+            _ => Err(BehindError::Failed),
+        }
+    }
+    let dir = Dir::new();
+    dir.file(
+        "master",
+        "profile: p\nret_port: sdb://profile/port\nkeysize: sdb://profile/gone\n\
+         key_pass: sdb://profile/secret\nopen_mode: sdb://nobody/x\n\
+         mine: {deep: [sdb://profile/secret, 1]}\ngrains: {a: sdb://profile/secret}\n",
+    );
+    let options = LoadOptions {
+        behind: Some(read),
+        ..dir.options()
+    };
+    let loaded = load_master(&options).unwrap();
+    let config = &loaded.config;
+    assert_eq!((config.ret_port.0, config.keysize), (4711, 2048));
+    assert_eq!(config.key_pass.as_deref(), Some("s3cret"));
+    assert!(!config.open_mode);
+    let deep = config.opts().get("mine").and_then(|mine| mine.get("deep"));
+    assert_eq!(deep, Some(&Value::List(vec!["s3cret".into(), 1.into()])));
+    let grain = config
+        .opts()
+        .get("grains")
+        .and_then(|grains| grains.get("a"));
+    assert_eq!(grain, Some(&"sdb://profile/secret".into()));
+    let report = dir.anonymous(&loaded.check_report());
+    assert!(
+        report.contains("DIR/master:3:10: sdb://profile/gone cannot be read; the driver")
+            && report.contains("DIR/master:5:12: sdb://nobody/x names no profile"),
+        "{report}"
+    );
+    // Programs that ask nobody take their defaults.
+    let config = load_master(&dir.options()).unwrap().config;
+    assert_eq!((config.ret_port.0, config.keysize), (4506, 2048));
+    dir.file("master", "profile: p\nret_port: sdb://profile/late\n");
+    let error = load_master(&options).unwrap_err().render();
+    assert_eq!(
+        error,
+        "what is behind sdb://profile/late has not been told within 15 s; the driver of its \
+         profile hangs"
     );
 }

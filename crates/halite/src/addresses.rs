@@ -1,96 +1,73 @@
-//! Options whose values are addresses of `sdb`: what is behind them takes their
-//! place when a minion starts, as in Salt.
+//! What is behind an address of `sdb` in the options of a daemon or of
+//! `salt-call`.
 //!
-//! Invariant: without such a value nothing here costs more than a look at the
-//! options, and no driver is asked.
+//! It is asked for before the daemon forks. Invariant: nothing that was started
+//! for it is left when it is over, and a driver that hangs is ended.
 
-use halite_fileserver::Roots;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use halite_config::BehindError;
+use halite_fileserver::{Roots, RootsOptions};
 use halite_minion::local_context::LocalContext;
 use halite_modules::{Job, run_function};
 use halite_proto::{Map, Value};
+use halite_pyworker::Workers;
 
-const SCHEME: &str = "sdb://";
+/// How long a driver may take.
+const TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Grains stay as they are written: Salt reads those of the configuration on
-/// their own.
-const AS_WRITTEN: &str = "grains";
+/// How long one that has to end may take for that.
+const END_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Puts what is behind addresses in their place. An address that names no
-/// profile stays; one that cannot be read is nothing, with an error in the log.
-pub(crate) fn resolve(opts: &mut Map, roots: impl FnOnce() -> anyhow::Result<Roots>) {
-    let is_meant = |key: &Value| key.as_str() != Some(AS_WRITTEN);
-    let mut options = opts.iter().filter(|(key, _)| is_meant(key));
-    if !options.any(|(_, value)| has_address(value)) {
-        return;
-    }
-    let roots = match roots() {
-        Ok(roots) => roots,
-        Err(error) => return tracing::error!("addresses of sdb are not resolved: {error:#}"),
-    };
-    let context = LocalContext::new(opts.clone(), Map::new(), roots);
-    let behind = |address: &str| {
-        let outcome = run_function(&context, "sdb.get", &[address.into()], &Job::default());
-        if outcome.success {
-            return outcome.ret;
-        }
-        // The text may have a secret in it; the address has none.
-        tracing::error!(address, "what is behind an option cannot be read");
-        Value::Nil
-    };
-    let resolved = opts.iter().map(|(key, value)| {
-        let value = match is_meant(key) {
-            true => replaced(value, &behind),
-            false => value.clone(),
-        };
-        (key.clone(), value)
-    });
-    *opts = resolved.collect();
+/// What is behind an address. An address that names no profile is what is
+/// behind it, as with `sdb.get`.
+///
+/// # Errors
+/// When the driver fails, or does not answer.
+pub fn read(opts: &Map, address: &str) -> Result<Value, BehindError> {
+    read_within(opts, address, TIME_MAX)
 }
 
-fn has_address(value: &Value) -> bool {
-    match value {
-        Value::Str(text) => text.starts_with(SCHEME),
-        Value::List(items) => items.iter().any(has_address),
-        Value::Map(map) => map.values().any(has_address),
-        _ => false,
-    }
-}
-
-fn replaced(value: &Value, behind: &dyn Fn(&str) -> Value) -> Value {
-    match value {
-        Value::Str(text) if text.starts_with(SCHEME) => behind(text),
-        Value::List(items) => {
-            let items = items.iter().map(|item| replaced(item, behind));
-            Value::List(items.collect())
+fn read_within(opts: &Map, address: &str, time_max: Duration) -> Result<Value, BehindError> {
+    let job = Job::default();
+    let cancel = job.cancel.clone();
+    let (opts, address) = (opts.clone(), Value::from(address));
+    let (tell, told) = mpsc::channel();
+    let asking = thread::Builder::new()
+        .name("sdb".to_owned())
+        .spawn(move || {
+            let Ok(roots) = Roots::new(RootsOptions::default()) else {
+                return;
+            };
+            let context = LocalContext::new(opts, Map::new(), roots);
+            let outcome = run_function(&context, "sdb.get", &[address], &job);
+            // Whoever has asked may have gone.
+            let _ = tell.send(outcome.success.then_some(outcome.ret));
+        })
+        .map_err(|_| BehindError::Failed)?;
+    let found = match told.recv_timeout(time_max) {
+        Ok(found) => found.ok_or(BehindError::Failed),
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(BehindError::Failed),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            cancel.signal(nix::libc::SIGKILL);
+            let _ = told.recv_timeout(END_TIME_MAX);
+            return Err(BehindError::Late(time_max.as_secs()));
         }
-        Value::Map(map) => {
-            let entries = map.iter();
-            let entries = entries.map(|(key, value)| (key.clone(), replaced(value, behind)));
-            Value::Map(entries.collect())
-        }
-        other => other.clone(),
-    }
+    };
+    let _ = asking.join();
+    // A process of Python would not survive the fork.
+    Workers::global().end_unused(Duration::ZERO);
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// As real Salt 3008.5 has answered with the same options.
-    #[test]
-    fn whole_values_are_replaced_at_any_depth() {
-        let nested = |secret: &str| {
-            let inner = Map::from([("b", secret)]);
-            let list = vec![secret.into(), Value::Map(Map::from([("k", secret)]))];
-            Map::from([("a", Value::Map(inner)), ("l", Value::List(list))])
-        };
-        let behind = |_: &str| Value::from("s3cret");
-        let value = Value::Map(nested("sdb://y/pw"));
-        assert!(has_address(&value));
-        assert_eq!(replaced(&value, &behind), Value::Map(nested("s3cret")));
-        let part = Value::from("x sdb://y/pw");
-        assert!(!has_address(&part));
-        assert_eq!(replaced(&part, &behind), part);
+    fn opts(profile: Map) -> Map {
+        Map::from([("y", Value::from(profile))])
     }
 
     #[test]
@@ -99,19 +76,27 @@ mod tests {
         let file = directory.path().join("secrets.yaml");
         std::fs::write(&file, "pw: s3cret\n").unwrap();
         let files = vec![Value::from(file.to_string_lossy().as_ref())];
-        let profile = Map::from([("driver", Value::from("yaml")), ("files", files.into())]);
-        let mut opts = Map::from([
-            ("y", Value::from(profile)),
-            ("secret", "sdb://y/pw".into()),
-            ("missing", "sdb://y/nothing".into()),
-            ("stranger", "sdb://nobody/pw".into()),
-            ("grains", Map::from([("secret", "sdb://y/pw")]).into()),
-        ]);
-        resolve(&mut opts, || Ok(Roots::new(Default::default())?));
-        assert_eq!(opts.get("secret"), Some(&"s3cret".into()));
-        assert_eq!(opts.get("missing"), Some(&Value::Nil));
-        assert_eq!(opts.get("stranger"), Some(&"sdb://nobody/pw".into()));
-        let grains = opts.get("grains").and_then(|grains| grains.get("secret"));
-        assert_eq!(grains, Some(&"sdb://y/pw".into()));
+        let opts = opts(Map::from([
+            ("driver", Value::from("yaml")),
+            ("files", files.into()),
+        ]));
+        assert_eq!(read(&opts, "sdb://y/pw"), Ok("s3cret".into()));
+        assert_eq!(read(&opts, "sdb://y/nothing"), Ok(Value::Nil));
+        assert_eq!(read(&opts, "sdb://z/pw"), Ok("sdb://z/pw".into()));
+    }
+
+    #[test]
+    fn a_driver_that_hangs_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let drivers = directory.path().join("sdb");
+        std::fs::create_dir(&drivers).unwrap();
+        let code = "import time\ndef get(key, profile=None):\n    time.sleep(600)\n";
+        std::fs::write(drivers.join("sleepy.py"), code).unwrap();
+        let mut opts = opts(Map::from([("driver", "sleepy")]));
+        let place = directory.path().to_string_lossy().into_owned();
+        opts.insert("extension_modules", place.as_str());
+        opts.insert("cachedir", place.as_str());
+        let hung = read_within(&opts, "sdb://y/pw", Duration::from_millis(1500));
+        assert_eq!(hung, Err(BehindError::Late(1)));
     }
 }

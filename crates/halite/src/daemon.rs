@@ -348,6 +348,7 @@ fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptio
             .or_else(|| environment.config_dir.clone()),
         config_file: None,
         overrides,
+        behind: Some(crate::addresses::read),
         host_names: HostNames::gather("/".as_ref()),
     }
 }

@@ -63,8 +63,7 @@ fn setup_with(
     masters: Vec<(String, MasterUri)>,
 ) -> Result<Setup> {
     let seconds = |seconds: halite_config::Seconds| seconds.duration();
-    let mut opts = config.opts().clone();
-    crate::addresses::resolve(&mut opts, || local_roots(config));
+    let opts = config.opts().clone();
     let grains = GrainsOptions::from_opts(&opts);
     let grains_opts = opts.clone();
     let kept_grains = Kept::of(&opts);

@@ -101,6 +101,7 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
         config_dir: start::config_dir(&options.common, environment),
         config_file: environment.minion_config.clone(),
         overrides,
+        behind: Some(halite::addresses::read),
         host_names: HostNames::gather(Path::new("/")),
     }
 }

@@ -1,0 +1,123 @@
+//! Why an option of Salt is not honoured here, for whoever has set it.
+
+/// Parts of names, and what is said of the options that begin (or, with a `*`
+/// in front, end) so. The first that fits counts.
+const REASONS: &[(&str, &str)] = &[
+    (
+        "*_niceness",
+        "the daemon is one process; set the niceness of its service",
+    ),
+    (
+        "reactor_refresh_interval",
+        "reactions are not kept, each is made anew",
+    ),
+    (
+        "maintenance_interval",
+        "each of these works has its own time",
+    ),
+    ("multiprocessing", "jobs are threads"),
+    ("master_async_mworker", "there are no such workers"),
+    ("master_mworker_", "there are no such workers"),
+    ("worker_pools", "requests have two lanes, one for sign-ins"),
+    ("con_cache", "the master knows who is connected"),
+    ("key_cache", "the master always keeps the list of keys"),
+    ("keys.cache_driver", "keys are files"),
+    ("eauth_tokens.", "tokens are files"),
+    (
+        "memcache_",
+        "data caches are files, read as they are needed",
+    ),
+    ("cache_sreqs", "connections are always kept"),
+    ("sock_pool_size", "connections are always kept"),
+    ("ipc_write_buffer", "its queues are counted in messages"),
+    (
+        "pub_server_write_queue_size",
+        "its queues are counted in messages",
+    ),
+    ("cython_enable", "there is no Cython"),
+    ("enable_zip_modules", "modules are files"),
+    ("optimization_order", "nothing here is compiled by Python"),
+    (
+        "modules_max_memory",
+        "nothing is loaded that this could bound",
+    ),
+    (
+        "gitfs_",
+        "there is no git backend of files; check out to file_roots",
+    ),
+    (
+        "git_pillar_",
+        "there is no git pillar; check out to pillar_roots",
+    ),
+    ("hgfs_", "there is no such backend of files"),
+    ("svnfs_", "there is no such backend of files"),
+    ("s3fs_", "there is no such backend of files"),
+    ("minionfs_", "there is no such backend of files"),
+    (
+        "roots_update_interval",
+        "files are looked at as they are asked for",
+    ),
+    ("fileserver_", "files are looked at as they are asked for"),
+    ("winrepo_", "there is no winrepo"),
+    ("ssh_", "there is no salt-ssh"),
+    ("thin_", "there is no salt-ssh"),
+    ("regen_thin", "there is no salt-ssh"),
+    ("min_extra_mods", "there is no salt-ssh"),
+    ("enable_ssh_minions", "there is no salt-ssh"),
+    (
+        "cluster_",
+        "there are no clusters; minions may have several masters",
+    ),
+    ("syndic_", "there is no salt-syndic"),
+    ("thorium", "there is no thorium"),
+    ("spm_", "there is no spm"),
+    ("saltpip_", "there is no Python of Salt's own"),
+    ("netapi_", "there is no salt-api"),
+    ("rest_", "there is no salt-api"),
+    ("api_", "there is no salt-api"),
+    ("django_auth_", "there is no such way to log in"),
+    ("proxy_", "there is no salt-proxy"),
+    ("tracing", "there is no such interface"),
+    ("metrics", "there is no such interface"),
+    ("ssl", "there is no tcp transport"),
+    ("disable_aes_with_tls", "there is no tcp transport"),
+    ("tcp_master_workers", "there is no socket between processes"),
+    (
+        "resolve_dns_fallback",
+        "addresses are looked up at each connection",
+    ),
+    ("discovery", "masters are named in the configuration"),
+    ("update_", "programs are updated by the system's packages"),
+];
+
+/// Why the option is not honoured, where there is more to say than that.
+pub(crate) fn why(name: &str) -> Option<&'static str> {
+    let fits = |part: &str| match part.strip_prefix('*') {
+        Some(end) => name.ends_with(end),
+        None => name.starts_with(part),
+    };
+    let mut reasons = REASONS.iter();
+    reasons.find(|(part, _)| fits(part)).map(|(_, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known;
+
+    #[test]
+    fn each_reason_is_for_an_option_that_is_there() {
+        for (part, _) in REASONS {
+            let stem = part.trim_start_matches('*');
+            assert!(known::any(|name| name.contains(stem)), "{part}");
+        }
+    }
+
+    #[test]
+    fn the_first_that_fits_counts() {
+        let tuned = why("fileserver_update_niceness");
+        assert!(tuned.is_some_and(|why| why.starts_with("the daemon is one process")));
+        assert!(why("gitfs_base").is_some_and(|why| why.contains("file_roots")));
+        assert_eq!(why("test"), None);
+    }
+}

@@ -14,6 +14,7 @@ use crate::error::chain;
 use crate::handlers::forget_publishers;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
+use crate::runner::git_pillar;
 
 /// The health files of 3008, for probes.
 #[derive(Clone, Debug)]
@@ -68,6 +69,8 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let loop_interval = master.settings.loop_interval;
     let mut cleaning = Instant::now() + loop_interval;
+    let git = git_pillar::is_used(&master.opts).then_some(master.settings.git_pillar_interval);
+    let mut fetching = Instant::now() + git.unwrap_or_default();
     loop {
         tokio::select! {
             _ = drop_file.tick() => on_disk(&master, look_for_drop_file).await,
@@ -76,6 +79,13 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
                 clean(&master).await;
                 on_disk(&master, Master::count_undecided).await;
                 cleaning = Instant::now() + loop_interval;
+            }
+            () = sleep_until(fetching), if git.is_some() => {
+                let master = Arc::clone(&master);
+                if let Err(error) = spawn_blocking(move || git_pillar::refresh(&master)).await {
+                    tracing::error!("maintenance failed: {error}");
+                }
+                fetching = Instant::now() + git.unwrap_or_default();
             }
         }
     }

@@ -22,7 +22,8 @@ use halite_render::{Renderer, SlsRequest};
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
-use crate::core::reactions::{Kind, Reaction, Rules, USER, line_of, reactions};
+use crate::core::reactions::{Kind, Reaction, USER, line_of, reactions};
+use crate::core::rules::Rules;
 use crate::core::storms::Storms;
 use crate::error::chain;
 use crate::handlers::publish::{meant, send};

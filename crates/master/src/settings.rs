@@ -17,7 +17,7 @@ use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::Framing;
 use halite_transport::zeromq::KeepAlive;
 
-use crate::core::reactions::Rules;
+use crate::core::rules::Rules;
 use crate::error::StartError;
 use crate::event_returns::Plan;
 use crate::logins;
@@ -122,6 +122,8 @@ pub(crate) struct Settings {
     pub(crate) presence_events: bool,
     pub(crate) event_returns: Plan,
     pub(crate) tops: Tops,
+    /// `git_pillar_update_interval`.
+    pub(crate) git_pillar_interval: Duration,
     /// `engines`.
     pub(crate) engines: Vec<Engine>,
     pub(crate) queue_dir: PathBuf,
@@ -215,6 +217,7 @@ impl Settings {
             presence_events: config.presence_events,
             event_returns: Plan::of(config),
             tops: tops(config)?,
+            git_pillar_interval: Duration::from_secs(config.git_pillar_update_interval.max(1)),
             engines: engines(config)?,
             queue_dir: config.sqlite_queue_dir.clone(),
             timeout: config.timeout.duration(),

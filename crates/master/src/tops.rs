@@ -18,6 +18,9 @@ use crate::master::Master;
 /// How long a program may take.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// The one that needs no Python.
+const EXT_NODES: &str = "ext_nodes";
+
 /// The environment of a node that names none.
 const ENVIRONMENT: &str = "base";
 
@@ -68,14 +71,19 @@ impl Tops {
 pub(crate) fn of(master: &Master, id: &MinionId) -> Map {
     let tops = &master.settings.tops;
     let mut all = Map::new();
-    for name in &tops.modules {
-        match in_python(master, name, id) {
+    // By name, as Salt asks them.
+    let mut names: Vec<&str> = tops.modules.iter().map(String::as_str).collect();
+    names.extend(tops.ext_nodes.is_some().then_some(EXT_NODES));
+    names.sort_unstable();
+    for name in names {
+        let states = match &tops.ext_nodes {
+            Some(command) if name == EXT_NODES => Ok(of_program(master, command, id)),
+            _ => in_python(master, name, id),
+        };
+        match states {
             Ok(states) => add(&mut all, states),
             Err(why) => tracing::error!(minion = %id, "master_tops: {name}: {why}"),
         }
-    }
-    if let Some(command) = &tops.ext_nodes {
-        add(&mut all, of_program(master, command, id));
     }
     all
 }

@@ -18,6 +18,7 @@ pub mod reactions;
 pub mod replay;
 pub mod returns;
 pub mod roster;
+pub mod rules;
 pub mod storms;
 pub mod tags;
 pub mod targets;

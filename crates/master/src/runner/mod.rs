@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod fileserver;
 mod gather;
+pub(crate) mod git_pillar;
 mod http;
 mod jobs;
 pub(crate) mod keep;

@@ -7,8 +7,8 @@ use halite_proto::{Map, Value};
 use super::error::Ran;
 use super::python::{self, UsersFunction};
 use super::{
-    Call, auth, banks, batch, cache, config, event, fileserver, http, jobs, manage, masters,
-    matching, mine, network,
+    Call, auth, banks, batch, cache, config, event, fileserver, git_pillar, http, jobs, manage,
+    masters, matching, mine, network,
 };
 use super::{
     pillar, queue, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable,
@@ -79,6 +79,7 @@ const TABLES: &[&[Function]] = &[
     config::FUNCTIONS,
     event::FUNCTIONS,
     fileserver::FUNCTIONS,
+    git_pillar::FUNCTIONS,
     http::FUNCTIONS,
     jobs::FUNCTIONS,
     manage::FUNCTIONS,

@@ -13,7 +13,6 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("ddns", NO_SALT),
     ("digicertapi", NO_SALT),
-    ("git_pillar", "Pillars from git are not supported."),
     (
         "http.update_ca_bundle",
         "HTTPS goes by the certificates of the system; update those.",

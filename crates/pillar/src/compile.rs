@@ -284,7 +284,15 @@ impl<'a> Compilation<'a> {
             pillar = settings.merging.merge(pillar, &self.request.overrides);
         }
         let on_demand = self.on_demand(errors);
-        let files = pillar.clone();
+        let all = settings.externals.iter().chain(&on_demand);
+        // Only code in Python asks what the files gave; it may be large.
+        let files = match all
+            .clone()
+            .any(|external| matches!(external, External::Module(_)))
+        {
+            true => pillar.clone(),
+            false => Map::new(),
+        };
         let externals = Externals {
             request: self.request,
             tree: &self.tree,
@@ -295,7 +303,7 @@ impl<'a> Compilation<'a> {
             world: self.world,
             files: &files,
         };
-        for external in settings.externals.iter().chain(&on_demand) {
+        for external in all {
             match externals.get(external, &pillar) {
                 Ok(data) if data.is_empty() => {}
                 Ok(data) => pillar = settings.merging.merge(pillar, &data),

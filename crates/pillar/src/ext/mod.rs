@@ -136,7 +136,7 @@ pub(crate) struct Externals<'a> {
     pub(crate) nodegroups: Option<&'a Map>,
     pub(crate) range_server: &'a RangeServer,
     pub(crate) world: &'a dyn World,
-    /// The pillar before the first of them.
+    /// The pillar before the first of them, where one in Python may ask for it.
     pub(crate) files: &'a Map,
 }
 

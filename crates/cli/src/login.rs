@@ -72,11 +72,17 @@ impl Login<'_> {
         if !is_named && let Some(token) = self.saved_token() {
             return Ok(Some(with_token(token)));
         }
-        if !KNOWN.contains(&eauth) {
+        // Those in Python are known by what the master lets in.
+        let configured = self.opts.get("external_auth").and_then(Value::as_map);
+        let configured = configured.into_iter().flat_map(Map::keys);
+        let mut known: Vec<&str> = configured.filter_map(Value::as_str).chain(KNOWN).collect();
+        if !known.contains(&eauth) {
+            known.sort_unstable();
+            known.dedup();
             screen.line(&format!(
                 "The specified external authentication system \"{eauth}\" is not available\n\
                  Available eauth types: {}",
-                KNOWN.join(", ")
+                known.join(", ")
             ));
             return Err(LoginError::Failed);
         }

@@ -590,6 +590,8 @@ def loader(kind):
             LOADERS[kind] = OneFunction(salt.loader.tops(opts), ".top")
         elif kind == "auth":
             LOADERS[kind] = salt.loader.auth(opts)
+        elif kind == "runners":
+            LOADERS[kind] = salt.loader.runner(opts)
         elif kind == "engines":
             LOADERS[kind] = salt.loader.engines(opts, ours_first, RUNNERS, utils)
     return LOADERS[kind]

@@ -103,7 +103,7 @@ fn in_list(items: &[Value], key: &str) -> Result<Option<Value>> {
     Ok(None)
 }
 
-fn traverse(machine: &Machine<'_>, args: Args) -> Result<Value> {
+pub(crate) fn traverse(machine: &Machine<'_>, args: Args) -> Result<Value> {
     let names = ["data", "key", "default", "delimiter"];
     let [data, key, default, delimiter] = args.bind("traverse_dict_and_list", names, 2)?;
     let mut found = data.unwrap_or(Value::None);

@@ -5,7 +5,7 @@ mod address;
 mod data;
 mod hash;
 mod html;
-mod keys;
+pub(crate) mod keys;
 mod network;
 mod number;
 mod pretty;

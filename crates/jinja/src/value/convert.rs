@@ -40,6 +40,14 @@ impl Value {
         Self::dict(dict)
     }
 
+    /// What the filter `traverse` does, as a function.
+    pub fn traverse() -> Self {
+        Self::object(super::Object::Function(
+            "traverse",
+            crate::filters::keys::traverse,
+        ))
+    }
+
     /// The function map of the host: what templates call `salt`.
     pub fn salt() -> Self {
         Self::object(super::Object::Salt)

@@ -187,6 +187,7 @@ fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
         Kind::Pillars => of!(Kind::Pillars),
         Kind::Tops => of!(Kind::Tops),
         Kind::Logins => of!(Kind::Logins),
+        Kind::Runners => of!(Kind::Runners),
     }
 }
 

@@ -44,6 +44,8 @@ pub enum Kind {
     Tops,
     /// Ways to log in (`_auth`).
     Logins,
+    /// Runners; those of users are the master's own matter.
+    Runners,
 }
 
 impl Kind {
@@ -57,6 +59,7 @@ impl Kind {
             Self::Pillars => "pillar",
             Self::Tops => "tops",
             Self::Logins => "auth",
+            Self::Runners => "runners",
         }
     }
 

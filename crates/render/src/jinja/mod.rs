@@ -16,6 +16,10 @@ use crate::world::World;
 pub(crate) use host::{SaltHost, world_error};
 pub(crate) use templates::Templates;
 
+/// What the external pillar `stack` calls what belongs to itself: data, and a
+/// function that finds something in a map.
+const STACK: &str = "__stack__";
+
 /// One text on its way through Jinja.
 pub(crate) struct Job<'a> {
     /// The text.
@@ -53,6 +57,10 @@ pub(crate) fn render(
         if let Some(name) = name.as_str() {
             globals.insert_data(name, value);
         }
+    }
+    if let Some(Value::Map(stack)) = job.names.get(STACK).filter(|_| job.is_plain) {
+        let more = [("traverse", JinjaValue::traverse())];
+        globals.insert(STACK, JinjaValue::labelled_map_with(stack, "dict", &more));
     }
     let key = templates.key(&settings);
     let host = SaltHost::new(job, world, templates, &settings, key);

@@ -301,7 +301,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "saltutil.sync_wrapper",
             SYNC,
-            |call| sync::sync(call, "wrapper"),
+            |call| sync::masterless(call, "wrapper", "Wrapper modules"),
             SYNC_DOC,
         ),
         Function::new(

@@ -30,8 +30,9 @@ fn say_unused(form: &str, names: &[String]) {
 
 /// The kinds of files that something here uses; of the others it is said that
 /// nothing does.
-const USED: [&str; 7] = [
+const USED: [&str; 8] = [
     "beacons",
+    "engines",
     "grains",
     "modules",
     "returners",
@@ -41,7 +42,8 @@ const USED: [&str; 7] = [
 ];
 
 /// The same of a master.
-const USED_BY_MASTERS: [&str; 9] = [
+const USED_BY_MASTERS: [&str; 10] = [
+    "engines",
     "grains",
     "modules",
     "pillar",

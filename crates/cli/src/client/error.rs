@@ -10,6 +10,17 @@ use thiserror::Error;
 
 use super::NodegroupError;
 
+/// What is said of a bus that cannot be reached: who lacks a right must not look
+/// for a master that runs.
+fn unconnected(why: &ConnectError) -> &'static str {
+    match why {
+        ConnectError::Denied { .. } => {
+            "The salt master could not be contacted: its event bus is for its own user"
+        }
+        _ => "The salt master could not be contacted. Is master running?",
+    }
+}
+
 /// Why a command did not reach the minions. The texts that Salt has are Salt's.
 #[derive(Debug, Error)]
 pub enum ClientError {
@@ -19,8 +30,21 @@ pub enum ClientError {
         /// Where the sign should be.
         sock_dir: PathBuf,
     },
+    /// Whether a master runs cannot be seen.
+    #[error(
+        "The salt master could not be contacted: user {user} may not look into {}. Commands are \
+         given as the user of the master, or by users of publisher_acl where that directory and \
+         those above it may be entered",
+        sock_dir.display()
+    )]
+    Hidden {
+        /// Whose command it is.
+        user: String,
+        /// Where the sign of a master should be.
+        sock_dir: PathBuf,
+    },
     /// The master's event bus cannot be reached.
-    #[error("The salt master could not be contacted. Is master running?")]
+    #[error("{}", unconnected(source))]
     Bus {
         /// Why not.
         source: ConnectError,

@@ -288,13 +288,21 @@ impl LocalClient {
     }
 
     fn check_running(&self) -> Result<(), ClientError> {
-        let mark = self.settings.running_mark();
-        if self.settings.ipc_is_tcp || mark.exists() {
-            Ok(())
-        } else {
-            Err(ClientError::NotRunning {
-                sock_dir: self.settings.sock_dir.clone(),
-            })
+        if self.settings.ipc_is_tcp {
+            return Ok(());
+        }
+        let sock_dir = || self.settings.sock_dir.clone();
+        match self.settings.running_mark().try_exists() {
+            Ok(true) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                Err(ClientError::Hidden {
+                    user: self.caller.name.clone(),
+                    sock_dir: sock_dir(),
+                })
+            }
+            Ok(false) | Err(_) => Err(ClientError::NotRunning {
+                sock_dir: sock_dir(),
+            }),
         }
     }
 

@@ -1,12 +1,16 @@
 //! Starting and ending.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use halite_config::Port;
 use halite_master::{Daemon, chain};
+use tokio::time::timeout;
 
 use crate::support::{Master, Minion, config};
+
+/// A master that has not stopped by then hangs.
+const STOP: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn nothing_is_left_behind() {
@@ -24,9 +28,7 @@ async fn nothing_is_left_behind() {
     for name in ["startup", "ready", "alive"] {
         assert!(master.path("cache/health").join(name).exists(), "{name}");
     }
-    let before = Instant::now();
-    let dir = master.stop().await;
-    assert!(before.elapsed() < Duration::from_secs(5));
+    let dir = timeout(STOP, master.stop()).await.unwrap();
     drop(minion);
     let left: Vec<_> = fs::read_dir(dir.path().join("run")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

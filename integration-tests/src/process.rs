@@ -5,6 +5,7 @@
 //! the fleet's directory in their environment.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -27,13 +28,11 @@ const MARK: &str = "HALITE_FLEET";
 
 /// What of our own environment programs get: no settings of the person who
 /// runs the tests.
-const ENV_KEPT: [&str; 5] = [
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "USER",
-    "LOGNAME",
-    "HALITE_TEST_RUN",
-];
+const ENV_KEPT: [&str; 4] = ["LD_LIBRARY_PATH", "USER", "LOGNAME", "HALITE_TEST_RUN"];
+
+/// Where the programs of an administrator are, which a service finds and a
+/// person without rights may not.
+const SYSTEM_DIRS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// How to start a program.
 #[derive(Clone, Debug)]
@@ -103,6 +102,7 @@ impl Recipe {
                     .iter()
                     .filter_map(|name| Some((name, std::env::var_os(name)?))),
             )
+            .env("PATH", search_path())
             .env("HOME", &self.home)
             .env("LANG", "C.UTF-8")
             .env(MARK, &self.home)
@@ -114,6 +114,18 @@ impl Recipe {
             .process_group(0);
         command
     }
+}
+
+/// Our own search path, and where services look.
+fn search_path() -> OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let mut dirs: Vec<PathBuf> = std::env::split_paths(&own).collect();
+    for dir in SYSTEM_DIRS.map(PathBuf::from) {
+        if !dirs.contains(&dir) {
+            dirs.push(dir);
+        }
+    }
+    std::env::join_paths(dirs).unwrap_or(own)
 }
 
 fn quoted(arg: &str) -> String {

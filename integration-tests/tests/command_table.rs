@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use halite_integration_tests::Kind;
-use halite_integration_tests::commands::{Answer, Chapter, Recorded, Row, Stage};
+use halite_integration_tests::commands::{Answer, Chapter, Recorded, Row, Stage, exits};
 
 /// Fewer would not be the table that it claims to be.
 const COMMANDS_MIN: usize = 300;
@@ -170,5 +170,23 @@ fn the_table_is_as_large_as_it_claims() -> Result<()> {
         }
     }
     assert!(count >= COMMANDS_MIN, "{count} commands");
+    Ok(())
+}
+
+#[test]
+fn the_page_of_exit_codes_is_true() -> Result<()> {
+    let mut chapters = Vec::new();
+    for name in CHAPTERS {
+        let chapter = Chapter::read(&dir().join(format!("{name}.txt")))?;
+        let recorded = Recorded::read(&dir().join(format!("{name}.json")))?;
+        chapters.push((chapter, recorded));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/exit-codes.md");
+    let page = exits(&chapters);
+    if updates() {
+        std::fs::write(&path, &page)?;
+    }
+    let known = std::fs::read_to_string(&path)?;
+    assert!(known == page, "{} is not true any more", path.display());
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+use super::bare::{bare, without_warnings};
 use super::table::Compare;
 use crate::output::Output;
 
@@ -20,9 +21,6 @@ const VOLATILE: [&str; 10] = [
     "atime",
     "ctime",
 ];
-
-/// Digits of a job id.
-const JID_LEN: usize = 20;
 
 /// An exit code and what was said.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,6 +208,8 @@ fn merged(output: &Output) -> Option<Value> {
         };
         all.extend(map);
     }
+    // Who answers first is chance.
+    all.sort_keys();
     Some(all.into())
 }
 
@@ -237,7 +237,7 @@ impl Normal<'_> {
         for (place, name) in self.places {
             text = text.replace(place, name);
         }
-        without_pids(&without_numbers(&text))
+        bare(&text)
     }
 
     /// Leaves of each minion's map what counts.
@@ -285,21 +285,6 @@ impl Normal<'_> {
     }
 }
 
-/// Without what Python says of Salt's own code, a line and the code below it.
-fn without_warnings(text: &str) -> String {
-    let mut lines = text.lines();
-    let mut kept = String::new();
-    while let Some(line) = lines.next() {
-        if line.contains("DeprecationWarning") {
-            lines.next();
-        } else {
-            kept.push_str(line);
-            kept.push('\n');
-        }
-    }
-    kept
-}
-
 /// What sort of value it is.
 fn kind(value: &Value) -> Value {
     let name = match value {
@@ -311,63 +296,6 @@ fn kind(value: &Value) -> Value {
         Value::Object(_) => "map",
     };
     format!("<{name}>").into()
-}
-
-/// Without what colours a line.
-fn without_colors(line: &str) -> String {
-    let mut parts = line.split('\u{1b}');
-    let mut bare = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        bare.push_str(part.split_once('m').map_or(part, |(_, text)| text));
-    }
-    bare
-}
-
-/// Without the process ids that stand below their name.
-fn without_pids(text: &str) -> String {
-    let mut is_pid = false;
-    let lines = text.split('\n').map(|line| {
-        let bare = without_colors(line);
-        let is_number = is_pid && bare.trim().bytes().all(|byte| byte.is_ascii_digit());
-        is_pid = bare.trim() == "pid:";
-        match is_number {
-            true => format!("{}<pid>", " ".repeat(line.len() - line.trim_start().len())),
-            false => line.to_owned(),
-        }
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Without job ids, times of the day and durations.
-fn without_numbers(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(char) = rest.chars().next() {
-        if !char.is_ascii_digit() {
-            out.push(char);
-            rest = rest.get(char.len_utf8()..).unwrap_or_default();
-            continue;
-        }
-        let is_part = |char: char| char.is_ascii_digit() || char == ':' || char == '.';
-        let end = rest.find(|char| !is_part(char)).unwrap_or(rest.len());
-        let (number, after) = rest.split_at(end);
-        let digits = number.bytes().filter(u8::is_ascii_digit).count();
-        if digits == JID_LEN && !number.contains([':', '.']) {
-            out.push_str("<jid>");
-        } else if number.matches(':').count() == 2 && digits >= 6 {
-            out.push_str("<time>");
-        } else if after.starts_with(" ms") || after.starts_with(" s\n") {
-            // Columns are filled up to it, and its unit is part of it.
-            out.truncate(out.trim_end_matches(' ').len());
-            out.push_str(" <duration>");
-            rest = after.trim_start_matches([' ', 'm', 's']);
-            continue;
-        } else {
-            out.push_str(number);
-        }
-        rest = after;
-    }
-    out
 }
 
 #[cfg(test)]

@@ -11,12 +11,16 @@
 //! our own answer is recorded too; a reason without a difference is an error.
 
 mod answer;
+mod bare;
+mod exits;
 mod recorded;
 mod stage;
 mod table;
 mod words;
 
 pub use answer::{Answer, Said};
+pub use exits::exits;
 pub use recorded::Recorded;
 pub use stage::Stage;
 pub use table::{Chapter, Compare, Row};
+pub use words::words;

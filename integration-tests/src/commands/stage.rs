@@ -133,6 +133,9 @@ fn with_settings<'fleet>(plan: MinionPlan<'fleet>, role: &str, rack: i32) -> Min
         "rack": rack,
         "tags": ["prod", format!("r{rack}")],
         "place": { "city": { "street": format!("road {rack}") } },
+        // Not those of the machine, which is another one each time.
+        "ipv6": ["::1", format!("2001:db8::{rack}")],
+        "hwaddr_interfaces": { "eth9": format!("02:00:00:00:00:0{rack}") },
     });
     plan.set("grains", grains)
         .set(

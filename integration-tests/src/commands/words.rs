@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 /// The words of a line.
-pub(super) fn words(line: &str) -> Result<Vec<String>> {
+pub fn words(line: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = line.chars();

@@ -4,7 +4,9 @@
 //! `halite_modules::host` runs, or a file below its root.
 
 mod debconf;
+mod gem;
 mod git;
+mod npm;
 mod pkg;
 mod python;
 mod states;
@@ -15,8 +17,10 @@ use halite_modules::{Call, CallError, Module};
 /// The execution modules.
 pub const MODULES: &[Module] = &[
     debconf::MODULE,
+    gem::MODULE,
     git::MODULE,
     pkg::low::MODULE,
+    npm::MODULE,
     python::pip::MODULE,
     pkg::MODULE,
     pkg::resource::MODULE,
@@ -26,7 +30,9 @@ pub const MODULES: &[Module] = &[
 /// The state modules.
 pub const STATES: &[Module] = &[
     states::debconf::MODULE,
+    states::gem::MODULE,
     states::git::MODULE,
+    states::npm::MODULE,
     states::pip::MODULE,
     states::pkg::MODULE,
     states::pkgrepo::MODULE,

@@ -248,6 +248,8 @@ options! {
         mine_enabled: bool = true,
         /// Minutes between updates of the mine.
         mine_interval: Count = 60,
+        /// Updates of the mine return to the masters like other jobs.
+        mine_return_job: bool = false,
         /// Modules that must not be used.
         disable_modules: OneOrMany = OneOrMany::default(),
         /// The only modules that may be used.

@@ -59,7 +59,7 @@ pub async fn run(
     recall(&minion, &courier);
     let places = job_places(&minion.opts);
     let executor = Executor::new(Arc::clone(&minion), Arc::clone(&courier), places);
-    let own_work = tokio::spawn(own_work(Arc::clone(&minion)));
+    let own_work = tokio::spawn(own_work(Arc::clone(&executor)));
     let carrying = tokio::spawn(Arc::clone(&courier).run());
     let scheduler = Scheduler::new(Arc::clone(&minion), Arc::clone(&executor));
     let _ = minion.scheduler.set(Arc::downgrade(&scheduler));

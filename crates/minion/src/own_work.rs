@@ -5,28 +5,39 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_proto::Value;
+use halite_proto::returns::ReturnJid;
 use halite_proto::time::JidClock;
+use halite_proto::{Map, Value};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{debug, error, warn};
 
 use crate::context::event_request;
+use crate::executor::{self, Executor};
+use crate::own_jobs::{OwnJob, Returns};
+use crate::pillar;
+use crate::returners::Wanted;
 use crate::state::{Minion, unix_micros};
-use crate::{executor, pillar};
 
 /// First mine update after the start, as Salt has it.
 const MINE_FIRST: Duration = Duration::from_secs(1);
 
 /// What the minion does of its own accord: the mine, and its sign of life.
-pub(crate) async fn own_work(minion: Arc<Minion>) {
+pub(crate) async fn own_work(executor: Arc<Executor>) {
+    let minion = executor.minion();
     tokio::join!(
-        update_mine(&minion),
-        say_alive(&minion),
-        renew_grains(&minion)
+        update_mine(&executor),
+        say_alive(minion),
+        renew_grains(minion)
     );
 }
 
-async fn update_mine(minion: &Arc<Minion>) {
+/// The job of Salt's schedule that updates the mine.
+const MINE_JOB: &str = "__mine_interval";
+
+const MINE_UPDATE: &str = "mine.update";
+
+async fn update_mine(executor: &Arc<Executor>) {
+    let minion = executor.minion();
     let enabled = minion.opts.get("mine_enabled").is_none_or(Value::is_true);
     let minutes = minion
         .opts
@@ -36,12 +47,33 @@ async fn update_mine(minion: &Arc<Minion>) {
     let Some(period) = minutes_to_duration(minutes).filter(|_| enabled) else {
         return;
     };
+    let is_returned = minion
+        .opts
+        .get("mine_return_job")
+        .is_some_and(Value::is_true);
     let mut jids = JidClock::new();
     let mut ticks = interval_at(Instant::now() + MINE_FIRST, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        executor::run_own(minion, jids.next(unix_micros()), "mine.update").await;
+        let jid = jids.next(unix_micros());
+        if !is_returned {
+            executor::run_own(minion, jid, MINE_UPDATE).await;
+            continue;
+        }
+        let own = OwnJob {
+            jid,
+            fun: MINE_UPDATE.to_owned(),
+            args: Vec::new(),
+            kwargs: Map::new(),
+            schedule: Some(MINE_JOB.to_owned()),
+            metadata: None,
+            is_shown: true,
+            returns: Returns::ToAll(ReturnJid::Req),
+            returners: Wanted::default(),
+            returner_options: Map::new(),
+        };
+        Arc::clone(executor).run_own_job(own).await;
     }
 }
 

@@ -82,6 +82,9 @@ impl Daemon for Master {
     }
 }
 
+/// What group and others may never do with a file of the master.
+const OTHERS_WRITE: u32 = 0o022;
+
 fn main() -> ExitCode {
     // The master starts itself again to ask PAM about one password.
     if std::env::args_os()
@@ -90,5 +93,9 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(password::helper());
     }
+    // Whoever starts it may leave more open than is good for a cache of
+    // everybody's results; nobody else writes anything here.
+    let inherited = halite_process::umask(OTHERS_WRITE);
+    halite_process::umask(inherited | OTHERS_WRITE);
     ExitCode::from(daemon::run::<Master>())
 }

@@ -50,5 +50,5 @@ fn fire_one(master: &Master, caller: &Caller, tag: &str, data: Map) {
 
 fn log_error(caller: &Caller, data: &Value) {
     let message = data.get("message").and_then(Value::as_str).unwrap_or("");
-    tracing::error!(minion = %caller.id, "the minion reports an error: {message}");
+    tracing::error!(minion = %caller.id, "the minion reports an error: {}", message.escape_debug());
 }

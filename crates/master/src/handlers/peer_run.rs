@@ -4,11 +4,12 @@
 //! map.
 
 use std::sync::Arc;
+use std::thread;
 
 use halite_proto::request::MinionRunner;
 use halite_proto::{Map, Value};
 use halite_target::pcre;
-use tokio::task::spawn_blocking;
+use tokio::sync::oneshot;
 
 use super::{Caller, Handled};
 use crate::core::peer::entries_for;
@@ -38,16 +39,28 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
         timeout: None,
     };
     let master = Arc::clone(master);
+    let (tell, told) = oneshot::channel();
+    // A thread of its own: a runner may take minutes, and the few threads for
+    // what waits for the disk are not the minions' to fill.
+    let started = thread::Builder::new()
+        .name("runner for a minion".to_owned())
+        .spawn(move || {
+            // Nobody waits any more when the daemon stops.
+            let _ = tell.send(runner::run_to_end(&master, asked));
+        });
+    if let Err(error) = started {
+        tracing::error!("could not run a runner for a minion: {error}");
+        return Handled::nothing();
+    }
     Handled::Later(Box::pin(async move {
-        let ran = spawn_blocking(move || runner::run_to_end(&master, asked)).await;
-        match ran {
+        match told.await {
             Ok(Ok(value)) => value,
             Ok(Err(error)) => {
                 tracing::error!("could not run a runner for a minion: {}", chain(&error));
                 Map::new().into()
             }
-            Err(error) => {
-                tracing::error!("a runner for a minion failed: {error}");
+            Err(_) => {
+                tracing::error!("a runner for a minion failed");
                 Map::new().into()
             }
         }

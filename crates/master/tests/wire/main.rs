@@ -4,6 +4,7 @@
 
 mod access;
 mod daemon;
+mod hostile;
 mod jobs;
 mod modules;
 mod options;

@@ -115,7 +115,7 @@ async fn pillars_may_run_runners_but_not_for_ever() {
     let minion = Minion::signed_in(&master, "web1").await;
     pillar(&minion, request()).await;
     let second = pillar(&minion, request()).await;
-    let web1 = Map::from([("web1", Map::from([("role", "web")]))]);
+    let web1 = Map::from([("web1", Map::from([("role", "web"), ("id", "web1")]))]);
     assert_eq!(second.get("grains"), Some(&web1.into()));
     assert_eq!(second.get("text"), Some(&Value::List(vec!["a".into()])));
 
@@ -139,5 +139,16 @@ async fn external_pillars_on_demand_are_those_that_are_allowed() {
     assert_eq!(allowed, Map::from([("a", 1), ("e", 5)]));
     let refused = pillar(&minion, asking("cmd_yaml", "echo e: 5")).await;
     assert_eq!(refused, Map::from([("a", 1)]));
+    master.stop().await;
+}
+
+/// Many pillars ask the grains who the minion is.
+#[tokio::test]
+async fn a_minion_gets_its_own_pillar_whatever_its_grains_say() {
+    let master = with_pillar("told: {{ grains['id'] }}\n", "");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let lie = PillarRequest::new(Map::from([("id", "db1")]));
+    let pillar = pillar(&minion, lie).await;
+    assert_eq!(pillar.get("told"), Some(&"web1".into()));
     master.stop().await;
 }

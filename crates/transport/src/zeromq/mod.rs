@@ -1,6 +1,9 @@
 //! The four roles a ZeroMQ socket has towards the fleet, and the one on the
 //! master's own machine: serve, request, publish, subscribe, pull.
 //!
+//! Serving and publishing, which anybody on the network can reach, speak the
+//! protocol themselves (`crate::zmtp`). The others use the library.
+//!
 //! The library underneath signals a socket through an edge-triggered file
 //! descriptor whose edge any operation may consume. So a socket is never
 //! split, one task owns it, and that task looks at both directions after every

@@ -8,14 +8,6 @@ use halite_key::KeyStoreError;
 use halite_transport::BindError;
 use thiserror::Error;
 
-/// Who is likely to be there already.
-fn who_listens(why: &BindError) -> &'static str {
-    match why {
-        BindError::InUse { .. } => " (does another master run, or has one not finished stopping?)",
-        _ => "",
-    }
-}
-
 /// Why a master does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -23,7 +15,7 @@ pub enum StartError {
     #[error("could not open the memory of recent jobs")]
     Replay(#[source] halite_spool::SpoolError),
     /// A port or a socket cannot be had.
-    #[error("could not listen for {what}{}", who_listens(source))]
+    #[error("could not listen for {what}")]
     Listen {
         /// What was to come in there.
         what: &'static str,

@@ -178,19 +178,8 @@ pub enum StartError {
     #[error("bad option: {0}")]
     Option(String),
     /// The local event bus cannot be bound.
-    #[error("could not open the local event bus{}", who_has_it(.0))]
+    #[error("could not open the local event bus")]
     Bus(#[source] BindError),
-}
-
-/// Who is likely to have the socket: Salt's minion takes seconds to stop, and has
-/// removed its pid file by then.
-fn who_has_it(why: &BindError) -> &'static str {
-    match why {
-        BindError::InUse { .. } => {
-            " (another minion with this configuration runs, or has not finished stopping)"
-        }
-        _ => "",
-    }
 }
 
 /// A minion that is ready to bring its links up.

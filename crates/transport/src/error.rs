@@ -34,7 +34,9 @@ pub enum BindError {
     #[error("no endpoint to bind")]
     NoEndpoint,
     /// Another process serves there.
-    #[error("{endpoint} is already in use")]
+    #[error(
+        "{endpoint} is already in use: another daemon runs there, or has not finished stopping"
+    )]
     InUse {
         /// Where.
         endpoint: Endpoint,

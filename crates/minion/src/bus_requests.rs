@@ -19,7 +19,7 @@ const GRAINS_REFRESH: &str = "grains_refresh";
 const PILLAR_REFRESH: &str = "pillar_refresh";
 
 /// Does what is asked for as long as the minion runs.
-pub async fn heed(minion: Arc<Minion>) {
+pub(crate) async fn heed(minion: Arc<Minion>) {
     let tags = [BEACONS_REFRESH, FIRE_MASTER, GRAINS_REFRESH, PILLAR_REFRESH].map(str::to_owned);
     let mut requests = minion.bus.subscribe_to(tags.to_vec());
     while let Some(request) = requests.recv().await {

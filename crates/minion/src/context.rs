@@ -29,7 +29,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which masters the requests of a job go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     /// The one that published the job; while that is gone, any live one for
     /// files and pillar.
     Bound(usize),
@@ -40,7 +40,7 @@ pub enum Route {
 }
 
 /// The minion, as one job sees it.
-pub struct JobContext {
+pub(crate) struct JobContext {
     minion: Arc<Minion>,
     route: Route,
     /// What was found out about the master that comes first.
@@ -49,7 +49,7 @@ pub struct JobContext {
 
 impl JobContext {
     /// The context of a job.
-    pub fn new(minion: Arc<Minion>, route: Route) -> Self {
+    pub(crate) fn new(minion: Arc<Minion>, route: Route) -> Self {
         Self {
             minion,
             route,
@@ -443,7 +443,7 @@ impl MinionContext for JobContext {
 }
 
 /// The request that puts an event on a master's bus.
-pub fn event_request(minion: &Minion, tag: &str, data: Value) -> Map {
+pub(crate) fn event_request(minion: &Minion, tag: &str, data: Value) -> Map {
     Map::from([
         ("id", Value::from(&minion.id)),
         ("cmd", "_minion_event".into()),
@@ -464,12 +464,12 @@ fn event(minion: &Minion, tag: &str, data: Value) -> Map {
 }
 
 /// What a job thread is told that outlives the async thread.
-pub fn stopping() -> ContextError {
+pub(crate) fn stopping() -> ContextError {
     ContextError::Other("the minion stops".to_owned())
 }
 
 /// What a function is told of a failed request.
-pub fn context_error(error: ChannelError) -> ContextError {
+pub(crate) fn context_error(error: ChannelError) -> ContextError {
     match error {
         ChannelError::NotSignedIn => ContextError::NoMaster,
         ChannelError::Request(RequestError::NoAnswer { waited, .. }) => ContextError::TimedOut {

@@ -328,7 +328,7 @@ fn refused(load: &PublishLoad, why: &str) -> JobReturn {
 
 /// Runs a function of the minion's own accord (`mine.update`); nothing is
 /// returned to anyone.
-pub async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str) {
+pub(crate) async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str) {
     let context = JobContext::new(Arc::clone(minion), Route::Any);
     let load = Map::from([("fun", Value::from(fun)), ("jid", Value::from(&jid))]);
     let ran = tokio::task::spawn_blocking(move || {

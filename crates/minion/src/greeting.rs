@@ -13,7 +13,7 @@ use crate::pillar;
 use crate::state::{Minion, unix_micros};
 
 /// Greets the numbered master, whose link has just become ready.
-pub async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
+pub(crate) async fn greet(minion: Arc<Minion>, master: usize, first: bool) {
     let Some(greeted) = minion.masters.get(master) else {
         return;
     };

@@ -25,7 +25,7 @@ pub struct LinkStatus {
 }
 
 /// Tells of one link; held by its task.
-pub struct Reporter {
+pub(crate) struct Reporter {
     phase: watch::Sender<Phase>,
     status: Arc<Mutex<LinkStatus>>,
 }
@@ -39,7 +39,7 @@ pub struct Reports {
 }
 
 /// The two ends of what a link that has not started tells.
-pub fn reports() -> (Reporter, Reports) {
+pub(crate) fn reports() -> (Reporter, Reports) {
     let (sender, phase) = watch::channel(Phase::Idle);
     let status = Arc::new(Mutex::new(LinkStatus {
         phase: Phase::Idle,
@@ -58,7 +58,7 @@ pub fn reports() -> (Reporter, Reports) {
 
 impl Reporter {
     /// The link is in this phase now, and wakes by itself at `timer`.
-    pub fn is_at(&self, phase: Phase, timer: Option<Instant>) {
+    pub(crate) fn is_at(&self, phase: Phase, timer: Option<Instant>) {
         self.change(|status| {
             if status.phase != phase {
                 status.phase = phase;
@@ -74,12 +74,12 @@ impl Reporter {
     }
 
     /// The master's name led to this address.
-    pub fn resolved(&self, address: IpAddr) {
+    pub(crate) fn resolved(&self, address: IpAddr) {
         self.change(|status| status.address = Some(address));
     }
 
     /// Something went wrong.
-    pub fn failed(&self, why: &str) {
+    pub(crate) fn failed(&self, why: &str) {
         self.change(|status| status.last_error = Some((SystemTime::now(), why.to_owned())));
     }
 

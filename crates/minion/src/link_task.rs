@@ -93,7 +93,7 @@ pub struct LinkSettings {
 }
 
 /// What a running link shares with the rest of the minion.
-pub struct LinkTask {
+pub(crate) struct LinkTask {
     settings: LinkSettings,
     identity: Arc<Identity>,
     trust: Arc<TrustStore>,
@@ -114,7 +114,7 @@ pub struct LinkTask {
 impl LinkTask {
     /// A link that is down.
     #[expect(clippy::too_many_arguments, reason = "each end of each queue, once")]
-    pub fn new(
+    pub(crate) fn new(
         settings: LinkSettings,
         identity: Arc<Identity>,
         trust: Arc<TrustStore>,
@@ -144,7 +144,7 @@ impl LinkTask {
     }
 
     /// Keeps the link as it is wanted, until it is told to end.
-    pub async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         loop {
             while let Some(output) = self.link.poll() {
                 self.perform(output).await;

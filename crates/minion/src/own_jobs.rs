@@ -232,7 +232,7 @@ fn load(minion: &Minion, own: &OwnJob) -> Map {
 }
 
 /// What `startup_states` asks for: the function and its argument.
-pub fn startup_states(opts: &Map) -> Option<(&'static str, Vec<Value>)> {
+pub(crate) fn startup_states(opts: &Map) -> Option<(&'static str, Vec<Value>)> {
     let option = |name: &str| opts.get(name).cloned().unwrap_or(Value::Nil);
     match opts.get("startup_states").and_then(Value::as_str)? {
         "" => None,

@@ -13,7 +13,7 @@ use crate::core::sign_in::chain;
 use crate::state::Minion;
 
 /// The `_pillar` request, fields in Salt's order.
-pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest) -> Map {
+pub(crate) fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest) -> Map {
     let env = |given: &Option<String>, option: &str| match given {
         Some(env) => Value::from(env.as_str()),
         None => opts.get(option).cloned().unwrap_or_default(),
@@ -41,7 +41,7 @@ pub fn request(id: &MinionId, grains: &Map, opts: &Map, request: &PillarRequest)
 ///
 /// # Errors
 /// When the master gives none; the old pillar stays.
-pub async fn refresh(
+pub(crate) async fn refresh(
     minion: &Minion,
     master: usize,
     clean_cache: bool,
@@ -87,7 +87,7 @@ pub async fn refresh(
 ///
 /// # Errors
 /// When no master gave one.
-pub fn refresh_all(
+pub(crate) fn refresh_all(
     minion: &Arc<Minion>,
     wait: Option<Duration>,
     clean_cache: bool,

@@ -29,7 +29,7 @@ use crate::returners::{Wanted, texts};
 use crate::state::{Minion, unix_micros};
 
 /// The tag of requests on the event bus.
-pub const REQUEST_TAG: &str = "manage_schedule";
+pub(crate) const REQUEST_TAG: &str = "manage_schedule";
 
 /// The mode of the saved schedule: jobs may have secrets in their arguments.
 const SAVED_MODE: u32 = 0o600;
@@ -234,7 +234,7 @@ impl Scheduler {
 
 /// The file that Salt saves its schedule in; the next start reads it with the
 /// others of that directory.
-pub fn saved_file(opts: &Map) -> PathBuf {
+pub(crate) fn saved_file(opts: &Map) -> PathBuf {
     let text = |name: &str| opts.get(name).and_then(Value::as_str);
     let dir = PathBuf::from(text("config_dir").unwrap_or("/etc/salt"));
     let include = text("default_include").unwrap_or("minion.d/*.conf");

@@ -21,7 +21,7 @@ pub struct Failed {
 }
 
 /// Whether a master answers a clear ping, with anything at all.
-pub async fn ping(requester: &Requester, timeout: Duration) -> bool {
+pub(crate) async fn ping(requester: &Requester, timeout: Duration) -> bool {
     let ping = RequestEnvelope::clear(Map::from([("cmd", "ping")]));
     match ping.encode() {
         Ok(packed) => requester.request(packed, timeout).await.is_ok(),
@@ -31,7 +31,7 @@ pub async fn ping(requester: &Requester, timeout: Duration) -> bool {
 
 /// One sign-in from the request to the checked reply. RSA work is done off the
 /// async thread.
-pub async fn sign_in(
+pub(crate) async fn sign_in(
     requester: &Requester,
     identity: Arc<Identity>,
     trust: Arc<TrustStore>,

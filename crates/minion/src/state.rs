@@ -73,7 +73,7 @@ impl Master {
 }
 
 /// How grains are collected.
-pub type CollectGrains = Box<dyn Fn(Want) -> Map + Send + Sync>;
+pub(crate) type CollectGrains = Box<dyn Fn(Want) -> Map + Send + Sync>;
 
 /// The minion.
 pub struct Minion {
@@ -260,7 +260,7 @@ impl Minion {
 }
 
 /// Microseconds since 1970.
-pub fn unix_micros() -> u64 {
+pub(crate) fn unix_micros() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

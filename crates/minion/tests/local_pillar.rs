@@ -69,7 +69,7 @@ fn check(name: &str, dir: &str, case: &Value, run: &Value) -> Result<(), String>
     };
     // What is not as with Salt on purpose has our answer beside Salt's.
     let wanted = ["ours", "fails", "expected"];
-    let wanted = wanted.iter().find_map(|key| run.get(*key)).unwrap();
+    let wanted = wanted.iter().find_map(|key| run.get(key)).unwrap();
     if &found == wanted {
         return Ok(());
     }

@@ -33,10 +33,10 @@ use self::logins::{Logins, Which};
 use self::python::Python;
 use crate::core::beacons::{Due, Settings};
 
-pub use watch::Beacons;
+pub(crate) use watch::Beacons;
 
 /// The tag of requests on the event bus.
-pub const REQUEST_TAG: &str = "manage_beacons";
+pub(crate) const REQUEST_TAG: &str = "manage_beacons";
 
 /// One beacon while it is in use: what it remembers between two looks.
 /// Dropping it gives back what it holds.

@@ -112,7 +112,7 @@ struct Reading<'a, 'b> {
 impl Reading<'_, '_> {
     /// The files that a configuration file lists, over `stack`.
     fn listed(&mut self, config: &Path, mut stack: Map) -> Result<Map, String> {
-        let below = config.parent().unwrap_or(Path::new("/"));
+        let below = config.parent().unwrap_or_else(|| Path::new("/"));
         let lines = self.rendered(config, config, &stack)?;
         for line in lines.lines().map(str::trim) {
             if line.is_empty() || line.starts_with('#') {

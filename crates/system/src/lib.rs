@@ -100,6 +100,8 @@ pub const STATES: &[Module] = &[
     states::repeat::MODULE,
     states::lvm::MODULE,
     states::mount::MODULE,
+    states::measures::DISK,
+    states::measures::STATUS,
     states::process::MODULE,
     states::quota::MODULE,
     states::raid::MODULE,

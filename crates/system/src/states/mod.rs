@@ -20,6 +20,7 @@ pub(crate) mod locale;
 pub(crate) mod logrotate;
 pub(crate) mod lvm;
 mod lvm_size;
+pub(crate) mod measures;
 pub(crate) mod mount;
 pub(crate) mod process;
 pub(crate) mod quota;

@@ -1,6 +1,8 @@
 //! Manual pages and completions exist for every program and name its options.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 #[path = "../examples/pages.rs"]
 mod pages;
@@ -40,5 +42,51 @@ fn every_program_has_its_pages() {
             assert!(zsh.contains(&format!("--{long}")), "_{name}: no --{long}");
             assert!(fish.contains(long), "{name}.fish: no --{long}");
         }
+    }
+}
+
+/// What a shell says to a script; nothing where the shell is not there.
+fn said(shell: &str, options: &[&str], script: &str, dir: &Path) -> Option<String> {
+    let output = Command::new(shell)
+        .args(options)
+        .args(["-c", script])
+        .current_dir(dir)
+        .env("HOME", dir)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => panic!("{shell}: {error}"),
+    };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{shell}: {script}: {errors}");
+    assert_eq!(errors, "", "{shell}: {script}");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Where there are such shells; bash is everywhere.
+#[test]
+fn shells_take_the_completions() {
+    let dir = tempfile::tempdir().unwrap();
+    pages::write_all(dir.path()).unwrap();
+    let dir = dir.path().join("completions");
+    for program in pages::programs() {
+        let name = program.get_name();
+        let function = format!("_{name}");
+        let script = format!(
+            "source ./{name}.bash && COMP_WORDS=({name} --ver) COMP_CWORD=1 && \
+             {function} {name} --ver {name} && echo \"${{COMPREPLY[@]}}\""
+        );
+        let offered = said("bash", &["--norc", "--noprofile"], &script, &dir);
+        assert!(offered.is_none_or(|offered| offered.contains("--version")));
+        let script = format!("source {name}.fish; complete -C '{name} --ver'");
+        let offered = said("fish", &["--no-config"], &script, &dir);
+        assert!(offered.is_none_or(|offered| offered.contains("--version")));
+        let script = format!(
+            "fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; \
+             autoload +X {function} && print ${{_comps[{name}]}}"
+        );
+        let known = said("zsh", &["-f"], &script, &dir);
+        assert!(known.is_none_or(|known| known.trim() == function));
     }
 }

@@ -50,7 +50,7 @@ impl Identity {
 }
 
 /// The file with the key of an earlier contact, as messages name it.
-const KNOWN_KEY_FILE: &str = "minion_master.pub";
+const KNOWN_KEY_FILE: &str = "minion_master.pub in pki_dir";
 
 /// Which master keys this minion trusts, and how it wants to talk.
 #[derive(Clone)]

@@ -46,13 +46,13 @@ impl Wish {
             .keys()
             .find(|name| !NAMES.iter().any(|known| name.as_str() == Some(known)))
         {
-            let name = halite_output::python::str(name);
+            let name = halite_proto::python::str(name);
             return Err(format!(
                 "event() got an unexpected keyword argument '{name}'"
             ));
         }
         let text = |name: &str| kwargs.get(name).filter(|value| value.is_true());
-        let text = |name: &str| text(name).map(halite_output::python::str);
+        let text = |name: &str| text(name).map(halite_proto::python::str);
         let flag = |name: &str| kwargs.get(name).is_some_and(Value::is_true);
         let count = kwargs.get("count").and_then(Value::as_i64).unwrap_or(-1);
         Ok(Self {
@@ -60,7 +60,7 @@ impl Wish {
             sock_dir: text("sock_dir"),
             tags: kwargs
                 .get("tagmatch")
-                .map_or_else(|| "*".to_owned(), halite_output::python::str),
+                .map_or_else(|| "*".to_owned(), halite_proto::python::str),
             count: u64::try_from(count).ok(),
             quiet: flag("quiet"),
             pretty: flag("pretty"),
@@ -93,7 +93,7 @@ fn sorted(value: Value) -> Value {
     match value {
         Value::Map(map) => {
             let mut pairs: Vec<(Value, Value)> = map.into_iter().collect();
-            pairs.sort_by_cached_key(|(key, _)| halite_output::python::str(key));
+            pairs.sort_by_cached_key(|(key, _)| halite_proto::python::str(key));
             Value::Map(
                 pairs
                     .into_iter()

@@ -128,7 +128,7 @@ fn options(master: &Master) -> Map {
             let value = master.opts.get(name).cloned().unwrap_or_default();
             (
                 Value::from(*name),
-                Value::from(halite_output::python::repr(&value)),
+                Value::from(halite_proto::python::repr(&value)),
             )
         })
         .collect()
@@ -196,7 +196,7 @@ pub(crate) fn differences(ours: &Map, theirs: &Map) -> Vec<(&'static str, String
 }
 
 fn shown(value: Option<&Value>) -> String {
-    value.map_or_else(|| "nothing".to_owned(), halite_output::python::str)
+    value.map_or_else(|| "nothing".to_owned(), halite_proto::python::str)
 }
 
 /// Ids, of many only the first ones.

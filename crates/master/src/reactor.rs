@@ -363,7 +363,7 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
             let outcome = run_function(house, &fun, &with_marked(args, kwargs), job);
             match outcome.failure {
                 None => {}
-                Some(Failure::NotAvailable(_)) => failed(halite_output::python::str(&outcome.ret)),
+                Some(Failure::NotAvailable(_)) => failed(halite_proto::python::str(&outcome.ret)),
                 Some(Failure::Call { error, .. }) => failed(error.to_string()),
             }
         }
@@ -372,7 +372,7 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
             let data = answer.get("data");
             if data.and_then(|data| data.get("success")) == Some(&Value::Bool(false)) {
                 let text = data.and_then(|data| data.get("return"));
-                failed(text.map(halite_output::python::str).unwrap_or_default());
+                failed(text.map(halite_proto::python::str).unwrap_or_default());
             }
         }
     }

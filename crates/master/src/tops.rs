@@ -171,7 +171,7 @@ fn run(master: &Master, command: &[String], id: &MinionId) -> Result<String, Str
     };
     let outcome = run_function(master.pillars.house(), "cmd.run_all", &[asked.into()], &job);
     if outcome.failure.is_some() {
-        return Err(halite_output::python::str(&outcome.ret));
+        return Err(halite_proto::python::str(&outcome.ret));
     }
     let text = |name: &str| outcome.ret.get(name).and_then(Value::as_str);
     match outcome.ret.get("retcode").and_then(Value::as_i64) {

@@ -35,7 +35,7 @@ pub(crate) fn run(
     let configured = || ctx.opts().get("module_executors");
     let executors = match asked.executors.or_else(configured) {
         Some(Value::Str(one)) if !one.is_empty() => vec![one.clone()],
-        Some(Value::List(many)) => many.iter().map(halite_output::python::str).collect(),
+        Some(Value::List(many)) => many.iter().map(halite_proto::python::str).collect(),
         _ => Vec::new(),
     };
     if executors.is_empty() {

@@ -1,7 +1,7 @@
 //! Python's ways with values where a function's result depends on them:
 //! `str()`, `int()`, comma separated lists, and walking `a:b:c` paths.
 
-pub use halite_output::python::{equal, repr, str};
+pub use halite_proto::python::{equal, repr, str};
 use halite_proto::{Map, Value};
 
 use crate::error::CallError;

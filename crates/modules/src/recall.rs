@@ -28,7 +28,7 @@ impl Kind {
         let mut hasher = DefaultHasher::new();
         call.function().hash(&mut hasher);
         let args = call.job.load.get("arg").unwrap_or(&Value::Nil);
-        halite_output::python::repr(args).hash(&mut hasher);
+        halite_proto::python::repr(args).hash(&mut hasher);
         Self(hasher.finish())
     }
 }

@@ -15,7 +15,7 @@ mod key;
 mod nested;
 mod plain;
 mod pprint;
-pub use halite_proto::python;
+use halite_proto::python;
 mod table;
 mod textwrap;
 mod yaml;

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use crate::error::{ErrorKind, RenderError};

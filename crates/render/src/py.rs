@@ -1,6 +1,6 @@
 //! Texts of Python: `run()` in a worker process gives the data.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
 use halite_yaml::{Place, Span};

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use crate::mistake::About;

@@ -16,7 +16,7 @@ use house::Tree;
 fn parts(mistake: &Mistake) -> Vec<String> {
     let text = |about: &About| {
         let sls = about.sls.as_deref().unwrap_or("top");
-        let path: Vec<String> = about.path.iter().map(halite_output::python::str).collect();
+        let path: Vec<String> = about.path.iter().map(halite_proto::python::str).collect();
         format!("{sls}: {}", path.join(" / "))
     };
     mistake.parts().iter().map(text).collect()

@@ -108,7 +108,7 @@ fn names_make_chunks_of_their_own() {
             format!(
                 "{} {} {:?}",
                 chunk.name_text(),
-                halite_output::python::str(chunk.order()),
+                halite_proto::python::str(chunk.order()),
                 chunk.get("x").and_then(halite_proto::Value::as_int)
             )
         })

@@ -318,12 +318,12 @@ fn conditions(opts: &Map) -> Vec<(String, Vec<String>)> {
         return Vec::new();
     };
     let expressions = |value: &Value| match value {
-        Value::List(items) => items.iter().map(halite_output::python::str).collect(),
+        Value::List(items) => items.iter().map(halite_proto::python::str).collect(),
         Value::Str(one) => vec![one.clone()],
         _ => Vec::new(),
     };
     all.iter()
-        .map(|(states, value)| (halite_output::python::str(states), expressions(value)))
+        .map(|(states, value)| (halite_proto::python::str(states), expressions(value)))
         .collect()
 }
 

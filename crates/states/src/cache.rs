@@ -92,7 +92,7 @@ fn write_packed(path: &Path, bytes: &[u8]) {
 /// Where the high data goes; the name is the caller's and must be plain.
 fn high_path(call: &Call<'_>) -> Option<PathBuf> {
     let name = call.get("cache_name").filter(|name| name.is_true());
-    let name = name.map_or_else(|| "highstate".to_owned(), halite_output::python::str);
+    let name = name.map_or_else(|| "highstate".to_owned(), halite_proto::python::str);
     let plain = !name.contains(['/', '\0']) && !name.starts_with('.');
     plain.then(|| call.ctx.cachedir().join(format!("{name}{SUFFIX}")))
 }

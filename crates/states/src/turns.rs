@@ -188,7 +188,7 @@ fn is_state(load: &Map, own: &str) -> bool {
 fn text(load: &Map) -> String {
     let field = |key: &str| {
         load.get(key)
-            .map(halite_output::python::str)
+            .map(halite_proto::python::str)
             .unwrap_or_default()
     };
     let jid = field("jid");

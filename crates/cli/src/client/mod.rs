@@ -388,7 +388,7 @@ fn published(reply: PublishReply) -> Result<Option<Published>, ClientError> {
         }
         PublishReply::Denied(error) => Err(ClientError::Denied(error.message)),
         PublishReply::Error(text) => Err(ClientError::Refused(text)),
-        PublishReply::Refused(refusal) => Err(ClientError::Refused(halite_output::python::str(
+        PublishReply::Refused(refusal) => Err(ClientError::Refused(halite_proto::python::str(
             &refusal.to_value(),
         ))),
         PublishReply::Nothing => Err(ClientError::Nothing),

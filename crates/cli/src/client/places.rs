@@ -46,7 +46,7 @@ impl Places {
         // A minion's event has the data within.
         let data = data.get("data").and_then(Value::as_map).unwrap_or(data);
         let number = |name: &str| data.get(name).and_then(Value::as_i64);
-        let text = |name: &str| data.get(name).map(halite_output::python::str);
+        let text = |name: &str| data.get(name).map(halite_proto::python::str);
         let (Some(at), Some(of)) = (number("n"), number("len")) else {
             return;
         };

@@ -158,7 +158,7 @@ fn refused(reply: &Value) -> ClientError {
     };
     let (name, message) = (part("name"), part("message"));
     match (name.as_str(), message.is_empty()) {
-        (_, true) => ClientError::Refused(halite_output::python::str(reply)),
+        (_, true) => ClientError::Refused(halite_proto::python::str(reply)),
         (name, false) if name.ends_with("AuthenticationError") => ClientError::Denied(message),
         _ => ClientError::Refused(message),
     }

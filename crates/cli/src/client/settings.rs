@@ -195,7 +195,7 @@ fn number(value: &Value) -> Option<f64> {
 fn refused(name: &'static str, value: &Value) -> SettingsError {
     SettingsError {
         name,
-        value: halite_output::python::repr(value),
+        value: halite_proto::python::repr(value),
     }
 }
 

@@ -95,7 +95,7 @@ fn saltfile_words<P: Program>(file: &Path) -> Result<Vec<OsString>, Stop> {
     let command = P::command();
     let mut words = Vec::new();
     for (name, value) in options {
-        let name = halite_output::python::str(name);
+        let name = halite_proto::python::str(name);
         let long = NAMES
             .iter()
             .find(|(dest, _)| *dest == name)
@@ -118,7 +118,7 @@ fn saltfile_words<P: Program>(file: &Path) -> Result<Vec<OsString>, Stop> {
             (true, true) => words.push(format!("--{long}").into()),
             (true, false) => {}
             (false, _) => {
-                words.push(format!("--{long}={}", halite_output::python::str(value)).into())
+                words.push(format!("--{long}={}", halite_proto::python::str(value)).into())
             }
         }
     }

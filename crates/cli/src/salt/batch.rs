@@ -326,7 +326,7 @@ async fn until(at: Option<Instant>) {
 fn python_list(ids: &[String]) -> String {
     let mut ids: Vec<Value> = ids.iter().map(|id| Value::from(id.as_str())).collect();
     ids.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
-    halite_output::python::repr(&Value::List(ids))
+    halite_proto::python::repr(&Value::List(ids))
 }
 
 fn new_jid() -> Jid {

@@ -222,13 +222,13 @@ impl Program<'_> {
         add("start_event", options.start_event.then_some(true.into()));
         let tells = self.watches() && closing::runs_states(&self.command.function);
         add(WISH, tells.then_some(true.into()));
-        let names = |items: &[Value]| items.iter().map(halite_output::python::str).collect();
+        let names = |items: &[Value]| items.iter().map(halite_proto::python::str).collect();
         Job {
             target: self.command.target.clone(),
             target_kind: self.command.target_kind.to_owned(),
             function: match &self.command.function {
                 Value::List(functions) => FunSpec::Many(names(functions)),
-                one => FunSpec::One(halite_output::python::str(one)),
+                one => FunSpec::One(halite_proto::python::str(one)),
             },
             arguments: self.command.arguments.clone(),
             returners: options.returners.clone().unwrap_or_default(),

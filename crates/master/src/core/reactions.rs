@@ -163,7 +163,7 @@ fn job_id(low: &mut Map) -> Result<Option<Jid>, String> {
         None | Some(Value::Nil) => Ok(None),
         Some(Value::Str(jid)) if jid.is_empty() => Ok(None),
         Some(jid) => {
-            let jid = halite_output::python::str(&jid);
+            let jid = halite_proto::python::str(&jid);
             Jid::parse(&jid)
                 .map(Some)
                 .map_err(|_| format!("{jid:?} is no job id"))

@@ -28,7 +28,7 @@ fn mk_token(call: &Call<'_>) -> Ran {
     let mut text = |name: &str| {
         fields
             .remove(name)
-            .map(|value| halite_output::python::str(&value))
+            .map(|value| halite_proto::python::str(&value))
     };
     let credentials = Credentials {
         eauth: text("eauth"),

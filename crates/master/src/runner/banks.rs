@@ -65,7 +65,7 @@ fn banks(call: &Call<'_>) -> Result<Banks, RunnerError> {
 }
 
 fn name(call: &Call<'_>, argument: &str) -> String {
-    halite_output::python::str(call.arg(argument))
+    halite_proto::python::str(call.arg(argument))
 }
 
 fn fetch(call: &Call<'_>) -> Ran {

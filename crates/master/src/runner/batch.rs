@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 fn jid(call: &Call<'_>) -> Result<Jid, RunnerError> {
     call.jid_arg("jid").ok_or_else(|| {
-        let given = halite_output::python::repr(call.arg("jid"));
+        let given = halite_proto::python::repr(call.arg("jid"));
         RunnerError::Failed(format!("{given} is not a job id"))
     })
 }

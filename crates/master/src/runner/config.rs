@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn get(call: &Call<'_>) -> Ran {
-    let key = halite_output::python::str(call.arg("key"));
+    let key = halite_proto::python::str(call.arg("key"));
     let delimiter = call.text("delimiter").unwrap_or(":");
     let mut value = Value::Map(call.master.opts.clone());
     for part in key.split(delimiter) {

@@ -21,7 +21,7 @@ fn send(call: &Call<'_>) -> Ran {
         Value::Map(data) => data.clone(),
         other if !other.is_true() => Map::new(),
         other => {
-            let shown = halite_output::python::str(other);
+            let shown = halite_proto::python::str(other);
             let text = format!("ValueError: Dict object expected, not '{shown}'.");
             return Err(RunnerError::Failed(text));
         }

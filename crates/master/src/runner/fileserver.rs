@@ -85,7 +85,7 @@ fn means_roots(call: &Call<'_>) -> bool {
 }
 
 fn env(call: &Call<'_>) -> Result<SaltEnv, RunnerError> {
-    let name = halite_output::python::str(call.arg("saltenv"));
+    let name = halite_proto::python::str(call.arg("saltenv"));
     SaltEnv::parse(name).map_err(|error| RunnerError::Failed(error.to_string()))
 }
 

@@ -33,9 +33,9 @@ pub(super) fn on_master(call: &Call<'_>, fun: &str, args: &[Value]) -> Ran {
     let outcome = run_function(call.master.pillars.house(), fun, args, &call.job());
     match outcome.failure {
         None => Ok(outcome.ret),
-        Some(Failure::NotAvailable(_)) => Err(RunnerError::Failed(halite_output::python::str(
-            &outcome.ret,
-        ))),
+        Some(Failure::NotAvailable(_)) => {
+            Err(RunnerError::Failed(halite_proto::python::str(&outcome.ret)))
+        }
         Some(Failure::Call { error, .. }) => Err(RunnerError::Failed(error.to_string())),
     }
 }

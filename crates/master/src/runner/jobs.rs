@@ -146,7 +146,7 @@ const QUERYING_JOBS: &str = "Querying returner local_cache for jobs.";
 /// The id of the argument `jid`.
 pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
     call.jid_arg("jid").ok_or_else(|| {
-        let given = halite_output::python::repr(call.arg("jid"));
+        let given = halite_proto::python::repr(call.arg("jid"));
         RunnerError::Failed(format!("{given} is not a job id"))
     })
 }
@@ -245,7 +245,7 @@ fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError
     if !value.is_true() {
         return Ok(None);
     }
-    let text = halite_output::python::str(value);
+    let text = halite_proto::python::str(value);
     match moment(&text) {
         Some(digits) => Ok(Some(digits)),
         None => Err(RunnerError::Failed(format!(
@@ -311,7 +311,7 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
     let Some(count) = count.as_i64().or_else(text) else {
         return Err(RunnerError::BadArguments(format!(
             "the count is a number, not {}",
-            halite_output::python::repr(count)
+            halite_proto::python::repr(count)
         )));
     };
     let count = usize::try_from(count).unwrap_or(0);

@@ -44,8 +44,8 @@ fn compare(call: &Call<'_>) -> Ran {
         .varargs
         .iter()
         .flat_map(|arg| match arg {
-            Value::List(items) => items.iter().map(halite_output::python::str).collect(),
-            one => halite_output::python::str(one)
+            Value::List(items) => items.iter().map(halite_proto::python::str).collect(),
+            one => halite_proto::python::str(one)
                 .split(',')
                 .map(|name| name.trim().to_owned())
                 .collect::<Vec<_>>(),

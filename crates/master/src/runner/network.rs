@@ -80,7 +80,7 @@ fn wake(call: &Call<'_>, mac: &str) -> Result<(), RunnerError> {
 
 fn wol(call: &Call<'_>) -> Ran {
     // An address without separators may look like a number.
-    wake(call, &halite_output::python::str(call.arg("mac")))?;
+    wake(call, &halite_proto::python::str(call.arg("mac")))?;
     Ok(true.into())
 }
 

@@ -79,11 +79,11 @@ fn functions(listed: &Value) -> Vec<UsersFunction> {
         let functions = module.get("functions").and_then(Value::as_map);
         for (function, about) in functions.into_iter().flatten() {
             let text = |key: &str| {
-                let text = about.get(key).map(halite_output::python::str);
+                let text = about.get(key).map(halite_proto::python::str);
                 text.unwrap_or_default()
             };
             all.push(UsersFunction {
-                name: format!("{name}.{}", halite_output::python::str(function)),
+                name: format!("{name}.{}", halite_proto::python::str(function)),
                 python_name: text("python"),
                 signature: text("signature"),
                 doc: text("doc"),

@@ -3,7 +3,8 @@
 //! Mirrors `salt/runners/queue.py` with its `sqlite` backend of 3006, the only
 //! one here.
 
-use halite_output::{Indent, Outputter, RenderOptions, python, render_as};
+use halite_output::{Indent, Outputter, RenderOptions, render_as};
+use halite_proto::python;
 use halite_proto::{Map, Value};
 use halite_queue::{Inserted, QueueError, QueueName, Queues};
 

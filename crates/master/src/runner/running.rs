@@ -43,7 +43,7 @@ fn active(call: &Call<'_>) -> Ran {
     };
     if tells {
         let ids = call.targets()?.iter().map(Value::from).collect();
-        let ids = halite_output::python::repr(&Value::List(ids));
+        let ids = halite_proto::python::repr(&Value::List(ids));
         tell(format!("Attempting to contact minions: {ids}"));
     }
     let mut jobs: Vec<(Jid, Map)> = Vec::new();

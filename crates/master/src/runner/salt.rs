@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn cmd(call: &Call<'_>) -> Ran {
-    let fun = halite_output::python::str(call.arg("fun"));
+    let fun = halite_proto::python::str(call.arg("fun"));
     let mut args = call.bound.varargs.clone();
     let mut kwargs = call.bound.kwargs.clone();
     kwargs.remove("with_pillar");

@@ -48,15 +48,15 @@ fn fits_globs(wanted: &Value, found: &Value) -> bool {
         return true;
     }
     let globs: Vec<String> = match wanted {
-        Value::List(globs) => globs.iter().map(halite_output::python::str).collect(),
-        other => halite_output::python::str(other)
+        Value::List(globs) => globs.iter().map(halite_proto::python::str).collect(),
+        other => halite_proto::python::str(other)
             .split(',')
             .map(|glob| glob.trim().to_owned())
             .collect(),
     };
     let found: Vec<String> = match found {
-        Value::List(texts) => texts.iter().map(halite_output::python::str).collect(),
-        other => vec![halite_output::python::str(other)],
+        Value::List(texts) => texts.iter().map(halite_proto::python::str).collect(),
+        other => vec![halite_proto::python::str(other)],
     };
     found
         .iter()

@@ -72,7 +72,7 @@ impl Pool {
         let ids = self.ids.iter().map(|id| Value::from(id.as_str())).collect();
         format!(
             "minion pool :\n------------\n{}\npool size :\n----------\n    {}\n",
-            halite_output::python::repr(&Value::List(ids)),
+            halite_proto::python::repr(&Value::List(ids)),
             self.ids.len()
         )
     }
@@ -103,7 +103,7 @@ fn pools(call: &Call<'_>) -> Result<Vec<Pool>, RunnerError> {
     rows.sort_unstable_by(|a, b| a.id.cmp(&b.id));
     let mut pools: Vec<Pool> = Vec::new();
     for row in rows {
-        let result = halite_output::python::str(&row.ret);
+        let result = halite_proto::python::str(&row.ret);
         let digest = hash_hex(HashType::Sha256, result.as_bytes());
         match pools.iter_mut().find(|pool| pool.digest == digest) {
             Some(pool) => pool.ids.push(row.id),

@@ -96,7 +96,7 @@ fn metasyntactic(call: &Call<'_>) -> Ran {
 
 fn sleep_for(call: &Call<'_>) -> Ran {
     let time = call.arg("s_time");
-    call.print(halite_output::python::str(time));
+    call.print(halite_proto::python::str(time));
     if time.as_f64().is_none() {
         return Err(RunnerError::BadArguments(format!(
             "'{}' object cannot be interpreted as an integer",
@@ -126,7 +126,7 @@ fn error(call: &Call<'_>) -> Ran {
     match call.text("name") {
         None => Ok(Map::new().into()),
         Some(name) => {
-            let message = halite_output::python::str(call.arg("message"));
+            let message = halite_proto::python::str(call.arg("message"));
             Err(RunnerError::Failed(format!("{name}: {message}")))
         }
     }

@@ -339,7 +339,7 @@ fn generate(_: &Master, bound: &Bound) -> Done {
 }
 
 fn generate_accepted(master: &Master, bound: &Bound) -> Done {
-    let id = halite_output::python::str(bound.get("id_").unwrap_or(&Value::Nil));
+    let id = halite_proto::python::str(bound.get("id_").unwrap_or(&Value::Nil));
     let id = MinionId::parse(id).map_err(|error| WheelError::Failed(error.to_string()))?;
     if master.keys.lookup(&id)?.is_some() && !flag(bound, "force") {
         return Ok(Map::new().into());

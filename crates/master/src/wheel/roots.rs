@@ -95,7 +95,7 @@ fn roots(master: &Master, which: Which, saltenv: &str) -> Option<Vec<PathBuf>> {
 fn env(bound: &Bound) -> String {
     bound
         .get("saltenv")
-        .map(halite_output::python::str)
+        .map(halite_proto::python::str)
         .unwrap_or_default()
 }
 

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use halite_crypto::{HashType, hash_hex, random_bytes};
 use halite_jinja::{Error, Result};
-use halite_output::python;
 use halite_proto::Value;
+use halite_proto::python;
 
 use super::Args;
 use super::mersenne::Mersenne;

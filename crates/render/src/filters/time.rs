@@ -1,8 +1,8 @@
 //! Dates as text.
 
 use halite_jinja::{Error, Result};
-use halite_output::python;
 use halite_proto::Value;
+use halite_proto::python;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;

@@ -1,8 +1,8 @@
 //! A map as XML.
 
 use halite_jinja::{Error, Result};
-use halite_output::python;
 use halite_proto::Value;
+use halite_proto::python;
 
 /// An element while it is being built.
 struct Element {

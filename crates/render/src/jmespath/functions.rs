@@ -342,7 +342,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 fn wrong(name: &'static str, value: &Value, expected: &[&str]) -> QueryError {
-    let shown = halite_output::python::str(value);
+    let shown = halite_proto::python::str(value);
     let expected: Vec<String> = expected.iter().map(|kind| format!("'{kind}'")).collect();
     QueryError::Type {
         name,

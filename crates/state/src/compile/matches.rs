@@ -1,6 +1,6 @@
 //! Which SLS of the top data are this minion's.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use super::Compiler;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use super::decls::Sls;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 use indexmap::{IndexMap, IndexSet};
 use thiserror::Error;

@@ -1,6 +1,6 @@
 //! The report of a cycle.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use super::Graph;

@@ -17,8 +17,8 @@ mod order;
 
 use std::collections::HashMap;
 
-use halite_output::python;
 use halite_proto::Value;
+use halite_proto::python;
 
 use crate::chunk::Chunk;
 use crate::mistake::Mistake;

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use halite_output::python;
 use halite_proto::Value;
+use halite_proto::python;
 
 /// Python's `str()`.
 pub(crate) fn ordered_str(value: &Value) -> String {

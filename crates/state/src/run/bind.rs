@@ -31,7 +31,7 @@ pub fn verify(chunk: &mut Chunk, functions: &dyn Functions) -> Vec<String> {
     let name = chunk.name();
     if name.is_true() && name.as_str().is_none() {
         let place = match chunk.get("__sls__") {
-            Some(sls) => format!("in SLS '{}' ", halite_output::python::str(sls)),
+            Some(sls) => format!("in SLS '{}' ", halite_proto::python::str(sls)),
             None => String::new(),
         };
         errors.push(format!(
@@ -41,7 +41,7 @@ pub fn verify(chunk: &mut Chunk, functions: &dyn Functions) -> Vec<String> {
         ));
     }
     if let Some(umask) = chunk.remove("umask") {
-        let text = halite_output::python::str(&umask);
+        let text = halite_proto::python::str(&umask);
         match octal(&text) {
             Some(mask) => chunk.set("__umask__", i64::from(mask)),
             None => errors.push(format!("Invalid umask: {text}")),
@@ -63,7 +63,7 @@ pub fn verify(chunk: &mut Chunk, functions: &dyn Functions) -> Vec<String> {
                 "State '{full}' was not found in SLS '{}'",
                 chunk
                     .get("__sls__")
-                    .map(halite_output::python::str)
+                    .map(halite_proto::python::str)
                     .unwrap_or_default()
             ),
             format!("Reason: {}", functions.why_missing(&full)),
@@ -112,7 +112,7 @@ pub(super) fn arguments(
         return Ok(bound);
     }
     let extra: Vec<String> = rest
-        .map(|(key, _)| halite_output::python::str(key))
+        .map(|(key, _)| halite_proto::python::str(key))
         .filter(|key| !BESIDE_KEYWORDS.contains(&key.as_str()))
         .map(|key| format!("'{key}'"))
         .collect();

@@ -270,7 +270,7 @@ impl Machine {
 
 fn comment_of(record: &Map) -> String {
     let comment = record.get("comment").filter(|comment| comment.is_true());
-    comment.map(halite_output::python::str).unwrap_or_default()
+    comment.map(halite_proto::python::str).unwrap_or_default()
 }
 
 fn plain(chunk: &Chunk, result: Value, comment: &str) -> Map {

@@ -2,7 +2,7 @@
 //!
 //! Salt 3008.5, `State._run_check*`. An empty list of conditions is none.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use super::machine::Machine;

@@ -3,7 +3,7 @@
 //! Salt 3008.5, `State.call_listen`: each state that listens to one with
 //! changes runs its `mod_watch` once, under an id of its own.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 use indexmap::IndexMap;
 

@@ -4,7 +4,7 @@
 //! Invariant: a record has `name`, `result` (true, false or null), `changes`
 //! (a map) and `comment` (text), whatever a function returned.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use super::effect::Moment;

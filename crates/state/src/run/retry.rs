@@ -3,7 +3,7 @@
 //! Salt 3008.5, `State.verify_retry_data`: values of the wrong type are
 //! replaced by the defaults.
 
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 /// The argument `retry`, checked.

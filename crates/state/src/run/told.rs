@@ -56,7 +56,7 @@ impl Machine {
             return;
         }
         let minion = &self.options.minion;
-        let text = |key| record.get(key).map(halite_output::python::str);
+        let text = |key| record.get(key).map(halite_proto::python::str);
         let mut data = Map::from([("ret", record.clone())]);
         let tag = match wanted {
             Some(Value::Str(word)) => format!("salt/state_result/{jid}/{minion}/{word}"),

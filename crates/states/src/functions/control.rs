@@ -90,8 +90,8 @@ fn get_pauses(call: &Call<'_>) -> CallResult {
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .collect(),
-        Value::List(jids) => jids.iter().map(halite_output::python::str).collect(),
-        one => vec![halite_output::python::str(one)],
+        Value::List(jids) => jids.iter().map(halite_proto::python::str).collect(),
+        one => vec![halite_proto::python::str(one)],
     };
     let active = call.ctx.running();
     let is_active = |jid: &str| {

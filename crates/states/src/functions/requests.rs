@@ -43,7 +43,7 @@ fn request(call: &Call<'_>) -> CallResult {
     let mods = call.arg("mods").clone();
     let mut kwargs = call.clean_kwargs();
     kwargs.insert("test", true);
-    let name = kwargs.get("name").map(halite_output::python::str);
+    let name = kwargs.get("name").map(halite_proto::python::str);
     let name = name.unwrap_or_else(|| "default".to_owned());
     let ret = call.salt("state.apply", std::slice::from_ref(&mods), kwargs.clone())?;
     let mut all = read(call);

@@ -314,7 +314,7 @@ fn sls_id(call: &Call<'_>) -> CallResult {
                 Err(CallError::invocation(format!(
                     "No matches for ID '{id}' found in SLS '{}' within saltenv '{}'",
                     call.text("mods"),
-                    halite_output::python::str(&env)
+                    halite_proto::python::str(&env)
                 )))
             }
             _ => Ok(applied),
@@ -367,11 +367,11 @@ fn named(call: &Call<'_>, mods: &[String]) -> Matches {
 
 /// A list, or text separated by commas.
 pub(super) fn names(value: &Value) -> Vec<String> {
-    let text = |value: &Value| halite_output::python::str(value).trim().to_owned();
+    let text = |value: &Value| halite_proto::python::str(value).trim().to_owned();
     match value {
         Value::List(items) => items.iter().map(text).collect(),
         Value::Nil => Vec::new(),
-        other => halite_output::python::str(other)
+        other => halite_proto::python::str(other)
             .split(',')
             .map(|name| name.trim().to_owned())
             .filter(|name| !name.is_empty())

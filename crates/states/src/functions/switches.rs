@@ -84,7 +84,7 @@ pub(super) fn disabled(call: &Call<'_>, states: &[String]) -> Vec<String> {
 
 fn list(call: &Call<'_>) -> Vec<String> {
     match call.ctx.grains().get(GRAIN) {
-        Some(Value::List(names)) => names.iter().map(halite_output::python::str).collect(),
+        Some(Value::List(names)) => names.iter().map(halite_proto::python::str).collect(),
         _ => Vec::new(),
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use halite_modules::{Call, CallError, CallResult};
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 use super::cmd::{record, words};

@@ -4,7 +4,7 @@
 //! Salt 3008.5, `salt/states/module.py`.
 
 use halite_modules::{Call, CallError, CallResult, Function, Module, Signature, StateReturn};
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 pub(super) const MODULE: Module = Module {

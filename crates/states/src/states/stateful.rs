@@ -3,7 +3,7 @@
 //! Salt 3008.5, `salt/states/cmd.py`: JSON, or a last line of `name=value`.
 
 use halite_modules::{CallError, shlex};
-use halite_output::python;
+use halite_proto::python;
 use halite_proto::{Map, Value};
 
 /// What `stateful` asks for.

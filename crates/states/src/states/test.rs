@@ -1,7 +1,7 @@
 //! `test`: states that do what their name says, for trying out a tree.
 
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
-use halite_output::python as show;
+use halite_proto::python as show;
 use halite_proto::{Map, Value};
 
 pub(super) const MODULE: Module = Module {

@@ -48,7 +48,7 @@ pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallErr
     let text = |bytes| {
         let text = options.encoding.decode(bytes);
         if options.rstrip {
-            halite_output::python::trim_end(&text).to_owned()
+            halite_proto::python::trim_end(&text).to_owned()
         } else {
             text
         }
@@ -221,7 +221,7 @@ pub(crate) fn run_quietly(call: &Call<'_>, words: &[&str]) -> Result<Option<Ran>
         }
     };
     let text = |bytes: Vec<u8>| {
-        halite_output::python::trim_end(&String::from_utf8_lossy(&bytes)).to_owned()
+        halite_proto::python::trim_end(&String::from_utf8_lossy(&bytes)).to_owned()
     };
     Ok(Some(Ran {
         pid: done.pid,

@@ -152,7 +152,7 @@ pub(super) fn salt_monitor(merged: &Map) -> Result<(), String> {
                 }
                 ("kwargs", Some(pairs)) => {
                     if let Some(pair) = pairs.iter().find(|pair| pair.as_map().is_none()) {
-                        let pair = halite_output::python::str(pair);
+                        let pair = halite_proto::python::str(pair);
                         return refuse(format!("{pair} is not a key / value pair"));
                     }
                 }

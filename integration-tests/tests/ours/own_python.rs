@@ -74,3 +74,133 @@ fn a_master_uses_what_its_users_wrote() -> Result<()> {
     })?;
     Ok(())
 }
+
+const LOGIN: &str = "
+def auth(username, password):
+    return password == 'open sesame'
+
+def groups(username, **kwargs):
+    return ['ops'] if username == 'fred' else []
+
+def acl(username, **kwargs):
+    if username == 'broken':
+        raise ValueError('no rights')
+    return ['test.version'] if username == 'said' else None
+";
+
+#[test]
+fn users_code_says_who_may_log_in_and_what_they_may_do() -> Result<()> {
+    let fleet = Fleet::new("ownauth")?;
+    let own = fleet.path().join("own");
+    fs::create_dir_all(own.join("auth"))?;
+    fs::write(own.join("auth/door.py"), LOGIN)?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("module_dirs", json!([own]))
+        .set(
+            "external_auth",
+            json!({ "door": { "ops%": ["test.ping"], "broken": ["test.*"] }, "gone": { "*": [".*"] } }),
+        )
+        .start()?;
+    let _web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let tools = master.tools(Kind::Ours);
+    let salt = |way: &str, name: &str, password: &str, fun: &str| {
+        let login = ["-a", way, "--username", name, "--password", password];
+        tools.salt(&[&login[..], &["web1", fun]].concat())
+    };
+    let right = "open sesame";
+    salt("door", "fred", right, "test.ping")?.ok()?;
+    salt("door", "said", right, "test.version")?.ok()?;
+    for (name, fun) in [
+        ("fred", "test.version"),
+        ("said", "test.ping"),
+        ("other", "test.ping"),
+    ] {
+        let denied = salt("door", name, right, fun)?.exit(1)?;
+        assert_eq!(denied.stdout, "Authorization error occurred.\n", "{name}");
+    }
+    // Neither a wrong password, nor code that fails or is not there, lets in.
+    for (way, name, password) in [
+        ("door", "fred", "wrong"),
+        ("door", "broken", right),
+        ("gone", "fred", right),
+    ] {
+        let denied = salt(way, name, password, "test.ping")?.exit(1)?;
+        assert_eq!(
+            denied.stdout, "Authentication error occurred.\n",
+            "{way} {name}"
+        );
+    }
+    let log = fs::read_to_string(master.dir().join("log"))?;
+    assert!(!log.contains("sesame"), "a password is in the log");
+    Ok(())
+}
+
+const ENGINE: &str = "
+import os, time
+
+def start(path, tag):
+    with open(path, 'a') as out:
+        out.write(str(os.getpid()) + chr(10))
+    __salt__['event.send'](tag, {'role': __opts__['__role']})
+    while True:
+        time.sleep(60)
+";
+
+#[test]
+fn engines_run_beside_daemons_and_end_with_them() -> Result<()> {
+    let fleet = Fleet::new("engines")?;
+    let own = fleet.path().join("own");
+    fs::create_dir_all(own.join("engines"))?;
+    fs::write(own.join("engines/clockwork.py"), ENGINE)?;
+    let noted = |who: &str| fleet.path().join(format!("noted-{who}"));
+    let engine = |who: &str| {
+        let config = json!({ "path": noted(who), "tag": format!("own/{who}") });
+        json!([{ "clockwork": config }, "nowhere"])
+    };
+    let pids = |who: &str| -> Vec<i32> {
+        let text = fs::read_to_string(noted(who)).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    // One that nobody has asked how it ended is none.
+    let lives = |pid: i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("module_dirs", json!([own]))
+        .set("engines", engine("master"))
+        .start()?;
+    let web1 = fleet
+        .minion("web1", Kind::Ours)
+        .of(&master)
+        .set("module_dirs", json!([own]))
+        .set("engines", engine("minion"))
+        .start()?;
+    master.wait_minion("web1")?;
+    for who in ["master", "minion"] {
+        let first = until("an engine to start", START, || {
+            Ok(pids(who).first().copied())
+        })?;
+        // One that dies is started again.
+        let killed = std::process::Command::new("kill")
+            .args(["-9", &first.to_string()])
+            .status()?;
+        assert!(killed.success());
+        until("an engine to start again", START, || {
+            Ok(pids(who).get(1).copied())
+        })?;
+    }
+    drop(web1);
+    drop(master);
+    for who in ["master", "minion"] {
+        until("the engines to end", START, || {
+            Ok(pids(who).into_iter().all(|pid| !lives(pid)).then_some(()))
+        })?;
+    }
+    Ok(())
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use nix::unistd::{Group, User, getegid, geteuid};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
@@ -116,15 +117,24 @@ impl Stage {
     pub fn places(&self) -> Vec<(String, String)> {
         let address = self.master.address();
         let ip = address.ip();
-        vec![
+        let mut places = vec![
             (self.fleet.path().display().to_string(), FLEET.to_owned()),
             (
                 format!("{ip}:{}", address.request().port()),
                 "<ip>:<request port>".to_owned(),
             ),
             (ip.to_string(), "<ip>".to_owned()),
-        ]
+        ];
+        places.extend(owner().map(|owner| (owner, "owned by <user>:<group>".to_owned())));
+        places
     }
+}
+
+/// What is said of files of the user who runs the tests.
+fn owner() -> Option<String> {
+    let user = User::from_uid(geteuid()).ok()??.name;
+    let group = Group::from_gid(getegid()).ok()??.name;
+    Some(format!("owned by {user}:{group}"))
 }
 
 fn with_settings<'fleet>(plan: MinionPlan<'fleet>, role: &str, rack: i32) -> MinionPlan<'fleet> {

@@ -13,6 +13,8 @@ pub(crate) enum Suite {
     Ours,
     /// Some hundred command lines, as real Salt has answered them
     CommandTable,
+    /// What is on the event bus while some dozen things are done
+    EventStreams,
     /// Several of our masters that come and go, and what must not be lost
     MultiMaster,
     /// Our master with the minions of real Salt
@@ -33,11 +35,12 @@ pub(crate) enum Suite {
 
 impl Suite {
     /// All of them, the quick ones first.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Unit,
         Self::Vectors,
         Self::Ours,
         Self::CommandTable,
+        Self::EventStreams,
         Self::MultiMaster,
         Self::PythonMinions,
         Self::PythonMasters,
@@ -55,6 +58,7 @@ impl Suite {
             Self::Vectors => "vectors",
             Self::Ours => "ours",
             Self::CommandTable => "command-table",
+            Self::EventStreams => "event-streams",
             Self::MultiMaster => "multi-master",
             Self::PythonMinions => "python-minions",
             Self::PythonMasters => "python-masters",
@@ -76,7 +80,7 @@ impl Suite {
     pub(crate) const fn needs_peers(self, long: bool) -> bool {
         match self {
             Self::Unit | Self::Vectors | Self::Ours | Self::MultiMaster => false,
-            Self::CommandTable => long,
+            Self::CommandTable | Self::EventStreams => long,
             _ => true,
         }
     }

@@ -1,0 +1,255 @@
+//! What is on a master's event bus while an administrator works, beside what
+//! real Salt's has.
+//!
+//! The actions are in `script.txt`, with the list of differences. What real
+//! Salt 3008.5 fires is recorded beside it; the long form plays the actions on
+//! it again, and with `HALITE_UPDATE_EVENTS` set it records instead (our own
+//! events where an action says that they differ, in the short form).
+//! `HALITE_EVENTS_RELEASE` has the long form play another release: what it
+//! tells of then is how the releases differ.
+
+mod compare;
+mod recorded;
+mod script;
+mod shape;
+mod stage;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use halite_integration_tests::{Kind, until};
+
+use compare::{differences, kept, lacking};
+use recorded::Streams;
+use script::{RuleKind, Script};
+use shape::Shape;
+use stage::Stage;
+
+/// Fewer would not be the comparison that it claims to be.
+const ACTIONS_MIN: usize = 40;
+
+/// Nothing more comes of an action of real Salt's after such a silence. Only
+/// recording depends on it.
+const SILENCE: Duration = Duration::from_millis(1000);
+
+/// How long the events of an action may be on their way.
+const REST: Duration = Duration::from_secs(20);
+
+fn at(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/event_streams");
+    dir.join(name)
+}
+
+fn updates() -> bool {
+    std::env::var_os("HALITE_UPDATE_EVENTS").is_some()
+}
+
+fn script() -> Result<Script> {
+    Script::read(&fs::read_to_string(at("script.txt"))?)
+}
+
+/// The stream of what comes again and again, of all actions together.
+const REPEATS: &str = "again and again";
+
+/// Plays the actions on a kind. `is_over` says when nothing more is expected of
+/// an action; what steps could not be done is added to `wrong`.
+fn play(
+    kind: Kind,
+    script: &Script,
+    wrong: &mut Vec<String>,
+    mut is_over: impl FnMut(&str, &[Shape]) -> bool,
+) -> Result<Streams> {
+    let mut stage = Stage::start(kind, &at("tree"))?;
+    let mut streams = Streams::new();
+    let mut mark = 0;
+    for action in &script.actions {
+        for step in &action.steps {
+            if let Err(error) = stage.perform(step, mark) {
+                wrong.push(format!("{}: {step:?}: {error:#}", action.name));
+                break;
+            }
+        }
+        let mut shapes = Vec::new();
+        let mut next = mark;
+        let ends = until("the rest of its events", REST, || {
+            let events = stage.events(mark)?;
+            next = mark + events.len();
+            shapes = events.iter().map(|event| stage.shape(event)).collect();
+            shapes.retain(|shape| !script.repeats(&shape.tag));
+            Ok(is_over(&action.name, &shapes).then_some(()))
+        });
+        // What lacks is told of at the end, with all the others.
+        drop(ends);
+        mark = next;
+        streams.insert(action.name.clone(), shapes);
+    }
+    let mut repeats: Vec<Shape> = Vec::new();
+    for event in stage.events(0)? {
+        let shape = stage.shape(&event);
+        if script.repeats(&shape.tag) && !lacking(std::slice::from_ref(&shape), &repeats).is_empty()
+        {
+            repeats.push(shape.about(REPEATS));
+        }
+    }
+    // They come in no order of their own.
+    repeats.sort_by_key(|shape| (shape.tag.clone(), shape.data.to_string()));
+    streams.insert(REPEATS.to_owned(), repeats);
+    Ok(streams)
+}
+
+#[test]
+fn our_bus_has_the_events_of_salts() -> Result<()> {
+    let script = script()?;
+    let salt = recorded::read(&at("salt-3008.5.json"))?;
+    let mut known = recorded::read(&at("ours.json"))?;
+    let expected = |name: &str, differs: bool| match differs {
+        true => known.get(name).cloned().unwrap_or_default(),
+        false => salt.get(name).cloned().unwrap_or_default(),
+    };
+    let differing: BTreeSet<&str> = script
+        .actions
+        .iter()
+        .filter(|action| action.differs)
+        .map(|action| action.name.as_str())
+        .collect();
+    let mut used = BTreeSet::new();
+    let mut quiet = Quiet::default();
+    let mut wrong = Vec::new();
+    let ours = play(Kind::Ours, &script, &mut wrong, |name, shapes| {
+        let differs = differing.contains(name);
+        if updates() {
+            return quiet.is_over(shapes.len());
+        }
+        let wanted = kept(&expected(name, differs), &script.rules, &RuleKind::OnlySalt);
+        let found = kept(shapes, &script.rules, &RuleKind::OnlyOurs);
+        lacking(&wanted.events, &found.events).is_empty()
+    })?;
+    for (name, shapes) in &ours {
+        let differs = differing.contains(name.as_str());
+        let Some(of_salt) = salt.get(name) else {
+            wrong.push(format!("{name}: never recorded"));
+            continue;
+        };
+        let wanted = kept(&expected(name, differs), &script.rules, &RuleKind::OnlySalt);
+        let found = kept(shapes, &script.rules, &RuleKind::OnlyOurs);
+        used.extend(wanted.used.iter().chain(&found.used).copied());
+        if differs {
+            let plain = kept(of_salt, &script.rules, &RuleKind::OnlySalt);
+            if differences(&plain.events, &found.events).is_empty() {
+                wrong.push(format!(
+                    "{name}: as Salt's, although the script says otherwise"
+                ));
+            }
+            if updates() {
+                continue;
+            }
+        }
+        // How often these come is not fixed: not at all, too.
+        let is_all = name != REPEATS;
+        let found_only = || lacking(&found.events, &wanted.events);
+        let said = match is_all {
+            true => differences(&wanted.events, &found.events),
+            false => found_only()
+                .iter()
+                .map(|shape| format!("only ours: {} {}", shape.tag, shape.data))
+                .collect(),
+        };
+        if !said.is_empty() {
+            wrong.push(format!("{name}\n  {}", said.join("\n  ")));
+        }
+    }
+    for (at, rule) in script.rules.iter().enumerate() {
+        let is_used = match rule.kind {
+            RuleKind::Repeats => [&ours, &salt].iter().any(|streams| {
+                let mut shapes = streams.get(REPEATS).into_iter().flatten();
+                shapes.any(|shape| rule.means(&shape.tag))
+            }),
+            _ => used.contains(&at),
+        };
+        if !is_used {
+            wrong.push(format!("of no effect: @{}", rule.line));
+        }
+    }
+    if updates() {
+        known = ours;
+        known.retain(|name, _| differing.contains(name.as_str()));
+        recorded::write(&at("ours.json"), &known)?;
+    }
+    report(&wrong)
+}
+
+#[test]
+#[ignore = "the long form: cargo xtask test --long"]
+fn salts_bus_is_as_recorded() -> Result<()> {
+    let script = script()?;
+    let asked = match std::env::var("HALITE_EVENTS_RELEASE") {
+        Ok(release) => Kind::of_release(&release)
+            .with_context(|| format!("no release {release} in these tests"))?,
+        Err(_) => Kind::Salt3008,
+    };
+    let mut quiet = Quiet::default();
+    let mut wrong = Vec::new();
+    let streams = play(asked, &script, &mut wrong, |_, shapes| {
+        quiet.is_over(shapes.len())
+    })?;
+    let path = at("salt-3008.5.json");
+    if updates() && asked == Kind::Salt3008 {
+        recorded::write(&path, &streams)?;
+        return report(&wrong);
+    }
+    let before = recorded::read(&path)?;
+    for (name, shapes) in &streams {
+        let known = before.get(name).cloned().unwrap_or_default();
+        let known = kept(&known, &script.rules, &RuleKind::Nothing);
+        let found = kept(shapes, &script.rules, &RuleKind::Nothing);
+        let said = differences(&known.events, &found.events);
+        if !said.is_empty() {
+            wrong.push(format!("{name}\n  {}", said.join("\n  ")));
+        }
+    }
+    report(&wrong)
+}
+
+/// Tells a silence.
+#[derive(Default)]
+struct Quiet {
+    count: usize,
+    since: Option<Instant>,
+}
+
+impl Quiet {
+    /// Whether the same number of events has been there for a while.
+    fn is_over(&mut self, count: usize) -> bool {
+        match self.since {
+            Some(since) if self.count == count => {
+                let is_over = since.elapsed() > SILENCE;
+                if is_over {
+                    self.since = None;
+                }
+                is_over
+            }
+            _ => {
+                self.count = count;
+                self.since = Some(Instant::now());
+                false
+            }
+        }
+    }
+}
+
+fn report(wrong: &[String]) -> Result<()> {
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("{} actions:\n{}", wrong.len(), wrong.join("\n"))
+}
+
+#[test]
+fn the_script_is_as_long_as_it_claims() -> Result<()> {
+    let count = script()?.actions.len();
+    assert!(count >= ACTIONS_MIN, "{count} actions");
+    Ok(())
+}

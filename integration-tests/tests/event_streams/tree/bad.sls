@@ -1,0 +1,2 @@
+fails:
+  test.fail_without_changes: []

@@ -75,7 +75,10 @@ fn shells_take_the_completions() {
         let function = format!("_{name}");
         let script = format!(
             "source ./{name}.bash && COMP_WORDS=({name} --ver) COMP_CWORD=1 && \
-             {function} {name} --ver {name} && echo \"${{COMPREPLY[@]}}\""
+             read -ra known <<< \"$(complete -p {name})\" && \
+             for at in \"${{!known[@]}}\"; do [ \"${{known[at]}}\" = -F ] && \
+             function=${{known[at+1]}}; done; $function {name} --ver {name} && \
+             echo \"${{COMPREPLY[@]}}\""
         );
         let offered = said("bash", &["--norc", "--noprofile"], &script, &dir);
         assert!(offered.is_none_or(|offered| offered.contains("--version")));

@@ -22,7 +22,7 @@ use crate::display::Display;
 use crate::environment::Environment;
 use crate::options::{KeyAction, KeyOptions, ListedState, Stop};
 use crate::{Exit, Screen};
-use settings::KeySettings;
+use settings::{KeySettings, Unusable};
 
 /// In what order structured output lists the states.
 const STATES: [KeyState; 4] = [
@@ -102,8 +102,7 @@ fn prepared(options: &KeyOptions, opts: &Map) -> Result<(KeyAction, KeySettings)
             "'{word}' belongs to no option; quote globs, and separate several by commas"
         )));
     }
-    let settings =
-        KeySettings::new(options, opts).map_err(|error| Stop::usage::<KeyOptions>(&error))?;
+    let settings = KeySettings::new(options, opts).map_err(Unusable::stop)?;
     Ok((action, settings))
 }
 

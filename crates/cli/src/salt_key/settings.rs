@@ -7,8 +7,9 @@ use halite_proto::{Map, Value};
 use halite_transport::Endpoint;
 use nix::unistd::{User, geteuid};
 
+use crate::Exit;
 use crate::client::ClientSettings;
-use crate::options::KeyOptions;
+use crate::options::{KeyOptions, Stop};
 
 /// The options that `salt-key` reads.
 pub(super) struct KeySettings {
@@ -31,13 +32,39 @@ pub(super) struct KeySettings {
     pub(super) events: Endpoint,
 }
 
+/// Why `salt-key` cannot work.
+pub(super) enum Unusable {
+    /// An option has a value of no use.
+    Option(String),
+    /// There is no such user.
+    User(String),
+}
+
+impl Unusable {
+    /// What is said, and the exit code.
+    pub(super) fn stop(self) -> Stop {
+        match self {
+            Self::Option(text) => Stop::usage::<KeyOptions>(&text),
+            Self::User(user) => Stop {
+                stdout: String::new(),
+                stderr: format!(
+                    "Failed to prepare the Salt environment for user {user}. The user is not \
+                     available.\n"
+                ),
+                exit: Exit::NoUser,
+            },
+        }
+    }
+}
+
 impl KeySettings {
     /// Reads options and the merged configuration.
     ///
     /// # Errors
-    /// When a value is of no use; the text says which.
-    pub(super) fn new(options: &KeyOptions, opts: &Map) -> Result<Self, String> {
-        let client = ClientSettings::from_opts(opts).map_err(|error| error.to_string())?;
+    /// When a value is of no use.
+    pub(super) fn new(options: &KeyOptions, opts: &Map) -> Result<Self, Unusable> {
+        let client =
+            ClientSettings::from_opts(opts).map_err(|error| Unusable::Option(error.to_string()))?;
         let text = |name: &str| opts.get(name).and_then(Value::as_str);
         let flag = |name: &str, default| opts.get(name).map_or(default, Value::is_true);
         let user = options.user.as_deref().unwrap_or(&client.user);
@@ -68,12 +95,12 @@ fn given(text: Option<&str>, configured: bool) -> bool {
 }
 
 /// Root makes files for the master's user; everybody else for themselves.
-fn owner(user: &str) -> Result<Option<u32>, String> {
+fn owner(user: &str) -> Result<Option<u32>, Unusable> {
     if user == "root" || !geteuid().is_root() {
         return Ok(None);
     }
     match User::from_name(user) {
         Ok(Some(user)) => Ok(Some(user.uid.as_raw())),
-        _ => Err(format!("there is no user {user}")),
+        _ => Err(Unusable::User(user.to_owned())),
     }
 }

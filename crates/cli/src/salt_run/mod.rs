@@ -271,7 +271,7 @@ async fn follow(
             }
         };
         match news {
-            RunnerNews::Progress(suffix, _) if quiet || suffix == "new" => {}
+            RunnerNews::Progress(suffix, _) if quiet || UNSHOWN.contains(&suffix.as_str()) => {}
             RunnerNews::Progress(_, event) if event.contains_key(PRINT) => {
                 let text = event.get(PRINT).and_then(Value::as_str).unwrap_or_default();
                 screen.line(text);
@@ -290,6 +290,10 @@ async fn follow(
         }
     }
 }
+
+/// Progress that is for who watches the bus: that a runner begins, and what an
+/// orchestration commands.
+const UNSHOWN: [&str; 2] = ["new", "args"];
 
 /// What progress is called that is text for the standard output.
 const PRINT: &str = "print";

@@ -10,8 +10,8 @@ pub const QUESTION_TIME_MAX: Duration = Duration::from_secs(5);
 /// first line of a request on all servers.
 pub const EXPRESSION_BYTES_MAX: usize = 7500;
 
-/// Most bytes of an answer, its headers included; more is an error.
-pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most bytes of an answer; more is an error.
+pub const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Most hosts of an answer; more is an error.
 pub const HOSTS_MAX: usize = 100_000;

@@ -1,15 +1,14 @@
 //! The server, and how it is asked.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use halite_proto::{Map, Value};
 use halite_target::Ranges;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use thiserror::Error;
+use ureq::Agent;
 
 use crate::answer;
 use crate::kept::{Found, Kept};
@@ -118,31 +117,55 @@ impl RangeServer {
     }
 
     fn ask(&self, expression: &str) -> Result<Vec<String>, RangeError> {
-        let deadline = Instant::now() + QUESTION_TIME_MAX;
         let (host, port) = self.parts()?;
-        let failed = |error: &io::Error| match error.kind() {
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => RangeError::Late {
-                server: self.0.clone(),
-            },
-            _ => RangeError::Unreachable {
-                server: self.0.clone(),
-                why: error.to_string(),
-            },
+        let host = match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host.to_owned(),
         };
-        let addresses = look_up(host.to_owned(), port, deadline).map_err(|e| failed(&e))?;
-        let mut stream = connect(&addresses, deadline).map_err(|e| failed(&e))?;
-        let request = format!(
-            "GET /range/list?{} HTTP/1.0\r\nHost: {}\r\nUser-Agent: halite\r\n\
-             Accept: */*\r\nConnection: close\r\n\r\n",
-            quoted(expression),
-            self.0
-        );
-        let sent = stream
-            .set_write_timeout(Some(left(deadline)))
-            .and_then(|()| stream.write_all(request.as_bytes()));
-        sent.map_err(|e| failed(&e))?;
-        let answer = read(&mut stream, deadline).map_err(|e| failed(&e))?;
-        answer::hosts(&answer.ok_or(RangeError::TooLarge)?)
+        let expression = utf8_percent_encode(expression, QUOTED);
+        let answer = agent()
+            .get(format!("http://{host}:{port}/range/list?{expression}"))
+            .call()
+            .map_err(|error| self.failed(error))?;
+        let (head, mut body) = answer.into_parts();
+        if let Some(refusal) = head.headers.get("rangeexception") {
+            let refusal = String::from_utf8_lossy(refusal.as_bytes());
+            return Err(RangeError::Refused(answer::shown(&refusal)));
+        }
+        if head.status != 200 {
+            return Err(RangeError::Status(head.status.as_u16()));
+        }
+        let body = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
+        let body = body.map_err(|error| match error {
+            ureq::Error::BodyExceedsLimit(_) => RangeError::TooLarge,
+            ureq::Error::Timeout(_) => self.late(),
+            _ => RangeError::Incomplete,
+        })?;
+        answer::hosts(&body)
+    }
+
+    /// Why there is no answer at all.
+    fn failed(&self, error: ureq::Error) -> RangeError {
+        let why = match error {
+            ureq::Error::Timeout(_) => return self.late(),
+            ureq::Error::Protocol(_) => return RangeError::NotHttp,
+            // Who closes without a word is there, and is something else.
+            ureq::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return RangeError::NotHttp;
+            }
+            ureq::Error::Io(error) => error.to_string(),
+            error => error.to_string(),
+        };
+        RangeError::Unreachable {
+            server: self.0.clone(),
+            why,
+        }
+    }
+
+    fn late(&self) -> RangeError {
+        RangeError::Late {
+            server: self.0.clone(),
+        }
     }
 
     /// Host and port. What would be more than that in an address of HTTP (a
@@ -159,7 +182,7 @@ impl RangeServer {
                 None => (self.0.as_str(), None),
             },
         };
-        let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
+        let is_fit = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
         if host.is_empty() || !host.chars().all(is_fit) {
             return Err(error());
         }
@@ -177,75 +200,27 @@ impl Ranges for RangeServer {
     }
 }
 
-/// What is left of the time, never nothing: that would mean without end.
-fn left(deadline: Instant) -> Duration {
-    let left = deadline.saturating_duration_since(Instant::now());
-    left.max(Duration::from_millis(1))
+/// Asks nobody else than it is told to: no proxy, and no other place that an
+/// answer names.
+fn agent() -> Agent {
+    Agent::config_builder()
+        .timeout_global(Some(QUESTION_TIME_MAX))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .proxy(None)
+        .max_idle_connections(0)
+        .user_agent("halite")
+        .build()
+        .into()
 }
 
-/// A name server may keep the system waiting for longer than there is time: it
-/// is asked by a thread of its own.
-fn look_up(host: String, port: u16, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
-    let (tell, told) = mpsc::channel();
-    thread::Builder::new()
-        .name("range".to_owned())
-        .spawn(move || {
-            let found = (host.as_str(), port).to_socket_addrs();
-            // Whoever asked may have gone.
-            let _ = tell.send(found.map(Iterator::collect));
-        })?;
-    match told.recv_timeout(left(deadline)) {
-        Ok(found) => found,
-        Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
-        Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the look-up has ended")),
-    }
-}
-
-fn connect(addresses: &[SocketAddr], deadline: Instant) -> io::Result<TcpStream> {
-    let mut last = io::Error::other("its name has no address");
-    for address in addresses {
-        match TcpStream::connect_timeout(address, left(deadline)) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-/// Everything until the server closes; nothing where that is too much.
-fn read(stream: &mut TcpStream, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
-    let mut answer = Vec::new();
-    let mut piece = [0; 16 * 1024];
-    loop {
-        if Instant::now() >= deadline {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left(deadline)))?;
-        match stream.read(&mut piece) {
-            Ok(0) => return Ok(Some(answer)),
-            Ok(count) => answer.extend(piece.iter().take(count)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        if answer.len() > ANSWER_BYTES_MAX {
-            return Ok(None);
-        }
-    }
-}
-
-/// As Python's `urllib.parse.quote` writes it.
-fn quoted(expression: &str) -> String {
-    let mut out = String::with_capacity(expression.len() * 3);
-    for byte in expression.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' | b'/' => {
-                out.push(char::from(byte));
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
-}
+/// All but what Python's `urllib.parse.quote` leaves as it is.
+const QUOTED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'-')
+    .remove(b'~')
+    .remove(b'/');
 
 #[cfg(test)]
 mod tests {
@@ -254,7 +229,7 @@ mod tests {
     #[test]
     fn an_expression_is_quoted_as_python_does_it() {
         assert_eq!(
-            quoted("%web:ALL,-@a{1..3} /x~é"),
+            utf8_percent_encode("%web:ALL,-@a{1..3} /x~é", QUOTED).to_string(),
             "%25web%3AALL%2C-%40a%7B1..3%7D%20/x~%C3%A9"
         );
     }
@@ -277,6 +252,7 @@ mod tests {
             "a:99999",
             "a/b:80",
             "u@a:80",
+            "[fe80::1%lo]:80",
             "a\r\nX: y",
             "[::1",
         ] {

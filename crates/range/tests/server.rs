@@ -45,7 +45,7 @@ fn an_expression_is_one_question_and_its_answer_is_kept() {
     assert_eq!(server.expand("%web:ALL,x").unwrap(), ["web1", "web2"]);
     assert_eq!(
         asked.recv().unwrap(),
-        "GET /range/list?%25web%3AALL%2Cx HTTP/1.0"
+        "GET /range/list?%25web%3AALL%2Cx HTTP/1.1"
     );
     assert_eq!(server.expand("%web:ALL,x").unwrap(), ["web1", "web2"]);
     assert!(asked.try_recv().is_err(), "it was asked twice");
@@ -64,7 +64,7 @@ fn what_a_server_refuses_is_said_and_asked_again() {
 #[test]
 fn nothing_is_read_without_an_end() {
     let mut endless = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
-    endless.resize(ANSWER_BYTES_MAX + 2, b'\n');
+    endless.resize(usize::try_from(ANSWER_BYTES_MAX).unwrap() + 1024, b'\n');
     let (server, _asked) = serve(vec![endless]);
     let error = server.expand("%x").unwrap_err();
     assert!(matches!(error, RangeError::TooLarge), "{error}");
@@ -85,4 +85,32 @@ fn nobody_there_is_said_at_once_and_left_alone() {
     let _listener = TcpListener::bind(address).unwrap();
     let second = server.expand("%x").unwrap_err();
     assert_eq!(first.to_string(), second.to_string());
+}
+
+#[test]
+fn whatever_else_comes_is_an_error() {
+    for (answer, text) in [
+        (
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n",
+            "the range server answers with status 302",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na\nb",
+            "the range server's answer is not complete",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n",
+            "the range server's answer is not complete",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\n\r\n<html> <p>",
+            "the range server's answer is no list of hosts",
+        ),
+        ("SSH-2.0-x\r\n", "the range server does not speak HTTP"),
+        ("", "the range server does not speak HTTP"),
+    ] {
+        let (server, _asked) = serve(vec![answer.as_bytes().to_vec()]);
+        let error = server.expand("%x").unwrap_err();
+        assert_eq!(error.to_string(), text, "{answer}");
+    }
 }

@@ -78,6 +78,8 @@ impl Daemon {
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let mut settings = Settings::from_config(config)?;
         make_dirs(&settings)?;
+        // Before the sockets: programs read their key when they see them.
+        let local_keys = local_keys(&settings)?;
         let attendance = Attendance::begin();
         let Bound {
             router,
@@ -98,6 +100,7 @@ impl Daemon {
             port,
             bus,
             attendance,
+            local_keys,
         )?);
         master.pillars.connect(&master);
         let server =
@@ -267,12 +270,27 @@ fn make_dir(what: &'static str, dir: &Path) -> Result<(), StartError> {
     })
 }
 
+fn local_keys(settings: &Settings) -> Result<LocalKeys, StartError> {
+    let holders = Holders {
+        configured: &settings.user,
+        running: &settings.running_user,
+        publisher_acl: &settings.publisher_acl,
+        only_existing: settings.client_acl_verify,
+        system: &system_users(),
+    };
+    LocalKeys::prepared_or_load(&settings.cachedir, &holders).map_err(|source| StartError::File {
+        what: "the key files of local users",
+        source,
+    })
+}
+
 fn assemble(
     settings: Settings,
     opts: Map,
     port: PublishPort,
     bus: EventBus,
     attendance: Arc<Attendance>,
+    local_keys: LocalKeys,
 ) -> Result<Master, StartError> {
     let keys = KeyStore::open(&settings.pki_dir, None)?;
     let identity = MasterKeys::load_or_generate(&keys, &settings.master_key_options())?;
@@ -285,20 +303,6 @@ fn assemble(
             syndics: settings.order_masters,
         },
     )?;
-    let holders = Holders {
-        configured: &settings.user,
-        running: &settings.running_user,
-        publisher_acl: &settings.publisher_acl,
-        only_existing: settings.client_acl_verify,
-        system: &system_users(),
-    };
-    let local_keys =
-        LocalKeys::prepared_or_load(&settings.cachedir, &holders).map_err(|source| {
-            StartError::File {
-                what: "the key files of local users",
-                source,
-            }
-        })?;
     if !settings.publisher_acl.is_empty() {
         let_others_enter(&settings.sock_dir).map_err(|source| StartError::File {
             what: "the socket directory for the users of publisher_acl",

@@ -58,6 +58,22 @@ async fn a_taken_port_or_socket_is_one_clear_line() {
     Master::start_in(dir, "").stop().await;
 }
 
+/// A program reads its key as soon as it sees the sockets; what is not there
+/// by then makes it a stranger.
+#[tokio::test]
+async fn keys_of_local_users_are_there_before_any_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path(), "");
+    fs::create_dir_all(config.sock_dir.join("publish_pull.ipc/in the way")).unwrap();
+    let line = chain(&Daemon::start(&config).err().unwrap());
+    assert!(line.contains("publish_pull.ipc"), "{line}");
+    let files = fs::read_dir(dir.path().join("cache")).unwrap();
+    let names: Vec<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(names.iter().any(|name| name.ends_with("_key")), "{names:?}");
+}
+
 #[tokio::test]
 async fn what_cannot_be_used_is_named() {
     let dir = tempfile::tempdir().unwrap();

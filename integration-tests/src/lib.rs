@@ -46,7 +46,7 @@ pub use kind::{Kind, Program, Programs, cache_dir};
 pub use master::{KeyState, Master, MasterPlan, Tools};
 pub use memory::{own_kib, pss_kib};
 pub use minion::{Minion, MinionPlan};
-pub use net::Address;
+pub use net::{Address, Ports};
 pub use nix::sys::signal::Signal;
 pub use output::Output;
 pub use process::{Daemon, Recipe, end_marked, family, marked, run, terminate};

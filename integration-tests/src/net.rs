@@ -18,6 +18,43 @@ const RANGE: u32 = 0x003f_ffff;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+/// Ports of 127.0.0.1 are claimed at this address, under the same numbers.
+const CLAIM_IP: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
+
+/// Below those that the kernel gives to connections and to port 0.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// Ports of 127.0.0.1 that nobody else uses, for programs that take no other
+/// address.
+#[derive(Debug)]
+pub struct Ports<const N: usize> {
+    /// The ports.
+    pub numbers: [u16; N],
+    _claims: Vec<TcpListener>,
+}
+
+impl<const N: usize> Ports<N> {
+    /// Takes ports that no other test uses.
+    pub fn claim() -> Result<Self> {
+        let (mut numbers, mut claims) = ([0; N], Vec::new());
+        let offset = usize::try_from(std::process::id())?.wrapping_mul(97) % PORTS.len();
+        let mut candidates = PORTS.cycle().skip(offset).take(PORTS.len());
+        for number in &mut numbers {
+            let (port, claim) = candidates
+                .by_ref()
+                .filter(|port| is_free(Ipv4Addr::LOCALHOST, *port))
+                .find_map(|port| Some((port, TcpListener::bind((CLAIM_IP, port)).ok()?)))
+                .context("not so many ports of 127.0.0.1 are free")?;
+            *number = port;
+            claims.push(claim);
+        }
+        Ok(Self {
+            numbers,
+            _claims: claims,
+        })
+    }
+}
+
 /// An address in 127.0.0.0/8 with two free ports.
 #[derive(Debug)]
 pub struct Address {

@@ -174,7 +174,9 @@ pub fn one_run_at_a_time(master: Kind, minion: Kind) -> Result<()> {
         Ok((!alive).then_some(()))
     })?;
     until("the turn of the next run", START, || {
-        let run = returned(&master, &["state.apply"])?;
-        Ok(run.is_object().then_some(()))
+        // Until then it is refused, and that is a failure.
+        let run = master.salt(&["web1", "state.apply", "--out=json"])?;
+        let is_run = run.code == 0 && run.of("web1").is_ok_and(|run| run.is_object());
+        Ok(is_run.then_some(()))
     })
 }

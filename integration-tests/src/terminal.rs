@@ -61,14 +61,24 @@ impl Terminal {
 
     /// Waits until the program has written `text`.
     pub fn wait(&mut self, text: &str, deadline: Duration) -> Result<()> {
+        self.wait_for(text, deadline, |written| written.contains(text))
+    }
+
+    /// Waits until what the program has written is `what`.
+    pub fn wait_for(
+        &mut self,
+        what: &str,
+        deadline: Duration,
+        is_it: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         let begun = Instant::now();
-        while !String::from_utf8_lossy(&self.written).contains(text) {
+        while !is_it(&String::from_utf8_lossy(&self.written)) {
             match self
                 .bytes
                 .recv_timeout(deadline.saturating_sub(begun.elapsed()))
             {
                 Ok(bytes) => self.written.extend(bytes),
-                Err(_) => bail!("`{}` did not write {text:?} but {}", self.typed, self.raw()),
+                Err(_) => bail!("`{}` did not write {what:?} but {}", self.typed, self.raw()),
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 /// Enough for anything that normally takes a moment, on a busy machine.
-pub const SHORT: Duration = Duration::from_secs(30);
+pub const SHORT: Duration = Duration::from_secs(60);
 
 /// Enough for the start of the slowest daemon on a busy machine.
 pub const START: Duration = Duration::from_secs(90);

@@ -42,6 +42,7 @@ chapters! {
     carries
     core
     data
+    day
     errors
     files
     jobs

@@ -4,8 +4,7 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, SHORT, scenarios, until};
-use serde_json::json;
+use halite_integration_tests::{Fleet, Kind, Master, START, scenarios, until};
 
 const MINIONS: [Kind; 3] = [Kind::Ours, Kind::Salt3008, Kind::Salt3006];
 
@@ -85,12 +84,8 @@ fn signed_keys(theirs: Kind) -> Result<()> {
     let mut first = first;
     first.kill9()?;
     second.wait_minion("over")?;
-    until("both minions to answer the second master", SHORT, || {
-        let returns = second.returns(&["*", "test.ping"])?;
-        Ok(
-            (returns.get("over") == Some(&json!(true)) && returns.get("hot") == Some(&json!(true)))
-                .then_some(()),
-        )
+    until("both minions to answer the second master", START, || {
+        Ok(second.check_ping(&["hot", "over"]).ok())
     })
 }
 

@@ -1,7 +1,9 @@
 //! Our minion with the masters of real Salt.
 
+use std::fs;
+
 use halite_integration_tests::{
-    Fleet, Kind, START, for_each_salt, pillar_scenarios, scenarios, state_scenarios,
+    Fleet, Kind, START, for_each_salt, pillar_scenarios, scenarios, state_scenarios, until,
 };
 use serde_json::json;
 
@@ -12,6 +14,7 @@ for_each_salt! {
     fn commands_run(master) scenarios::commands_run(master, OURS);
     fn grains_are_reported(master) scenarios::grains_are_reported(master, OURS);
     fn files_arrive(master) scenarios::files_arrive(master, OURS);
+    fn files_go_in_pieces(master) scenarios::files_go_in_pieces(master, OURS);
     fn the_mine_keeps_and_gives(master) scenarios::the_mine_keeps_and_gives(master, OURS);
     fn salt_call_reaches_the_master(master) scenarios::salt_call_reaches_the_master(master, OURS);
     fn a_deleted_key_has_no_access(master) scenarios::a_deleted_key_has_no_access(master, OURS);
@@ -35,6 +38,38 @@ for_each_salt! {
         })?;
         assert_eq!(event.data["return"]["args"], json!([1]));
         assert_eq!(event.data["metadata"]["a"], json!(1));
+        Ok(())
+    };
+
+    fn events_of_beacons_arrive(master) {
+        let fleet = Fleet::new("beacons")?;
+        let master = fleet.master("m1", master).start()?;
+        let log = fleet.path().join("log");
+        fs::write(&log, "")?;
+        let beacons = json!({ "log": [{ "file": log.display().to_string() },
+            { "tags": { "a/b": { "regex": ".*bye" } } }] });
+        let minion = fleet.minion("web1", OURS).of(&master).set("beacons", beacons)
+            .set("loop_interval", json!(0.1)).start()?;
+        master.accept(minion.id())?;
+        let seen = || -> anyhow::Result<Vec<String>> {
+            let events = master.events()?.events().into_iter();
+            let told = events.filter(|event| event.tag == "salt/beacon/web1/log/a/b");
+            Ok(told.map(|event| event.data["raw"].as_str().unwrap_or_default().to_owned()).collect())
+        };
+        let mut lines = Vec::new();
+        until("the beacon to look", START, || {
+            lines.push(format!("bye {}", lines.len()));
+            fs::write(&log, lines.join("\n") + "\n")?;
+            Ok((!seen()?.is_empty()).then_some(()))
+        })?;
+        // Many at once go together, and each arrives once.
+        lines.extend((0..50).map(|number| format!("bye more {number}")));
+        fs::write(&log, lines.join("\n") + "\n")?;
+        let told = until("the last one", START, || {
+            let told = seen()?;
+            Ok(told.iter().any(|line| line == "bye more 49").then_some(told))
+        })?;
+        assert!(lines.ends_with(&told), "got {told:?}");
         Ok(())
     };
 }

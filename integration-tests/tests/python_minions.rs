@@ -9,6 +9,7 @@ for_each_salt! {
     fn commands_run(minion) scenarios::commands_run(OURS, minion);
     fn grains_are_reported(minion) scenarios::grains_are_reported(OURS, minion);
     fn files_arrive(minion) scenarios::files_arrive(OURS, minion);
+    fn files_go_in_pieces(minion) scenarios::files_go_in_pieces(OURS, minion);
     fn a_small_tree_is_applied(minion) scenarios::a_small_tree_is_applied(OURS, minion);
     fn the_mine_keeps_and_gives(minion) scenarios::the_mine_keeps_and_gives(OURS, minion);
     fn salt_call_reaches_the_master(minion) scenarios::salt_call_reaches_the_master(OURS, minion);

@@ -1,9 +1,12 @@
 //! Real Salt's own programs and its Python interface against our running
 //! master, and our programs against a master of real Salt.
 
+#[path = "python_tools/late.rs"]
+mod late;
+
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{
-    Daemon, Fleet, Kind, Master, Minion, Output, Program, START, for_each_salt, until,
+    Daemon, Fleet, Kind, Master, Minion, Output, Ports, Program, START, for_each_salt, until,
 };
 use serde_json::{Value, json};
 
@@ -46,14 +49,14 @@ import salt.config, salt.utils.event
 opts = salt.config.minion_config("MINION")
 bus = salt.utils.event.get_event("minion", opts=opts, listen=True)
 found = {}
-end = time.monotonic() + 20
+end = time.monotonic() + 60
 while time.monotonic() < end and not found.get("own"):
     bus.fire_event({"a": 1}, "custom/tag")
     found["own"] = bus.get_event(tag="custom/tag", wait=1)
 found["own"].pop("_stamp", None)
 job = {"j": {"function": "test.ping", "minutes": 5}}
 bus.fire_event({"func": "add", "name": "j", "schedule": job, "persist": False}, "manage_schedule")
-answer = bus.get_event(tag="/salt/minion/minion_schedule_add_complete", wait=20)
+answer = bus.get_event(tag="/salt/minion/minion_schedule_add_complete", wait=60)
 found["schedule"] = answer["schedule"]
 bus.fire_event({"tag": "for/master", "data": {"b": 2}, "events": None, "pretag": None}, "fire_master")
 print(json.dumps(found), flush=True)
@@ -66,14 +69,14 @@ import json, sys, time
 import salt.client
 local = salt.client.LocalClient(sys.argv[1])
 found = {}
-found["cmd"] = local.cmd("*", "test.ping", timeout=20)
-found["full"] = local.cmd("web1", "cmd.run", ["echo hi; exit 3"], full_return=True, timeout=20)
-found["list"] = local.cmd(["web2"], "test.arg", [1, "two"], tgt_type="list", kwarg={"three": 3}, timeout=20)
-found["iter"] = sorted(sorted(part) for part in local.cmd_iter("*", "test.ping", timeout=20))
-found["nobody"] = local.cmd("nobody", "test.ping", timeout=20)
-job = local.run_job("*", "test.echo", ["kept"], timeout=20)
+found["cmd"] = local.cmd("*", "test.ping", timeout=60)
+found["full"] = local.cmd("web1", "cmd.run", ["echo hi; exit 3"], full_return=True, timeout=60)
+found["list"] = local.cmd(["web2"], "test.arg", [1, "two"], tgt_type="list", kwarg={"three": 3}, timeout=60)
+found["iter"] = sorted(sorted(part) for part in local.cmd_iter("*", "test.ping", timeout=60))
+found["nobody"] = local.cmd("nobody", "test.ping", timeout=60)
+job = local.run_job("*", "test.echo", ["kept"], timeout=60)
 found["expected"] = sorted(job["minions"])
-end = time.monotonic() + 20
+end = time.monotonic() + 60
 while time.monotonic() < end:
     found["cached"] = local.get_cache_returns(job["jid"])
     if len(found["cached"]) == 2:
@@ -154,7 +157,10 @@ for_each_salt! {
         let line = until("an event to be shown", START, || {
             shown.check_runs()?;
             ours.master.check_ping(&["web1", "web2"])?;
-            Ok(shown.said().lines().find(|line| line.starts_with("salt/job/")).map(str::to_owned))
+            // The last one may be on its way.
+            let said = shown.said();
+            let (whole, _) = said.rsplit_once('\n').unwrap_or_default();
+            Ok(whole.lines().find(|line| line.starts_with("salt/job/")).map(str::to_owned))
         })?;
         let (tag, data) = line.split_once('\t').with_context(|| format!("no tab in {line}"))?;
         let data: Value = serde_json::from_str(data)?;
@@ -283,9 +289,8 @@ for_each_salt! {
     };
 
     fn python_attaches_to_the_bus_of_our_minion(tool) {
-        let ports = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0"));
-        let [publish, pull] = ports.map(|port| port.and_then(|port| port.local_addr()));
-        let (publish, pull) = (publish?.port(), pull?.port());
+        let ports = Ports::<2>::claim()?;
+        let [publish, pull] = ports.numbers;
         let fleet = Fleet::new("bus")?;
         let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
         for mode in ["ipc", "tcp"] {

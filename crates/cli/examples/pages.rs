@@ -110,7 +110,7 @@ const DAEMON: Exits = &[
 ];
 
 /// What the programs read of their environment.
-const ENVIRONMENT: [(&str, &str); 7] = [
+const ENVIRONMENT: [(&str, &str); 8] = [
     ("SALT_CONFIG_DIR", "the directory of the configuration"),
     (
         "SALT_MASTER_CONFIG",
@@ -119,6 +119,10 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     (
         "SALT_MINION_CONFIG",
         "the file of the minion's configuration",
+    ),
+    (
+        "SALT_CLIENT_CONFIG",
+        "the file that takes the place of ~/.saltrc",
     ),
     ("SALT_SALTFILE", "the file that --saltfile names otherwise"),
     ("SALT_NO_PARSE", "what --no-parse names otherwise"),
@@ -206,7 +210,12 @@ fn write_sections(program: &str, page: &mut impl Write) -> io::Result<()> {
         page,
         "~/.salt/Saltfile, ./Saltfile",
         "options for the programs",
-    )
+    )?;
+    if ["salt", "salt-cp", "salt-key", "salt-run"].contains(&program) {
+        let own = "settings of whoever calls, over the master's";
+        item(page, "~/.saltrc", own)?;
+    }
+    Ok(())
 }
 
 fn item(page: &mut impl Write, name: &str, meaning: &str) -> io::Result<()> {

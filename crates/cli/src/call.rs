@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 
 use halite_proto::{Jid, Map, Value};
 use halite_transport::Endpoint;
-use halite_transport::ipc::{ConnectError, EventSubscriber};
+use halite_transport::ipc::EventSubscriber;
 
 use crate::display::Display;
 use crate::environment::Environment;
@@ -169,8 +169,8 @@ fn watch(bus: &Endpoint, wish: &Wish, display: &mut Display, screen: &mut Screen
         Err(stop) => return stop.show(screen),
     };
     let end = runtime.block_on(async {
-        let bus = EventSubscriber::connect(bus).await?;
-        Ok::<End, ConnectError>(events::show(bus, wish, screen).await)
+        let connect = async || EventSubscriber::connect(bus).await;
+        events::show(connect, wish, screen).await
     });
     match end {
         Ok(End::Enough) => {
@@ -179,10 +179,6 @@ fn watch(bus: &Endpoint, wish: &Wish, display: &mut Display, screen: &mut Screen
         }
         Ok(End::Interrupted) => {
             screen.error_line("\nExiting gracefully on Ctrl-c");
-            Exit::Failure
-        }
-        Ok(End::Lost) => {
-            screen.error_line("the bus is gone");
             Exit::Failure
         }
         Err(error) => {

@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use crate::Screen;
 use crate::options::OutputOptions;
+use crate::outputter::Outputters;
 
 /// The file for the results cannot be written.
 #[derive(Debug, Error)]
@@ -29,6 +30,7 @@ pub struct Display {
     wish: Option<String>,
     render: RenderOptions,
     file: Option<(PathBuf, File)>,
+    python: Outputters,
 }
 
 impl Display {
@@ -68,6 +70,7 @@ impl Display {
             file: file
                 .map(|path| open(&path, options.out_file_append))
                 .transpose()?,
+            python: Outputters::new(opts),
         })
     }
 
@@ -117,6 +120,11 @@ impl Display {
     pub fn rendered(&self, data: &Value, out: Option<&str>, retcode: i64) -> String {
         let wish = self.wish.as_deref().filter(|wish| *wish != "highstate");
         let name = wish.or_else(|| out.filter(|out| !out.is_empty()));
+        let plain = name.unwrap_or("nested");
+        let in_python = self.python.render(plain, data, retcode, wish.is_some());
+        if let Some(shown) = in_python {
+            return shown;
+        }
         if let Some(name) = name
             && Outputter::parse(name).is_none()
             // What minions of old ask for.

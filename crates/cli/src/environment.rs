@@ -19,6 +19,8 @@ pub struct Environment {
     pub master_config: Option<PathBuf>,
     /// `SALT_MINION_CONFIG`: the minion's configuration file.
     pub minion_config: Option<PathBuf>,
+    /// `SALT_CLIENT_CONFIG`: options of who calls a program beside the master.
+    pub client_config: Option<PathBuf>,
     /// The directory the program was started in.
     pub current_dir: Option<PathBuf>,
     /// `HOME`.
@@ -38,6 +40,7 @@ impl Environment {
             config_dir: path("SALT_CONFIG_DIR"),
             master_config: path("SALT_MASTER_CONFIG"),
             minion_config: path("SALT_MINION_CONFIG"),
+            client_config: path("SALT_CLIENT_CONFIG"),
             current_dir: std::env::current_dir().ok(),
             home: path("HOME"),
         }

@@ -2,11 +2,14 @@
 //!
 //! `salt-run` shows those of the master, `salt-call` those of the minion.
 
+use std::time::Duration;
+
 use halite_output::{Indent, RenderOptions, render};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 use halite_target::pcre;
 use halite_transport::ipc::EventSubscriber;
+use tokio::time::sleep;
 
 use crate::Screen;
 
@@ -113,20 +116,37 @@ pub enum End {
     Enough,
     /// Ctrl-C.
     Interrupted,
-    /// Whose bus it was is gone.
-    Lost,
 }
 
-/// Shows events until there were enough, or for ever.
-pub async fn show(mut events: EventSubscriber, wish: &Wish, screen: &mut Screen<'_>) -> End {
+/// How often a bus that is gone is looked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Shows events until there were enough, or for ever: a bus that is gone is
+/// waited for. Whose bus it is restarts, or has given up a reader that was too
+/// slow for it.
+///
+/// # Errors
+/// When there is no bus in the beginning.
+pub async fn show<E>(
+    connect: impl AsyncFn() -> Result<EventSubscriber, E>,
+    wish: &Wish,
+    screen: &mut Screen<'_>,
+) -> Result<End, E> {
+    let mut events = connect().await?;
     let mut left = wish.count;
     while left != Some(0) {
         let event = tokio::select! {
             event = events.next() => event,
-            Ok(()) = tokio::signal::ctrl_c() => return End::Interrupted,
+            Ok(()) = tokio::signal::ctrl_c() => return Ok(End::Interrupted),
         };
         let Ok(Some(event)) = event else {
-            return End::Lost;
+            tracing::warn!("the event bus is gone and waited for; events are missed meanwhile");
+            tokio::select! {
+                again = again(&connect) => events = again,
+                Ok(()) = tokio::signal::ctrl_c() => return Ok(End::Interrupted),
+            }
+            tracing::warn!("the event bus is there again");
+            continue;
         };
         if !wish.means(event.tag()) {
             tracing::debug!(tag = event.tag(), "an event that is not meant");
@@ -137,7 +157,17 @@ pub async fn show(mut events: EventSubscriber, wish: &Wish, screen: &mut Screen<
         }
         left = left.map(|left| left - 1);
     }
-    End::Enough
+    Ok(End::Enough)
+}
+
+/// Connects as soon as the bus is there.
+async fn again<E>(connect: &impl AsyncFn() -> Result<EventSubscriber, E>) -> EventSubscriber {
+    loop {
+        sleep(LOOK_AGAIN).await;
+        if let Ok(events) = connect().await {
+            return events;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod exit;
 pub mod login;
 pub mod minion_status;
 pub mod options;
+mod outputter;
 pub mod salt;
 pub mod salt_cp;
 pub mod salt_key;

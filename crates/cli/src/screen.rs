@@ -4,8 +4,14 @@
 //! expect of a filter; it is no error of the command. Anything else that keeps
 //! a text from being written, a full disk, is told at the end, and fails the
 //! program: a result that got lost must not look like one that is there.
+//!
+//! Invariant: on a terminal nothing is shown that does more than colour it,
+//! whatever minions return.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+
+use halite_proto::shown::for_terminal;
 
 use crate::Exit;
 
@@ -34,7 +40,7 @@ pub struct Screen<'a> {
     is_terminal: bool,
     has_status_line: bool,
     /// Lines at the end that are in place of those to come.
-    status_lines: usize,
+    status: Vec<String>,
     /// What could not be written and why, the first time.
     failure: Option<String>,
 }
@@ -52,7 +58,7 @@ impl Screen<'static> {
             err: Box::new(io::stderr()),
             is_terminal,
             has_status_line: io::stderr().is_terminal(),
-            status_lines: 0,
+            status: Vec::new(),
             failure: None,
         }
     }
@@ -66,7 +72,7 @@ impl<'a> Screen<'a> {
             err: Box::new(err),
             is_terminal: false,
             has_status_line: false,
-            status_lines: 0,
+            status: Vec::new(),
             failure: None,
         }
     }
@@ -93,18 +99,19 @@ impl<'a> Screen<'a> {
     /// not fit into the terminal is cut off.
     pub fn status(&mut self, lines: &[String]) {
         let (width, _) = self.size();
-        let cut = |line: &String| {
-            line.chars()
-                .take(width.saturating_sub(1))
-                .collect::<String>()
-        };
-        let shown: Vec<String> = lines.iter().map(cut).collect();
-        let up = match self.status_lines {
+        let shown: Vec<String> = lines
+            .iter()
+            .map(|line| cut(&for_terminal(line), width.saturating_sub(1)))
+            .collect();
+        if shown == self.status {
+            return;
+        }
+        let up = match self.status.len() {
             0 | 1 => String::new(),
             lines => format!("\x1b[{}A", lines - 1),
         };
-        self.status_lines = lines.len();
-        self.error_text(&format!("\r{up}\x1b[J{}", shown.join("\n")));
+        self.write_error(&format!("\r{up}\x1b[J{}", shown.join("\n")));
+        self.status = shown;
     }
 
     /// Writes a line.
@@ -116,15 +123,24 @@ impl<'a> Screen<'a> {
     pub fn rendered(&mut self, text: &str) {
         // It may be large: no copy with a line's end behind it is made.
         if !text.is_empty() {
-            let written = self.out.write_all(text.as_bytes());
+            let shown = self.shown(text);
+            let written = self.out.write_all(shown.as_bytes());
             self.note(written);
             self.text("\n");
         }
     }
 
-    /// Writes text as it is and shows it at once.
+    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.is_terminal {
+            true => for_terminal(text),
+            false => Cow::Borrowed(text),
+        }
+    }
+
+    /// Writes text and shows it at once.
     pub fn text(&mut self, text: &str) {
-        let written = self.out.write_all(text.as_bytes());
+        let shown = self.shown(text);
+        let written = self.out.write_all(shown.as_bytes());
         let written = written.and_then(|()| self.out.flush());
         self.note(written);
     }
@@ -161,16 +177,40 @@ impl<'a> Screen<'a> {
         self.error_text(&format!("{text}\n"));
     }
 
-    /// Writes text as it is to standard error.
+    /// Writes text to standard error.
     pub fn error_text(&mut self, text: &str) {
+        match self.has_status_line {
+            true => self.write_error(&for_terminal(text)),
+            false => self.write_error(text),
+        }
+    }
+
+    fn write_error(&mut self, text: &str) {
         let _ = self.err.write_all(text.as_bytes());
         let _ = self.err.flush();
+    }
+}
+
+/// A line of at most so many characters; that it was longer is seen.
+fn cut(line: &str, most: usize) -> String {
+    match line.char_indices().nth(most) {
+        None => line.to_owned(),
+        Some(_) if most == 0 => String::new(),
+        Some(_) => line.chars().take(most - 1).chain(['…']).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_are_too_long_end_with_dots() {
+        assert_eq!(cut("0 of 3", 6), "0 of 3");
+        assert_eq!(cut("0 of 3 antworten", 6), "0 of …");
+        assert_eq!(cut("日本語日本語", 4), "日本語…");
+        assert_eq!((cut("x", 0), cut("xy", 1)), (String::new(), "…".to_owned()));
+    }
 
     /// Takes nothing, for a reason.
     struct Refusing(io::ErrorKind);
@@ -203,6 +243,24 @@ mod tests {
         let mut screen = Screen::to_writers(Refusing(io::ErrorKind::StorageFull), io::sink());
         screen.line("a");
         assert_eq!(screen.close(Exit::NoReturn), Exit::NoReturn);
+    }
+
+    #[test]
+    fn a_terminal_is_shown_nothing_that_commands_it() {
+        let evil = "web1:\n    \x1b[2J\x1b]0;x\x07\x1b[0;32mok";
+        for (is_terminal, expected) in [(false, evil), (true, "web1:\n    ?[2J?]0;x?\x1b[0;32mok")]
+        {
+            let (mut out, mut told) = (Vec::new(), Vec::new());
+            let mut screen = Screen::to_writers(&mut out, &mut told);
+            screen.is_terminal = is_terminal;
+            screen.has_status_line = is_terminal;
+            screen.rendered(evil);
+            screen.error_line(evil);
+            drop(screen);
+            for shown in [out, told] {
+                assert_eq!(String::from_utf8(shown).unwrap(), format!("{expected}\n"));
+            }
+        }
     }
 
     #[test]

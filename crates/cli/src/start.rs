@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_config::{ConfigError, HostNames, LoadOptions, MasterConfig, load_client};
-use halite_process::logging::{self, Level, LogOptions};
+use halite_config::{
+    ConfigError, HostNames, LevelName, LoadOptions, Logging, MasterConfig, load_client,
+};
+use halite_process::logging::{self, Level, LogError, LogOptions};
 
 use crate::environment::Environment;
-use crate::options::{CommonOptions, ConsoleOptions, LogLevel, LoggingOptions, Stop};
+use crate::options::{CommonOptions, LogLevel, LoggingOptions, Stop};
 use crate::{Exit, Screen};
 
 /// Where configurations are unless something says otherwise.
@@ -48,6 +50,7 @@ pub fn client_config(
     let loaded = load_client(&LoadOptions {
         config_dir: dir,
         config_file: environment.master_config.clone(),
+        own_file: own_file(environment),
         overrides: Vec::new(),
         // No command waits for a store of secrets.
         behind: None,
@@ -59,49 +62,98 @@ pub fn client_config(
     }
 }
 
-/// Sets up logging to the console: at the option's level, else the
-/// configuration's.
-///
-/// # Errors
-/// When it cannot be set up.
-pub fn logs(level: Option<LogLevel>, configured: &str) -> Result<(), Stop> {
-    logs_with(level, &LoggingOptions::default(), configured)
+/// The file with options of whoever calls: the one that is named, else
+/// `~/.saltrc` where there is one. The home may be that of somebody else, left by
+/// `sudo`, and closed.
+fn own_file(environment: &Environment) -> Option<PathBuf> {
+    let named = environment.client_config.clone();
+    let at_home = || Some(environment.home.as_ref()?.join(".saltrc"));
+    named.or_else(|| at_home().filter(|path| path.is_file()))
 }
 
-/// Sets up logging as the options of a program say, else the configuration.
-///
-/// # Errors
-/// When it cannot be set up.
-pub fn logs_of(options: &ConsoleOptions, configured: &str) -> Result<(), Stop> {
-    logs_with(options.log_level, &options.logging, configured)
-}
-
-/// The same, and to a file if one is given.
-///
-/// # Errors
-/// When it cannot be set up.
-pub fn logs_with(
+/// The options of logging: of the command line, else of the configuration.
+pub fn log_options(
+    logging: &Logging,
     level: Option<LogLevel>,
-    options: &LoggingOptions,
-    configured: &str,
-) -> Result<(), Stop> {
-    let level_of = |name: &str| Level::parse(name).unwrap_or(Level::Warning);
-    let name = level.map_or(configured, |level| level.name());
-    let file_level = options.log_file_level.map_or(name, |level| level.name());
-    let options = LogOptions {
-        console_level: Some(level_of(name)),
-        file: options.log_file.clone(),
-        file_level: level_of(file_level),
+    given: &LoggingOptions,
+) -> LogOptions {
+    let level_of = |name: &LevelName| Level::parse(&name.0).unwrap_or(Level::Warning);
+    let typed = |level: Option<LogLevel>| level.and_then(|level| Level::parse(level.name()));
+    let configured = level_of(&logging.level);
+    let file_level = typed(given.log_file_level)
+        .or_else(|| logging.file_level.as_ref().map(level_of))
+        // What is asked for on the console is for the console.
+        .unwrap_or(configured);
+    let mut options = LogOptions {
+        console_level: Some(typed(level).unwrap_or(configured)),
+        file: given
+            .log_file
+            .clone()
+            .or_else(|| Some(logging.file.clone())),
+        file_level,
+        rotation: logging.rotation,
         ..LogOptions::default()
     };
-    match logging::init(&options) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Stop {
-            stdout: String::new(),
-            stderr: format!("{}\n", crate::chain(&error)),
-            exit: Exit::Unavailable,
-        }),
+    let set = |field: &mut String, value: &Option<String>| {
+        if let Some(value) = value {
+            field.clone_from(value);
+        }
+    };
+    set(&mut options.console_format, &logging.console.format);
+    set(&mut options.console_date_format, &logging.console.date);
+    set(&mut options.file_format, &logging.lines.format);
+    set(&mut options.file_date_format, &logging.lines.date);
+    let granular = logging.granular.iter();
+    options.granular = granular
+        .map(|(part, level)| (own_name(part), level_of(level)))
+        .collect();
+    options
+}
+
+/// A part of the program by our name: `salt` is all of it, `salt.minion` is
+/// `halite_minion`.
+fn own_name(part: &str) -> String {
+    match part.strip_prefix("salt") {
+        Some("") => "halite".to_owned(),
+        Some(rest) if rest.starts_with('.') => {
+            format!("halite_{}", rest.trim_start_matches('.').replace('.', "::"))
+        }
+        _ => part.to_owned(),
     }
+}
+
+/// Sets up logging of a program that is no daemon. The log file of the
+/// configuration is that of a daemon: it is used where it can be, and no
+/// directory is made for it.
+///
+/// # Errors
+/// When it cannot be set up.
+pub fn logs(
+    logging: &Logging,
+    level: Option<LogLevel>,
+    given: &LoggingOptions,
+) -> Result<(), Stop> {
+    let mut options = log_options(logging, level, given);
+    let is_named = given.log_file.is_some();
+    let parent = options.file.as_deref().and_then(Path::parent);
+    if !is_named && !is_address(&logging.file) && !parent.is_some_and(Path::is_dir) {
+        options.file = None;
+    }
+    let mut set_up = logging::init(&options);
+    if !is_named && matches!(set_up, Err(LogError::Open { .. })) {
+        options.file = None;
+        set_up = logging::init(&options);
+    }
+    set_up.map(drop).map_err(|error| Stop {
+        stdout: String::new(),
+        stderr: format!("{}\n", crate::chain(&error)),
+        exit: Exit::Unavailable,
+    })
+}
+
+/// Whether a log is the system's or another machine's.
+fn is_address(log: &Path) -> bool {
+    log.to_str().is_some_and(|log| log.contains("://"))
 }
 
 fn refused(error: &ConfigError) -> Stop {
@@ -125,4 +177,22 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
             stderr: format!("could not start: {error}\n"),
             exit: Exit::Failure,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_salt_have_names_here() {
+        for (salt, ours) in [
+            ("salt", "halite"),
+            ("salt.minion", "halite_minion"),
+            ("salt.transport.zeromq", "halite_transport::zeromq"),
+            ("saltines", "saltines"),
+            ("halite_minion", "halite_minion"),
+        ] {
+            assert_eq!(own_name(salt), ours);
+        }
+    }
 }

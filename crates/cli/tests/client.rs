@@ -104,6 +104,17 @@ impl Master {
         }
     }
 
+    /// The load of the next job; how minions are is told to nobody.
+    async fn asked_to_run(&mut self) -> (Map, Peer) {
+        loop {
+            let (load, peer) = self.asked().await;
+            if load.contains_key("fun") {
+                return (load, peer);
+            }
+            self.answer(peer, &PublishReply::Nothing).await;
+        }
+    }
+
     async fn answer(&self, peer: Peer, reply: &PublishReply) {
         let packed = pack_wire(&reply.to_value()).unwrap();
         self.router.replies().send(peer, packed).unwrap();
@@ -145,7 +156,7 @@ async fn salt(words: &[&str], opts: Map, master: impl Future<Output = ()>) -> (S
     let environment = Environment::default();
     let run = salt::run(&options, &opts, &environment, &mut screen);
     let both = async { tokio::join!(run, master).0 };
-    let exit = tokio::time::timeout(Duration::from_secs(30), both)
+    let exit = tokio::time::timeout(Duration::from_secs(120), both)
         .await
         .unwrap();
     drop(screen);
@@ -267,14 +278,14 @@ async fn who_is_silent_is_asked_and_then_missing() {
     let mut master = Master::start(Framing::Bare);
     master.accept("web1");
     let opts = master.opts(&[
-        ("timeout", Value::from(0.2)),
-        ("gather_job_timeout", 0.3.into()),
+        ("timeout", Value::from(1)),
+        ("gather_job_timeout", 2.into()),
     ]);
     let shown = salt(&["web*", "test.ping"], opts, async {
-        let (_, peer) = master.asked().await;
+        let (_, peer) = master.asked_to_run().await;
         // web2 has no accepted key: it cannot be asked.
         master.answer(peer, &accepted(JID, &["web1", "web2"])).await;
-        let (load, peer) = master.asked().await;
+        let (load, peer) = master.asked_to_run().await;
         assert_eq!(load.get("fun"), Some(&"saltutil.find_job".into()));
         assert_eq!(load.get("tgt"), Some(&Value::List(vec!["web1".into()])));
         assert_eq!(load.get("arg"), Some(&Value::List(vec![JID.into()])));
@@ -283,7 +294,7 @@ async fn who_is_silent_is_asked_and_then_missing() {
         let running = Map::from([("jid", JID), ("fun", "test.ping")]);
         master.fire_return(QUESTION, "web1", running);
         // Still running: asked again; then it returns.
-        let (_, peer) = master.asked().await;
+        let (_, peer) = master.asked_to_run().await;
         master.answer(peer, &accepted(QUESTION, &["web1"])).await;
         master.fire_return(JID, "web1", true);
     });
@@ -335,7 +346,7 @@ fn store(cache: &JobCache, id: &str) {
 #[tokio::test]
 async fn a_master_that_does_not_answer_is_given_up() {
     let mut master = Master::start(Framing::Bare);
-    let opts = master.opts(&[("timeout", 0.2.into())]);
+    let opts = master.opts(&[("timeout", 1.into())]);
     let shown = salt(&["*", "test.ping"], opts, async {
         let _ = master.asked().await;
     });
@@ -351,8 +362,8 @@ async fn a_master_that_does_not_answer_is_given_up() {
 async fn one_document_without_those_who_did_not_return() {
     let mut master = Master::start(Framing::Bare);
     let opts = master.opts(&[
-        ("timeout", Value::from(0.1)),
-        ("gather_job_timeout", 0.1.into()),
+        ("timeout", Value::from(1)),
+        ("gather_job_timeout", 1.into()),
     ]);
     let shown = salt(&["*", "test.ping", "--static", "--out=json"], opts, async {
         let (_, peer) = master.asked().await;

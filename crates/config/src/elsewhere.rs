@@ -1,86 +1,124 @@
-//! Options that have no type here: whoever heeds them - functions, state runs,
+//! Options that are no fields here: whoever heeds them - functions, state runs,
 //! renderers, ways to log in - reads them from the merged options when it is
-//! their turn.
+//! their turn. What they may be is checked with all others.
 //!
 //! Invariant: a name stands here only while code outside this crate reads it.
 
+use std::path::PathBuf;
+
+use halite_proto::Map;
+use halite_yaml::Node;
+
 use crate::known::Side;
+use crate::setting::{AnyValue, Count, OneOrMany, Seconds, Setting};
+
+/// What an option may be.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Whether a value is one.
+    pub(crate) fits: fn(&Node) -> bool,
+    /// What it may be, for people.
+    pub(crate) allowed: &'static str,
+    /// Where a value that is none is wrong.
+    pub(crate) fault: fn(&Node) -> &Node,
+}
+
+/// The shape of a type, or nothing.
+const fn of<T: Setting>() -> Shape {
+    Shape {
+        fits: fits::<T>,
+        allowed: T::ALLOWED,
+        fault: T::fault,
+    }
+}
+
+fn fits<T: Setting>(node: &Node) -> bool {
+    Option::<T>::read(node).is_some()
+}
 
 /// Of masters and minions: templates, pillars and users' Python code are read
 /// on both.
-const BOTH: &[&str] = &[
-    "fips_mode",
-    "gpg_decrypt_must_succeed",
-    "gpg_keydir",
-    "module_dirs",
-    "python_fallback",
-    "renderer_blacklist",
-    "renderer_whitelist",
-    "utils_dirs",
+const BOTH: &[(&str, Shape)] = &[
+    ("fips_mode", of::<bool>()),
+    ("gpg_decrypt_must_succeed", of::<bool>()),
+    ("gpg_keydir", of::<String>()),
+    ("http_connect_timeout", of::<Seconds>()),
+    ("http_request_timeout", of::<Seconds>()),
+    ("module_dirs", of::<OneOrMany>()),
+    ("outputter_dirs", of::<OneOrMany>()),
+    ("python_fallback", of::<bool>()),
+    ("renderer_blacklist", of::<OneOrMany>()),
+    ("renderer_whitelist", of::<OneOrMany>()),
+    ("utils_dirs", of::<OneOrMany>()),
 ];
 
-const MASTER: &[&str] = &[
-    "enforce_mine_cache",
-    "pillar_cache",
-    "pillar_cache_ttl",
-    "runner_dirs",
-    "salt_cp_chunk_size",
-    "sharedsecret",
-    "syndic_wait",
-    "tcp_master_publish_pull",
-    "top_dirs",
+const MASTER: &[(&str, Shape)] = &[
+    ("enforce_mine_cache", of::<bool>()),
+    ("pillar_cache", of::<bool>()),
+    ("pillar_cache_ttl", of::<Count>()),
+    ("queue_dirs", of::<OneOrMany>()),
+    ("runner_dirs", of::<OneOrMany>()),
+    ("salt_cp_chunk_size", of::<Count>()),
+    ("sharedsecret", of::<String>()),
+    ("syndic_wait", of::<Seconds>()),
+    ("tcp_master_publish_pull", of::<Count>()),
+    ("top_dirs", of::<OneOrMany>()),
+    ("wheel_dirs", of::<OneOrMany>()),
 ];
 
-const MINION: &[&str] = &[
-    "aptpkg_refresh_db_timeout",
-    "autoload_dynamic_modules",
-    "backup_mode",
-    "bootstrap_script_url",
-    "clean_dynamic_modules",
-    "cmd_safe",
-    "default_top",
-    "disabled_requisites",
-    "env_order",
-    "extension_modules",
-    "extmod_blacklist",
-    "extmod_whitelist",
-    "failhard",
-    "global_state_conditions",
-    "grains_dirs",
-    "local_state",
-    "lock_saltenv",
-    "master_tops_first",
-    "minion_restart_command",
-    "module_executors",
-    "providers",
-    "proxy_host",
-    "proxy_password",
-    "proxy_port",
-    "proxy_username",
-    "renderer",
-    "returner_dirs",
-    "splaytime",
-    "state_aggregate",
-    "state_auto_order",
-    "state_events",
-    "state_max_parallel",
-    "state_queue",
-    "state_top",
-    "state_top_saltenv",
-    "states_dirs",
-    "test",
-    "top_file_merging_strategy",
-    "use_master_when_local",
-    "venv_bin",
+const MINION: &[(&str, Shape)] = &[
+    ("aptpkg_refresh_db_timeout", of::<Seconds>()),
+    ("autoload_dynamic_modules", of::<bool>()),
+    ("backup_mode", of::<String>()),
+    ("bootstrap_script_url", of::<String>()),
+    ("clean_dynamic_modules", of::<bool>()),
+    ("cmd_safe", of::<bool>()),
+    ("default_top", of::<String>()),
+    ("disabled_requisites", of::<OneOrMany>()),
+    ("env_order", of::<OneOrMany>()),
+    ("extension_modules", of::<PathBuf>()),
+    ("extmod_blacklist", of::<Map>()),
+    ("extmod_whitelist", of::<Map>()),
+    ("failhard", of::<bool>()),
+    ("global_state_conditions", of::<Map>()),
+    ("grains_dirs", of::<OneOrMany>()),
+    ("local_state", of::<String>()),
+    ("lock_saltenv", of::<bool>()),
+    ("master_tops_first", of::<bool>()),
+    ("minion_restart_command", of::<OneOrMany>()),
+    ("module_executors", of::<OneOrMany>()),
+    ("providers", of::<Map>()),
+    ("proxy_host", of::<String>()),
+    ("proxy_password", of::<String>()),
+    ("proxy_port", of::<Count>()),
+    ("proxy_username", of::<String>()),
+    ("render_dirs", of::<OneOrMany>()),
+    ("renderer", of::<String>()),
+    ("returner_dirs", of::<OneOrMany>()),
+    ("splaytime", of::<Seconds>()),
+    ("state_aggregate", of::<AnyValue>()),
+    ("state_auto_order", of::<bool>()),
+    ("state_events", of::<bool>()),
+    ("state_max_parallel", of::<Count>()),
+    ("state_queue", of::<AnyValue>()),
+    ("state_top", of::<String>()),
+    ("state_top_saltenv", of::<String>()),
+    ("states_dirs", of::<OneOrMany>()),
+    ("test", of::<bool>()),
+    ("top_file_merging_strategy", of::<String>()),
+    ("use_master_when_local", of::<bool>()),
+    ("venv_bin", of::<String>()),
 ];
 
-/// Whether code outside this crate heeds the option.
-pub(crate) fn is_read(side: Side, name: &str) -> bool {
+/// What an option may be that code outside this crate heeds.
+pub(crate) fn shape(side: Side, name: &str) -> Option<&'static Shape> {
     let of_side = match side {
         Side::Master => MASTER,
         Side::Minion => MINION,
     };
-    BOTH.contains(&name) || of_side.contains(&name)
+    let mut all = BOTH.iter().chain(of_side);
+    all.find(|(known, _)| *known == name)
+        .map(|(_, shape)| shape)
 }
 
 #[cfg(test)]
@@ -117,7 +155,7 @@ mod tests {
             let stem = name.strip_suffix("_dirs").map(|stem| format!("\"{stem}"));
             stem.is_some_and(|stem| text.contains(&stem))
         };
-        for name in [BOTH, MASTER, MINION].concat() {
+        for (name, _) in [BOTH, MASTER, MINION].concat() {
             let quoted = format!("\"{name}\"");
             assert!(text.contains(&quoted) || made(name), "nobody reads {name}");
         }
@@ -126,7 +164,8 @@ mod tests {
     #[test]
     fn each_name_stands_once() {
         for side in [MASTER, MINION] {
-            let mut all = [BOTH, side].concat();
+            let all = [BOTH, side].concat();
+            let mut all: Vec<&str> = all.into_iter().map(|(name, _)| name).collect();
             all.sort_unstable();
             let count = all.len();
             all.dedup();

@@ -6,8 +6,6 @@ use halite_yaml::YamlError;
 use halite_yaml::place::Place;
 use thiserror::Error;
 
-use crate::reasons;
-
 /// Why a configuration cannot be used. [`ConfigError::render`] is for people:
 /// it shows the line.
 #[derive(Debug, Error)]
@@ -119,13 +117,15 @@ pub enum Warning {
     /// Salt has this option and we do not heed it (yet).
     #[error(
         "{place}: {option} is an option of Salt that is not honoured here{}",
-        reasons::why(option).map(|why| format!(": {why}")).unwrap_or_default()
+        .why.map(|why| format!(": {why}")).unwrap_or_default()
     )]
     NotHonoured {
         /// Where.
         place: Place,
         /// The option.
         option: String,
+        /// Why not.
+        why: Option<&'static str>,
     },
     /// Nobody has this option.
     #[error("{place}: unknown option {option}{}", .nearest.map(|n| format!(", did you mean {n}?")).unwrap_or_default())]

@@ -33,11 +33,13 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// The options of the main file, of `default_include` over them, of
-    /// `include` over both, and of the command line over all.
+    /// `include` over both, of the caller's own file over these, and of the
+    /// command line over all.
     pub(crate) fn read(
         &mut self,
         conf_file: &Path,
         default_include: &str,
+        own_file: Option<&Path>,
         overrides: &[(String, Value)],
     ) -> Result<Vec<Entry>, ConfigError> {
         let main = self.file(conf_file)?;
@@ -61,6 +63,8 @@ impl Reader {
         if let Some(entry) = own_includes {
             lay_over(&mut entries, self.included_by(dir, &entry, 0)?);
         }
+        let own = own_file.map(|file| self.file(file)).transpose()?;
+        lay_over(&mut entries, own.flatten().unwrap_or_default());
         let given = overrides.iter().map(|(name, value)| Entry {
             name: name.clone(),
             source: None,

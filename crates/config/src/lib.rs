@@ -7,12 +7,14 @@
 
 mod address;
 mod behind;
+mod doubts;
 mod elsewhere;
 mod error;
 mod files;
 mod host_names;
 mod known;
 mod load;
+mod logging;
 mod master;
 mod minion;
 mod minion_id;
@@ -28,12 +30,14 @@ mod suggest;
 pub use address::{AddressError, MasterAddress};
 pub use behind::{BehindError, ReadBehind};
 pub use error::{ConfigError, Warning};
+pub use halite_yaml::place::Place;
 pub use host_names::HostNames;
 pub use load::{LoadOptions, Loaded, load_client, load_master, load_minion};
+pub use logging::{LineForm, Logging};
 pub use master::MasterConfig;
 pub use minion::MinionConfig;
 pub use setting::{
-    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, LevelName,
-    LocalJobCache, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port, PortSetting,
-    Seconds, Transport, UriFormat,
+    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, JobCacheName,
+    LevelName, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port, PortSetting, Reactions,
+    Rule, Schedule, Seconds, Transport, UriFormat,
 };

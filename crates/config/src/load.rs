@@ -20,6 +20,9 @@ pub struct LoadOptions {
     /// A file given by `SALT_MASTER_CONFIG` or `SALT_MINION_CONFIG`; `-c` is
     /// stronger.
     pub config_file: Option<PathBuf>,
+    /// A file with options of whoever calls a program beside the master
+    /// (`~/.saltrc`, `SALT_CLIENT_CONFIG`), which win over the master's.
+    pub own_file: Option<PathBuf>,
     /// Options from the command line, which win over the files.
     pub overrides: Vec<(String, Value)>,
     /// Who reads what is behind an address of `sdb`; without it such an option
@@ -85,7 +88,12 @@ impl<C> Loaded<C> {
 pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
     let conf_file = options.file("master");
     let mut reader = Reader::default();
-    let mut entries = reader.read(&conf_file, "master.d/*.conf", &options.overrides)?;
+    let mut entries = reader.read(
+        &conf_file,
+        "master.d/*.conf",
+        options.own_file.as_deref(),
+        &options.overrides,
+    )?;
     let Reader {
         mut warnings,
         files,
@@ -100,6 +108,7 @@ pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
     }
     let raw = Raw::new(Side::Master, entries);
     raw.check_names(MasterConfig::HONOURED, &mut warnings);
+    raw.check_shapes()?;
     let mut config = MasterConfig::read(conf_file, raw)?;
     config.settle(&options.host_names)?;
     Ok(Loaded {
@@ -136,7 +145,12 @@ pub fn load_client(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
 pub fn load_minion(options: &LoadOptions) -> Result<Loaded<MinionConfig>, ConfigError> {
     let conf_file = options.file("minion");
     let mut reader = Reader::default();
-    let mut entries = reader.read(&conf_file, "minion.d/*.conf", &options.overrides)?;
+    let mut entries = reader.read(
+        &conf_file,
+        "minion.d/*.conf",
+        options.own_file.as_deref(),
+        &options.overrides,
+    )?;
     let Reader {
         mut warnings,
         files,
@@ -151,6 +165,7 @@ pub fn load_minion(options: &LoadOptions) -> Result<Loaded<MinionConfig>, Config
     }
     let raw = Raw::new(Side::Minion, entries);
     raw.check_names(MinionConfig::HONOURED, &mut warnings);
+    raw.check_shapes()?;
     let mut config = MinionConfig::read(conf_file, raw)?;
     config.settle(&options.host_names, &mut warnings)?;
     Ok(Loaded {

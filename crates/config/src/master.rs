@@ -1,19 +1,16 @@
 //! What a master's files say.
 
+mod settle;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use halite_proto::{Map, Value};
 
-use crate::error::ConfigError;
-use crate::host_names::HostNames;
-use crate::minion_id::{IdRules, RemoveDomain};
 use crate::options::options;
-use crate::paths;
-use crate::raw::SIGNING;
 use crate::setting::{
-    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, LevelName,
-    LocalJobCache, LoginWays, MasterTops, OneOrMany, Port, Seconds, Transport,
+    AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, JobCacheName,
+    LevelName, LoginWays, MasterTops, OneOrMany, Port, Reactions, Schedule, Seconds, Transport,
 };
 
 options! {
@@ -68,8 +65,14 @@ options! {
         log_file: PathBuf = "/var/log/salt/master".into(),
         /// How much goes to the file.
         log_level_logfile: Option<LevelName> = None,
+        /// Where the log of `salt-key` goes.
+        key_logfile: PathBuf = "/var/log/salt/key".into(),
+        /// Bytes after which the log file is put aside; 0 for never.
+        log_rotate_max_bytes: Count = 0,
+        /// Log files that were put aside and are kept; 0: it is never put aside.
+        log_rotate_backup_count: Count = 0,
         /// Levels for parts of the program.
-        log_granular_levels: Map = Map::new(),
+        log_granular_levels: BTreeMap<String, LevelName> = BTreeMap::new(),
         /// Form of a line on the console.
         log_fmt_console: Option<String> = None,
         /// Form of a line in the file.
@@ -160,13 +163,18 @@ options! {
         loop_interval: Seconds = Seconds(60.0),
         /// Seconds that jobs are kept; 0 for ever.
         keep_jobs_seconds: Count = 86_400,
+        /// The same in hours, as up to 3006; seconds win.
+        keep_jobs: Count = 24,
         /// Seconds within which a minion that comes back is told of the jobs it
         /// has missed; 0 for never.
         job_replay_window: Count = 30,
+        /// MiB that one minion may make this master keep of jobs that it has not
+        /// begun (schedules, `salt-call`), while jobs are kept; 0 for no bound.
+        own_jobs_max_size: Count = 2048,
         /// Keep jobs at all.
         job_cache: bool = true,
         /// Where jobs are kept.
-        master_job_cache: LocalJobCache = LocalJobCache,
+        master_job_cache: JobCacheName = JobCacheName::default(),
         /// A returner that minions send to instead.
         ext_job_cache: String = String::new(),
         /// Note when a job's last return came.
@@ -211,7 +219,7 @@ options! {
         /// Show when states started and how long they took.
         state_output_profile: bool = true,
         /// Groups of minions.
-        nodegroups: AnyValue = AnyValue::default(),
+        nodegroups: Map = Map::new(),
         /// Who knows the hosts of `-R` and `R@`: the host and port of a range
         /// server.
         range_server: String = "range:80".to_owned(),
@@ -337,8 +345,10 @@ options! {
         runner_returns: bool = true,
         /// Seconds that a runner may take; 0 for ever. Not an option of Salt's.
         runner_timeout: Count = 86_400,
+        /// Runners that the master runs by itself, each with its times.
+        schedule: Schedule = Schedule::default(),
         /// Files that events call for, by their tags.
-        reactor: AnyValue = AnyValue::default(),
+        reactor: Reactions = Reactions::default(),
         /// Threads that react to events.
         reactor_worker_threads: Count = 10,
         /// Events that may wait for them.
@@ -359,109 +369,17 @@ options! {
         runner_queue: Map = Map::new(),
         /// Tell who is connected.
         presence_events: bool = false,
+        /// Tell which files have changed.
+        fileserver_events: bool = false,
+        /// Seconds between looks at them.
+        roots_update_interval: Count = 60,
+        /// Tell how long requests take.
+        master_stats: bool = false,
+        /// Seconds between two such events.
+        master_stats_event_iter: Count = 60,
         /// This master gives its jobs to syndics.
         order_masters: bool = false,
         /// A name that goes along with jobs.
         master_id: Option<String> = None,
-    }
-}
-
-impl MasterConfig {
-    /// What follows from the rest: paths below `root_dir`, the master's name,
-    /// and whether the options fit each other.
-    pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
-        self.settle_paths();
-        self.raw.settle_roots("file_roots", &mut self.file_roots);
-        self.raw
-            .settle_roots("pillar_roots", &mut self.pillar_roots);
-        self.check_values()?;
-        self.find_id(names);
-        self.raw.settle("id", self.id.clone());
-        self.raw
-            .settle("conf_file", self.conf_file.display().to_string());
-        self.raw
-            .settle("config_dir", self.config_dir().display().to_string());
-        self.raw.settle("hash_type", self.hash_type.0.as_str());
-        self.raw.settle("__role", "master");
-        Ok(())
-    }
-
-    fn settle_paths(&mut self) {
-        self.sock_dir = paths::sock_dir(&self.sock_dir, &self.cachedir);
-        let root = self.root_dir.clone();
-        let optional = [
-            ("autosign_file", &mut self.autosign_file),
-            ("autoreject_file", &mut self.autoreject_file),
-            ("autosign_grains_dir", &mut self.autosign_grains_dir),
-        ];
-        let always = [
-            ("pki_dir", &mut self.pki_dir),
-            ("cachedir", &mut self.cachedir),
-            ("sock_dir", &mut self.sock_dir),
-            ("pidfile", &mut self.pidfile),
-        ];
-        let given = optional
-            .into_iter()
-            .filter_map(|(name, path)| Some((name, path.as_mut()?)));
-        for (name, path) in always.into_iter().chain(given) {
-            // Who types a path means that path.
-            if !self.raw.is_override(name) {
-                *path = paths::below(&root, path);
-            }
-            self.raw.settle(name, path.display().to_string());
-        }
-        if !self.raw.is_override("log_file") {
-            self.log_file = paths::log_below(&root, &self.log_file);
-        }
-        self.raw
-            .settle("log_file", self.log_file.display().to_string());
-        self.extension_modules = paths::below(&root, &self.extension_modules);
-        let path = self.extension_modules.display().to_string();
-        self.raw.settle("extension_modules", path);
-        self.sqlite_queue_dir = paths::below(&root, &self.sqlite_queue_dir);
-        let path = self.sqlite_queue_dir.display().to_string();
-        self.raw.settle("sqlite_queue_dir", path);
-        self.raw.settle_paths(&root, &["key_logfile"]);
-        for (name, dir) in [("token_dir", "tokens"), ("syndic_dir", "syndics")] {
-            let path = self.cachedir.join(dir);
-            self.raw.settle(name, path.display().to_string());
-        }
-    }
-
-    fn check_values(&self) -> Result<(), ConfigError> {
-        if self.publish_port == self.ret_port {
-            // The one that somebody has set is the one to change.
-            let (wrong, other) = match self.raw.has("publish_port") {
-                true => ("publish_port", "ret_port"),
-                false => ("ret_port", "publish_port"),
-            };
-            let allowed = format!("another port than {other}, {}", self.ret_port.0);
-            return Err(self.raw.wrong(wrong, allowed));
-        }
-        for (name, value) in [
-            ("publish_signing_algorithm", &self.publish_signing_algorithm),
-            ("signing_algorithm", &self.signing_algorithm),
-        ] {
-            self.raw.check_word(name, value, SIGNING)?;
-        }
-        Ok(())
-    }
-
-    /// The configured name, or that of the minion on this machine with
-    /// `_master` behind it.
-    fn find_id(&mut self, names: &HostNames) {
-        let rules = IdRules {
-            root_dir: &self.root_dir,
-            caching: self.minion_id_caching,
-            lowercase: self.minion_id_lowercase,
-            remove_domain: RemoveDomain::of(&self.minion_id_remove_domain.0),
-            append_domain: self.append_domain.as_deref(),
-        };
-        let configured = self.id.as_deref().is_some_and(|id| !id.is_empty());
-        let mut id = rules.id(self.id.as_deref(), names).text;
-        if !configured {
-            id.push_str("_master");
-        }
-        self.id = Some(id);
     }
 }

@@ -12,7 +12,7 @@ use crate::error::ConfigError;
 use crate::options::options;
 use crate::setting::{
     AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, MasterType,
-    Masters, OneOrMany, Port, PortSetting, Seconds, Transport, UriFormat,
+    Masters, OneOrMany, Port, PortSetting, Schedule, Seconds, Transport, UriFormat,
 };
 
 options! {
@@ -25,6 +25,9 @@ options! {
         root_dir: PathBuf = "/".into(),
         /// The minion's name.
         id: Option<String> = None,
+        /// Directories that get the id behind them: pki_dir, cachedir,
+        /// extension_modules.
+        append_minionid_config_dirs: OneOrMany = OneOrMany::default(),
         /// Keep a name that was found for the next start.
         minion_id_caching: bool = true,
         /// A found name is made lower case.
@@ -100,8 +103,12 @@ options! {
         log_file: PathBuf = "/var/log/salt/minion".into(),
         /// How much goes to the file.
         log_level_logfile: Option<LevelName> = None,
+        /// Bytes after which the log file is put aside; 0 for never.
+        log_rotate_max_bytes: Count = 0,
+        /// Log files that were put aside and are kept; 0: it is never put aside.
+        log_rotate_backup_count: Count = 0,
         /// Levels for parts of the program.
-        log_granular_levels: Map = Map::new(),
+        log_granular_levels: BTreeMap<String, LevelName> = BTreeMap::new(),
         /// Form of a line on the console.
         log_fmt_console: Option<String> = None,
         /// Form of a line in the file.
@@ -162,8 +169,6 @@ options! {
         return_retry_timer: Seconds = Seconds(5.0),
         /// Bound of that pause.
         return_retry_timer_max: Seconds = Seconds(10.0),
-        /// Times a return is tried when it cannot be kept on disk.
-        return_retry_tries: Count = 3,
         /// Bytes of returns that may wait for a master.
         return_spool_bytes: Count = 256 * 1024 * 1024,
         /// Seconds a return may wait for a master.
@@ -202,7 +207,7 @@ options! {
         /// What `startup_states: top` applies.
         top_file: String = String::new(),
         /// Jobs that the minion runs by itself, each with its times.
-        schedule: Map = Map::new(),
+        schedule: Schedule = Schedule::default(),
         /// Run them before a master has been reached.
         scheduler_before_connect: bool = false,
         /// What the minion watches by itself, each beacon with what it is told.

@@ -45,6 +45,11 @@ macro_rules! options {
                 ])
             }
 
+            /// Where an option stands in the files, if one has it.
+            pub fn place_of(&self, option: &str) -> Option<halite_yaml::place::Place> {
+                self.raw.place_of(option)
+            }
+
             /// What the table says, for the sample files and their tests.
             #[cfg(test)]
             pub(crate) fn table() -> Vec<crate::options::Row> {

@@ -15,6 +15,7 @@ use crate::error::{ConfigError, Warning};
 use crate::files::expand;
 use crate::known::{self, Side};
 use crate::paths;
+use crate::reasons;
 use crate::setting::Setting;
 
 /// The names that `encryption_algorithm` may have.
@@ -46,6 +47,28 @@ pub(crate) struct Entry {
     pub(crate) value: Node,
     /// The value comes from a store of secrets (`sdb://`).
     pub(crate) was_behind: bool,
+}
+
+impl Entry {
+    /// The error about a value that is wrong at the node `fault`.
+    fn refused(&self, fault: &Node, allowed: &str) -> ConfigError {
+        let option = self.name.clone();
+        let found = describe(fault);
+        let allowed = allowed.to_owned();
+        match &self.source {
+            Some(source) => ConfigError::Value {
+                place: Box::new(source.place(fault.span)),
+                option,
+                found,
+                allowed,
+            },
+            None => ConfigError::Override {
+                option,
+                found,
+                allowed,
+            },
+        }
+    }
 }
 
 /// The options of all files, merged, each with its place.
@@ -96,26 +119,33 @@ impl Raw {
         if behind::address(&entry.value).is_some() {
             return Ok(None);
         }
-        let option = name.to_owned();
-        let fault = T::fault(&entry.value);
-        let found = describe(fault);
-        let allowed = T::ALLOWED.to_owned();
-        Err(match &entry.source {
-            Some(source) => {
-                let place = Box::new(source.place(fault.span));
-                ConfigError::Value {
-                    place,
-                    option,
-                    found,
-                    allowed,
-                }
+        Err(entry.refused(T::fault(&entry.value), T::ALLOWED))
+    }
+
+    /// Checks the options that are no fields of a configuration.
+    pub(crate) fn check_shapes(&self) -> Result<(), ConfigError> {
+        for entry in &self.entries {
+            let Some(shape) = elsewhere::shape(self.side, &entry.name) else {
+                continue;
+            };
+            let is_behind = entry.was_behind || behind::address(&entry.value).is_some();
+            if !is_behind && !(shape.fits)(&entry.value) {
+                return Err(entry.refused((shape.fault)(&entry.value), shape.allowed));
             }
-            None => ConfigError::Override {
-                option,
-                found,
-                allowed,
-            },
-        })
+        }
+        Ok(())
+    }
+
+    /// Where an option stands in a file.
+    pub(crate) fn place_of(&self, name: &str) -> Option<Place> {
+        let entry = self.entries.iter().find(|entry| entry.name == name)?;
+        Some(entry.source.as_ref()?.place(entry.key))
+    }
+
+    /// The option `name`, as a file has it.
+    pub(crate) fn in_file(&self, name: &str) -> Option<(&Source, &Node)> {
+        let entry = self.entries.iter().find(|entry| entry.name == name)?;
+        Some((entry.source.as_ref()?, &entry.value))
     }
 
     /// The error about a value that has the right type and is wrong all the
@@ -194,6 +224,14 @@ impl Raw {
         }
     }
 
+    /// Puts `part` behind a path that [`Self::settle_paths`] has settled.
+    pub(crate) fn append_to_path(&mut self, name: &str, part: &str) {
+        if let Some(path) = self.settled.get(name).and_then(Value::as_str) {
+            let path = Path::new(path).join(part).display().to_string();
+            self.settled.insert(name, path);
+        }
+    }
+
     /// Lets wildcards in directories of environments mean what is there now.
     pub(crate) fn settle_roots(&mut self, name: &str, roots: &mut BTreeMap<String, Vec<PathBuf>>) {
         for dirs in roots.values_mut() {
@@ -261,8 +299,9 @@ impl Raw {
             };
             if honoured.contains(&name)
                 || READ_HERE.contains(&name)
-                || elsewhere::is_read(self.side, name)
+                || elsewhere::shape(self.side, name).is_some()
                 || is_of_a_module(name)
+                || is_of_an_installed_salt(name)
             {
                 continue;
             }
@@ -276,7 +315,8 @@ impl Raw {
             let place = source.place(entry.key);
             let option = entry.name.clone();
             warnings.push(if known::is_known(name) {
-                Warning::NotHonoured { place, option }
+                let why = reasons::why(self.side, name);
+                Warning::NotHonoured { place, option, why }
             } else {
                 let nearest = known::nearest(name, honoured);
                 Warning::Unknown {
@@ -310,6 +350,14 @@ const EVENT_RETURNERS: &[&str] = &["rawfile_json"];
 /// module knows its names, and it reads them when it is used.
 fn is_of_a_module(name: &str) -> bool {
     name.contains('.') && !known::is_known(name)
+}
+
+/// Whether an option is heeded by an installed Salt, whose code gets all
+/// options: external pillars from git, logins through Django.
+fn is_of_an_installed_salt(name: &str) -> bool {
+    ["git_pillar_", "django_auth_"]
+        .iter()
+        .any(|family| name.starts_with(family))
 }
 
 fn describe(node: &Node) -> String {

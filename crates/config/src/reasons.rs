@@ -1,5 +1,8 @@
 //! Why an option of Salt is not honoured here, for whoever has set it.
 
+use crate::known::Side;
+use crate::{MasterConfig, MinionConfig};
+
 /// Parts of names, and what is said of the options that begin (or, with a `*`
 /// in front, end) so. The first that fits counts.
 const REASONS: &[(&str, &str)] = &[
@@ -16,13 +19,17 @@ const REASONS: &[(&str, &str)] = &[
         "each of these works has its own time",
     ),
     ("multiprocessing", "jobs are threads"),
+    (
+        "return_retry_tries",
+        "a return waits until a master has it, or return_spool_age is over",
+    ),
     ("master_async_mworker", "there are no such workers"),
     ("master_mworker_", "there are no such workers"),
     ("worker_pools", "requests have two lanes, one for sign-ins"),
     ("con_cache", "the master knows who is connected"),
     ("key_cache", "the master always keeps the list of keys"),
     ("keys.cache_driver", "keys are files"),
-    ("eauth_tokens.", "tokens are files"),
+    ("eauth_tokens", "tokens are files"),
     (
         "memcache_",
         "data caches are files, read as they are needed",
@@ -45,18 +52,10 @@ const REASONS: &[(&str, &str)] = &[
         "gitfs_",
         "there is no git backend of files; check out to file_roots",
     ),
-    (
-        "git_pillar_",
-        "there is no git pillar; check out to pillar_roots",
-    ),
     ("hgfs_", "there is no such backend of files"),
     ("svnfs_", "there is no such backend of files"),
     ("s3fs_", "there is no such backend of files"),
     ("minionfs_", "there is no such backend of files"),
-    (
-        "roots_update_interval",
-        "files are looked at as they are asked for",
-    ),
     ("fileserver_", "files are looked at as they are asked for"),
     ("winrepo_", "there is no winrepo"),
     ("ssh_", "there is no salt-ssh"),
@@ -72,10 +71,18 @@ const REASONS: &[(&str, &str)] = &[
     ("thorium", "there is no thorium"),
     ("spm_", "there is no spm"),
     ("saltpip_", "there is no Python of Salt's own"),
-    ("netapi_", "there is no salt-api"),
-    ("rest_", "there is no salt-api"),
-    ("api_", "there is no salt-api"),
-    ("django_auth_", "there is no such way to log in"),
+    (
+        "netapi_",
+        "there is no salt-api here; that of an installed Salt heeds it",
+    ),
+    (
+        "rest_",
+        "there is no salt-api here; that of an installed Salt heeds it",
+    ),
+    (
+        "api_",
+        "there is no salt-api here; that of an installed Salt heeds it",
+    ),
     ("proxy_", "there is no salt-proxy"),
     ("tracing", "there is no such interface"),
     ("metrics", "there is no such interface"),
@@ -88,14 +95,36 @@ const REASONS: &[(&str, &str)] = &[
     ),
     ("discovery", "masters are named in the configuration"),
     ("update_", "programs are updated by the system's packages"),
+    ("archive_jobs", "jobs are deleted when they are old enough"),
+    ("auth_retries", "links to masters mend themselves, for ever"),
+    ("restart_on_error", "links to masters mend themselves"),
+    ("cache_jobs", "a minion's `local_cache` returner keeps jobs"),
+    ("id_function", "set `id`, or keep the file minion_id"),
+    (
+        "log_fmt_",
+        "lines say by themselves which job they are about",
+    ),
+    ("master_roots", "orchestrations are in file_roots"),
+    ("snapper_", "there is no snapper"),
+    ("tcp_", "there is no tcp transport"),
+    ("use_os_truststore", "authorities are those of the system"),
+    ("zmq_monitor", "links tell of themselves in the log"),
 ];
 
-/// Why the option is not honoured, where there is more to say than that.
-pub(crate) fn why(name: &str) -> Option<&'static str> {
+/// Why the option is not honoured on that side, where there is more to say
+/// than that.
+pub(crate) fn why(side: Side, name: &str) -> Option<&'static str> {
     let fits = |part: &str| match part.strip_prefix('*') {
         Some(end) => name.ends_with(end),
         None => name.starts_with(part),
     };
+    let (others, of_others) = match side {
+        Side::Master => (MinionConfig::HONOURED, "it means something to minions only"),
+        Side::Minion => (MasterConfig::HONOURED, "it means something to masters only"),
+    };
+    if others.contains(&name) {
+        return Some(of_others);
+    }
     let mut reasons = REASONS.iter();
     reasons.find(|(part, _)| fits(part)).map(|(_, why)| *why)
 }
@@ -115,9 +144,11 @@ mod tests {
 
     #[test]
     fn the_first_that_fits_counts() {
-        let tuned = why("fileserver_update_niceness");
+        let tuned = why(Side::Master, "fileserver_update_niceness");
         assert!(tuned.is_some_and(|why| why.starts_with("the daemon is one process")));
-        assert!(why("gitfs_base").is_some_and(|why| why.contains("file_roots")));
-        assert_eq!(why("test"), None);
+        assert!(why(Side::Master, "gitfs_base").is_some_and(|why| why.contains("file_roots")));
+        assert_eq!(why(Side::Master, "features"), None);
+        let of_masters = why(Side::Minion, "auto_accept");
+        assert!(of_masters.is_some_and(|why| why.contains("masters only")));
     }
 }

@@ -1,6 +1,7 @@
 //! The types that options have: what each accepts, and what an administrator
 //! is told when a value does not fit.
 
+mod by_itself;
 mod partial;
 mod words;
 
@@ -11,7 +12,8 @@ use std::time::Duration;
 use halite_proto::{Map, Value};
 use halite_yaml::{Kind, Node};
 
-pub use partial::{EventReturners, ExternalPillars, LocalJobCache, LoginWays, MasterTops};
+pub use by_itself::{Reactions, Rule, Schedule};
+pub use partial::{EventReturners, ExternalPillars, JobCacheName, LoginWays, MasterTops};
 pub use words::{BusFraming, HashName, IpcMode, LevelName, MasterType, Transport, UriFormat};
 
 /// The type of an option.
@@ -329,6 +331,11 @@ impl Setting for BTreeMap<String, Vec<PathBuf>> {
             .collect()
     }
 
+    fn fault(node: &Node) -> &Node {
+        let wrong = faulty_value(node, |dirs| OneOrMany::read(dirs).is_some());
+        OneOrMany::fault(wrong)
+    }
+
     fn to_value(&self) -> Value {
         let dirs = |dirs: &Vec<PathBuf>| Value::List(dirs.iter().map(Setting::to_value).collect());
         Value::Map(
@@ -339,10 +346,48 @@ impl Setting for BTreeMap<String, Vec<PathBuf>> {
     }
 }
 
+/// Parts of the program and their levels (`log_granular_levels`).
+impl Setting for BTreeMap<String, LevelName> {
+    const ALLOWED: &'static str = "a map of names to levels (debug, info, warning ...)";
+
+    fn read(node: &Node) -> Option<Self> {
+        match &node.value {
+            Kind::Map(entries) => entries
+                .iter()
+                .map(|(name, level)| Some((String::read(name)?, LevelName::read(level)?)))
+                .collect(),
+            Kind::Scalar(Value::Nil) => Some(Self::new()),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let level = |level: &LevelName| level.to_value();
+        Value::Map(
+            self.iter()
+                .map(|(name, own)| (name.as_str(), level(own)))
+                .collect(),
+        )
+    }
+
+    fn fault(node: &Node) -> &Node {
+        faulty_value(node, |level| LevelName::read(level).is_some())
+    }
+}
+
 /// The first item of a list that is wrong; the node itself if it is none.
 fn faulty_item(node: &Node, is_right: impl Fn(&Node) -> bool) -> &Node {
     let items = node.as_list().unwrap_or_default();
     items.iter().find(|item| !is_right(item)).unwrap_or(node)
+}
+
+/// The first value of a map that is wrong; the node itself if it is none.
+fn faulty_value(node: &Node, is_right: impl Fn(&Node) -> bool) -> &Node {
+    let Kind::Map(entries) = &node.value else {
+        return node;
+    };
+    let mut values = entries.iter().map(|(_, value)| value);
+    values.find(|value| !is_right(value)).unwrap_or(node)
 }
 
 fn whole(node: &Node) -> Option<i128> {

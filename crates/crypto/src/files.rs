@@ -4,26 +4,25 @@
 //! Invariant: the bytes go into a new file beside the old one that has its
 //! final mode before it has any content; a rename puts it in place.
 
+mod directory;
+
 use std::collections::hash_map::RandomState;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::BuildHasher;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{
-    DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown,
-};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+pub use directory::{MODE_DIR, ensure_private_dir};
+
+use crate::remnants;
 
 /// Mode of a private key: nobody writes it by accident.
 pub const MODE_KEY: u32 = 0o400;
 /// Mode of a secret that is rewritten now and then.
 pub const MODE_SECRET: u32 = 0o600;
-/// Mode of a directory with secrets.
-pub const MODE_DIR: u32 = 0o700;
-/// The other mode of a directory with secrets that an admin may have chosen.
-const MODE_DIR_GROUP: u32 = 0o750;
-
 /// What could not be done with which file; the cause is the system's error.
 #[derive(Debug, Error)]
 pub enum FileError {
@@ -80,6 +79,12 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
+    /// The directory is behind a symbolic link of a user whose it is not.
+    #[error("{} is a symbolic link to a directory of somebody else", path.display())]
+    Foreign {
+        /// The link.
+        path: PathBuf,
+    },
     /// The mode of a directory is too open and could not be changed.
     #[error("{} has mode {mode:04o} and could not be set to {wanted:04o}", path.display())]
     Mode {
@@ -104,6 +109,7 @@ impl FileError {
             | Self::Write { path, .. }
             | Self::Remove { path, .. }
             | Self::MakeDir { path, .. }
+            | Self::Foreign { path }
             | Self::List { path, .. }
             | Self::Mode { path, .. } => path,
         }
@@ -112,7 +118,7 @@ impl FileError {
     /// The kind of the system's error, if there was one.
     pub fn kind(&self) -> Option<io::ErrorKind> {
         match self {
-            Self::TooLarge { .. } => None,
+            Self::TooLarge { .. } | Self::Foreign { .. } => None,
             Self::Read { source, .. }
             | Self::Write { source, .. }
             | Self::Remove { source, .. }
@@ -167,10 +173,13 @@ pub fn create_private(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), FileEr
 pub fn write_atomic(path: &Path, options: WriteOptions, bytes: &[u8]) -> Result<(), FileError> {
     let temp = temp_beside(path);
     fill(&temp, options, bytes)
-        .and_then(|()| fs::rename(&temp, path))
-        .and_then(|()| match (options.durable, path.parent()) {
-            (true, Some(dir)) => sync_dir(dir),
-            _ => Ok(()),
+        .and_then(|owner| {
+            fs::rename(&temp, path)?;
+            remnants::clear_beside(path, owner);
+            match (options.durable, path.parent()) {
+                (true, Some(dir)) => sync_dir(dir),
+                _ => Ok(()),
+            }
         })
         .map_err(|source| {
             let _ = fs::remove_file(&temp);
@@ -179,35 +188,6 @@ pub fn write_atomic(path: &Path, options: WriteOptions, bytes: &[u8]) -> Result<
                 source,
             }
         })
-}
-
-/// Makes the directory with mode 0700, and its parents as the umask says. An
-/// existing one is set to 0700 unless it is 0750, which an admin may choose.
-///
-/// # Errors
-/// When it cannot be made, or its mode is too open and cannot be changed.
-pub fn ensure_private_dir(path: &Path, owner: Option<u32>) -> Result<(), FileError> {
-    let make = || -> io::Result<()> {
-        if path.is_dir() {
-            return Ok(());
-        }
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        match DirBuilder::new().mode(MODE_DIR).create(path) {
-            Ok(()) => match owner {
-                Some(_) => chown(path, owner, None),
-                None => Ok(()),
-            },
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-            Err(error) => Err(error),
-        }
-    };
-    make().map_err(|source| FileError::MakeDir {
-        path: path.to_owned(),
-        source,
-    })?;
-    restrict_dir(path)
 }
 
 /// Reads a whole file of at most `bytes_max` bytes.
@@ -242,17 +222,19 @@ pub fn temp_beside(path: &Path) -> PathBuf {
     // library takes a millisecond to be asked for its first random byte.
     let high = RandomState::new().hash_one(path);
     let low = RandomState::new().hash_one(high) >> 32;
-    path.with_file_name(format!(".tmp{high:016x}{low:08x}"))
+    path.with_file_name(format!("{}{high:016x}{low:08x}", remnants::PREFIX))
 }
 
-fn fill(temp: &Path, options: WriteOptions, bytes: &[u8]) -> io::Result<()> {
+/// Writes a new file; who owns it.
+fn fill(temp: &Path, options: WriteOptions, bytes: &[u8]) -> io::Result<u32> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(options.mode)
         .open(temp)?;
     // The umask may have taken bits away.
-    if file.metadata()?.mode() & 0o7777 != options.mode {
+    let made = file.metadata()?;
+    if made.mode() & 0o7777 != options.mode {
         file.set_permissions(Permissions::from_mode(options.mode))?;
     }
     if options.owner.is_some() {
@@ -262,10 +244,14 @@ fn fill(temp: &Path, options: WriteOptions, bytes: &[u8]) -> io::Result<()> {
     if options.durable {
         file.sync_all()?;
     }
-    Ok(())
+    Ok(options.owner.unwrap_or_else(|| made.uid()))
 }
 
-fn sync_dir(dir: &Path) -> io::Result<()> {
+/// Sees to it that the disk has the names in a directory.
+///
+/// # Errors
+/// When it cannot be opened, or the disk refuses.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
     let dir = if dir.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -276,23 +262,6 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         other => other,
     }
-}
-
-fn restrict_dir(path: &Path) -> Result<(), FileError> {
-    let mode_of = |path: &Path| fs::metadata(path).map(|meta| meta.mode() & 0o7777);
-    let mode = mode_of(path).map_err(|source| FileError::List {
-        path: path.to_owned(),
-        source,
-    })?;
-    if mode == MODE_DIR || mode == MODE_DIR_GROUP {
-        return Ok(());
-    }
-    fs::set_permissions(path, Permissions::from_mode(MODE_DIR)).map_err(|source| FileError::Mode {
-        path: path.to_owned(),
-        mode,
-        wanted: MODE_DIR,
-        source,
-    })
 }
 
 #[cfg(test)]
@@ -345,29 +314,5 @@ mod tests {
         fs::create_dir(&path).unwrap();
         create_private(&path, MODE_KEY, b"x").unwrap_err();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_directory_is_made_private_unless_it_is_0750() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a/pki");
-        ensure_private_dir(&path, None).unwrap();
-        assert_eq!(mode(&path), 0o700);
-        for (before, after) in [(0o755, 0o700), (0o750, 0o750), (0o777, 0o700)] {
-            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
-            ensure_private_dir(&path, None).unwrap();
-            assert_eq!(mode(&path), after);
-        }
-    }
-
-    #[test]
-    fn a_file_in_the_way_of_a_directory_is_an_error() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("file");
-        fs::write(&path, "x").unwrap();
-        assert!(matches!(
-            ensure_private_dir(&path, None),
-            Err(FileError::MakeDir { .. })
-        ));
     }
 }

@@ -22,6 +22,7 @@ pub mod master_sign;
 pub mod passphrase;
 pub mod pem;
 pub mod random;
+mod remnants;
 pub mod rsa;
 pub mod secret;
 pub mod serial;

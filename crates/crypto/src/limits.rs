@@ -8,6 +8,10 @@ pub const KEY_BITS_MIN: u32 = 1024;
 /// grows with its size; a larger one is refused when it is read.
 pub const KEY_BITS_MAX: u32 = 16_384;
 
+/// Most bits of the public exponent of an RSA key, as OpenSSL has it for large
+/// keys. Everybody uses 65537.
+pub const EXPONENT_BITS_MAX: i32 = 64;
+
 /// Bits of a new key where the configuration names none, as in Salt.
 pub const KEY_BITS_DEFAULT: u32 = 2048;
 

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use openssl::bn::BigNumRef;
 use openssl::encrypt::{Decrypter, Encrypter};
 use openssl::error::ErrorStack;
 use openssl::hash::hash;
@@ -14,7 +15,7 @@ use zeroize::Zeroize;
 use crate::algorithm::{EncAlgo, SigAlgo};
 use crate::error::KeyError;
 use crate::hash::{HashType, hash_hex};
-use crate::limits::{KEY_BITS_MAX, KEY_BITS_MIN, PEM_BYTES_MAX};
+use crate::limits::{EXPONENT_BITS_MAX, KEY_BITS_MAX, KEY_BITS_MIN, PEM_BYTES_MAX};
 use crate::pem::clean_key;
 use crate::random::{constant_time_eq, must};
 use crate::secret::Secret;
@@ -223,6 +224,13 @@ impl PublicKey {
         };
         let this = Self { rsa };
         check_bits(this.bits())?;
+        // With an exponent of one nothing is encrypted and everything signed,
+        // an even number is no RSA key, and a large one only costs.
+        let (n, e) = (this.rsa.n(), this.rsa.e());
+        let is_odd = |number: &BigNumRef| number.is_bit_set(0);
+        if !is_odd(n) || !is_odd(e) || !(2..=EXPONENT_BITS_MAX).contains(&e.num_bits()) {
+            return Err(KeyError::Unsafe);
+        }
         Ok(this)
     }
 

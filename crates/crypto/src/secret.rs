@@ -34,3 +34,17 @@ impl<T: Zeroize> Drop for Secret<T> {
         self.0.zeroize();
     }
 }
+
+/// This stops compiling when a secret can be shown: then there are two
+/// candidates for each.
+const _: fn() = || {
+    trait NotShown<A> {
+        fn check() {}
+    }
+    impl<T: ?Sized> NotShown<()> for T {}
+    struct ByDebug;
+    impl<T: ?Sized + std::fmt::Debug> NotShown<ByDebug> for T {}
+    struct ByDisplay;
+    impl<T: ?Sized + std::fmt::Display> NotShown<ByDisplay> for T {}
+    <Secret<String> as NotShown<_>>::check();
+};

@@ -305,7 +305,7 @@ fn a_new_pair_works() {
             Err(KeyError::Encrypt(_))
         ));
         assert!(matches!(
-            key.decrypt(algorithm, &sealed[1..]),
+            key.decrypt(algorithm, &sealed[..255]),
             Err(KeyError::Decrypt(_))
         ));
         assert!(key.decrypt(algorithm, b"").is_err());
@@ -314,4 +314,43 @@ fn a_new_pair_works() {
         format!("{key:?} {public:?}"),
         "PrivateKey(2048 bits) PublicKey(2048 bits)"
     );
+}
+
+/// Public keys of strangers, whose numbers anybody can choose.
+#[test]
+fn a_key_whose_numbers_protect_nothing_is_refused() {
+    use openssl::bn::{BigNum, BigNumRef};
+    use openssl::rsa::Rsa;
+
+    let keys = keys();
+    let good = private_key(&keys, "encrypted")
+        .public()
+        .unwrap()
+        .to_pem()
+        .unwrap();
+    let n = Rsa::public_key_from_pem(good.as_bytes())
+        .unwrap()
+        .n()
+        .to_owned()
+        .unwrap();
+    let even = {
+        let mut even = n.to_owned().unwrap();
+        even.add_word(1).unwrap();
+        even
+    };
+    let number = |text: &str| BigNum::from_dec_str(text).unwrap();
+    let read = |n: &BigNumRef, e: BigNum| {
+        let rsa = Rsa::from_public_components(n.to_owned().unwrap(), e).unwrap();
+        let pem = String::from_utf8(rsa.public_key_to_pem().unwrap()).unwrap();
+        PublicKey::from_pem(&pem)
+    };
+    assert!(read(&n, number("3")).is_ok());
+    assert!(read(&n, number("65537")).is_ok());
+    for e in ["1", "0", "65536", "36893488147419103233"] {
+        assert!(matches!(read(&n, number(e)), Err(KeyError::Unsafe)), "{e}");
+    }
+    assert!(matches!(
+        read(&even, number("65537")),
+        Err(KeyError::Unsafe)
+    ));
 }

@@ -14,6 +14,8 @@ mod state;
 
 use halite_modules::Module;
 
+pub use archive::unpack_package;
+
 /// The execution modules of this crate, sorted by name.
 pub static MODULES: &[Module] = &[archive::MODULE, exec::MODULE];
 

@@ -22,3 +22,14 @@ pub(crate) const SUMS_BYTES_MAX: u64 = 64 << 20;
 
 /// Entries of an archive that are looked at; one with more is refused.
 pub(crate) const ARCHIVE_ENTRIES_MAX: usize = 2_000_000;
+
+/// Files and directories of an archive of states; one with more is refused.
+pub(crate) const PACKAGE_ENTRIES_MAX: usize = 100_000;
+
+/// Bytes of the name of an entry of a tar, which is the longest path there is;
+/// an archive with a longer one is refused.
+pub(crate) const ARCHIVE_NAME_BYTES_MAX: usize = 4096;
+
+/// Bytes of the headers of an entry of a tar, with long names, other records
+/// and the places of a sparse file; an archive with more is refused.
+pub(crate) const HEADERS_BYTES_MAX: u64 = 16 << 20;

@@ -6,14 +6,11 @@
 
 use std::io::ErrorKind;
 
-use halite_proto::request::{
-    ChunkBeyond, FileChunk, FileList, FilePath, FileRecv, HeldFile, ServeFile,
-};
-use halite_proto::{Map, MinionId, Value};
-use tracing::{debug, warn};
+use halite_proto::request::{ChunkBeyond, FileChunk, FileList, FilePath, HeldFile, ServeFile};
+use halite_proto::{Map, Value};
 
 use crate::list::below;
-use crate::{FileHash, Found, Inbox, ReadError, ReceiveError, Roots, Stat};
+use crate::{FileHash, Found, ReadError, Roots, Stat};
 
 /// The name of this backend.
 const BACKEND: &str = "roots";
@@ -178,22 +175,6 @@ impl Roots {
                 texts(below(kind(&lists), list.prefix.as_deref()))
             }
             _ => Value::List(Vec::new()),
-        }
-    }
-}
-
-impl Inbox {
-    /// `_file_recv`.
-    pub fn answer(&self, id: &MinionId, pushed: &FileRecv) -> Value {
-        match self.receive(id, &pushed.path, pushed.loc, &pushed.data) {
-            Ok(()) => true.into(),
-            Err(error) => {
-                match error {
-                    ReceiveError::Off => debug!(minion = %id, "refused a pushed file: {error}"),
-                    _ => warn!(minion = %id, %error, "refused a pushed file"),
-                }
-                false.into()
-            }
         }
     }
 }

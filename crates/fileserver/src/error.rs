@@ -53,9 +53,18 @@ pub enum ReceiveError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// It is not said how large the whole file is.
+    #[error("the size of the file is missing")]
+    NoSize,
     /// The file would be larger than `file_recv_max_size`.
     #[error("the file is larger than file_recv_max_size, {max} bytes")]
     TooLarge {
+        /// The limit.
+        max: u64,
+    },
+    /// The minion has pushed too much already.
+    #[error("the minion's files may take {max} bytes together")]
+    Full {
         /// The limit.
         max: u64,
     },

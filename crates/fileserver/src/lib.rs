@@ -10,18 +10,22 @@
 pub mod answers;
 pub mod limits;
 
+mod changes;
 mod error;
 mod file;
 mod hash;
 mod ignore;
 mod list;
 mod list_cache;
+mod pieces;
 mod receive;
+mod room;
 mod roots;
 mod serve;
 mod walk;
 mod wanted;
 
+pub use changes::Changes;
 pub use error::{OptionsError, ReadError, ReceiveError};
 pub use file::{Found, Stat};
 pub use hash::FileHash;

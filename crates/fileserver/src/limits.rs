@@ -16,6 +16,10 @@ pub const LISTS_MAX: usize = 32;
 /// warning.
 pub const LIST_ENTRIES_MAX: usize = 2_000_000;
 
+/// Largest file of times that is read; of a larger one nothing is known, and
+/// all files count as new.
+pub const TIMES_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
 /// Directories below each other that are listed. What is deeper is left out,
 /// with a warning.
 pub const LIST_DEPTH_MAX: usize = 128;
@@ -38,3 +42,33 @@ pub const FILE_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Salt's default of `file_recv_max_size`, in bytes.
 pub const FILE_RECV_BYTES_MAX: u64 = 100 * 1024 * 1024;
+
+/// How many times `file_recv_max_size` all pushed files of one minion may take.
+/// What is more is refused until there are less.
+pub const PUSHED_FILES_MAX: u64 = 100;
+
+/// What a pushed file, or a directory of them, counts at least, in bytes.
+pub const PUSHED_FILE_BYTES_MIN: u64 = 64 * 1024;
+
+/// Names in the path of a pushed file: each may be a directory that is made.
+pub const PUSHED_PATH_PARTS_MAX: usize = 64;
+
+/// How often it is looked at what a minion that has no room left has pushed.
+pub const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How many times as long as a look has taken nobody looks again.
+pub const LOOK_RESTS: u32 = 20;
+
+/// Pushes that are remembered, by parts of them. When a part is full, the push
+/// that was quiet for longest is forgotten: it goes on, but a file that becomes shorter on its way is not noticed then.
+pub const PUSHES_AT_ONCE_MAX: usize = 1024;
+
+/// How long a file that is not whole is kept after its last piece.
+pub const UNFINISHED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Earlier attempts of a push that are removed when it begins anew. Ours makes
+/// three attempts.
+pub const PUSH_ATTEMPTS_MAX: u64 = 8;
+
+/// How often all minions' unfinished files are looked at for what is older.
+pub const UNFINISHED_LOOK_INTERVAL: Duration = Duration::from_secs(60 * 60);

@@ -6,7 +6,7 @@
 //! followed.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use halite_crypto::HashType;
 use halite_proto::{Map, SaltEnv, Value};
@@ -107,6 +107,8 @@ pub struct Roots {
     pub(crate) options: RootsOptions,
     pub(crate) ignore: Ignore,
     pub(crate) hashes: HashCache,
+    /// Held while it is looked which files have changed.
+    pub(crate) looking: Mutex<()>,
     lists: ListCache,
 }
 
@@ -120,6 +122,7 @@ impl Roots {
             ignore: Ignore::new(&options.ignore_regex, &options.ignore_glob)?,
             options,
             hashes: HashCache::default(),
+            looking: Mutex::default(),
             lists: ListCache::default(),
         })
     }

@@ -94,6 +94,11 @@ impl Batch {
         self.pending.len() + self.active.len()
     }
 
+    /// Who has not got the job yet, in the order in which they would.
+    pub fn unsent(&self) -> impl Iterator<Item = &str> {
+        self.pending.iter().map(String::as_str)
+    }
+
     /// A minion has returned, or will not: whether it failed.
     pub fn ended(&mut self, id: &str, failed: bool, now: Instant) {
         if !self.active.remove(id) {

@@ -1,32 +1,22 @@
 //! How a daemon starts: options, configuration, background, user, logs, pid
 //! file, signals, and only then its own work.
 
+mod directory;
+mod running;
+
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use halite_cli::options::{DaemonOptions, Program, Stop, parse};
-use halite_cli::{Environment, Exit, Screen};
-use halite_config::{ConfigError, HostNames, LevelName, LoadOptions, Loaded};
+use halite_cli::options::{DaemonOptions, LoggingOptions, Program, Stop, parse_everything};
+use halite_cli::{Environment, Exit, Screen, start};
+use halite_config::{ConfigError, HostNames, LoadOptions, Loaded, Logging, Place, Warning};
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
-use halite_process::hand_over::hand_over;
-use halite_process::logging::{self, Level, LogOptions};
-use halite_process::memory::{self, Settling};
-use halite_process::pidfile::PidFile;
-use halite_process::privileges::{self, User};
-use halite_process::shutdown::Signals;
+use halite_process::logging::{self, LogOptions};
+use halite_process::privileges::User;
 use halite_proto::Value;
 
-/// When a start is over: first sign-ins are done, and what only they have needed
-/// can go.
-const SETTLED_AFTER: Duration = Duration::from_secs(3);
-
-/// How soon after a burst of work its memory is given back.
-const SETTLING_EVERY: Duration = Duration::from_secs(5);
-
-/// How long work that was left behind may hold up the end.
-const RUNTIME_SHUTDOWN: Duration = Duration::from_millis(500);
+pub use directory::Directory;
 
 /// What a daemon's configuration says about the process it runs in.
 pub struct Process {
@@ -39,18 +29,8 @@ pub struct Process {
     /// `permissive_pki_access`: keys that a group of the user has stay with
     /// their owner.
     pub permissive_keys: bool,
-    /// `log_level`.
-    pub log_level: LevelName,
-    /// `log_file`.
-    pub log_file: PathBuf,
-    /// `log_level_logfile`.
-    pub log_level_file: Option<LevelName>,
-    /// `log_fmt_console` and its time format.
-    pub log_console: (Option<String>, Option<String>),
-    /// `log_fmt_logfile` and its time format.
-    pub log_lines: (Option<String>, Option<String>),
-    /// `log_granular_levels`.
-    pub log_granular: Vec<(String, String)>,
+    /// Logs.
+    pub logging: Logging,
     /// Threads that run async tasks.
     pub async_threads: usize,
     /// Threads for blocking work at most.
@@ -58,60 +38,6 @@ pub struct Process {
     /// `max_open_files`.
     pub open_files: Option<u64>,
 }
-
-/// A directory that a daemon works in.
-pub struct Directory {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Whether it holds keys, so that nobody else may ever enter it. Of others
-    /// an administrator may think differently (`publisher_acl` needs it).
-    pub holds_keys: bool,
-}
-
-impl Directory {
-    /// The directories that every daemon has.
-    pub fn of(pki_dir: &Path, others: [&Path; 2]) -> Vec<Self> {
-        let directory = |path: &Path, holds_keys| Self {
-            path: path.to_owned(),
-            holds_keys,
-        };
-        let others = others.map(|path| directory(path, false));
-        std::iter::once(directory(pki_dir, true))
-            .chain(others)
-            .collect()
-    }
-
-    /// Makes it, if it is not there, and gives it to `user`, if that is another
-    /// one than this process'.
-    fn prepare(&self, user: Option<&User>, permissive_keys: bool) -> Result<()> {
-        if permissive_keys && self.holds_keys && user.is_some_and(|user| self.is_of_a_group(user)) {
-            return Ok(());
-        }
-        if self.holds_keys || !self.path.is_dir() {
-            let owner = user.map(|user| user.uid.as_raw());
-            halite_crypto::files::ensure_private_dir(&self.path, owner)?;
-        }
-        if let Some(user) = user.filter(|_| privileges::is_root()) {
-            hand_over(&self.path, user, JOBS)?;
-        }
-        Ok(())
-    }
-
-    /// Whether the directory's group is one of the user's.
-    fn is_of_a_group(&self, user: &User) -> bool {
-        use std::os::unix::fs::MetadataExt as _;
-        let Ok(group) = std::fs::metadata(&self.path).map(|found| found.gid()) else {
-            return false;
-        };
-        let groups = std::ffi::CString::new(user.name.as_str())
-            .ok()
-            .and_then(|name| nix::unistd::getgrouplist(&name, user.gid).ok());
-        groups.is_some_and(|groups| groups.iter().any(|known| known.as_raw() == group))
-    }
-}
-
-/// The directory of old jobs, which is not searched at every start.
-const JOBS: &str = "jobs";
 
 /// A kind of daemon.
 pub trait Daemon {
@@ -155,6 +81,12 @@ pub trait Daemon {
     /// When they do not fit each other.
     fn check(config: &Self::Config) -> Result<()>;
 
+    /// What stands in the files that can be used and is hardly meant.
+    fn doubts(config: &Self::Config) -> Vec<Warning>;
+
+    /// Where an option stands in the files.
+    fn place_of(config: &Self::Config, option: &str) -> Option<Place>;
+
     /// What the configuration says about the process.
     fn process(config: &Self::Config) -> Process;
 
@@ -166,17 +98,25 @@ pub trait Daemon {
     ) -> impl Future<Output = Result<u8>>;
 }
 
+/// What group and others may never do with a file of a daemon.
+const OTHERS_WRITE: u32 = 0o022;
+
 /// Runs a daemon from its command line to its exit code.
 pub fn run<D: Daemon>() -> u8 {
+    // Whoever starts it may leave more open than is good for results, sockets
+    // and keys; nobody else writes anything there.
+    let inherited = halite_process::umask(OTHERS_WRITE);
+    halite_process::umask(inherited | OTHERS_WRITE);
     halite_process::file_size::exceeding_is_an_error();
     let mut screen = Screen::standard();
-    let options = match parse::<D::Options>(std::env::args_os().skip(1)) {
+    let environment = Environment::of_process();
+    let words = std::env::args_os().skip(1);
+    let options = match parse_everything::<D::Options>(words, &environment, std::io::empty()) {
         Ok(options) => options,
         Err(stop) => return Stop::show(stop, &mut screen).code(),
     };
     let all_options = options;
     let options = D::options(&all_options);
-    let environment = Environment::of_process();
     let mut load = load_options(options, &environment);
     load.config_file = D::config_file(&environment);
     let loaded = match D::load(&load) {
@@ -190,14 +130,18 @@ pub fn run<D: Daemon>() -> u8 {
         return code;
     }
     if let Err(error) = check::<D>(options, &loaded.config) {
-        screen.error_line(&format!("{error:#}"));
+        let text = format!("{error:#}");
+        let place = named_option(&text).and_then(|option| D::place_of(&loaded.config, option));
+        screen.error_line(&match place {
+            Some(place) => format!("{place}: {text}\n{}", place.excerpt()),
+            None => text,
+        });
         return Exit::Config.code();
     }
     if options.check {
-        for warning in &loaded.warnings {
-            screen.line(&format!("warning: {warning}"));
-        }
-        screen.line("the configuration is good");
+        let mut loaded = loaded;
+        loaded.warnings.extend(D::doubts(&loaded.config));
+        screen.text(&loaded.check_report());
         return Exit::Ok.code();
     }
     let readiness = if options.daemon {
@@ -216,102 +160,26 @@ pub fn run<D: Daemon>() -> u8 {
     } else {
         Readiness::foreground()
     };
-    start::<D>(options, loaded, readiness, &mut screen)
+    running::start::<D>(options, loaded, readiness, &mut screen)
+}
+
+/// The option that an error is about: errors about options name them so.
+fn named_option(error: &str) -> Option<&str> {
+    let (_, rest) = error.split_once("option `")?;
+    rest.split_once('`').map(|(option, _)| option)
 }
 
 /// What is wrong with options of the right types.
 fn check<D: Daemon>(options: &DaemonOptions, config: &D::Config) -> Result<()> {
     let process = D::process(config);
     wanted_user(&process)?;
-    logging::check(&log_options(&process, options, None)?)?;
+    logging::check(&log_options(&process, options, None))?;
     D::check(config)
 }
 
 fn wanted_user(process: &Process) -> Result<Option<User>> {
     let lookup = |name: &String| User::lookup(name).context("bad option `user`");
     process.user.as_ref().map(lookup).transpose()
-}
-
-/// After the start and after each burst of work, for ever.
-async fn give_back_memory() {
-    let settle = || tokio::task::spawn_blocking(memory::settle);
-    tokio::time::sleep(SETTLED_AFTER).await;
-    let _ = settle().await;
-    let mut settling = Settling::begin();
-    loop {
-        tokio::time::sleep(SETTLING_EVERY).await;
-        if settling.is_due() {
-            let _ = settle().await;
-        }
-    }
-}
-
-/// Everything that happens in the process that stays.
-fn start<D: Daemon>(
-    options: &DaemonOptions,
-    loaded: Loaded<D::Config>,
-    readiness: Readiness,
-    screen: &mut Screen,
-) -> u8 {
-    let process = D::process(&loaded.config);
-    let mut readiness = Some(readiness);
-    let listening = listen_for_signals(&process);
-    // A signal that comes while the pid file is made is heard all the same, so
-    // none leaves it behind.
-    let prepared = listening.and_then(|heard| {
-        Ok((
-            heard,
-            prepare(&process, options, &loaded.warnings, || {
-                D::as_root(&loaded.config)
-            })?,
-        ))
-    });
-    let logs_to_console = prepared.is_ok() && !options.daemon;
-    let result = prepared.and_then(|((runtime, mut signals), (_pid_file, logs))| {
-        let code = runtime.block_on(async {
-            tokio::spawn(logs.reopen_on_hangup());
-            let stop = async move {
-                let signal = signals.next().await;
-                tracing::info!(%signal, "stopping");
-                halite_process::notify::stopping();
-            };
-            let ready = || {
-                halite_process::notify::ready();
-                if let Some(readiness) = readiness.take() {
-                    readiness.ready();
-                }
-                tokio::spawn(give_back_memory());
-            };
-            D::serve(loaded.config, ready, stop).await
-        });
-        runtime.shutdown_timeout(RUNTIME_SHUTDOWN);
-        code
-    });
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            // Before there is a log, and in the background, whoever has started
-            // this wants to know all the same.
-            let message = format!("{error:#}");
-            tracing::error!("{message}");
-            let code = Exit::Failure.code();
-            let heard = readiness.take().is_some_and(|r| r.failed(code, &message));
-            if !heard && !options.daemon && !logs_to_console {
-                screen.error_line(&message);
-            }
-            code
-        }
-    }
-}
-
-/// The runtime, which hears signals from now on.
-fn listen_for_signals(process: &Process) -> Result<(tokio::runtime::Runtime, Signals)> {
-    let runtime = build_runtime(process)?;
-    let signals = {
-        let _in_runtime = runtime.enter();
-        Signals::new().context("could not catch signals")?
-    };
-    Ok((runtime, signals))
 }
 
 /// Options of the command line and the environment, for reading the files.
@@ -322,129 +190,51 @@ fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptio
             overrides.push((name.to_owned(), Value::Str(value)));
         }
     };
-    // The daemon's directory is `/`; a relative path is meant from here.
-    let path = |path: &Option<PathBuf>| {
-        let path = path.as_ref()?;
-        let absolute = std::path::absolute(path);
-        Some(absolute.as_ref().unwrap_or(path).display().to_string())
-    };
-    lay_over("pidfile", path(&options.pid_file));
+    let pid_file = options.pid_file.as_deref().map(meant_from_here);
+    lay_over("pidfile", pid_file.map(|path| path.display().to_string()));
     lay_over("user", options.user.clone());
-    lay_over(
-        "log_level",
-        options.log_level.map(|level| level.name().to_owned()),
-    );
-    lay_over("log_file", path(&options.logging.log_file));
-    let file_level = options
-        .logging
-        .log_file_level
-        .map(|level| level.name().to_owned());
-    lay_over("log_level_logfile", file_level);
     LoadOptions {
-        config_dir: options
-            .common
-            .config_dir
-            .clone()
-            .or_else(|| environment.config_dir.clone()),
+        config_dir: start::config_dir(&options.common, environment),
         config_file: None,
+        own_file: None,
         overrides,
         behind: Some(crate::addresses::read),
         host_names: HostNames::gather("/".as_ref()),
     }
 }
 
-/// User, directories, logs and pid file.
-fn prepare(
-    process: &Process,
-    options: &DaemonOptions,
-    warnings: &[halite_config::Warning],
-    as_root: impl FnOnce() -> Result<()>,
-) -> Result<(PidFile, logging::Logs)> {
-    let user = wanted_user(process)?;
-    let other = user
-        .as_ref()
-        .filter(|user| user.uid != nix::unistd::geteuid());
-    // First: the directories may be those of a daemon that runs.
-    let pid_file = PidFile::claim(&process.pidfile, other)?;
-    for directory in &process.directories {
-        directory.prepare(other, process.permissive_keys)?;
-    }
-    let logs = logging::init(&log_options(process, options, other.cloned())?)?;
-    for warning in warnings {
-        tracing::warn!("{warning}");
-    }
-    if let Some(files) = process.open_files
-        && let Err(error) = halite_process::limits::raise_open_files(files)
-    {
-        tracing::warn!(%error, wanted = files, "the limit of open files stays as it is");
-    }
-    if let Some(user) = other {
-        if privileges::is_root() {
-            as_root()?;
-        }
-        privileges::become_user(user)?;
-    }
-    Ok((pid_file, logs))
+/// A relative path of the command line, absolute.
+fn meant_from_here(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn log_options(
-    process: &Process,
-    options: &DaemonOptions,
-    file_owner: Option<User>,
-) -> Result<LogOptions> {
-    let level = |name: &str| Level::parse(name).with_context(|| format!("no log level {name:?}"));
-    let console = level(&process.log_level.0)?;
-    let file = process
-        .log_level_file
-        .as_ref()
-        .map_or(Ok(console), |name| level(&name.0))?;
-    let mut log = LogOptions {
-        console_level: (!options.daemon).then_some(console),
-        file: Some(process.log_file.clone()),
-        file_level: file,
+fn log_options(process: &Process, options: &DaemonOptions, file_owner: Option<User>) -> LogOptions {
+    let given = LoggingOptions {
+        // The daemon's directory is `/`; a relative path is meant from here.
+        log_file: options.logging.log_file.as_deref().map(meant_from_here),
+        ..options.logging.clone()
+    };
+    let log = start::log_options(&process.logging, options.log_level, &given);
+    LogOptions {
+        console_level: log.console_level.filter(|_| !options.daemon),
         file_owner,
-        ..LogOptions::default()
-    };
-    let set = |field: &mut String, value: &Option<String>| {
-        if let Some(value) = value {
-            field.clone_from(value);
-        }
-    };
-    set(&mut log.console_format, &process.log_console.0);
-    set(&mut log.console_date_format, &process.log_console.1);
-    set(&mut log.file_format, &process.log_lines.0);
-    set(&mut log.file_date_format, &process.log_lines.1);
-    for (target, name) in &process.log_granular {
-        log.granular.push((target.clone(), level(name)?));
+        ..log
     }
-    Ok(log)
 }
 
-fn build_runtime(process: &Process) -> Result<tokio::runtime::Runtime> {
-    let mut builder = match process.async_threads {
-        0 | 1 => tokio::runtime::Builder::new_current_thread(),
-        threads => {
-            let mut builder = tokio::runtime::Builder::new_multi_thread();
-            builder.worker_threads(threads);
-            builder
-        }
-    };
-    builder
-        .enable_all()
-        .max_blocking_threads(process.blocking_threads)
-        .thread_keep_alive(Duration::from_secs(2))
-        .build()
-        .context("could not start the async runtime")
-}
-
-/// `log_granular_levels`, names with levels.
-pub fn granular(map: &halite_proto::Map) -> Vec<(String, String)> {
-    map.iter()
-        .filter_map(|(name, level)| {
-            Some((
-                name.as_str()?.to_owned(),
-                level.as_str()?.to_ascii_lowercase(),
-            ))
+/// What is wrong with the jobs of a schedule; `odd` finds where.
+pub fn schedule_doubts(
+    schedule: &halite_proto::Map,
+    odd: impl Fn(&[&str], &str) -> Option<Warning>,
+) -> Vec<Warning> {
+    let faults = halite_schedule::faults(schedule).into_iter();
+    faults
+        .filter_map(|fault| {
+            let path = std::iter::once(fault.job.as_str()).chain(fault.option.as_deref());
+            odd(
+                &path.collect::<Vec<_>>(),
+                &format!("{}: {}", fault.job, fault.text),
+            )
         })
         .collect()
 }

@@ -14,6 +14,7 @@ use crate::settings::Settings;
 use crate::source::Source;
 use crate::trace::Trace;
 use crate::value::Value;
+use crate::walk::Walks;
 
 /// Parses templates with one set of options.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +64,7 @@ impl Template {
 
     /// Renders the template.
     pub fn render(&self, host: &dyn Host, globals: &Globals) -> Result<String> {
+        let _walks = Walks::begin(self.settings.limits.walk_values_max);
         let mut text = self.machine(host, globals).render(&self.ast)?;
         if self.final_newline {
             text.push('\n');
@@ -72,6 +74,7 @@ impl Template {
 
     /// Renders the template, and says where its text came from.
     pub fn render_traced(&self, host: &dyn Host, globals: &Globals) -> Result<(String, Trace)> {
+        let _walks = Walks::begin(self.settings.limits.walk_values_max);
         let (mut text, marks) = self.machine(host, globals).render_marked(&self.ast)?;
         if self.final_newline {
             text.push('\n');

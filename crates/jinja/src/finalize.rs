@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::value::{List, Mapping, Set, Tuple, Value, repr, text as plain_text};
+use crate::walk;
 
 /// The printed text of a value.
 pub(crate) fn text(value: &Value) -> Result<String> {
@@ -21,6 +22,10 @@ fn nested(value: &Value, out: &mut String, depth: u32) -> Result<()> {
         return Err(Error::limit(
             "data is nested too deeply to print, or holds itself",
         ));
+    }
+    walk::see_value(value)?;
+    if out.len() > limits::TEXT_BYTES_MAX {
+        return Err(Error::long_text());
     }
     match value {
         Value::Dict(map) => mapping(map, out, depth)?,
@@ -60,6 +65,10 @@ fn mapping(Mapping(cell): &Mapping, out: &mut String, depth: u32) -> Result<()> 
         if index > 0 {
             out.push_str(", ");
         }
+        if out.len() > limits::TEXT_BYTES_MAX {
+            return Err(Error::long_text());
+        }
+        walk::see_value(value)?;
         out.push_str(&repr(key.value())?);
         out.push_str(": ");
         match value {

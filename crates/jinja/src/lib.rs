@@ -70,6 +70,7 @@ mod source;
 mod stack;
 mod trace;
 mod value;
+mod walk;
 
 use checks as tests;
 use methods::pad as methods_pad;

@@ -8,6 +8,9 @@ pub struct Limits {
     pub steps_max: u64,
     /// Characters written, kept or built by one operation.
     pub output_bytes_max: usize,
+    /// Values that are seen in all walks through lists and maps in one another:
+    /// to print, compare, convert or hash them.
+    pub walk_values_max: u64,
     /// Macros, includes, imports and recursive loops inside one another.
     pub calls_depth_max: u32,
 }
@@ -17,6 +20,7 @@ impl Default for Limits {
         Self {
             steps_max: 6_000_000,
             output_bytes_max: TEXT_BYTES_MAX,
+            walk_values_max: 20_000_000,
             calls_depth_max: 120,
         }
     }
@@ -43,6 +47,8 @@ pub(crate) const RANGE_MAX: i128 = 100_000;
 pub(crate) const NESTING_MAX: u32 = 200;
 /// Items that one operation may build at once.
 pub(crate) const ITEMS_MAX: usize = 10_000_000;
+/// Bytes of text that count as a value more in such a walk.
+pub(crate) const WALK_BYTES_PER_VALUE: usize = 16;
 /// Steps of one regular expression.
 pub(crate) const REGEX_STEPS_MAX: usize = 1_000_000;
 /// Pieces of a text of which it is remembered where they came from; what

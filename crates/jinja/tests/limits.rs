@@ -29,6 +29,7 @@ fn render_with(host: &dyn Host, text: &str) -> Result<String> {
     let limits = Limits {
         steps_max: 2_000_000,
         output_bytes_max: 4 * 1024 * 1024,
+        walk_values_max: 500_000,
         ..Limits::default()
     };
     let engine = Engine::new(Settings {
@@ -248,6 +249,50 @@ const PIECES: &[&str] = &[
     "tojson",
     "recursive",
 ];
+
+/// Lists that share their items take no memory, but there is no end to walking
+/// through them.
+#[test]
+fn what_is_small_and_endless_is_ended() {
+    const SHARED: &str = "{% set n = namespace(l=[1], t=(1,), m=[1]) %}{% for i in range(60) %}\
+        {% set n.l = [n.l, n.l] %}{% set n.m = [n.m, n.m] %}{% set n.t = (n.t, n.t) %}{% endfor %}";
+    for walk in [
+        "{{ n.l }}",
+        "{{ n.t }}",
+        "{{ {'a': n.l} }}",
+        "{{ {'a': {'b': n.t}} }}",
+        "{{ n.l | string | length }}",
+        "{{ n.l | json }}",
+        "{{ n.l | tojson }}",
+        "{{ n.l | yaml }}",
+        "{{ n.l | pprint }}",
+        "{{ n.l == n.m }}",
+        "{{ n.l < n.m }}",
+        "{{ n.m in [n.l] }}",
+        "{{ [n.l, n.m] | sort }}",
+        "{{ [n.l, n.m] | unique }}",
+        "{{ {n.t: 1} }}",
+        "{{ n.l ~ '' }}",
+        "{{ '%s' | format(n.l) }}",
+        "{{ '{}'.format(n.l) }}",
+        "{{ n.l | flatten | length }}",
+        "{{ n.l | join(',') }}",
+        "{{ n.l | hmac('a', 'b') }}",
+        "{{ n.l | to_num }}",
+    ] {
+        let text = format!("{SHARED}{walk}");
+        let outcome = render_with(&NoHost, &text);
+        if let Err(error) = outcome {
+            let kinds = [ErrorKind::Limit, ErrorKind::Type, ErrorKind::Value];
+            assert!(kinds.contains(&error.kind()), "{walk}: {error}");
+        }
+    }
+    assert_limit("{{ [[0] * 100000] * 100000 }}");
+    assert_limit("{{ {'a': ['x' * 1000000] * 100000} }}");
+    assert_limit("{{ 'a'.join(['b' * 1000000] * 10000) | length }}");
+    assert_limit("{{ (['b' * 1000000] * 10000) | join('a') | length }}");
+    assert_limit("{{ ('\\n' * 1000000) | indent(1000000, blank=True) | length }}");
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]

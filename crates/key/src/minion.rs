@@ -81,7 +81,7 @@ impl MinionKeys {
     }
 }
 
-/// The master key that a minion (or a syndic) trusts, as a file.
+/// The master key that a minion trusts, as a file.
 #[derive(Debug, Clone)]
 pub struct TrustedMaster {
     path: PathBuf,
@@ -93,14 +93,6 @@ impl TrustedMaster {
     pub fn of_minion(pki_dir: &Path, owner: Option<u32>) -> Self {
         Self {
             path: pki_dir.join("minion_master.pub"),
-            owner,
-        }
-    }
-
-    /// A syndic's: `syndic_master.pub`.
-    pub fn of_syndic(pki_dir: &Path, owner: Option<u32>) -> Self {
-        Self {
-            path: pki_dir.join("syndic_master.pub"),
             owner,
         }
     }

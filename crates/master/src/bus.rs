@@ -3,9 +3,16 @@
 //! Invariant: firing never waits and never fails a request; an event that
 //! cannot be packed is logged and lost.
 
+mod late;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
 use halite_proto::event::{Event, tagify};
-use halite_proto::{IdError, Map, Tag};
-use halite_transport::ipc::{EventBus, LocalEvents};
+use halite_proto::{IdError, Jid, Map, MinionId, Tag};
+use halite_transport::ipc::{EventBus, ForLate, LocalEvents};
+
+use self::late::LateJobs;
 
 use crate::clock::now_micros;
 use crate::error::chain;
@@ -24,17 +31,22 @@ pub(crate) struct Style {
 pub(crate) struct Bus {
     bus: EventBus,
     style: Style,
+    late: Arc<Mutex<LateJobs>>,
 }
 
 impl Bus {
     /// Fires on `bus`.
     pub(crate) fn new(bus: EventBus, style: Style) -> Self {
-        Self { bus, style }
+        Self {
+            bus,
+            style,
+            late: Arc::default(),
+        }
     }
 
     /// Fires an event under a tag of its own.
     pub(crate) fn fire(&self, tag: &str, data: Map) {
-        self.fire_tagged(Tag::parse(tag), data);
+        self.fire_tagged(Tag::parse(tag), data, None);
     }
 
     /// Fires an event under `salt/<prefix>/<parts>`.
@@ -44,10 +56,29 @@ impl Bus {
         parts: impl IntoIterator<Item = &'a str>,
         data: Map,
     ) {
-        self.fire_tagged(tagify(parts, prefix), data);
+        self.fire_tagged(tagify(parts, prefix), data, None);
     }
 
-    fn fire_tagged(&self, tag: Result<Tag, IdError>, data: Map) {
+    /// Tells of a minion's return of a job; to whoever has asked for it also
+    /// if that begins to listen only now.
+    pub(crate) fn tell_return(&self, job: &str, jid: Option<&Jid>, id: &MinionId, data: Map) {
+        let owner = id.as_str();
+        let asked = jid.and_then(|jid| self.late_jobs().asked(jid));
+        let why = asked.map(|asked| ForLate { owner, asked });
+        self.fire_tagged(tagify([job, "ret", owner], "job"), data, why);
+    }
+
+    /// The program that asks for a job may not listen yet. To be called before
+    /// the job leaves.
+    pub(crate) fn expect_late(&self, jid: &Jid) {
+        self.late_jobs().note(jid, Instant::now());
+    }
+
+    fn late_jobs(&self) -> MutexGuard<'_, LateJobs> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fire_tagged(&self, tag: Result<Tag, IdError>, data: Map, why: Option<ForLate<'_>>) {
         let tag = match tag {
             Ok(tag) => tag,
             Err(error) => return tracing::error!("could not fire an event: {error}"),
@@ -55,7 +86,10 @@ impl Bus {
         let mut event = Event::new(tag, data);
         event.stamp(now_micros(), self.style.offset);
         match event.pack_trimmed(self.style.event_bytes_max) {
-            Ok(packed) => self.bus.fire(&packed),
+            Ok(packed) => match why {
+                Some(why) => self.bus.fire_for_late(&packed, why),
+                None => self.bus.fire(&packed),
+            },
             Err(error) => {
                 tracing::error!(tag = %event.tag, "could not fire an event: {}", chain(&error));
             }

@@ -27,23 +27,27 @@ use crate::attendance::{Attendance, tell_presence};
 use crate::batches::{Batches, adopt};
 use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
+use crate::core::own_jobs::OwnJobs;
 use crate::engines;
 use crate::error::StartError;
 use crate::event_returns::return_events;
+use crate::job_mirror::JobMirror;
 use crate::limits::DRAIN_MAX;
 use crate::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
 use crate::maintenance::{Health, maintain};
-use crate::master::Master;
+use crate::master::{Master, TurnsOfMinions};
 use crate::missed::MissedJobs;
 use crate::pillars::{Pillars, PillarsError};
 use crate::publisher::{Publisher, PublisherSettings};
 use crate::pushed::publish_pushed;
 use crate::reactor::{Reactor, react};
 use crate::runner::Runners;
+use crate::scheduler::keep_schedule;
 use crate::server::Server;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
 use crate::sockets::{Bound, Marks, listen_at};
+use crate::stats::Stats;
 use crate::tokens::Tokens;
 
 /// A master that listens.
@@ -155,7 +159,11 @@ impl Daemon {
         let reactor = tokio::spawn(react(Arc::clone(&master)));
         let returners = EventReturns::start(&master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master)));
+        let schedule = tokio::spawn(keep_schedule(Arc::clone(&master)));
         let engines = engines::start(&master);
+        if let Err(error) = JobMirror::start(&master) {
+            tracing::error!("master_job_cache gets no jobs: {error}");
+        }
         tokio::select! {
             () = server.serve(&mut router) => tracing::error!("the request port has failed"),
             () = publish_pushed(&master, &mut puller) => {
@@ -172,6 +180,7 @@ impl Daemon {
         }
         stop(pulses).await;
         stop(reactor).await;
+        stop(schedule).await;
         stop(adopter).await;
         master.runners.close();
         master.batches.close();
@@ -179,6 +188,8 @@ impl Daemon {
         if let Some(returners) = returners {
             returners.finish().await;
         }
+        let mirrored = Arc::clone(&master);
+        let _ = spawn_blocking(move || mirrored.job_mirror.finish(DRAIN_MAX)).await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
         drop(puller);
@@ -346,6 +357,7 @@ fn assemble(
             },
         ),
         jobs: Arc::new(jobs),
+        job_mirror: JobMirror::default(),
         missed,
         attendance,
         tokens: Tokens::new(&settings.cachedir, settings.hash_type),
@@ -355,11 +367,19 @@ fn assemble(
         data: DataCache::new(&settings.cachedir),
         inbox: Inbox::new(settings.inbox.clone()),
         counters: Counters::default(),
+        stats: Stats::new(settings.master_stats_every),
         jids: Mutex::default(),
         filing: Mutex::default(),
         undecided: AtomicUsize::default(),
         complaints: Mutex::default(),
         elsewhere: Mutex::default(),
+        told: Mutex::default(),
+        heard: Mutex::default(),
+        own_jobs: Mutex::new(OwnJobs::new(
+            settings.own_jobs_bytes_max,
+            settings.keep_jobs,
+        )),
+        turns: TurnsOfMinions::default(),
         settings,
         range_server: RangeServer::of(&opts),
         opts,

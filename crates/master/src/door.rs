@@ -12,7 +12,7 @@ use halite_crypto::{Crypticle, Opened, random_bytes};
 use halite_proto::clear::ClearCommand;
 use halite_proto::envelope::{RequestEnvelope, large_head, sealed_head};
 use halite_proto::msgpack::{pack_wire, pack_wire_parts};
-use halite_proto::request::Request;
+use halite_proto::request::{MinionRequest, Request};
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
 
 use crate::clock::now_s;
@@ -183,7 +183,12 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
     let handled = match Request::from_map(load) {
         Ok(request) => {
             tracing::debug!(minion = %caller.id, "{}", request.command.cmd());
-            handlers::handle(master, &caller, request)
+            let name = match &request.command {
+                MinionRequest::Unknown { .. } => None,
+                known => master.stats.name(known.cmd()),
+            };
+            let handle = || handlers::handle(master, &caller, request);
+            master.stats.measure(&master.bus, name, handle)
         }
         Err(error) => {
             if master.may_remark(caller.id.as_str(), "unhandled") {
@@ -234,14 +239,18 @@ fn answer_clear(
         is_slow = slow;
         value
     };
-    let value = match command {
+    let name = match &command {
+        ClearCommand::Unknown { .. } => None,
+        known => master.stats.name(known.cmd()),
+    };
+    let handle = || match command {
         ClearCommand::Auth(request) => sign_in::sign_in(master, &request, version).to_value(),
         ClearCommand::AuthBadId(bad) => sign_in::refuse_bad_id(master, bad, version).to_value(),
         // Anybody may ask; a large one would only be told back.
         ClearCommand::Ping(_) if is_large => Map::new().into(),
         ClearCommand::Ping(load) => load.into(),
-        ClearCommand::Publish(request) => {
-            let published = publish::publish(master, &request);
+        ClearCommand::Publish(mut request) => {
+            let published = publish::publish(master, &mut request);
             unhurried((published.reply.to_value(), published.is_slow))
         }
         ClearCommand::Batch(request) => {
@@ -256,6 +265,7 @@ fn answer_clear(
         ClearCommand::Compare(request) => comparison::compare(master, &request),
         ClearCommand::Unknown { .. } => Map::new().into(),
     };
+    let value = master.stats.measure(&master.bus, name, handle);
     master.counters.serve();
     let bytes = encode(&value);
     match is_slow {

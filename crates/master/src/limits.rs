@@ -53,6 +53,34 @@ pub const PEER_WAIT_DEFAULT: Duration = Duration::from_secs(5);
 /// How long `minion_publish` waits at most.
 pub const PEER_WAIT_MAX: Duration = Duration::from_secs(300);
 
+/// Jobs that one minion waits for at once (`minion_publish`). Beyond it nothing
+/// is published for it.
+pub const PEER_WAITING_PER_MINION_MAX: usize = 64;
+
+/// Runners that one minion has run at once (`peer_run`). Further ones are
+/// refused.
+pub const PEER_RUNNERS_PER_MINION_MAX: usize = 8;
+
+/// Runners that all minions have run at once: of `RUNNERS_MAX` half is for the
+/// master's users.
+pub const PEER_RUNNERS_MAX: usize = RUNNERS_MAX / 2;
+
+/// Pillars that wait for a thread for one minion. Further requests get no
+/// answer: it asks again.
+pub const PILLARS_WAITING_PER_MINION_MAX: usize = 128;
+
+/// Longest target that a minion may ask others for, or guard its mine with, in
+/// bytes. Lists of ids may be as long as those of users.
+pub const MINION_TARGET_BYTES_MAX: usize = 16 * 1024;
+
+/// Functions of the mine that one request may ask for. Further ones are left
+/// out.
+pub const MINE_FUNCTIONS_ASKED_MAX: usize = 1_000;
+
+/// How much of a text that a minion wants in the log stands there, in
+/// characters.
+pub const REPORTED_CHARS_MAX: usize = 2_000;
+
 /// Size of a file that names the publisher of a job.
 pub const PUBLISHER_FILE_BYTES_MAX: u64 = 1024;
 
@@ -133,3 +161,32 @@ pub const RUNNER_STOP_GRACE: Duration = Duration::from_secs(1);
 /// Runners that were left to themselves and have not ended. Beyond it one keeps
 /// its place until it ends.
 pub const RUNNERS_ABANDONED_MAX: usize = 64;
+
+/// Bytes of jobs and returns that wait for `master_job_cache`. What comes beyond
+/// it is not given on; the files have it.
+pub const JOB_MIRROR_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How long users' wheel functions may take: the thread that runs one answers
+/// requests otherwise. What takes longer is ended.
+pub const PYTHON_WHEEL_MAX: Duration = Duration::from_secs(60);
+
+/// How long one call of `master_job_cache` may take before it is ended.
+pub const JOB_MIRROR_CALL_MAX: Duration = Duration::from_secs(60);
+
+/// How long returns are kept for programs that publish a job and begin to
+/// listen after it. On a busy machine Salt's own need two seconds for that the
+/// first time; they wait for five, so nobody wants what is older.
+pub const LATE_LISTENING: Duration = Duration::from_secs(5);
+
+/// Bytes of the returns that are kept for late listeners. When full, those of
+/// the minion that has the most there go, its oldest first; where all have as
+/// much, further ones are not kept.
+pub const LATE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Bytes of the returns of one minion that are kept for late listeners. Its
+/// oldest go first; a larger one is not kept.
+pub const LATE_BYTES_PER_MINION_MAX: usize = 2 * 1024 * 1024;
+
+/// Jobs of programs that may listen late that are remembered. Of older ones
+/// nothing more is kept for late listeners.
+pub const LATE_JOBS_MAX: usize = 10_000;

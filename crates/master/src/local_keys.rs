@@ -6,7 +6,7 @@
 //! restart.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -130,7 +130,7 @@ impl LocalKeys {
                 continue;
             };
             let path = cachedir.join(format!(".{name}_key"));
-            chown(&path, Some(uid), None).map_err(|source| FileError::Write { path, source })?;
+            lchown(&path, Some(uid), None).map_err(|source| FileError::Write { path, source })?;
         }
         Ok(())
     }

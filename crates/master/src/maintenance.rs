@@ -11,6 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::clock::now_s;
 use crate::error::chain;
+use crate::file_changes;
 use crate::handlers::forget_publishers;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
@@ -70,6 +71,8 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
     let loop_interval = master.settings.loop_interval;
     let mut cleaning = Instant::now() + loop_interval;
     let git = git_pillar::is_used(&master.opts).then_some(master.settings.git_pillar_interval);
+    let tells_files = master.settings.fileserver_events;
+    let mut looking = Instant::now();
     let mut fetching = Instant::now() + git.unwrap_or_default();
     loop {
         tokio::select! {
@@ -78,7 +81,12 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
             () = sleep_until(cleaning) => {
                 clean(&master).await;
                 on_disk(&master, Master::count_undecided).await;
+                on_disk(&master, |master| master.inbox.remove_abandoned()).await;
                 cleaning = Instant::now() + loop_interval;
+            }
+            () = sleep_until(looking), if tells_files => {
+                on_disk(&master, file_changes::tell).await;
+                looking = Instant::now() + master.settings.roots_update_interval;
             }
             () = sleep_until(fetching), if git.is_some() => {
                 let master = Arc::clone(&master);
@@ -116,6 +124,7 @@ fn look_for_drop_file(master: &Master) {
 /// Removes old jobs. That may take long, and the master's end does not wait
 /// for it: it holds nothing but the job cache.
 async fn clean(master: &Master) {
+    master.job_mirror.clean();
     let jobs = Arc::clone(&master.jobs);
     let keep = master.settings.keep_jobs;
     let publishers = master.settings.publish_auth_dir();

@@ -22,11 +22,19 @@ use crate::core::auth::Room;
 use crate::core::complaints::{Complaints, Telling};
 use crate::core::counters::Counters;
 use crate::core::elsewhere::Elsewhere;
+use crate::core::heard::Heard;
 use crate::core::jobs::DELIMITER_DEFAULT;
+use crate::core::own_jobs::{self, OwnJobs};
 use crate::core::targets::{Asked, Minions, resolve};
+use crate::core::told::Told;
+use crate::core::turns::Turns;
 use crate::error::chain;
 use crate::handlers::publish;
-use crate::limits::UNDECIDED_KEYS_MAX;
+use crate::job_mirror::JobMirror;
+use crate::limits::{
+    PEER_RUNNERS_MAX, PEER_RUNNERS_PER_MINION_MAX, PEER_WAITING_PER_MINION_MAX,
+    PILLARS_WAITING_PER_MINION_MAX, UNDECIDED_KEYS_MAX,
+};
 use crate::local_keys::LocalKeys;
 use crate::missed::MissedJobs;
 use crate::pillars::Pillars;
@@ -35,6 +43,7 @@ use crate::reactor::Reactor;
 use crate::runner::Runners;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
+use crate::stats::Stats;
 use crate::tokens::Tokens;
 
 /// The state behind the ports. Every part guards itself.
@@ -61,6 +70,8 @@ pub(crate) struct Master {
     pub(crate) bus: Bus,
     /// The job cache.
     pub(crate) jobs: Arc<JobCache>,
+    /// Where jobs go beside that.
+    pub(crate) job_mirror: JobMirror,
     /// The jobs that minions can ask for after a reconnect.
     pub(crate) missed: MissedJobs,
     /// Who is connected.
@@ -85,6 +96,8 @@ pub(crate) struct Master {
     pub(crate) local_keys: LocalKeys,
     /// What was served and refused.
     pub(crate) counters: Counters,
+    /// What requests take (`master_stats`).
+    pub(crate) stats: Stats,
     /// Gives job ids.
     pub(crate) jids: Mutex<JidClock>,
     /// Held while a sign-in looks at keys and files one.
@@ -95,6 +108,34 @@ pub(crate) struct Master {
     pub(crate) complaints: Mutex<Complaints>,
     /// Results of this master's jobs that others have.
     pub(crate) elsewhere: Mutex<Elsewhere>,
+    /// Results that could not be stored, and were told of all the same.
+    pub(crate) told: Mutex<Told>,
+    /// The batches of events that minions have sent.
+    pub(crate) heard: Mutex<Heard>,
+    /// What is kept of jobs that this master has not begun.
+    pub(crate) own_jobs: Mutex<OwnJobs>,
+    /// What is being done for single minions.
+    pub(crate) turns: TurnsOfMinions,
+}
+
+/// What takes a while, with the places that one minion may take.
+pub(crate) struct TurnsOfMinions {
+    /// `minion_publish`.
+    pub(crate) publishing: Turns,
+    /// `peer_run`.
+    pub(crate) running: Turns,
+    /// Pillars that wait.
+    pub(crate) pillars: Turns,
+}
+
+impl Default for TurnsOfMinions {
+    fn default() -> Self {
+        Self {
+            publishing: Turns::new(PEER_WAITING_PER_MINION_MAX, usize::MAX),
+            running: Turns::new(PEER_RUNNERS_PER_MINION_MAX, PEER_RUNNERS_MAX),
+            pillars: Turns::new(PILLARS_WAITING_PER_MINION_MAX, usize::MAX),
+        }
+    }
 }
 
 impl Master {
@@ -108,11 +149,50 @@ impl Master {
     /// # Errors
     /// When the job cache cannot be written.
     pub(crate) fn allocate_jid(&self, nocache: bool) -> Result<Jid, StoreError> {
-        self.jobs.allocate(nocache, || {
-            let mut clock = self.jids.lock().unwrap_or_else(PoisonError::into_inner);
-            let jid = clock.next(now_micros());
-            self.settings.mark_jid(jid)
-        })
+        self.jobs.allocate(nocache, || self.next_jid())
+    }
+
+    /// The next job id of this process, of which nothing is kept.
+    pub(crate) fn next_jid(&self) -> Jid {
+        let mut clock = self.jids.lock().unwrap_or_else(PoisonError::into_inner);
+        let jid = clock.next(now_micros());
+        self.settings.mark_jid(jid)
+    }
+
+    /// Such a job is not stored after all, or was before: it takes no room.
+    pub(crate) fn give_back_room_of(&self, id: &MinionId, bytes: usize) {
+        let mut own_jobs = self.own_jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        own_jobs.give_back(id, u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// Whether a job that this master has not begun may be kept: each minion
+    /// has so much room for them. `bytes` is what is in it.
+    pub(crate) fn has_room_for_job_of(&self, id: &MinionId, bytes: usize) -> bool {
+        let mut own_jobs = self.own_jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        match own_jobs.take(id, bytes, now_s()) {
+            own_jobs::Room::Enough => true,
+            own_jobs::Room::UsedUp => false,
+            own_jobs::Room::TooLarge => {
+                if self.may_remark(id.as_str(), "own jobs") {
+                    tracing::error!(
+                        minion = %id,
+                        "a job that this master did not begin is not stored: its {bytes} bytes \
+                         are more than is left of own_jobs_max_size"
+                    );
+                }
+                false
+            }
+            own_jobs::Room::JustUsedUp => {
+                tracing::error!(
+                    minion = %id,
+                    "it has returned so many jobs that this master did not begin that no more of \
+                     them are stored (own_jobs_max_size, {} MiB while jobs are kept)",
+                    own_jobs.bytes_max() / 1024 / 1024
+                );
+                false
+            }
+        }
     }
 
     /// Now, as the job cache notes the end of a job.
@@ -166,6 +246,8 @@ impl Master {
         };
         match resolve(asked, self) {
             Ok(_) if minions.is_empty() => !self.settings.order_masters,
+            // Nobody is known to be meant, and it is a right.
+            Ok(allowed) if allowed.by_data && !self.settings.keeps_data => false,
             Ok(allowed) => minions.iter().all(|id| allowed.minions.contains(id)),
             Err(error) => {
                 tracing::warn!("a target in an access list is not understood: {error}");

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use halite_proto::publish::PublishLoad;
 use halite_proto::{Jid, Map, MinionId, Value, msgpack};
-use halite_spool::{Limits, Spool, SpoolError};
+use halite_spool::{Limits, Moment, Spool, SpoolError};
 use halite_store::JobCache;
 
 use crate::core::missed::Missed;
@@ -22,7 +22,14 @@ pub(crate) struct MissedJobs {
 struct Memory {
     missed: Missed,
     spool: Option<Spool>,
+    /// When this process began to count seconds, [`BEGIN_S`] of them.
+    begun: Moment,
 }
+
+/// What the count of seconds begins with, so that what is older has a time too.
+/// It is not that of the wall's clock: that may be set, and a job that is too
+/// old is not given out for all that.
+const BEGIN_S: u64 = 1 << 40;
 
 impl MissedJobs {
     /// Opens the memory in `dir`, with what an earlier run of this master has
@@ -33,32 +40,40 @@ impl MissedJobs {
     pub(crate) fn open(dir: &Path, window_s: u64, jobs: &JobCache) -> Result<Self, SpoolError> {
         let mut missed = Missed::new(window_s, MISSED_BYTES_MAX);
         let mut spool = None;
+        let now = Moment::now();
         if missed.is_on() {
             let limits = Limits {
                 bytes_max: MISSED_BYTES_MAX as u64,
                 age_max: Duration::from_secs(window_s),
             };
-            let mut opened = Spool::open(dir, limits)?.as_window();
-            opened.expire(SystemTime::now())?;
-            for kept in opened.pending(0, usize::MAX)? {
+            let mut opened = Spool::open_window(dir, limits, now)?;
+            opened.expire(now)?;
+            for kept in opened.pending(now, 0, usize::MAX) {
                 if let Some((jid, load, minions)) = unpack(&kept.payload) {
                     let open: Vec<MinionId> = minions
                         .into_iter()
                         .filter(|id| is_open(jobs, &jid, id))
                         .collect();
                     let bytes = kept.payload.len();
-                    missed.note(seconds(kept.appended), jid, load, bytes, open);
+                    let published_s = BEGIN_S.saturating_sub(kept.age.as_secs());
+                    missed.note(published_s, jid, load, bytes, open);
                 }
             }
             spool = Some(opened);
         }
-        let memory = Mutex::new(Memory { missed, spool });
+        let begun = now;
+        let memory = Mutex::new(Memory {
+            missed,
+            spool,
+            begun,
+        });
         Ok(Self { memory })
     }
 
     /// Remembers a job that is about to be published to `minions`.
     pub(crate) fn note(&self, load: &PublishLoad, minions: &[MinionId]) {
         let mut memory = self.lock();
+        let now = Moment::now();
         if !memory.missed.is_on() {
             return;
         }
@@ -71,18 +86,15 @@ impl MissedJobs {
             }
         };
         if let Some(spool) = &mut memory.spool
-            && let Err(error) = spool.append(SystemTime::now(), &packed)
+            && let Err(error) = spool.append(now, &packed)
         {
             tracing::warn!(jid = %load.jid, "kept for replay in memory only: {}", chain(&error));
         }
         let jid = load.jid.clone();
-        memory.missed.note(
-            seconds(SystemTime::now()),
-            jid,
-            map,
-            packed.len(),
-            minions.iter().cloned(),
-        );
+        let published_s = memory.seconds(now);
+        memory
+            .missed
+            .note(published_s, jid, map, packed.len(), minions.iter().cloned());
     }
 
     /// Notes that a minion has returned a job.
@@ -92,7 +104,9 @@ impl MissedJobs {
 
     /// The jobs that a minion may have missed, in order.
     pub(crate) fn of(&self, id: &MinionId) -> Vec<Map> {
-        self.lock().missed.of(seconds(SystemTime::now()), id)
+        let mut memory = self.lock();
+        let now_s = memory.seconds(Moment::now());
+        memory.missed.of(now_s, id)
     }
 
     fn lock(&self) -> MutexGuard<'_, Memory> {
@@ -100,10 +114,11 @@ impl MissedJobs {
     }
 }
 
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
+impl Memory {
+    fn seconds(&self, now: Moment) -> u64 {
+        let since = now.steady.saturating_duration_since(self.begun.steady);
+        BEGIN_S + since.as_secs()
+    }
 }
 
 fn is_open(jobs: &JobCache, jid: &Jid, id: &MinionId) -> bool {

@@ -259,13 +259,9 @@ fn run_runner(
     RUNNERS.set(RUNNERS.get() + 1);
     let _within = Within;
     let asked = runner::Asked {
-        fun: fun.to_owned(),
         args,
         kwargs,
-        user: "pillar".to_owned(),
-        told: Map::new(),
-        jid: None,
-        timeout: None,
+        ..runner::Asked::new(fun, "pillar")
     };
     runner::run_to_end(&master, asked).map_err(|error| ContextError::Other(chain(&error)))
 }

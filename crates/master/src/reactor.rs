@@ -184,23 +184,22 @@ pub(crate) async fn react(master: Arc<Master>) {
 /// Says how many events call for nothing, once in a while.
 fn say_dropped(storms: &mut Storms) {
     if let Some(count) = storms.dropped(Instant::now()) {
+        let events = if count == 1 {
+            "event calls"
+        } else {
+            "events call"
+        };
         tracing::error!(
-            "the reactor has more to do than it can: {count} events call for nothing \
+            "the reactor has more to do than it can: {count} {events} for nothing \
              (reactor_worker_threads, reactor_worker_hwm)"
         );
     }
 }
 
 fn start(master: &Arc<Master>) -> io::Result<Workers<Called>> {
-    let number = |name: &str, default: usize| {
-        let value = master.opts.get(name).and_then(Value::as_i64);
-        value
-            .and_then(|value| usize::try_from(value).ok())
-            .unwrap_or(default)
-    };
     let limits = LaneLimits {
-        threads: number("reactor_worker_threads", 10).clamp(1, THREADS_MAX),
-        waiting_max: number("reactor_worker_hwm", 10_000).max(1),
+        threads: master.settings.reactor_threads.clamp(1, THREADS_MAX),
+        waiting_max: master.settings.reactor_waiting_max.max(1),
         bytes_max: WAITING_BYTES_MAX,
         wait_max: WAIT_MAX,
     };
@@ -346,13 +345,9 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
                 return failed(why);
             }
             let asked = runner::Asked {
-                fun: fun.clone(),
                 args,
                 kwargs,
-                user: USER.to_owned(),
-                told: Map::new(),
-                jid: None,
-                timeout: None,
+                ..runner::Asked::new(&fun, USER)
             };
             if let Err(error) = runner::start(master, asked) {
                 failed(chain(&error));

@@ -3,10 +3,12 @@
 //! Invariant: options are looked at here and nowhere else; what remains in
 //! `opts` is only passed on to minions or holds lists of rules.
 
+mod meaning;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use halite_config::{BusFraming, IpcMode, MasterConfig};
+use halite_config::{BusFraming, MasterConfig};
 use halite_crypto::{HashType, Secret, SigAlgo};
 use halite_fileserver::{InboxOptions, RootsOptions};
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
@@ -14,15 +16,18 @@ use halite_ldap::Directory;
 use halite_modules::extensions::Engine;
 use halite_process::privileges::User;
 use halite_proto::{Jid, Map, Value};
-use halite_transport::ipc::Framing;
+use halite_transport::ipc::{Framing, framing_of};
 use halite_transport::zeromq::KeepAlive;
 
 use crate::core::rules::Rules;
 use crate::error::StartError;
 use crate::event_returns::Plan;
-use crate::logins;
 use crate::tops::Tops;
-use halite_transport::ipc::framing_of;
+
+use meaning::{
+    autosign, clamped, clamped_i32, engines, external_auth, hash_type, keep_alive, key_signing,
+    local_ports, publish_signing, reactor_rules, roots, texts, tops,
+};
 
 /// How the master's public key is signed for minions.
 #[derive(Clone, Debug)]
@@ -119,7 +124,17 @@ pub(crate) struct Settings {
     pub(crate) stores_runner_returns: bool,
     pub(crate) runner_timeout_s: u64,
     pub(crate) reactor_rules: Rules,
+    pub(crate) reactor_threads: usize,
+    pub(crate) reactor_waiting_max: usize,
+    /// `schedule`.
+    pub(crate) schedule: Map,
     pub(crate) presence_events: bool,
+    /// `fileserver_events`.
+    pub(crate) fileserver_events: bool,
+    /// `roots_update_interval`.
+    pub(crate) roots_update_interval: Duration,
+    /// `master_stats_event_iter`, if `master_stats` is on.
+    pub(crate) master_stats_every: Option<Duration>,
     pub(crate) event_returns: Plan,
     pub(crate) tops: Tops,
     /// `git_pillar_update_interval`.
@@ -134,6 +149,8 @@ pub(crate) struct Settings {
     pub(crate) stores_returns: bool,
     pub(crate) stores_endtime: bool,
     pub(crate) keep_jobs: Duration,
+    /// `own_jobs_max_size`, in bytes.
+    pub(crate) own_jobs_bytes_max: u64,
     pub(crate) job_replay_window_s: u64,
     pub(crate) keeps_data: bool,
     pub(crate) targets_uncached: bool,
@@ -213,8 +230,16 @@ impl Settings {
             external_auth: external_auth(config)?,
             stores_runner_returns: config.runner_returns,
             runner_timeout_s: config.runner_timeout,
-            reactor_rules: reactor_rules(opts)?,
+            reactor_rules: reactor_rules(config),
+            reactor_threads: clamped(config.reactor_worker_threads),
+            reactor_waiting_max: clamped(config.reactor_worker_hwm),
+            schedule: config.schedule.0.clone(),
             presence_events: config.presence_events,
+            fileserver_events: config.fileserver_events,
+            roots_update_interval: Duration::from_secs(config.roots_update_interval.max(1)),
+            master_stats_every: config
+                .master_stats
+                .then(|| Duration::from_secs(config.master_stats_event_iter)),
             event_returns: Plan::of(config),
             tops: tops(config)?,
             git_pillar_interval: Duration::from_secs(config.git_pillar_update_interval.max(1)),
@@ -227,6 +252,10 @@ impl Settings {
             stores_returns: config.job_cache && config.ext_job_cache.is_empty(),
             stores_endtime: config.job_cache_store_endtime,
             keep_jobs: Duration::from_secs(config.keep_jobs_seconds),
+            own_jobs_bytes_max: match config.own_jobs_max_size {
+                0 => u64::MAX,
+                mebibytes => mebibytes.saturating_mul(1024 * 1024),
+            },
             job_replay_window_s: config.job_replay_window,
             keeps_data: config.minion_data_cache,
             targets_uncached: config.target_uncached_minions,
@@ -283,142 +312,3 @@ impl Settings {
 
 /// The housekeeping does not run more often than this.
 const LOOP_INTERVAL_MIN: Duration = Duration::from_secs(1);
-
-fn clamped(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-fn clamped_i32(number: u64) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
-}
-
-fn local_ports(config: &MasterConfig) -> Option<LocalPorts> {
-    const PUBLICATIONS_IN_DEFAULT: u16 = 4514;
-    let publications_in = config
-        .opts()
-        .get("tcp_master_publish_pull")
-        .and_then(Value::as_i64)
-        .and_then(|port| u16::try_from(port).ok());
-    (config.ipc_mode == IpcMode::Tcp).then(|| LocalPorts {
-        events_out: config.tcp_master_pub_port.0,
-        events_in: config.tcp_master_pull_port.0,
-        publications_in: publications_in.unwrap_or(PUBLICATIONS_IN_DEFAULT),
-    })
-}
-
-fn keep_alive(config: &MasterConfig) -> KeepAlive {
-    let whole = |number: i64| i32::try_from(number).unwrap_or(-1);
-    KeepAlive {
-        on: config.tcp_keepalive,
-        idle_s: i32::try_from(config.tcp_keepalive_idle.duration().as_secs()).unwrap_or(-1),
-        count: whole(config.tcp_keepalive_cnt),
-        interval_s: whole(config.tcp_keepalive_intvl),
-    }
-}
-
-fn key_signing(config: &MasterConfig) -> KeySigning {
-    if !config.master_sign_pubkey {
-        KeySigning::Off
-    } else if config.master_use_pubkey_signature {
-        KeySigning::Stored(config.master_pubkey_signature.clone())
-    } else {
-        KeySigning::Key(config.master_sign_key_name.clone())
-    }
-}
-
-fn publish_signing(config: &MasterConfig) -> Result<Option<SigAlgo>, StartError> {
-    if !config.sign_pub_messages {
-        return Ok(None);
-    }
-    SigAlgo::parse(&config.publish_signing_algorithm)
-        .map(Some)
-        .map_err(|error| StartError::Option {
-            option: "publish_signing_algorithm",
-            why: error.to_string(),
-        })
-}
-
-fn hash_type(config: &MasterConfig) -> Result<HashType, StartError> {
-    HashType::parse(&config.hash_type.0).map_err(|error| StartError::Option {
-        option: "hash_type",
-        why: error.to_string(),
-    })
-}
-
-fn autosign(config: &MasterConfig) -> AutosignOptions {
-    const MINUTE_S: u64 = 60;
-    let lifetime = config.autosign_timeout.saturating_mul(MINUTE_S);
-    AutosignOptions {
-        auto_accept: config.auto_accept,
-        autosign_file: config.autosign_file.clone(),
-        autoreject_file: config.autoreject_file.clone(),
-        autosign_grains_dir: config.autosign_grains_dir.clone(),
-        stub_lifetime: (lifetime > 0).then(|| Duration::from_secs(lifetime)),
-        permissive_pki_access: config.permissive_pki_access,
-    }
-}
-
-fn roots(config: &MasterConfig) -> Result<RootsOptions, StartError> {
-    Ok(RootsOptions {
-        file_roots: config
-            .file_roots
-            .iter()
-            .map(|(env, dirs)| (env.clone(), dirs.clone()))
-            .collect(),
-        hash_type: hash_type(config)?,
-        buffer_bytes: clamped(config.file_buffer_size),
-        follow_symlinks: config.fileserver_followsymlinks,
-        ignore_symlinks: config.fileserver_ignoresymlinks,
-        ignore_regex: config.file_ignore_regex.0.clone(),
-        ignore_glob: config.file_ignore_glob.0.clone(),
-    })
-}
-
-fn external_auth(config: &MasterConfig) -> Result<ExternalAuth, StartError> {
-    let wrong = |why| StartError::Option {
-        option: "external_auth",
-        why,
-    };
-    let rules = config.external_auth.0.clone();
-    logins::check(&rules).map_err(wrong)?;
-    Ok(ExternalAuth {
-        directory: logins::directory(&rules, config.opts()).map_err(wrong)?,
-        rules,
-        token_expire_s: config.token_expire,
-        token_expire_override: config.token_expire_user_override.0.clone(),
-        keep_acl: config.keep_acl_in_token,
-        acl_module: config.eauth_acl_module.clone(),
-        is_permissive: config.permissive_acl,
-    })
-}
-
-fn engines(config: &MasterConfig) -> Result<Vec<Engine>, StartError> {
-    crate::engines::read(&config.engines.0).map_err(|why| StartError::Option {
-        option: "engines",
-        why,
-    })
-}
-
-fn tops(config: &MasterConfig) -> Result<Tops, StartError> {
-    Tops::read(&config.master_tops.0).map_err(|why| StartError::Option {
-        option: "master_tops",
-        why,
-    })
-}
-
-fn reactor_rules(opts: &Map) -> Result<Rules, StartError> {
-    Rules::read(opts.get("reactor")).map_err(|why| StartError::Option {
-        option: "reactor",
-        why,
-    })
-}
-
-fn texts(value: Option<&Value>) -> Vec<String> {
-    value
-        .and_then(Value::as_list)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
-}

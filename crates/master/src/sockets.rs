@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_transport::ipc::{BusOptions, EventBus};
+use halite_transport::ipc::{BusOptions, EventBus, LateListening};
 use halite_transport::zeromq::{
     Publisher as PublishPort, PublisherOptions, Puller, PullerOptions, Router, RouterOptions,
     TopicWatch,
@@ -15,6 +15,7 @@ use halite_transport::zeromq::{
 use halite_transport::{BindError, Endpoint};
 
 use crate::error::StartError;
+use crate::limits;
 use crate::settings::Settings;
 
 /// Names of Salt's sockets below `sock_dir`.
@@ -75,6 +76,11 @@ impl Bound {
             &local.events_in,
             BusOptions {
                 framing_of: settings.framing_of,
+                late: Some(LateListening {
+                    span: limits::LATE_LISTENING,
+                    owner_bytes_max: limits::LATE_BYTES_PER_MINION_MAX,
+                    bytes_max: limits::LATE_BYTES_MAX,
+                }),
                 ..BusOptions::master(settings.framing)
             },
         )
@@ -154,6 +160,9 @@ pub(crate) struct Marks(Vec<PathBuf>);
 impl Marks {
     fn make(sock_dir: &Path, sockets: Vec<PathBuf>) -> Self {
         let up = sock_dir.join(UP_MARK);
+        // Salt has a socket of this name, which stays where its master was
+        // killed.
+        let _ = fs::remove_file(&up);
         if let Err(error) = fs::write(&up, b"") {
             tracing::warn!("could not make {}: {error}", up.display());
         }

@@ -5,6 +5,7 @@
 
 mod keys;
 mod own;
+mod python;
 mod roots;
 
 use halite_key::KeyStoreError;
@@ -61,14 +62,15 @@ fn all() -> impl Iterator<Item = &'static Function> {
     TABLES.iter().flat_map(|table| table.iter())
 }
 
-/// The documentation of all of them.
-pub(crate) fn docs() -> Map {
-    all()
-        .map(|function| {
-            let text = format!("\n    {}\n    ", function.doc);
-            (Value::from(function.name), Value::from(text))
-        })
-        .collect()
+/// The documentation of all of them, and of those that users wrote.
+pub(crate) fn docs(master: &Master) -> Map {
+    let own = all().map(|function| {
+        let text = format!("\n    {}\n    ", function.doc);
+        (Value::from(function.name), Value::from(text))
+    });
+    let mut docs: Map = own.collect();
+    docs.extend(python::docs(master));
+    docs
 }
 
 /// Runs one of them and tells of it; the answer to who asked.
@@ -95,7 +97,12 @@ pub(crate) fn run(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map, use
         ("fun_args", fun_args.into()),
     ]);
     master.bus.fire(&format!("{tag}/new"), data.clone());
-    let (value, success) = match called(master, fun, args, kwargs) {
+    let own = |args, kwargs| called(master, fun, args, kwargs);
+    let ended = match python::find(master, fun) {
+        Some(users) => users.run(master, args, kwargs, (&jid, &tag, user)),
+        None => own(args, kwargs),
+    };
+    let (value, success) = match ended {
         Ok(value) => (value, true),
         Err(text) => {
             data.insert("retcode", 1);

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use halite_modules::{MinionContext, Refresh};
+use halite_modules::{ContextError, MinionContext, Refresh};
 use halite_proto::{Map, Value};
-use tracing::{debug, warn};
+use tracing::warn;
 
 use crate::context::{JobContext, Route};
 use crate::state::Minion;
@@ -16,12 +16,24 @@ use crate::state::Minion;
 const BEACONS_REFRESH: &str = "beacons_refresh";
 const FIRE_MASTER: &str = "fire_master";
 const GRAINS_REFRESH: &str = "grains_refresh";
+const MINE: &str = "_minion_mine";
+const MODULE_REFRESH: &str = "module_refresh";
 const PILLAR_REFRESH: &str = "pillar_refresh";
+const SALT_ERROR: &str = "_salt_error";
 
 /// Does what is asked for as long as the minion runs.
 pub(crate) async fn heed(minion: Arc<Minion>) {
-    let tags = [BEACONS_REFRESH, FIRE_MASTER, GRAINS_REFRESH, PILLAR_REFRESH].map(str::to_owned);
-    let mut requests = minion.bus.subscribe_to(tags.to_vec());
+    let tags = [
+        BEACONS_REFRESH,
+        FIRE_MASTER,
+        GRAINS_REFRESH,
+        MINE,
+        MODULE_REFRESH,
+        PILLAR_REFRESH,
+        SALT_ERROR,
+    ];
+    let tags = tags.map(str::to_owned).to_vec();
+    let mut requests = minion.bus.subscribe_to(tags);
     while let Some(request) = requests.recv().await {
         let Ok(event) = request.unpack() else {
             continue;
@@ -48,48 +60,110 @@ fn carry_out(context: &dyn MinionContext, tag: &str, data: &Map) {
             let what = Refresh::Pillar { clean_cache };
             context.refresh(what, None).map(drop)
         }
-        FIRE_MASTER => {
-            for (tag, data) in events_of(data) {
-                if let Err(error) = context.fire_master(&tag, data) {
-                    warn!(tag, %error, "an event was not sent");
-                }
-            }
-            Ok(())
+        MODULE_REFRESH if data.get("notify").is_some_and(Value::is_true) => {
+            context.refresh(Refresh::Modules, None).map(drop)
+        }
+        FIRE_MASTER => hand_on(context, event_load(data, &context.id())),
+        MINE => hand_on(context, Some(mine_load(data, &context.id()))),
+        SALT_ERROR => {
+            let mut error = data.clone();
+            error.remove("_stamp");
+            let event = Map::from([("tag", Value::from(tag)), ("data", error.into())]);
+            hand_on(context, event_load(&event, &context.id()))
         }
         // A longer tag that begins the same.
         _ => Ok(()),
     };
     if let Err(error) = done {
-        debug!(tag, %error, "a request over the event bus");
+        warn!(tag, %error, "a request over the event bus was not carried out");
     }
 }
 
-/// The events of a `fire_master` request: one, or a list of them.
-fn events_of(data: &Map) -> Vec<(String, Value)> {
-    let event = |map: &Map| {
-        let tag = map.get("tag")?.as_str()?.to_owned();
-        Some((tag, map.get("data").cloned().unwrap_or(Value::Nil)))
-    };
-    match data.get("events") {
-        Some(Value::List(events)) => {
-            let maps = events.iter().filter_map(Value::as_map);
-            maps.filter_map(event).collect()
-        }
-        _ => event(data).into_iter().collect(),
+/// Sends a request to the masters, if there is one.
+fn hand_on(context: &dyn MinionContext, load: Option<Map>) -> Result<(), ContextError> {
+    match load {
+        Some(load) => context.request_every(load).map(drop),
+        None => Ok(()),
     }
+}
+
+/// What a request for the mine tells masters: of nobody else.
+fn mine_load(data: &Map, id: &str) -> Map {
+    let mut load = Map::from([("cmd", Value::from("_mine")), ("id", id.into())]);
+    for name in ["data", "clear"] {
+        if let Some(value) = data.get(name) {
+            load.insert(name, value.clone());
+        }
+    }
+    load
+}
+
+/// What a `fire_master` request tells masters: one event, or a list of them as
+/// it is. `None` where there is neither.
+fn event_load(data: &Map, id: &str) -> Option<Map> {
+    let told = |name: &str| data.get(name).filter(|value| value.is_true()).cloned();
+    let mut load = Map::from([
+        ("id", Value::from(id)),
+        ("cmd", "_minion_event".into()),
+        ("pretag", data.get("pretag").cloned().unwrap_or_default()),
+    ]);
+    if let Some(events) = told("events") {
+        load.insert("events", events);
+    } else {
+        let tag = told("tag")?;
+        load.insert("data", told("data").unwrap_or_else(|| Map::new().into()));
+        load.insert("tag", tag);
+    }
+    Some(load)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn load(more: &[(&str, Value)]) -> Map {
+        let ours = [
+            ("id", Value::from("web1")),
+            ("cmd", "_minion_event".into()),
+            ("pretag", Value::Nil),
+        ];
+        ours.into_iter().chain(more.iter().cloned()).collect()
+    }
+
     #[test]
-    fn one_event_or_several_are_read() {
-        let one = Map::from([("tag", Value::from("a/b")), ("data", 1.into())]);
-        assert_eq!(events_of(&one), [("a/b".to_owned(), 1.into())]);
-        let two = vec![Value::Map(one.clone()), Value::Map(one), Value::Nil];
-        let several = Map::from([("events", Value::List(two)), ("tag", Value::Nil)]);
-        assert_eq!(events_of(&several).len(), 2);
-        assert_eq!(events_of(&Map::new()), []);
+    fn one_event_is_told_with_its_data_or_an_empty_map() {
+        let tag = ("tag", Value::from("a/b"));
+        let told = |data: Value| event_load(&Map::from([("data", data), tag.clone()]), "web1");
+        let wanted = |data: Value| Some(load(&[("data", data), tag.clone()]));
+        assert_eq!(told(1.into()), wanted(1.into()));
+        assert_eq!(told(Value::Nil), wanted(Map::new().into()));
+        assert_eq!(event_load(&Map::new(), "web1"), None);
+    }
+
+    #[test]
+    fn the_mine_is_the_minions_own() {
+        let asked = Map::from([
+            ("cmd", Value::from("_return")),
+            ("id", "web2".into()),
+            ("data", Map::from([("test.ping", true)]).into()),
+            ("clear", false.into()),
+            ("_stamp", "now".into()),
+        ]);
+        let wanted = Map::from([
+            ("cmd", Value::from("_mine")),
+            ("id", "web1".into()),
+            ("data", Map::from([("test.ping", true)]).into()),
+            ("clear", false.into()),
+        ]);
+        assert_eq!(mine_load(&asked, "web1"), wanted);
+    }
+
+    #[test]
+    fn several_go_as_they_are_with_what_stands_in_front_of_their_tags() {
+        let one = Value::Map(Map::from([("tag", "a/b")]));
+        let events = ("events", Value::List(vec![one]));
+        let pretag = ("pretag", Value::from("pre"));
+        let asked = Map::from([("tag", Value::Nil), events.clone(), pretag.clone()]);
+        assert_eq!(event_load(&asked, "web1"), Some(load(&[events, pretag])));
     }
 }

@@ -129,13 +129,14 @@ async fn run(
     let ran = tokio::task::spawn_blocking(move || {
         // What other Salt programs of this machine see of it: a state run
         // waits for no other one, and none for it, without.
-        let proc = ProcDir::open(&context.cachedir()).ok();
+        let proc = ProcDir::make(&context.cachedir()).ok();
         let _proc_file = proc.and_then(|proc| proc.enter(&jid, &Minion::proc_load(&load)));
         let job = Job {
             cancel,
             ..Job::published(load)
         };
-        executors::run(&*context, executors::Asked::default(), &fun, &args, &job)
+        let outcome = executors::run(&*context, executors::Asked::default(), &fun, &args, &job);
+        executors::with_alike(&*context, &job, &fun, outcome)
     });
     ran.await.map_err(|_| CallError::ThreadDied)
 }

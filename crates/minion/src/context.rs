@@ -1,8 +1,9 @@
 //! The minion as the functions of a job see it. Functions run on job threads,
 //! so every call here may block.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use halite_modules::{
@@ -21,6 +22,7 @@ use crate::core::sign_in::chain;
 use crate::daemon_bus;
 use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
 use crate::line::{FirstMaster, InLine, Line, Wish, is_about_files};
+use crate::managed::Answer;
 use crate::pillar;
 use crate::state::{Master, Minion};
 
@@ -39,12 +41,36 @@ pub(crate) enum Route {
     Any,
 }
 
+/// What is told to every master, and who has it.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    told: Mutex<BTreeSet<usize>>,
+}
+
+impl Round {
+    /// Whether the master has answered for it.
+    pub(crate) fn has(&self, master: usize) -> bool {
+        self.told().contains(&master)
+    }
+
+    /// The master has it.
+    pub(crate) fn note(&self, master: usize) {
+        self.told().insert(master);
+    }
+
+    fn told(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The minion, as one job sees it.
 pub(crate) struct JobContext {
     minion: Arc<Minion>,
     route: Route,
     /// What was found out about the master that comes first.
     first: Arc<FirstMaster>,
+    /// What every master is told goes to those that have not had it yet.
+    round: Option<Arc<Round>>,
 }
 
 impl JobContext {
@@ -54,7 +80,14 @@ impl JobContext {
             minion,
             route,
             first: Arc::default(),
+            round: None,
         }
+    }
+
+    /// Every master that has not had it yet is told, and who has it is noted.
+    pub(crate) fn within(mut self, round: &Arc<Round>) -> Self {
+        self.round = Some(Arc::clone(round));
+        self
     }
 
     /// The masters a request of this job may go to, best first. What is only
@@ -112,24 +145,45 @@ impl JobContext {
     /// its answer when its own master has given one: others may hang.
     fn ask_every(&self, load: &Map) -> Result<Value, ContextError> {
         let (minion, route) = (Arc::clone(&self.minion), self.route);
-        let load = load.clone();
+        let (load, round) = (load.clone(), self.round.clone());
         let asked = async move {
             if matches!(route, Route::Prefer(_)) {
                 others_signed_in(&minion).await;
             }
             let mut asked = Vec::new();
             for (index, master) in minion.masters.iter().enumerate() {
-                if !master.channel.is_signed_in() {
+                let has_it = round.as_ref().is_some_and(|round| round.has(index));
+                if has_it || !master.channel.is_signed_in() {
                     continue;
                 }
                 let (channel, load) = (master.channel.clone(), load.clone());
-                let patience = minion.patience;
-                let answer = tokio::spawn(async move { channel.request(load, patience).await });
-                asked.push((index, answer));
+                let (patience, round) = (minion.patience, round.clone());
+                let answer = tokio::spawn(async move {
+                    let answer = channel.request(load, patience).await;
+                    if let (Some(round), Ok(_)) = (round, &answer) {
+                        round.note(index);
+                    }
+                    answer
+                });
+                asked.push(Asked {
+                    master: index,
+                    is_ready: master.is_ready(),
+                    answer,
+                });
             }
             answer_of(route, asked).await
         };
         self.minion.wait(asked).ok_or_else(stopping)?
+    }
+
+    /// What the schedule or the beacons have answered a job. Who listens on the
+    /// bus hears of it, as if it had been asked there.
+    fn told(&self, answer: Answer) -> Result<Map, ContextError> {
+        let (tag, answer) = answer.map_err(ContextError::Other)?;
+        if let Err(error) = self.minion.fire_local(tag, answer.clone()) {
+            debug!(tag, error, "no local event");
+        }
+        Ok(answer)
     }
 
     /// Tells the minion that runs here, if one does.
@@ -158,7 +212,7 @@ impl JobContext {
 
 /// Waits a moment for the links that are on their way up; `salt-call` is ready
 /// with the first.
-async fn others_signed_in(minion: &Minion) {
+pub(crate) async fn others_signed_in(minion: &Minion) {
     let settled = minion.masters.iter().map(|master| {
         let mut phase = master.phase.clone();
         async move {
@@ -175,16 +229,22 @@ async fn others_signed_in(minion: &Minion) {
     let _ = timeout(OTHERS_SIGN_IN_WAIT, all.join_all()).await;
 }
 
-type Asked = JoinHandle<Result<Value, ChannelError>>;
+/// A request on its way to one of several masters.
+struct Asked {
+    master: usize,
+    /// Whether its link was ready: one that is gone may take minutes.
+    is_ready: bool,
+    answer: JoinHandle<Result<Value, ChannelError>>,
+}
 
 /// The answer that counts, when it is there; the other requests go on.
-async fn answer_of(route: Route, mut asked: Vec<(usize, Asked)>) -> Result<Value, ContextError> {
-    if let Route::Bound(own) = route {
-        // Its own master first, and nobody else when that has answered.
-        asked.sort_by_key(|(master, _)| *master != own);
-    }
+async fn answer_of(route: Route, mut asked: Vec<Asked>) -> Result<Value, ContextError> {
+    // Its own master first, unless that is gone, and nobody else when that has
+    // answered.
+    let is_anothers = |master| matches!(route, Route::Bound(own) if own != master);
+    asked.sort_by_key(|asked| (!asked.is_ready, is_anothers(asked.master)));
     let mut answer = Err(ContextError::NoMaster);
-    for (_, asked) in asked {
+    for Asked { answer: asked, .. } in asked {
         let answered = match (&answer, route) {
             (Ok(_), Route::Bound(_)) => break,
             (Ok(_), _) => match timeout(OTHERS_ANSWER_WAIT, asked).await {
@@ -308,6 +368,15 @@ impl MinionContext for JobContext {
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        if self.minion.scheduler.get().is_none() {
+            // Nobody hears `salt-call`, but the minion beside it is heard.
+            let bus = self.minion.daemon_bus.clone();
+            let (tag, minion) = (tag.to_owned(), &self.minion);
+            let told = bus.and_then(|bus| {
+                minion.wait(async move { daemon_bus::tell(&bus, &tag, data).await })
+            });
+            return Ok(told.is_some_and(|told| told.is_ok()));
+        }
         self.minion
             .fire_local(tag, data)
             .map(|()| true)
@@ -317,17 +386,21 @@ impl MinionContext for JobContext {
     fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
         // As Salt: what `salt-call` fires is a little shorter.
         let request = match self.minion.scheduler.get() {
+            Some(_) if !data.is_true() => event_request(&self.minion, tag, Map::new().into()),
             Some(_) => event_request(&self.minion, tag, data),
             None => event(&self.minion, tag, data),
         };
         self.ask_every(&request).map(|_| true)
     }
 
-    fn fire_of_job(&self, jid: &str, tag: &str, data: Value) -> Result<bool, ContextError> {
+    fn fire_with(&self, fields: &Map, tag: &str, data: Value) -> Result<bool, ContextError> {
         let mut request = event(&self.minion, tag, data);
-        if !jid.is_empty() {
-            request.insert("jid", jid);
-        }
+        // Who asks, and for what, is not theirs to say.
+        let fields = fields.iter().filter(|(name, _)| {
+            let own = ["id", "cmd"];
+            name.as_str().is_some_and(|name| !own.contains(&name))
+        });
+        request.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
         self.ask_every(&request).map(|_| true)
     }
 
@@ -380,17 +453,20 @@ impl MinionContext for JobContext {
                 Ok(true)
             }
             // Built in: there is nothing to load again.
-            Refresh::Modules | Refresh::Matchers => Ok(true),
+            Refresh::Modules => {
+                let done = Map::from([("complete", true)]);
+                // That nobody hears it does not make it untrue.
+                let _ = self.fire_local("/salt/minion/minion_mod_refresh_complete", done);
+                Ok(true)
+            }
+            Refresh::Matchers => Ok(true),
         }
     }
 
     fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
         let own = self.minion.scheduler.get().and_then(Weak::upgrade);
         if let Some(scheduler) = own {
-            let answered = scheduler.manage(&request);
-            return answered
-                .map(|(_, answer)| answer)
-                .map_err(ContextError::Other);
+            return self.told(scheduler.manage(&request));
         }
         let Some(bus) = self.minion.daemon_bus.clone() else {
             return Err(ContextError::Unsupported {
@@ -404,10 +480,7 @@ impl MinionContext for JobContext {
     fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
         let own = self.minion.beacons.get().and_then(Weak::upgrade);
         if let Some(beacons) = own {
-            let answered = beacons.manage(&request);
-            return answered
-                .map(|(_, answer)| answer)
-                .map_err(ContextError::Other);
+            return self.told(beacons.manage(&request));
         }
         let Some(bus) = self.minion.daemon_bus.clone() else {
             return Err(ContextError::Unsupported { what: "beacons" });
@@ -419,7 +492,7 @@ impl MinionContext for JobContext {
     fn part_is_over(&self) {
         // `salt-call` ends soon.
         if self.minion.scheduler.get().is_some() {
-            halite_process::memory::settle_for_next_part();
+            halite_process::memory::settle();
         }
     }
 

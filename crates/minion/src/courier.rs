@@ -8,17 +8,19 @@
 mod desk;
 mod forwarding;
 mod lane;
+mod letter;
+mod shelf;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use halite_crypto::random_bytes;
-use halite_proto::msgpack::{self, Packing, Writer};
+use halite_proto::chance::Chance;
 use halite_proto::publish::PublishLoad;
 use halite_proto::returns::{JobReturn, ReturnJid};
-use halite_proto::{Jid, Map, MinionId, PackError, Value};
-use halite_spool::{Limits, Pending, SpoolError};
+use halite_proto::{Map, Value};
+use halite_spool::{Limits, Pending};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
@@ -26,24 +28,23 @@ use tracing::{debug, error, warn};
 use self::desk::Desk;
 use self::forwarding::Forwarding;
 use self::lane::{Delivery, Lane};
-use crate::core::backoff::Chance;
-use crate::core::sign_in::chain;
+use self::letter::Letter;
+pub use self::letter::request;
 use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE};
+use crate::own_jobs;
+use crate::proc_files::LeftBehind;
 use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// Room for a spooled return as most are.
-const LETTER_BYTES: usize = 512;
-
-/// The mark of a spooled return that no other master is to have.
-const NO_OTHER: &str = "no_other";
+/// What is returned as the function of a job of which only the id is left.
+const UNKNOWN_FUN: &str = "unknown";
 
 /// A return on its way.
 pub struct Parcel {
-    /// Its number in the spool; none if the disk did not take it.
-    sequence: Option<u64>,
+    /// Its number in the spool.
+    sequence: u64,
     /// The master that asked.
     master: String,
     /// The `_return` request.
@@ -66,29 +67,22 @@ pub struct Courier {
 
 impl Courier {
     /// Opens the spool in `dir`; what an earlier run left there is carried too.
-    ///
-    /// # Errors
-    /// When the directory cannot be used.
-    pub fn open(minion: Arc<Minion>, dir: &Path, limits: Limits) -> Result<Arc<Self>, SpoolError> {
-        let desk = Desk::open(dir, limits)?;
-        if desk.len() > 0 {
-            warn!(
-                returns = desk.len(),
-                "returns of an earlier run wait for a master"
-            );
-        }
-        for letter in desk.all()? {
+    /// While the directory cannot be used, returns wait in memory.
+    pub fn open(minion: Arc<Minion>, dir: &Path, limits: Limits) -> Arc<Self> {
+        let minions = Arc::clone(&minion);
+        let desk = Desk::open(dir, limits, move |packed| {
             // A job that has run is not run again, whoever asks for it.
-            if let Some(jid) = jid_of(&letter.payload) {
-                minion.jobs().claim(&jid);
+            let letter = Letter::unpack(packed);
+            if let Some(jid) = letter.and_then(|letter| letter.jid()) {
+                minions.jobs().claim(&jid);
             }
-        }
+        });
         let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
         let retry_max = minion.opt_seconds("return_retry_timer_max", 10.0);
         let masters = || minion.masters.iter();
         let lanes = masters().map(|_| Lane::new()).collect();
         let forwarding = masters().map(|_| Forwarding::default()).collect();
-        Ok(Arc::new(Self {
+        Arc::new(Self {
             lanes,
             forwarding,
             minion,
@@ -96,32 +90,43 @@ impl Courier {
             wake: Notify::new(),
             own_master_only,
             retry_max: retry_max.max(own_master_only),
-        }))
+        })
     }
 
     /// Reports a job that an earlier run of this minion began and did not
     /// finish, from what its proc file holds. It is not run again: nobody knows
     /// how far it got.
-    pub fn report_cut_off(&self, master: &str, load: &Map) {
-        let mut load = load.clone();
-        load.remove("pid");
-        let Ok(load) = PublishLoad::from_map(load) else {
+    pub fn report_cut_off(&self, master: &str, left: &LeftBehind) {
+        let Some(mut result) = cut_off(left) else {
             return;
         };
-        if !self.minion.jobs().claim(&load.jid) {
+        if !self.minion.jobs().claim(&left.jid) {
             // It had come to its end: its return is in the spool.
             return;
         }
-        warn!(jid = %load.jid, fun = load.fun.to_text(), "the minion was stopped while this job ran");
-        let text = "ERROR: the minion was stopped while this job ran";
-        let jid = ReturnJid::Jid(load.jid);
-        let mut result = JobReturn::new(jid, load.fun, load.arg, text.into(), 1);
+        let fun = result.fun.to_text();
+        warn!(jid = %left.jid, fun, "the minion was stopped while this job ran");
         result.out = Some("nested".to_owned());
-        result.user = load.user;
-        let parcel = self.take_in(master.to_owned(), result);
-        if let Some(sequence) = parcel.sequence {
-            self.desk.put_back(sequence);
+        for parcel in self.take_in_cut_off(master, result) {
+            self.desk.put_back(parcel.sequence);
         }
+    }
+
+    fn take_in_cut_off(&self, master: &str, result: JobReturn) -> Vec<Parcel> {
+        if matches!(result.jid, ReturnJid::Jid(_)) {
+            return vec![self.take_in(master.to_owned(), result)];
+        }
+        // No master is there yet. Each is told of a job of the schedule; where
+        // one at a time is served, and of other jobs, the first that comes.
+        let master_type = self.minion.opts.get("master_type").and_then(Value::as_str);
+        let is_one_of_them = matches!(master_type, Some("failover" | "distributed"));
+        if result.schedule.is_none() || is_one_of_them {
+            return vec![self.accept(0, result)];
+        }
+        let masters = 0..self.minion.masters.len();
+        masters
+            .map(|master| self.accept_for_one(master, result.clone()))
+            .collect()
     }
 
     /// Takes a return for the numbered master onto the disk. For job threads.
@@ -147,17 +152,11 @@ impl Courier {
 
     fn take_in_for(&self, name: String, result: JobReturn, no_other: bool) -> Parcel {
         let load = request(&self.minion.id, result);
-        let spooled = pack_letter(&name, &load, no_other)
-            .map_err(|error| error.to_string())
-            .and_then(|packed| self.desk.append(&packed).map_err(|error| chain(&error)));
-        let sequence = match spooled {
-            Ok(sequence) => Some(sequence),
+        let sequence = match letter::pack(&name, &load, no_other) {
+            Ok(packed) => self.desk.append(packed),
             Err(error) => {
-                error!(
-                    error,
-                    "a return cannot be kept on disk; it lives as long as this process"
-                );
-                None
+                error!(%error, "a return cannot be kept");
+                0
             }
         };
         Parcel {
@@ -167,30 +166,22 @@ impl Courier {
         }
     }
 
-    /// Carries a fresh return to its master. If that does not work it stays in
-    /// the spool for later; without a spool it is tried until some master has
-    /// it.
+    /// Carries a fresh return to its master. If that does not work it waits in
+    /// the spool for later.
     pub async fn carry(&self, parcel: Parcel) {
         let own = self.named(&parcel.master);
         if let Some(own) = own.filter(|own| self.is_promising(*own))
             && self.hand_over(own, &parcel.load).await == Delivery::Done
         {
-            if let Some(sequence) = parcel.sequence {
-                self.desk.arrived(sequence);
-            }
+            self.desk.arrived(parcel.sequence);
             return;
         }
-        match parcel.sequence {
-            Some(sequence) => {
-                debug!(
-                    sequence,
-                    master = parcel.master,
-                    "the return waits for its master"
-                );
-                self.desk.put_back(sequence);
-            }
-            None => self.carry_unspooled(&parcel).await,
-        }
+        debug!(
+            sequence = parcel.sequence,
+            master = parcel.master,
+            "the return waits for its master"
+        );
+        self.desk.put_back(parcel.sequence);
     }
 
     /// A link has become ready: there may be something to deliver.
@@ -216,8 +207,7 @@ impl Courier {
 
     /// Another master has a result that the one that asked has not.
     fn note_whereabouts(self: &Arc<Self>, own: &str, load: &Map, at: &str) {
-        let jid = load.get("jid").and_then(Value::as_str);
-        let jid = jid.and_then(|jid| Jid::parse(jid).ok());
+        let jid = letter::jid_of(load);
         let (Some(own), Some(jid)) = (self.named(own), jid) else {
             return;
         };
@@ -234,6 +224,17 @@ impl Courier {
         self.desk.len()
     }
 
+    /// Says what is lost when the process ends now.
+    pub fn say_what_is_lost(&self) {
+        let returns = self.desk.len_in_memory();
+        if returns > 0 {
+            error!(
+                returns,
+                "the disk did not take them and no master has them: they are lost"
+            );
+        }
+    }
+
     /// Carries what waits in the spool, for as long as the minion runs.
     pub async fn run(self: Arc<Self>) {
         tokio::join!(self.carry_again_and_again(), self.desk.keep());
@@ -248,7 +249,7 @@ impl Courier {
                 () = self.wake.notified() => {}
                 () = sleep(pause) => {}
             }
-            if self.waiting() > 0 {
+            if self.waiting() > 0 || self.desk.is_shut() {
                 self.carry_spooled().await;
             }
         }
@@ -257,15 +258,14 @@ impl Courier {
     /// Begins to carry what nobody carries yet. It is not waited for: one
     /// master that hangs must not hold up what others would take.
     async fn carry_spooled(self: &Arc<Self>) {
-        let now = SystemTime::now();
         let mut masters = self.minion.masters.iter();
         let is_alone = !masters.any(|master| master.channel.is_signed_in());
         let count = if is_alone { 0 } else { DELIVERIES_MAX };
-        for letter in self.desk.take(now, count).await {
+        for kept in self.desk.take(count).await {
             let this = Arc::clone(self);
             tokio::spawn(async move {
-                let sequence = letter.sequence;
-                if this.carry_letter(letter, now).await {
+                let sequence = kept.sequence;
+                if this.carry_again(kept).await {
                     this.desk.arrived(sequence);
                     // There may be more than one round takes.
                     this.wake.notify_one();
@@ -276,88 +276,54 @@ impl Courier {
         }
     }
 
-    async fn carry_letter(self: &Arc<Self>, letter: Pending, now: SystemTime) -> bool {
-        let Ok(Value::Map(mut map)) = msgpack::unpack_modern(&letter.payload) else {
+    /// Whether a return from the spool is done with.
+    async fn carry_again(self: &Arc<Self>, kept: Pending) -> bool {
+        let Some(letter) = Letter::unpack(&kept.payload) else {
             error!(
-                sequence = letter.sequence,
+                sequence = kept.sequence,
                 "what the spool holds is no return, dropped"
             );
             return true;
         };
-        let own = map
-            .get("master")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let Some(Value::Map(load)) = map.remove("load") else {
-            error!(
-                sequence = letter.sequence,
-                "what the spool holds is no return, dropped"
-            );
-            return true;
-        };
-        let age = now.duration_since(letter.appended).unwrap_or_default();
-        let mut is_stored_by_none = false;
-        if let Some(master) = self.named(&own).filter(|own| self.is_promising(*own)) {
-            match self.hand_over(master, &load).await {
+        let own = self.named(&letter.master);
+        let mut is_refused = false;
+        if let Some(own) = own.filter(|own| self.is_promising(*own)) {
+            match self.hand_over(own, &letter.load).await {
                 Delivery::Done => return true,
-                Delivery::NotStored => is_stored_by_none = true,
-                Delivery::NoAnswer => {}
+                Delivery::Refused => is_refused = true,
+                Delivery::NotStored | Delivery::NoAnswer => {}
             }
         }
-        if map.get(NO_OTHER).is_some_and(Value::is_true) {
-            let is_configured = self.named(&own).is_some();
-            // Not to be waited for: it is not configured any more.
-            return !is_configured || (is_stored_by_none && age > NOT_STORED_PATIENCE);
+        let is_given_up = |is_refused| is_refused && kept.age > NOT_STORED_PATIENCE;
+        if letter.no_other {
+            // A master that is not configured any more is not waited for.
+            return own.is_none() || is_given_up(is_refused);
         }
-        // A master that is not configured any more is not waited for.
-        if age < self.own_master_only && self.named(&own).is_some() {
+        if kept.age < self.own_master_only && own.is_some() {
             return false;
         }
         for master in self.minion.turn() {
-            if Some(master) == self.named(&own) || self.is_doubted(master) {
+            if Some(master) == own || self.is_doubted(master) {
                 continue;
             }
-            match self.hand_over(master, &load).await {
+            match self.hand_over(master, &letter.load).await {
                 Delivery::Done => {
-                    let master = self.name(master);
-                    warn!(asked = own, master, "return given to another master");
-                    self.note_whereabouts(&own, &load, master);
+                    let (asked, master) = (&letter.master, self.name(master));
+                    warn!(asked, master, "return given to another master");
+                    self.note_whereabouts(asked, &letter.load, master);
                     return true;
                 }
-                Delivery::NotStored => is_stored_by_none = true,
-                Delivery::NoAnswer => {}
+                Delivery::Refused => is_refused = true,
+                Delivery::NotStored | Delivery::NoAnswer => {}
             }
         }
-        if is_stored_by_none && age > NOT_STORED_PATIENCE {
-            error!(asked = own, "no master can store a return, dropped");
-            return true;
+        if is_given_up(is_refused) {
+            error!(
+                asked = letter.master,
+                "no master can store a return, dropped"
+            );
         }
-        false
-    }
-
-    /// Without a disk, all there is to do is not to give up too soon.
-    async fn carry_unspooled(&self, parcel: &Parcel) {
-        let tries = self
-            .minion
-            .opts
-            .get("return_retry_tries")
-            .and_then(Value::as_i64)
-            .unwrap_or(3);
-        let mut chance = Chance::new(u64::from_le_bytes(random_bytes()));
-        for _ in 0..tries.max(1) {
-            let spread = chance.up_to(self.retry_max.saturating_sub(self.own_master_only));
-            sleep(self.own_master_only + spread).await;
-            for master in self.minion.turn() {
-                if self.hand_over(master, &parcel.load).await == Delivery::Done {
-                    return;
-                }
-            }
-        }
-        error!(
-            master = parcel.master,
-            "no master took a return, it is lost"
-        );
+        is_given_up(is_refused)
     }
 
     async fn hand_over(&self, master: usize, load: &Map) -> Delivery {
@@ -388,37 +354,31 @@ impl Courier {
     }
 }
 
-/// What lies in the spool: whom it is for, and the `_return` request.
-fn pack_letter(master: &str, load: &Map, no_other: bool) -> Result<Vec<u8>, PackError> {
-    let ret = load.get("return").unwrap_or(&Value::Nil);
-    let bytes = LETTER_BYTES + msgpack::packed_len(ret, Packing::Modern);
-    let mut letter = Writer::with_capacity(Packing::Modern, bytes);
-    letter.begin_map(if no_other { 3 } else { 2 })?;
-    letter.str("master")?;
-    letter.str(master)?;
-    letter.str("load")?;
-    letter.map(load)?;
-    if no_other {
-        letter.str(NO_OTHER)?;
-        letter.bool(true);
+/// What is returned for a job that was cut off; nothing for one of somebody
+/// else's, or one of the minion's own that nobody is to be told of.
+fn cut_off(left: &LeftBehind) -> Option<JobReturn> {
+    let result = |jid, fun, args| {
+        let text = "ERROR: the minion was stopped while this job ran";
+        JobReturn::new(jid, fun, args, text.into(), 1)
+    };
+    let jid = ReturnJid::Jid(left.jid.clone());
+    let Some(load) = &left.load else {
+        return Some(result(jid, UNKNOWN_FUN.into(), Vec::new()));
+    };
+    if let Some(returned) = &left.returned {
+        let text = |name: &str| load.get(name).and_then(Value::as_str);
+        let args = load.get("fun_args").and_then(Value::as_list);
+        let fun = text("fun").unwrap_or(UNKNOWN_FUN).into();
+        let mut result = result(returned.clone(), fun, args.unwrap_or_default().to_vec());
+        own_jobs::mark(&mut result, &left.jid);
+        result.schedule = text("schedule").map(str::to_owned);
+        result.metadata = load.get("metadata").cloned();
+        return Some(result);
     }
-    Ok(letter.into_bytes())
-}
-
-/// The job that a spooled return belongs to.
-fn jid_of(letter: &[u8]) -> Option<Jid> {
-    let letter = msgpack::unpack_modern(letter).ok()?;
-    Jid::parse(letter.get("load")?.get("jid")?.as_str()?).ok()
-}
-
-/// The `_return` request.
-pub fn request(id: &MinionId, mut result: JobReturn) -> Map {
-    // It may be large: there is one of it.
-    let ret = std::mem::take(&mut result.ret);
-    let mut load = Map::with_capacity(12);
-    load.insert("cmd", "_return");
-    load.insert("id", id);
-    load.extend(result.to_map());
-    load.insert("return", ret);
-    load
+    let mut load = load.clone();
+    load.remove("pid");
+    let load = PublishLoad::from_map(load).ok()?;
+    let mut result = result(jid, load.fun, load.arg);
+    result.user = load.user;
+    Some(result)
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use halite_crypto::random_bytes;
 use halite_modules::MinionContext;
 use halite_modules::extensions::{self, Engines};
+use halite_proto::chance::Chance;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
 use tokio::task::spawn_blocking;
@@ -17,7 +18,6 @@ use tracing::{debug, error, info, warn};
 use crate::beacons::Beacons;
 use crate::bus_requests;
 use crate::context::{JobContext, Route};
-use crate::core::backoff::Chance;
 use crate::core::conductor::{Input, Output};
 use crate::courier::Courier;
 use crate::executor::Executor;
@@ -66,7 +66,8 @@ pub async fn run(
     let scheduling = tokio::spawn(scheduler.run());
     let beacons = Beacons::new(Arc::clone(&minion));
     let _ = minion.beacons.set(Arc::downgrade(&beacons));
-    let looking = tokio::spawn(beacons.run());
+    let looking = tokio::spawn(Arc::clone(&beacons).run());
+    let telling = tokio::spawn(Arc::clone(&beacons).carry());
     let engines = engines(&minion);
     let mut start_states = own_jobs::startup_states(&minion.opts);
     let heeding = tokio::spawn(bus_requests::heed(Arc::clone(&minion)));
@@ -140,8 +141,12 @@ pub async fn run(
     looking.abort();
     answering.abort();
     heeding.abort();
-    drain(&minion).await;
+    let told = timeout(DRAIN_RETURNS_TIMEOUT, beacons.until_carried());
+    let _ = tokio::join!(drain(&minion), told);
+    telling.abort();
     carrying.abort();
+    courier.say_what_is_lost();
+    beacons.say_what_is_lost();
     fleet.stop().await;
     ended
 }
@@ -181,10 +186,9 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
 fn recall(minion: &Minion, courier: &Courier) {
     let earlier = minion.claims.earlier();
     let claim_of = |jid: &str| earlier.iter().find(|claim| claim.jid.as_str() == jid);
-    for (left, load) in minion.proc.left_behind(|jid| claim_of(jid).is_some()) {
-        let claim = load.get("jid").and_then(Value::as_str).and_then(claim_of);
-        let master = claim.map_or("", |claim| claim.master.as_str());
-        courier.report_cut_off(master, &load);
+    for left in minion.proc.left_behind(|jid| claim_of(jid).is_some()) {
+        let master = claim_of(left.jid.as_str()).map_or("", |claim| claim.master.as_str());
+        courier.report_cut_off(master, &left);
         // Now that the report is in the spool; a death before tells it again.
         ProcDir::forget(&left);
     }

@@ -12,7 +12,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use tracing::{Instrument, debug, error, info, info_span};
 
-use crate::context::{JobContext, Route};
+use crate::beginning;
+use crate::context::{JobContext, Round, Route};
 use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
 use crate::executors;
@@ -112,7 +113,9 @@ impl Executor {
             cancel: cancel.clone(),
         };
         self.minion.jobs().start(jid.clone(), running);
-        let ended = self.run_in_turn(master, load, proc_load, cancel).await;
+        let begins = beginning::tell(&self.minion, master, &load);
+        let ran = self.run_in_turn(master, load, proc_load, cancel);
+        let ((), ended) = tokio::join!(begins, ran);
         self.minion.jobs().finish(&jid);
         self.minion.job_ended.notify_waiters();
         if let Some(Ended { parcel, record }) = ended {
@@ -235,6 +238,7 @@ fn run_load(
     let mut result = match &load.fun {
         FunSpec::One(fun) => {
             let outcome = run_through(context, load, fun, &load.arg, job);
+            let outcome = executors::with_alike(context, job, fun, outcome);
             let mut result = empty_return(load, outcome.ret, outcome.retcode);
             result.success = outcome.success;
             result.out = outcome.out.map(str::to_owned);
@@ -328,8 +332,8 @@ fn refused(load: &PublishLoad, why: &str) -> JobReturn {
 
 /// Runs a function of the minion's own accord (`mine.update`); nothing is
 /// returned to anyone.
-pub(crate) async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str) {
-    let context = JobContext::new(Arc::clone(minion), Route::Any);
+pub(crate) async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str, round: &Arc<Round>) {
+    let context = JobContext::new(Arc::clone(minion), Route::Any).within(round);
     let load = Map::from([("fun", Value::from(fun)), ("jid", Value::from(&jid))]);
     let ran = tokio::task::spawn_blocking(move || {
         run_function(&context, fun, &[], &Job::published(load))

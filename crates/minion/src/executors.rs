@@ -1,12 +1,14 @@
-//! What functions are run through (`module_executors`): `direct_call`, and
-//! before it `splay`, which waits for a while so that not all minions begin at
-//! the same moment. Others are refused: a function that was to be run within
-//! something else must not be run without it.
+//! What functions are run through (`module_executors`): `direct_call`, before
+//! it `splay`, which waits for a while so that not all minions begin at the
+//! same moment, and those that users wrote in Python. What is not there is
+//! refused: a function that was to be run within something else must not be run
+//! without it.
 
 use std::time::Duration;
 
 use halite_crypto::random_bytes;
-use halite_modules::{Failure, Job, MinionContext, Outcome, run_function};
+use halite_modules::extensions::execute;
+use halite_modules::{Failure, Job, MinionContext, Outcome, beginning_with, run_function};
 use halite_proto::Value;
 
 /// `splaytime` where nothing says otherwise, as with Salt.
@@ -22,6 +24,30 @@ pub(crate) struct Asked<'a> {
     pub(crate) executors: Option<&'a Value>,
     /// Their options.
     pub(crate) options: Option<&'a Value>,
+}
+
+/// What a job of one function returns. Where there is none of this name, those
+/// whose names begin so are told of beside that, as with Salt.
+pub(crate) fn with_alike(
+    ctx: &dyn MinionContext,
+    job: &Job,
+    fun: &str,
+    outcome: Outcome,
+) -> Outcome {
+    let Some(Failure::NotAvailable(_)) = outcome.failure else {
+        return outcome;
+    };
+    let mut told = beginning_with(ctx, job, fun);
+    // Where it is there, it is its executor that is not.
+    if told.is_empty() || told.get(fun).is_some() {
+        return outcome;
+    }
+    told.insert(fun, outcome.ret);
+    Outcome {
+        ret: told.into(),
+        failure: None,
+        ..outcome
+    }
 }
 
 /// Runs a function through the executors.
@@ -50,11 +76,16 @@ pub(crate) fn run(
                     "ERROR executing '{fun}': it was ended while it waited"
                 ));
             }
-            other => {
-                return refused(format!(
-                    "ERROR executing '{fun}': Executor '{other}' is not available"
-                ));
-            }
+            other => match execute(ctx, other, fun, args, job) {
+                // Nothing: the next one is to run it.
+                Some(done) if done.ret.is_nil() && done.failure.is_none() => {}
+                Some(done) => return done,
+                None => {
+                    return refused(format!(
+                        "ERROR executing '{fun}': Executor '{other}' is not available"
+                    ));
+                }
+            },
         }
     }
     // Nothing has run the function, which is what was asked for.

@@ -5,6 +5,7 @@
 //! [`core::publication::Verified`].
 
 mod beacons;
+mod beginning;
 mod bus_requests;
 pub mod call;
 pub mod channel;
@@ -24,6 +25,7 @@ mod line;
 mod link_status;
 mod link_task;
 pub mod local_context;
+mod managed;
 mod own_files;
 mod own_jobs;
 mod own_work;
@@ -38,3 +40,5 @@ mod state;
 pub mod status_report;
 mod taking;
 mod trust_store;
+
+pub use core::beacons::faults as beacon_faults;

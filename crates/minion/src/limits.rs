@@ -27,8 +27,9 @@ pub const SIGNED_IN_WAIT: Duration = Duration::from_secs(30);
 /// How long the minion waits for its jobs when it is told to stop.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long it waits after that for returns on their way. They are on disk: a
-/// master that does not take them now gets them after the next start.
+/// How long it waits after that for returns on their way, and from the beginning
+/// for events of beacons. Returns are on disk: a master that does not take them
+/// now gets them after the next start.
 pub const DRAIN_RETURNS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Job ids remembered at least, whatever `minion_jid_queue_hwm` says: a master
@@ -71,7 +72,8 @@ pub const LINK_GONE_AFTER: Duration = Duration::from_secs(3);
 /// How long a master may take to acknowledge a return before another try.
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long masters are asked again to take a return that they fail to store.
+/// How long Salt masters are asked again to take a return that they fail to
+/// store; ours do so for no reason that lasts, and are asked until it is too old.
 pub const NOT_STORED_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// How long a master that did not acknowledge in time is not tried again while
@@ -85,8 +87,13 @@ pub const SPOOL_SYNC_INTERVAL: Duration = Duration::from_millis(50);
 /// oldest are dropped.
 pub const SPOOL_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// How long a return may wait for a master (`return_spool_age`).
+/// How long a return, or an event of a beacon, may wait for a master
+/// (`return_spool_age`).
 pub const SPOOL_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Bytes of returns that wait in memory while the disk takes none; the oldest
+/// are dropped, which is logged.
+pub const SHELF_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How often a master is told over the subscription that this minion is there:
 /// three may be lost before it counts as gone (`PULSE_MISSED` of the master).
@@ -99,9 +106,13 @@ pub const WHEREABOUTS_MAX: usize = 1000;
 /// How often beacons are looked at at most (`loop_interval`).
 pub const BEACON_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
-/// Batches of events of beacons that wait for one master. More are dropped,
-/// which is logged.
-pub const BEACON_EVENTS_WAITING_MAX: usize = 256;
+/// Bytes of events of beacons that wait in memory for a master; the oldest are
+/// dropped, which is logged.
+pub const BEACON_EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Bytes of such events that go to a master in one request, unless those of one
+/// look are more.
+pub const BEACON_REQUEST_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of a log that the beacon `log` reads at one look; the rest waits for
 /// the next.

@@ -53,6 +53,20 @@ pub enum Returns {
     ToAll(ReturnJid),
 }
 
+impl Returns {
+    /// The id under which masters are told, if they are.
+    fn jid(&self) -> Option<ReturnJid> {
+        match self {
+            Self::Nobody => None,
+            Self::To(_) => Some(ReturnJid::Req),
+            Self::ToAll(jid) => Some(jid.clone()),
+        }
+    }
+}
+
+/// The tag under which a job of the schedule is told on the minion's bus.
+const SCHEDULE_RETURN: &str = "__schedule_return";
+
 impl Executor {
     /// Runs a job of the minion's own to its end, and sees its returns off.
     pub async fn run_own_job(self: Arc<Self>, own: OwnJob) {
@@ -107,9 +121,12 @@ impl Executor {
         let send_returns = self.sends_returns();
         let context = JobContext::new(Arc::clone(&minion), route);
         let ran = tokio::task::spawn_blocking(move || {
-            let _proc_file = own
-                .is_shown
-                .then(|| minion.proc.enter(&own.jid, &proc_load));
+            let returned = own.returns.jid().filter(|_| send_returns);
+            let _proc_file = own.is_shown.then(|| {
+                minion
+                    .proc
+                    .enter_own(&own.jid, &proc_load, returned.as_ref())
+            });
             let job = Job {
                 load,
                 cancel,
@@ -119,6 +136,9 @@ impl Executor {
             let record = record(&minion, &own, &result);
             if !send_returns {
                 return (Vec::new(), record);
+            }
+            if own.schedule.is_some() && !matches!(own.returns, Returns::Nobody) {
+                announce(&minion, &result);
             }
             let parcels = match own.returns {
                 Returns::Nobody => Vec::new(),
@@ -145,6 +165,17 @@ impl Executor {
             error!(%cause, "the job's thread died");
             (Vec::new(), None)
         })
+    }
+}
+
+/// Tells who listens on the minion's bus what came of a job of the schedule, as
+/// Salt's minions hand it over.
+fn announce(minion: &Minion, result: &JobReturn) {
+    let mut told = Map::from([("cmd", Value::from("_return")), ("id", (&minion.id).into())]);
+    told.extend(result.to_map());
+    told.remove(OWN_JOB);
+    if let Err(error) = minion.fire_local(SCHEDULE_RETURN, told) {
+        debug!(error, "no local event");
     }
 }
 
@@ -176,10 +207,7 @@ fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {
     }
     let outcome = run_function(context, &own.fun, &args, job);
     debug!(fun = own.fun, retcode = outcome.retcode, "done");
-    let jid = match &own.returns {
-        Returns::ToAll(jid) => jid.clone(),
-        Returns::Nobody | Returns::To(_) => ReturnJid::Req,
-    };
+    let jid = own.returns.jid().unwrap_or(ReturnJid::Req);
     let mut result = JobReturn::new(
         jid,
         own.fun.as_str().into(),
@@ -190,12 +218,20 @@ fn run(context: &JobContext, own: &OwnJob, job: &Job) -> JobReturn {
     result.success = outcome.success;
     result.out = outcome.out.map(str::to_owned);
     result.schedule.clone_from(&own.schedule);
-    result.metadata.clone_from(&own.metadata);
-    if result.jid == ReturnJid::Req {
-        // A master that sees this return twice knows it by that.
-        result.extra.insert(OWN_JOB, &own.jid);
+    if own.schedule.is_some() {
+        result.extra.insert("pid", std::process::id());
     }
+    result.metadata.clone_from(&own.metadata);
+    mark(&mut result, &own.jid);
     result
+}
+
+/// Marks the return of a job of the minion's own: a master that sees it twice
+/// knows it by that.
+pub(crate) fn mark(result: &mut JobReturn, jid: &Jid) {
+    if result.jid == ReturnJid::Req {
+        result.extra.insert(OWN_JOB, jid);
+    }
 }
 
 /// One master for the whole job, so that its files fit together, and another

@@ -8,11 +8,14 @@ use std::time::Duration;
 use halite_proto::returns::ReturnJid;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::{debug, error, warn};
 
-use crate::context::event_request;
+use crate::context::{Round, event_request, others_signed_in};
+use crate::core::link::Phase;
 use crate::executor::{self, Executor};
+use crate::managed;
 use crate::own_jobs::{OwnJob, Returns};
 use crate::pillar;
 use crate::returners::Wanted;
@@ -54,11 +57,41 @@ async fn update_mine(executor: &Arc<Executor>) {
     let mut jids = JidClock::new();
     let mut ticks = interval_at(Instant::now() + MINE_FIRST, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    managed::until_connected(minion).await;
+    // The other masters are about to come, most often.
+    others_signed_in(minion).await;
+    let mut round = Arc::<Round>::default();
+    let mut phases = Vec::new();
     loop {
-        ticks.tick().await;
+        let waited = async {
+            let masters = phases.iter().enumerate();
+            let missed = masters.filter(|(at, _)| !round.has(*at));
+            let missed = missed.map(|(_, phase): (_, &watch::Receiver<Phase>)| phase.clone());
+            managed::until_one_is_ready_again(missed.collect::<Vec<_>>()).await;
+        };
+        // The next time may be an hour away: a master that has missed one is
+        // not kept waiting, and it alone is told.
+        let is_made_up = tokio::select! {
+            _ = ticks.tick() => false,
+            () = waited => true,
+        };
+        managed::until_connected(minion).await;
+        if !is_made_up {
+            round = Arc::default();
+        }
+        let masters = || minion.masters.iter();
+        phases = masters().map(|master| master.phase.clone()).collect();
+        for phase in &mut phases {
+            phase.mark_unchanged();
+        }
         let jid = jids.next(unix_micros());
-        if !is_returned {
-            executor::run_own(minion, jid, MINE_UPDATE).await;
+        let all_have_it = (0..minion.masters.len()).all(|master| round.has(master));
+        if is_made_up && all_have_it {
+            // One has answered after all.
+            continue;
+        }
+        if is_made_up || !is_returned {
+            executor::run_own(minion, jid, MINE_UPDATE, &round).await;
             continue;
         }
         let own = OwnJob {
@@ -73,7 +106,14 @@ async fn update_mine(executor: &Arc<Executor>) {
             returners: Wanted::default(),
             returner_options: Map::new(),
         };
+        let is_ready = |phase: &watch::Receiver<Phase>| *phase.borrow() == Phase::Ready;
+        let there: Vec<bool> = phases.iter().map(is_ready).collect();
         Arc::clone(executor).run_own_job(own).await;
+        for (master, (phase, was_there)) in phases.iter().zip(there).enumerate() {
+            if was_there && phase.has_changed().is_ok_and(|changed| !changed) {
+                round.note(master);
+            }
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Salt 3008.5: `<cachedir>/proc/<jid>`, a map of the publication with `pid`.
 //! Ours have [`STARTED`] besides: a process that was killed leaves its file
-//! behind, and some day its number is that of another one.
+//! behind, and some day its number is that of another one. Those of a minion's
+//! own jobs have [`RETURNED`], if masters are to hear what became of them.
 
 use std::fs;
 use std::io;
@@ -11,8 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use halite_crypto::files::{self, WriteOptions};
+use halite_proto::returns::ReturnJid;
 use halite_proto::{Jid, Map, Value, msgpack};
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
+
+use crate::core::sign_in::chain;
 
 /// Largest proc file that is read.
 const PROC_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -22,6 +26,10 @@ const MODE: u32 = 0o600;
 /// When the process that `pid` names had started, in the ticks of
 /// `/proc/<pid>/stat`; nobody but us sees it.
 const STARTED: &str = "halite_started";
+
+/// Under which id masters are told of a job of the minion's own; nobody but us
+/// sees it.
+const RETURNED: &str = "halite_returned";
 
 /// Where a line of `/proc/<pid>/stat` says so, counted from the state, which is
 /// the first word behind the program's name.
@@ -34,36 +42,55 @@ pub struct ProcDir {
 }
 
 impl ProcDir {
-    /// Opens `<cachedir>/proc`.
+    /// Opens `<cachedir>/proc`. Where it cannot be made (a full disk, one that
+    /// may only be read) jobs run without files.
+    pub fn open(cachedir: &Path) -> Self {
+        Self::make(cachedir).unwrap_or_else(|error| {
+            error!("jobs have no proc files: {}", chain(&error));
+            Self::at(cachedir)
+        })
+    }
+
+    /// The same for who can do without.
     ///
     /// # Errors
     /// When the directory cannot be made.
-    pub fn open(cachedir: &Path) -> Result<Self, files::FileError> {
-        let path = cachedir.join("proc");
-        files::ensure_private_dir(&path, None)?;
-        Ok(Self { path })
+    pub fn make(cachedir: &Path) -> Result<Self, files::FileError> {
+        let made = Self::at(cachedir);
+        files::ensure_private_dir(&made.path, None)?;
+        Ok(made)
     }
 
     /// What an earlier run of this minion left behind: none of those jobs runs
     /// any more. Each stays until [`Self::forget`]: this run may die as well
     /// before it has told of them. `was_ours` says which jobs an earlier run
     /// has begun; of others that is guessed by the process that is named.
-    pub fn left_behind(&self, was_ours: impl Fn(&str) -> bool) -> Vec<(LeftBehind, Map)> {
-        let is_left = |path: &Path, who: &Runner| {
-            let name = path.file_name().and_then(|name| name.to_str());
+    pub fn left_behind(&self, was_ours: impl Fn(&str) -> bool) -> Vec<LeftBehind> {
+        let is_left = |name: &str, content: &Content| match content {
             // The number of a dead process may be another Salt program's now.
-            name.is_some_and(&was_ours) || who.is_ourselves() || !who.lives()
+            Content::Job(who, _) => was_ours(name) || who.is_ourselves() || !who.lives(),
+            Content::Damaged => true,
         };
-        self.all()
-            .into_iter()
-            .filter(|(path, who, _)| is_left(path, who))
-            .map(|(path, _, load)| (LeftBehind(path), load))
-            .collect()
+        let left = |(path, content): (PathBuf, Content)| {
+            let name = path.file_name()?.to_str()?;
+            let jid = Jid::parse(name).ok().filter(|_| is_left(name, &content))?;
+            let (load, returned) = match content {
+                Content::Job(who, load) => (Some(load), who.returned),
+                Content::Damaged => (None, None),
+            };
+            Some(LeftBehind {
+                path,
+                jid,
+                load,
+                returned,
+            })
+        };
+        self.all().filter_map(left).collect()
     }
 
     /// Removes a file that was left behind and is told of.
     pub fn forget(left: &LeftBehind) {
-        remove(&left.0);
+        remove(&left.path);
     }
 
     /// The directory as it is: nothing is made and nothing is removed.
@@ -75,8 +102,22 @@ impl ProcDir {
 
     /// Writes a job's file; it is removed when the guard is dropped.
     pub fn enter(&self, jid: &Jid, load: &Map) -> Option<ProcFile> {
+        self.enter_own(jid, load, None)
+    }
+
+    /// The same for a job of the minion's own: `returned` is the id under which
+    /// masters are told of it, if they are.
+    pub fn enter_own(
+        &self,
+        jid: &Jid,
+        load: &Map,
+        returned: Option<&ReturnJid>,
+    ) -> Option<ProcFile> {
         let path = self.path.join(jid.as_str());
         let mut content = load.clone();
+        if let Some(returned) = returned {
+            content.insert(RETURNED, returned.as_str());
+        }
         if let Some(started) = own_start() {
             content.insert(STARTED, started);
         }
@@ -104,41 +145,57 @@ impl ProcDir {
     /// What runs by the files, jobs of other Salt programs on this machine
     /// included.
     pub fn running(&self) -> Vec<Map> {
-        self.all()
-            .into_iter()
-            .filter_map(|(_, who, load)| who.lives().then_some(load))
-            .collect()
+        let running = |(_, content)| match content {
+            Content::Job(who, load) if who.lives() => Some(load),
+            Content::Job(..) | Content::Damaged => None,
+        };
+        self.all().filter_map(running).collect()
     }
 
-    fn all(&self) -> Vec<(PathBuf, Runner, Map)> {
-        let Ok(entries) = fs::read_dir(&self.path) else {
-            return Vec::new();
-        };
+    fn all(&self) -> impl Iterator<Item = (PathBuf, Content)> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten();
         entries
             .filter_map(Result::ok)
             .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
             .filter_map(|entry| {
                 let path = entry.path();
                 let bytes = files::read_limited(&path, PROC_FILE_BYTES_MAX).ok()?;
-                match msgpack::unpack_wire(&bytes) {
-                    Ok(Value::Map(mut load)) => {
-                        let who = Runner::take(&mut load);
-                        Some((path, who, load))
-                    }
-                    _ => {
-                        debug!(path = %path.display(), "not a proc file, removed");
-                        remove(&path);
-                        None
-                    }
+                if let Ok(Value::Map(mut load)) = msgpack::unpack_wire(&bytes) {
+                    let who = Runner::take(&mut load);
+                    return Some((path, Content::Job(who, load)));
                 }
+                let is_of_a_job = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .is_some_and(|name| Jid::parse(name).is_ok());
+                if !is_of_a_job {
+                    debug!(path = %path.display(), "not a proc file, removed");
+                    remove(&path);
+                }
+                is_of_a_job.then_some((path, Content::Damaged))
             })
-            .collect()
     }
+}
+
+/// What a proc file holds.
+enum Content {
+    /// A job, and who runs it.
+    Job(Runner, Map),
+    /// Nothing to be read: the power was cut before the disk had it.
+    Damaged,
 }
 
 /// The file of a job that an earlier run did not finish.
 #[derive(Debug)]
-pub struct LeftBehind(PathBuf);
+pub struct LeftBehind {
+    path: PathBuf,
+    /// The job.
+    pub jid: Jid,
+    /// What the file holds, if that can be read.
+    pub load: Option<Map>,
+    /// One of the minion's own: under which id masters are told of it.
+    pub returned: Option<ReturnJid>,
+}
 
 /// The file of one running job.
 #[derive(Debug)]
@@ -156,6 +213,7 @@ impl Drop for ProcFile {
 struct Runner {
     pid: Option<i64>,
     started: Option<i64>,
+    returned: Option<ReturnJid>,
 }
 
 impl Runner {
@@ -164,6 +222,9 @@ impl Runner {
         Self {
             pid: load.get("pid").and_then(Value::as_i64),
             started: load.remove(STARTED).and_then(|ticks| ticks.as_i64()),
+            returned: load
+                .remove(RETURNED)
+                .and_then(|jid| returned(jid.as_str()?)),
         }
     }
 
@@ -186,6 +247,12 @@ impl Runner {
             }
         }
     }
+}
+
+/// What [`ProcDir::enter_own`] has written.
+fn returned(jid: &str) -> Option<ReturnJid> {
+    let known = [ReturnJid::Req, ReturnJid::NoCache];
+    known.into_iter().find(|known| known.as_str() == jid)
 }
 
 fn own_start() -> Option<i64> {
@@ -223,7 +290,7 @@ mod tests {
     #[test]
     fn a_running_job_is_seen_until_it_ends() {
         let dir = tempfile::tempdir().unwrap();
-        let proc = ProcDir::open(dir.path()).unwrap();
+        let proc = ProcDir::open(dir.path());
         let jid = Jid::parse("20261120141841939742").unwrap();
         let load = Map::from([
             ("pid", Value::from(std::process::id())),
@@ -238,7 +305,7 @@ mod tests {
     #[test]
     fn another_process_with_the_number_of_a_killed_one_does_not_run_its_job() {
         let dir = tempfile::tempdir().unwrap();
-        let proc = ProcDir::open(dir.path()).unwrap();
+        let proc = ProcDir::open(dir.path());
         let own = Map::from([("pid", Value::from(std::process::id()))]);
         let path = dir.path().join("proc/20261120141841939742");
         let mut killed = own.clone();
@@ -251,6 +318,24 @@ mod tests {
     }
 
     #[test]
+    fn a_job_of_the_minions_own_says_whom_to_tell() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = ProcDir::open(dir.path());
+        let load = Map::from([
+            ("pid", Value::from(std::process::id())),
+            ("fun", "test.sleep".into()),
+        ]);
+        for returned in [None, Some(ReturnJid::Req), Some(ReturnJid::NoCache)] {
+            let jid = Jid::parse("20261120141841939742").unwrap();
+            let file = proc.enter_own(&jid, &load, returned.as_ref());
+            assert_eq!(proc.running(), std::slice::from_ref(&load));
+            let left = proc.left_behind(|_| true);
+            assert_eq!((left.len(), &left[0].returned), (1, &returned));
+            drop(file);
+        }
+    }
+
+    #[test]
     fn what_an_earlier_run_left_stays_until_it_is_told_of() {
         let dir = tempfile::tempdir().unwrap();
         let stale = dir.path().join("proc");
@@ -258,13 +343,17 @@ mod tests {
         let load = Map::from([("pid", Value::from(std::process::id()))]);
         let bytes = msgpack::pack_wire(&Value::Map(load)).unwrap();
         fs::write(stale.join("20261120141841939742"), bytes).unwrap();
-        fs::write(stale.join("20261120141841939743"), b"\xc1 rubbish").unwrap();
+        fs::write(stale.join("20261120141841939743"), b"").unwrap();
+        fs::write(stale.join("rubbish"), b"\xc1 rubbish").unwrap();
         // A start that dies before it has told of them, then another one.
         for _ in 0..2 {
-            let left = ProcDir::open(dir.path()).unwrap().left_behind(|_| false);
-            assert_eq!(left.len(), 1);
+            let mut left = ProcDir::open(dir.path()).left_behind(|_| false);
+            left.sort_by(|one, other| one.jid.as_str().cmp(other.jid.as_str()));
+            let known: Vec<bool> = left.iter().map(|left| left.load.is_some()).collect();
+            // A file that the power cut has emptied is one of a job, too.
+            assert_eq!(known, [true, false]);
         }
-        for (left, _) in ProcDir::at(dir.path()).left_behind(|_| false) {
+        for left in ProcDir::at(dir.path()).left_behind(|_| false) {
             ProcDir::forget(&left);
         }
         assert_eq!(fs::read_dir(&stale).unwrap().count(), 0);
@@ -273,7 +362,7 @@ mod tests {
     #[test]
     fn a_job_that_was_ours_is_left_behind_whoever_has_its_process_number() {
         let dir = tempfile::tempdir().unwrap();
-        let proc = ProcDir::open(dir.path()).unwrap();
+        let proc = ProcDir::open(dir.path());
         // It waits for its input, which does not come. Until it has said
         // something, the kernel may not show its command line yet.
         let mut other = std::process::Command::new("sh")

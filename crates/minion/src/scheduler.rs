@@ -13,17 +13,15 @@ use halite_crypto::{files, random_bytes};
 use halite_proto::returns::ReturnJid;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};
+use halite_schedule::{Due, Now, Returned, Table, stamped};
 use halite_yaml::{DumpOptions, dump};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
-use tracing::{debug, error};
+use tracing::error;
 
-use crate::core::link::Phase;
-use crate::core::schedule::clock::Day;
-use crate::core::schedule::{Due, Local, Now, Returned, Table};
 use crate::core::sign_in::chain;
 use crate::executor::Executor;
+use crate::managed::{self, Answer};
 use crate::own_jobs::{OwnJob, Returns};
 use crate::returners::{Wanted, texts};
 use crate::state::{Minion, unix_micros};
@@ -66,15 +64,22 @@ impl Scheduler {
 
     /// Runs jobs and hears requests for as long as the minion runs.
     pub async fn run(self: Arc<Self>) {
-        let mut pillars = JoinSet::new();
-        for master in 0..self.minion.masters.len() {
-            pillars.spawn(Arc::clone(&self).follow_pillar(master));
-        }
-        tokio::join!(self.run_jobs(), self.hear());
+        let this = Arc::clone(&self);
+        tokio::join!(
+            self.run_jobs(),
+            managed::hear(&self.minion, REQUEST_TAG, move |request| this
+                .manage(request)),
+            managed::follow_pillar(&self.minion, |pillar| self.heed_pillar(&pillar)),
+        );
     }
 
     async fn run_jobs(self: &Arc<Self>) {
-        self.until_connected().await;
+        // Jobs begin with the first connection, unless that is not to be waited
+        // for.
+        let at_once = self.minion.opts.get("scheduler_before_connect");
+        if !at_once.is_some_and(Value::is_true) {
+            managed::until_connected(&self.minion).await;
+        }
         loop {
             let (due, wait) = {
                 let mut table = self.table();
@@ -95,21 +100,6 @@ impl Scheduler {
         }
     }
 
-    /// Jobs begin with the first connection, unless that is not to be waited
-    /// for.
-    async fn until_connected(&self) {
-        let option = self.minion.opts.get("scheduler_before_connect");
-        if option.is_some_and(Value::is_true) || self.minion.masters.is_empty() {
-            return;
-        }
-        let mut ready = JoinSet::new();
-        for master in &self.minion.masters {
-            let mut phase = master.phase.clone();
-            ready.spawn(async move { phase.wait_for(|at| *at == Phase::Ready).await.is_ok() });
-        }
-        ready.join_next().await;
-    }
-
     fn start(self: &Arc<Self>, due: Due) {
         let named = texts(due.returner.as_ref());
         let option = texts(self.minion.opts.get("schedule_returner"));
@@ -124,7 +114,9 @@ impl Scheduler {
             args: due.args,
             kwargs: due.kwargs,
             schedule: Some(due.name.clone()),
-            metadata: due.metadata.map(|metadata| stamped(metadata).into()),
+            metadata: due
+                .metadata
+                .map(|metadata| stamped(metadata, &jiff::Zoned::now()).into()),
             is_shown: due.is_shown,
             returns: match due.returned {
                 Returned::No => Returns::Nobody,
@@ -148,7 +140,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The text says why there is no answer.
-    pub fn manage(self: &Arc<Self>, request: &Map) -> Result<(&'static str, Map), String> {
+    pub fn manage(self: &Arc<Self>, request: &Map) -> Answer {
         let (managed, saved) = {
             let mut table = self.table();
             let managed = table.manage(request, self.now());
@@ -168,42 +160,11 @@ impl Scheduler {
             .ok_or_else(|| "the scheduler has no such function".to_owned())
     }
 
-    /// Hears requests on the event bus: of other programs, Salt's own included.
-    async fn hear(self: &Arc<Self>) {
-        let mut requests = self.minion.bus.subscribe_to(vec![REQUEST_TAG.to_owned()]);
-        while let Some(request) = requests.recv().await {
-            let Ok(event) = request.unpack() else {
-                continue;
-            };
-            let this = Arc::clone(self);
-            let managed = tokio::task::spawn_blocking(move || this.manage(&event.data)).await;
-            match managed {
-                Ok(Ok((tag, answer))) => {
-                    if let Err(error) = self.minion.fire_local(tag, answer) {
-                        debug!(error, "no answer about the schedule");
-                    }
-                }
-                Ok(Err(error)) => debug!(error, "a request to the scheduler"),
-                Err(cause) => error!(%cause, "a request to the scheduler died"),
-            }
-        }
-    }
-
-    /// Takes over the schedule of the pillar whenever that is compiled anew.
-    async fn follow_pillar(self: Arc<Self>, master: usize) {
-        let Some(master) = self.minion.masters.get(master) else {
-            return;
-        };
-        let mut pillars = master.pillar.subscribe();
-        while pillars.changed().await.is_ok() {
-            let mut masters = self.minion.masters.iter();
-            // The same master's for as long as there is one, whoever is first.
-            let pillar = masters.find_map(|master| master.pillar.borrow().clone());
-            let grains = self.minion.grains();
-            self.table()
-                .set_pillar(&pillar.unwrap_or_default(), &grains);
-            self.wake.notify_one();
-        }
+    /// Takes over the schedule of the pillar.
+    fn heed_pillar(&self, pillar: &Map) {
+        let grains = self.minion.grains();
+        self.table().set_pillar(pillar, &grains);
+        self.wake.notify_one();
     }
 
     fn save(&self, saved: Map) {
@@ -222,7 +183,7 @@ impl Scheduler {
 
     fn now(&self) -> Now {
         Now {
-            local: local_now(),
+            local: jiff::Zoned::now().datetime().into(),
             steady: self.started.elapsed(),
         }
     }
@@ -241,32 +202,6 @@ pub(crate) fn saved_file(opts: &Map) -> PathBuf {
     let folder = std::path::Path::new(include).parent();
     dir.join(folder.unwrap_or_else(|| "minion.d".as_ref()))
         .join("_schedule.conf")
-}
-
-/// What the clock on the wall shows.
-fn local_now() -> Local {
-    let now = jiff::Zoned::now().datetime();
-    let day = Day {
-        year: now.year().into(),
-        month: now.month().into(),
-        day: now.day().into(),
-    };
-    let second =
-        i64::from(now.hour()) * 3600 + i64::from(now.minute()) * 60 + i64::from(now.second());
-    let Local(ms) = Local::new(day, second);
-    Local(ms + i64::from(now.millisecond()))
-}
-
-/// Metadata with the time of the run, as Salt adds it.
-fn stamped(mut metadata: Map) -> Map {
-    let now = jiff::Zoned::now();
-    let utc = now.with_time_zone(jiff::tz::TimeZone::UTC);
-    let form =
-        |form: &str, at: &jiff::Zoned| jiff::fmt::strtime::format(form, at).unwrap_or_default();
-    metadata.insert("_TOS", form("%z", &now));
-    metadata.insert("_TS", form("%a %b %e %H:%M:%S %Y", &now));
-    metadata.insert("_TT", form("%Y %B %d %a %H %m", &utc));
-    metadata
 }
 
 async fn sleep_for(wait: Option<Duration>) {

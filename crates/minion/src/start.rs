@@ -171,9 +171,6 @@ pub enum StartError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// The cache directory cannot be used.
-    #[error("could not prepare the cache directory")]
-    Cache(#[source] halite_crypto::files::FileError),
     /// An option is wrong.
     #[error("bad option: {0}")]
     Option(String),
@@ -198,7 +195,7 @@ pub struct Started {
 /// When keys, directories or sockets of this machine cannot be used.
 pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let bus = open_bus(&setup).map_err(StartError::Bus)?;
-    let proc = ProcDir::open(&setup.cachedir).map_err(StartError::Cache)?;
+    let proc = ProcDir::open(&setup.cachedir);
     let (identity, trust) = keys(&setup)?;
     let (identity, trust) = (Arc::new(identity), Arc::new(trust));
     let grains = (setup.collect_grains)(Want::Kept);

@@ -16,8 +16,8 @@ use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use halite_minion::core::backoff::Chance;
 use halite_minion::core::link::{Input, Link, LinkTiming, Notice, Output, SignInFailure};
+use halite_proto::chance::Chance;
 
 const HISTORIES: u64 = 3000;
 const FAULTS_LAST: Duration = Duration::from_secs(180);

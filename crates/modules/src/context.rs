@@ -236,12 +236,13 @@ pub trait MinionContext: Send + Sync {
     /// When no master took it.
     fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError>;
 
-    /// As [`MinionContext::fire_master`], for what a run of states tells of
-    /// itself: it carries the id of its job.
+    /// As [`MinionContext::fire_master`], with fields beside the data, which
+    /// may also stand for it and for the tag: what `preload` says, or the job
+    /// id of a run of states that tells of itself.
     ///
     /// # Errors
     /// When no master took it.
-    fn fire_of_job(&self, _jid: &str, tag: &str, data: Value) -> Result<bool, ContextError> {
+    fn fire_with(&self, _fields: &Map, tag: &str, data: Value) -> Result<bool, ContextError> {
         self.fire_master(tag, data)
     }
 

@@ -26,6 +26,8 @@ pub enum CallError {
         kind: &'static str,
         /// Its text.
         message: String,
+        /// Python's traceback, where users' code raised it.
+        trace: Option<Box<str>>,
     },
     /// The job was ended by a signal.
     #[error("the job was ended by signal {0}")]
@@ -48,6 +50,15 @@ impl CallError {
         Self::Exception {
             kind,
             message: message.into(),
+            trace: None,
+        }
+    }
+
+    /// Python's traceback of an exception that users' code raised.
+    pub fn trace(&self) -> Option<&str> {
+        match self {
+            Self::Exception { trace, .. } => trace.as_deref(),
+            _ => None,
         }
     }
 

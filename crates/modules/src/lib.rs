@@ -4,6 +4,8 @@
 //! and turns whatever happens into an [`Outcome`]. Functions see the minion
 //! only through [`MinionContext`].
 
+pub mod addresses;
+mod aggregation;
 pub mod args;
 mod call;
 mod context;
@@ -31,6 +33,7 @@ mod state_return;
 mod time_limit;
 mod world;
 
+pub use aggregation::Aggregation;
 pub use call::Call;
 pub use context::{
     Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
@@ -41,8 +44,9 @@ pub use error::{CallError, CallResult};
 pub use extensions::Extensions;
 pub use file_client::{FileClient, FileError, SaltUrl, WebFile};
 pub use halite_signature::{Bound, Param, Signature, SignatureError};
+pub use halite_state::Chunk;
 pub use job::{Cancel, GroupGuard, Job, Notes, StateScope};
-pub use modules::{RUNNERS, runners_listed, sync_extensions};
+pub use modules::{RUNNERS, beginning_with, runners_listed, sync_extensions};
 pub use recall::Recall;
 pub use registry::{Function, Module, Registry};
 pub use run::{Failure, Outcome, run_function, run_plugin, run_state_function, within_call};

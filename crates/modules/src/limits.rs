@@ -1,5 +1,7 @@
 //! Every limit of the modules, with what happens at it.
 
+use std::time::Duration;
+
 /// How deep functions may call each other; deeper is a `RecursionError`.
 pub(crate) const CALL_DEPTH_MAX: u32 = 64;
 
@@ -12,6 +14,10 @@ pub(crate) const LOGIN_ENV_SECONDS_MAX: u64 = 10;
 
 /// Seconds that a function waits for grains or pillar to be made new.
 pub(crate) const REFRESH_SECONDS_MAX: u64 = 30;
+
+/// Levels of a place within the grains that a value is put to; a deeper one is
+/// refused.
+pub(crate) const GRAIN_LEVELS_MAX: usize = 64;
 
 /// Bytes that one piece of a file may have after decompression; a larger one
 /// is a malformed answer.
@@ -60,3 +66,6 @@ pub(crate) const DATASTORE_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes of a file of the `yaml` driver of `sdb`; a larger one is left out.
 pub(crate) const SDB_FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// How long a file of `salt-cp` that is not whole is kept after its last piece.
+pub(crate) const UNFINISHED_KEPT: Duration = Duration::from_secs(24 * 60 * 60);

@@ -64,6 +64,19 @@ impl Outcome {
 /// Runs the function `fun` with arguments as they came: positional values,
 /// maps marked `__kwarg__`, and texts of the form `name=value`.
 pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Job) -> Outcome {
+    run_with(ctx, fun, args, job, |function, args, kwargs, retcode| {
+        call(ctx, job, function, args, kwargs, retcode, 0)
+    })
+}
+
+/// As [`run_function`], with somebody else to call the function.
+pub(crate) fn run_with(
+    ctx: &dyn MinionContext,
+    fun: &str,
+    args: &[Value],
+    job: &Job,
+    run: impl FnOnce(&'static Function, Vec<Value>, Map, &Cell<i64>) -> CallResult,
+) -> Outcome {
     let Some(function) = find(ctx, fun) else {
         let why = extensions::why_missing(ctx, Kind::Modules, fun);
         let text = why.unwrap_or_else(|| format!("'{fun}' is not available."));
@@ -72,7 +85,7 @@ pub fn run_function(ctx: &dyn MinionContext, fun: &str, args: &[Value], job: &Jo
     let retcode = Cell::new(0);
     let result = catch_unwind(AssertUnwindSafe(|| {
         let (args, kwargs) = split(function, args, job)?;
-        call(ctx, job, function, args, kwargs, &retcode, 0)
+        run(function, args, kwargs, &retcode)
     }))
     .unwrap_or_else(|panic| {
         let message = panic_text(&*panic);
@@ -298,6 +311,9 @@ fn failure_text(function: &Function, error: &CallError) -> String {
                 function.doc
             )
         }
+        CallError::Exception {
+            trace: Some(trace), ..
+        } => format!("The minion function caused an exception: {trace}"),
         CallError::Exception { .. } => format!(
             "The minion function caused an exception: Traceback (most recent call last):\n  \
              File \"halite\", in {fun}\n{error}\n"

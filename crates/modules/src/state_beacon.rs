@@ -27,7 +27,7 @@ pub fn add_state_beacon(
     describe: impl FnOnce(&str, &Map) -> Map,
 ) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let function = call.get("sfun").map(python::str).unwrap_or_default();
     if !supported.contains(&function.as_str()) {
         let module = call.function().split('.').next().unwrap_or_default();

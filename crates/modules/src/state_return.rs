@@ -2,6 +2,8 @@
 
 use halite_proto::{Map, Value};
 
+use crate::call::Call;
+
 /// The result of a state: its name, whether it holds, what was changed, and a
 /// comment.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +23,12 @@ pub struct StateReturn {
 }
 
 impl StateReturn {
+    /// The state that is called by its argument `name`, as with [`Self::new`].
+    #[must_use]
+    pub fn of(call: &Call<'_>) -> Self {
+        Self::new(call.arg("name").clone())
+    }
+
     /// The state `name` holds, nothing was changed, no comment yet.
     pub fn new(name: impl Into<Value>) -> Self {
         Self {
@@ -52,6 +60,13 @@ impl StateReturn {
     #[must_use]
     pub fn pending(mut self, comment: impl Into<Value>) -> Self {
         self.result = None;
+        self.comment = comment.into();
+        self
+    }
+
+    /// The same result with another comment.
+    #[must_use]
+    pub fn commented(mut self, comment: impl Into<Value>) -> Self {
         self.comment = comment.into();
         self
     }

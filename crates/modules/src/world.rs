@@ -113,7 +113,7 @@ impl From<CallError> for WorldError {
             CallError::Command(message) | CallError::Invocation(message) => Self::Command(message),
             CallError::Arguments(message) => Self::exception("TypeError", message),
             CallError::NotFound(message) => Self::exception("CommandNotFoundError", message),
-            CallError::Exception { kind, message } => Self::exception(kind, message),
+            CallError::Exception { kind, message, .. } => Self::exception(kind, message),
             ended @ CallError::Ended(_) => Self::exception("SystemExit", ended.to_string()),
         }
     }

@@ -138,7 +138,11 @@ fn a_users_functions_are_called_like_ours() {
     };
     assert_eq!(error(1), CallError::Command("no".to_owned()));
     assert_eq!(error(2), CallError::Invocation("bad".to_owned()));
-    assert_eq!(error(3), CallError::exception("RuntimeError", "odd"));
+    let odd = error(3);
+    assert_eq!(odd.to_string(), "RuntimeError: odd");
+    let trace = odd.trace().unwrap();
+    assert!(trace.contains("/modules/ours.py\", line "), "{trace}");
+    assert!(trace.ends_with("\nRuntimeError: odd\n"), "{trace}");
     let failed = minion.run("ours.list", &[]);
     assert!(
         failed

@@ -8,7 +8,6 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use common::{FakeMinion, kwargs};
 use halite_crypto::{HashType, hash_hex};
@@ -328,72 +327,6 @@ fn scripts_run_with_their_arguments() {
         &["salt://t.j2".into(), kwargs([("template", "jinja".into())])],
     );
     assert_eq!(template.retcode, 1);
-}
-
-#[test]
-fn files_are_pushed_piece_by_piece() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut minion = FakeMinion::new().opt("file_buffer_size", 4);
-    let sent: Arc<Mutex<Vec<Map>>> = Arc::default();
-    let inbox = Arc::clone(&sent);
-    minion.master = Box::new(move |load| {
-        inbox.lock().unwrap().push(load.clone());
-        Ok(true.into())
-    });
-    let file = dir.path().join("x/y");
-    fs::create_dir(dir.path().join("x")).unwrap();
-    fs::write(&file, "123456").unwrap();
-    assert_eq!(minion.ret("cp.push", &[text(&file)]), true.into());
-    let loads = std::mem::take(&mut *sent.lock().unwrap());
-    let field = |load: &Map, key: &str| load.get(key).cloned().unwrap();
-    assert_eq!(loads.len(), 2);
-    assert_eq!(field(&loads[0], "data"), Value::Bytes(b"1234".to_vec()));
-    assert_eq!(field(&loads[1], "data"), Value::Bytes(b"56".to_vec()));
-    assert_eq!(field(&loads[1], "loc"), 4.into());
-    let parts = field(&loads[0], "path");
-    assert_eq!(parts.as_list().unwrap().last(), Some(&"y".into()));
-    fs::write(&file, "").unwrap();
-    assert_eq!(minion.ret("cp.push", &[text(&file)]), true.into());
-    assert_eq!(sent.lock().unwrap().len(), 1, "an empty file is sent once");
-    for wrong in [
-        text("rel"),
-        text(dir.path()),
-        text("/no/such"),
-        format!("{}/../y", file.display()).into(),
-    ] {
-        assert_eq!(minion.ret("cp.push", &[wrong]), false.into());
-    }
-    assert_eq!(minion.ret("cp.push_dir", &[text(dir.path())]), true.into());
-    let none = [text(dir.path()), kwargs([("glob", "*.nosuch".into())])];
-    assert_eq!(minion.ret("cp.push_dir", &none), false.into());
-}
-
-#[test]
-fn salt_cp_delivers() {
-    let dir = tempfile::tempdir().unwrap();
-    let minion = FakeMinion::new();
-    let files = || Value::from(Map::from([("/x/a", "data")]));
-    let target = dir.path().join("recv");
-    let got = minion.ret("cp.recv", &[files(), text(&target)]);
-    assert_eq!(got, Map::from([(text(&target), true)]).into());
-    let got = minion.ret("cp.recv", &[files(), text(dir.path())]);
-    assert_eq!(got, Map::from([(text(dir.path().join("a")), true)]).into());
-    assert_eq!(
-        minion.ret("cp.recv", &[files(), text(dir.path().join("no/z"))]),
-        "Destination unavailable".into()
-    );
-    let chunk = |append: bool| {
-        let args = kwargs([
-            ("chunk", "aGk=\n".into()),
-            ("compressed", false.into()),
-            ("append", append.into()),
-            ("mode", 0o600.into()),
-        ]);
-        minion.ret("cp.recv_chunked", &[text(dir.path().join("c/d")), args])
-    };
-    assert_eq!(chunk(false), true.into());
-    assert_eq!(chunk(true), true.into());
-    assert_eq!(fs::read(dir.path().join("c/d")).unwrap(), b"hihi");
 }
 
 #[test]

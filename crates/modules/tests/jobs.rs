@@ -127,7 +127,7 @@ fn a_killed_job_takes_its_commands_along() {
     assert!(took < Duration::from_secs(60));
     let pid = fs::read_to_string(&started).unwrap();
     let stat = format!("/proc/{}/stat", pid.trim());
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     let alive = || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
     while alive() && Instant::now() < until {
         std::thread::yield_now();
@@ -262,10 +262,19 @@ fn the_mine_is_filled_as_configured() {
         "Str(\"test.ping\"): Bool(true)",
         "Str(\"__data__\"): Str(\"hi\")",
         "Str(\"__saltmine_acl__\"): Int(1)",
-        "Str(\"allow_tgt_type\"): Str(\"glob\")",
+        "Str(\"allow_tgt\"): Str(\"web*\")",
     ] {
         assert!(sent.contains(part), "{part} in {sent}");
     }
+    // A kind of target that nobody named is not told of.
+    assert!(!sent.contains("allow_tgt_type"), "{sent}");
+    let update = |functions: &str| {
+        let given = format!("mine_functions={functions}");
+        minion.ret("mine.update", &[given.into()])
+    };
+    assert_eq!(update("{al: nosuch}"), true.into());
+    assert_eq!(update("text"), Value::Nil);
+    assert!(minion.noted().is_empty(), "nothing was to be sent");
     minion.ret(
         "mine.send",
         &["al".into(), "mine_function=test.echo".into(), "x".into()],

@@ -119,7 +119,7 @@ fn ours(case: &Json, corpus: &Json, root: &Path) -> Result<Json, (String, String
         None => Ok(to_json(&outcome.ret)),
         Some(Failure::Call { error, .. }) => {
             let (class, text) = match error {
-                CallError::Exception { kind, message } => {
+                CallError::Exception { kind, message, .. } => {
                     (kind.rsplit('.').next().unwrap_or(kind).to_owned(), message)
                 }
                 CallError::Invocation(text) => ("SaltInvocationError".to_owned(), text),

@@ -25,6 +25,7 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::firewall::MODULE,
     states::firewalld::MODULE,
     states::ipset::MODULE,
     states::iptables::MODULE,

@@ -51,6 +51,11 @@ fn scope(call: &Call<'_>) -> &'static [&'static str] {
     }
 }
 
+/// Words of a command line.
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
 /// The arguments without a place, which may only be `names`.
 ///
 /// # Errors

@@ -4,6 +4,8 @@ use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value, json};
 
+use crate::words;
+
 pub(crate) const MODULE: Module = Module {
     name: "npm",
     functions: &[
@@ -53,10 +55,6 @@ fn npm(call: &Call<'_>, words: &[String], directory: Option<&str>) -> Result<Ran
     let user = call.text_given("runas");
     let program = Program::new(call, &words).envs(call.arg("env"));
     program.user(user.as_deref()).cwd(directory).run()
-}
-
-fn words(parts: &[&str]) -> Vec<String> {
-    parts.iter().map(|part| (*part).to_owned()).collect()
 }
 
 /// JSON that may come after lines that are none.

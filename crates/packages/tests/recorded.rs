@@ -77,6 +77,61 @@ fn a_key_is_only_removed_by_its_id() {
     }
 }
 
+/// What names a thing comes from pillars and from who may call one function:
+/// some options of git run programs and write files.
+#[test]
+fn a_name_for_git_is_never_an_option() {
+    let scenario = serde_json::json!({
+        "grains": {"os_family": "Debian"}, "shims": [], "answered": ["git"], "data": {"answers": ""},
+    });
+    let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
+    let machine = common::Machine::new(shims, &scenario, &REGISTRY);
+    let evil = "--upload-pack=touch /tmp/pwned;";
+    for (fun, name) in [
+        ("git.fetch", "refspecs"),
+        ("git.fetch", "remote"),
+        ("git.ls_remote", "ref"),
+        ("git.ls_remote", "remote"),
+        ("git.remote_refs", "url"),
+        ("git.clone", "url"),
+        ("git.archive", "rev"),
+        ("git.checkout", "rev"),
+        ("git.rev_parse", "rev"),
+        ("git.describe", "rev"),
+        ("git.merge", "rev"),
+        ("git.diff", "item1"),
+        ("git.push", "remote"),
+        ("git.push", "ref"),
+        ("git.branch", "name"),
+        ("git.tag", "name"),
+        ("git.config_get", "key"),
+    ] {
+        let mut kwargs = serde_json::json!({"cwd": "/repo"});
+        for (needed, value) in [
+            (("git.archive", "output"), "/a.tar"),
+            (("git.push", "remote"), "origin"),
+            (("git.push", "ref"), "HEAD"),
+        ] {
+            if needed.0 == fun {
+                kwargs[needed.1] = value.into();
+            }
+        }
+        if fun == "git.remote_refs" {
+            kwargs = serde_json::json!({});
+        }
+        kwargs[name] = evil.into();
+        let call = serde_json::json!({"fun": fun, "kwargs": kwargs});
+        let played = machine.play(&call);
+        let ret = played["ret"].as_str().unwrap_or_default();
+        assert!(
+            ret.starts_with("EXC SaltInvocationError: "),
+            "{call}: {played}"
+        );
+        assert!(ret.contains("upload-pack"), "{call}: {ret}");
+        assert_eq!(played["log"].as_array().unwrap().len(), 0, "{call}");
+    }
+}
+
 #[test]
 fn real_tools_are_read_as_salt_reads_them() {
     common::transcript::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);

@@ -318,17 +318,19 @@ mod tests {
     #[test]
     fn time_runs_out_for_the_whole_group() {
         let options = RunOptions {
-            timeout: Some(Duration::from_millis(100)),
+            // Enough for the shell to say whom it has started.
+            timeout: Some(Duration::from_secs(2)),
             ..RunOptions::default()
         };
         let script = "sleep 600 & echo $!; sleep 600";
         let done = run(sh(script), options, |_| ()).unwrap();
         assert!(done.timed_out);
         let grandchild = String::from_utf8(done.stdout).unwrap();
+        assert!(!grandchild.is_empty(), "the shell did not begin");
         let stat = format!("/proc/{}/stat", grandchild.trim());
         // It may be a zombie until whoever inherited it takes note.
         let alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + Duration::from_secs(60);
         while alive() && Instant::now() < until {
             thread::yield_now();
         }

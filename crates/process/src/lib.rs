@@ -6,6 +6,7 @@
 //! project.
 
 pub mod child;
+pub mod command_line;
 pub mod daemon;
 pub mod file_size;
 pub mod hand_over;

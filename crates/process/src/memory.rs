@@ -1,7 +1,5 @@
 //! Memory after the start, and after a burst of work.
 
-use std::path::Path;
-
 use crate::sys;
 
 /// Gives free memory back to the system. The allocator keeps what each thread
@@ -25,36 +23,13 @@ pub fn grow_in_steps() {
     sys::grow_in_steps();
 }
 
-/// Gives back what only the start of a program has needed: free memory, and the
-/// pages of code that were mapped on the way. Code that runs on is mapped again
-/// when it is called, from memory; that costs microseconds. A program that
-/// cannot tell what is mapped keeps it all.
+/// Gives back what only the start of a program, or a part of its work, has
+/// needed: free memory, and the pages of code and constants that were mapped on
+/// the way. What runs on maps them again from the system's memory; that costs
+/// microseconds.
 pub fn settle() {
     give_back();
-    let_go(&["r-xp"]);
-}
-
-/// The same between two parts of a job that have little in common: of the
-/// program's constants, too, each part needs but some.
-pub fn settle_for_next_part() {
-    give_back();
-    let_go(&["r-xp", "r--p"]);
-}
-
-/// Unmaps what the program has in memory of its file with these rights; what is
-/// used is mapped again.
-fn let_go(rights: &[&str]) {
-    let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
-        return;
-    };
-    let Ok(program) = std::env::current_exe() else {
-        return;
-    };
-    for line in maps.lines() {
-        if let Some((start, end)) = unwritten(line, &program, rights) {
-            sys::unmap_until_used(start, end);
-        }
-    }
+    sys::unmap_until_used();
 }
 
 /// Notices when memory has grown by a quarter, so that a daemon that idles after
@@ -129,25 +104,6 @@ fn resident_pages() -> Option<Pages> {
     })
 }
 
-/// The addresses of a line of `/proc/self/maps` that has these rights and is of
-/// `program`, read from its file and never written: code, and of what may only
-/// be read the beginning of the file. What may only be read by now, but was
-/// written when the program was loaded, lies behind the code.
-fn unwritten(line: &str, program: &Path, rights: &[&str]) -> Option<(usize, usize)> {
-    let mut fields = line.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let (own, offset) = (fields.next()?, fields.next()?);
-    let is_beginning = offset.bytes().all(|digit| digit == b'0');
-    if !rights.contains(&own)
-        || (own != "r-xp" && !is_beginning)
-        || Path::new(fields.nth(2)?) != program
-    {
-        return None;
-    }
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    Some((address(start)?, address(end)?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,38 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_program_has_never_written_is_let_go() {
-        let program = Path::new("/usr/bin/salt-minion");
-        let line = |rights: &str, path: &str| {
-            format!("55d0-55f0 {rights} 00001000 fe:00 1234                       {path}")
-        };
-        let both = ["r-xp", "r--p"];
-        let code_of = |line: &str, program: &Path| unwritten(line, program, &both);
-        let code = line("r-xp", "/usr/bin/salt-minion");
-        assert_eq!(code_of(&code, program), Some((0x55d0, 0x55f0)));
-        let constants = "55a0-55c0 r--p 00000000 fe:00 1234       /usr/bin/salt-minion";
-        assert_eq!(code_of(constants, program), Some((0x55a0, 0x55c0)));
-        assert_eq!(unwritten(constants, program, &["r-xp"]), None);
-        for other in [
-            line("rw-p", "/usr/bin/salt-minion"),
-            line("r--p", "/usr/bin/salt-minion"),
-            line("r-xp", "/usr/lib/libc.so.6"),
-            line("r-xp", ""),
-            String::new(),
-        ] {
-            assert_eq!(code_of(&other, program), None, "{other}");
-        }
-    }
-
-    #[test]
     fn code_that_was_let_go_still_runs() {
         settle();
-        settle_for_next_part();
         let mut settling = Settling {
             own: 1,
             ..Settling::begin()
         };
         assert!(settling.is_due());
-        assert_eq!(unwritten("", Path::new("/"), &["r-xp"]), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, chown};
+use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -141,7 +141,8 @@ fn write_new(path: &Path, pid: u32, owner: Option<&User>) -> io::Result<()> {
         .open(path)?;
     write!(file, "{pid}")?;
     if let Some(owner) = owner {
-        chown(path, Some(owner.uid.as_raw()), Some(owner.gid.as_raw()))?;
+        // Not by its name: the directory may be theirs already.
+        fchown(&file, Some(owner.uid.as_raw()), Some(owner.gid.as_raw()))?;
     }
     Ok(())
 }

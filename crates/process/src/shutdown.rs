@@ -1,6 +1,7 @@
 //! The signals a daemon answers to.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -78,6 +79,39 @@ pub fn hangups() -> io::Result<Signal> {
     signal(SignalKind::hangup())
 }
 
+/// Says in the log what the process is at, whenever somebody asks with SIGUSR1
+/// (where Salt's daemons write down their stacks) or SIGUSR2 (where they begin
+/// to measure themselves): neither may end the daemon. For ever; to be spawned
+/// as a task once a log is there.
+///
+/// # Errors
+/// When the system does not let them be caught.
+pub fn inquiries() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut first = signal(SignalKind::user_defined1())?;
+    let mut second = signal(SignalKind::user_defined2())?;
+    Ok(async move {
+        loop {
+            tokio::select! {
+                _ = first.recv() => {}
+                _ = second.recv() => {}
+            }
+            let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+            let line = |name: &str| {
+                let mut lines = status.lines();
+                let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+                value.unwrap_or_default().trim().to_owned()
+            };
+            let files = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+            tracing::warn!(
+                threads = line("Threads"),
+                memory = line("VmRSS"),
+                open_files = files,
+                "asked by a signal: the process is at work"
+            );
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use nix::sys::signal::raise;
@@ -91,5 +125,16 @@ mod tests {
         assert_eq!(signals.next().await, Shutdown::Terminate);
         raise(nix::sys::signal::Signal::SIGINT).unwrap();
         assert_eq!(signals.next().await, Shutdown::Interrupt);
+    }
+
+    #[tokio::test]
+    async fn who_asks_does_not_end_the_process() {
+        let asked = tokio::spawn(inquiries().unwrap());
+        for signal in ["SIGUSR1", "SIGUSR2"] {
+            raise(signal.parse().unwrap()).unwrap();
+            tokio::task::yield_now().await;
+        }
+        assert!(!asked.is_finished());
+        asked.abort();
     }
 }

@@ -113,21 +113,68 @@ pub(crate) fn grow_in_steps() {
     }
 }
 
-/// Unmaps pages of the program's file; whichever is used next is mapped anew.
-/// The addresses are those of a private mapping of that file that may not be
-/// written and never was.
-pub(crate) fn unmap_until_used(start: usize, end: usize) {
-    let length = end.saturating_sub(start);
-    // SAFETY: nothing in such a mapping has been changed, so that the
-    // kernel reads the same bytes from the file that the mapping holds open.
-    // What is no mapping is an error of the call, which changes nothing then.
+/// Unmaps the pages of code and constants of the program and of its libraries;
+/// whichever is used next is mapped anew from its file.
+pub(crate) fn unmap_until_used() {
+    // SAFETY: the callback keeps to what it is called with, and is called
+    // before this returns.
     unsafe {
-        nix::libc::madvise(
-            std::ptr::with_exposed_provenance_mut(start),
-            length,
-            nix::libc::MADV_DONTNEED,
-        );
+        nix::libc::dl_iterate_phdr(Some(unmap_object), std::ptr::null_mut());
     }
+}
+
+/// Unmaps what of one object may not be written. The loader calls this while it
+/// holds its lock, so that no object goes away meanwhile.
+unsafe extern "C" fn unmap_object(
+    object: *mut nix::libc::dl_phdr_info,
+    _bytes: nix::libc::size_t,
+    _data: *mut nix::libc::c_void,
+) -> nix::libc::c_int {
+    const GO_ON: nix::libc::c_int = 0;
+    // SAFETY: the loader hands over an object that it has loaded, with as many
+    // headers as it says.
+    let (base, headers) = unsafe {
+        let object = &*object;
+        if object.dlpi_phdr.is_null() {
+            return GO_ON;
+        }
+        let count = usize::from(object.dlpi_phnum);
+        let headers = std::slice::from_raw_parts(object.dlpi_phdr, count);
+        (object.dlpi_addr, headers)
+    };
+    // SAFETY: this only asks.
+    let page = unsafe { nix::libc::sysconf(nix::libc::_SC_PAGESIZE) };
+    let Some(page) = usize::try_from(page).ok().filter(|page| *page > 0) else {
+        return GO_ON;
+    };
+    for header in headers {
+        let is_writable = header.p_flags & nix::libc::PF_W != 0;
+        if header.p_type != nix::libc::PT_LOAD || is_writable {
+            continue;
+        }
+        let number = |value| usize::try_from(value).unwrap_or_default();
+        let start = number(base).wrapping_add(number(header.p_vaddr));
+        // Whole pages of this part only.
+        let first = start.next_multiple_of(page);
+        let end = start.saturating_add(number(header.p_filesz));
+        let length = (end - end % page).saturating_sub(first);
+        if length == 0 {
+            continue;
+        }
+        // SAFETY: a part that may not be written is a private mapping of the
+        // object's file in which nothing has been changed (the loader writes
+        // addresses only into parts that may be written at first), so that
+        // the kernel reads the same bytes from the file, which the mapping
+        // holds open.
+        unsafe {
+            nix::libc::madvise(
+                std::ptr::with_exposed_provenance_mut(first),
+                length,
+                nix::libc::MADV_DONTNEED,
+            );
+        }
+    }
+    GO_ON
 }
 
 /// Who and what a child becomes before it runs its program.

@@ -10,7 +10,6 @@ use halite_proto::auth::{AuthAnswer, AuthReply};
 use halite_proto::clear::{ClearCommand, PublishReply};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::event::Event;
-use halite_proto::master_event::JobEvent;
 use halite_proto::msgpack::{
     Packing, Reading, Scanner, pack, packed_len, unpack, unpack_prefix, unpack_wire,
 };
@@ -124,7 +123,6 @@ fn request(bytes: &[u8]) {
     };
     match Request::open(opened, &id) {
         Ok(mut request) => {
-            let _ = request.single_event();
             let _ = request.event_data();
             // It covers the order of the load that was read.
             request.meta.sig = None;
@@ -283,9 +281,6 @@ fn names(bytes: &[u8]) {
         if let Some(micros) = time::jid_to_micros(&jid) {
             assert_eq!(time::jid_from_micros(micros).as_str(), jid.digits());
         }
-    }
-    if let Some((jid, _)) = JobEvent::of(text) {
-        assert!(text.contains(jid));
     }
     let _ = Nonce::parse(text);
     let _ = Tag::parse(text);

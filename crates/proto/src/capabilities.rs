@@ -29,6 +29,9 @@ pub struct Capabilities {
     /// Pieces: a minion asks for a piece of a file together with what else it
     /// has to know of the file, and only if it has not got that file already.
     pub pieces: bool,
+    /// Batches: a minion says which batches the events of a request are, by
+    /// which a master knows those that it has fired already.
+    pub batches: bool,
 }
 
 /// What stands before the id in a minion's pulse. Its first byte is neither 0
@@ -71,6 +74,7 @@ impl Capabilities {
         own_jobs: true,
         whereabouts: true,
         pieces: true,
+        batches: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -86,6 +90,7 @@ impl Capabilities {
             own_jobs: says("own_jobs"),
             whereabouts: says("whereabouts"),
             pieces: says("pieces"),
+            batches: says("batches"),
         }
     }
 
@@ -98,6 +103,7 @@ impl Capabilities {
             ("own_jobs", self.own_jobs),
             ("whereabouts", self.whereabouts),
             ("pieces", self.pieces),
+            ("batches", self.batches),
         ]);
         Map::from([(FIELD, field)])
     }

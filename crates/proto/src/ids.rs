@@ -152,14 +152,6 @@ impl Jid {
     }
 }
 
-impl Tag {
-    /// Takes a tag that is made of checked names.
-    pub(crate) fn from_checked(tag: String) -> Self {
-        debug_assert_eq!(check_tag(&tag), Ok(()));
-        Self(tag)
-    }
-}
-
 impl SaltEnv {
     /// The environment used where none is named.
     pub fn base() -> Self {
@@ -255,8 +247,11 @@ fn check_minion_id(text: &str) -> Result<(), &'static str> {
     if text.contains(['\n', '\r']) {
         Err("it contains a line break")
     } else if text.contains(char::is_control) {
-        // An admin looks at the names that strangers send on a terminal.
+        // An admin looks at the names that strangers send on a terminal, and
+        // accepts them by what is to be seen there.
         Err("it contains a control character")
+    } else if text.contains(crate::shown::is_unseen) {
+        Err("it contains a character that cannot be seen")
     } else {
         Ok(())
     }
@@ -342,6 +337,10 @@ mod tests {
             "a\nb",
             "a\x1b[2Jb",
             "a\u{9b}b",
+            "a\u{202e}b",
+            "a\u{200b}",
+            "a\u{2028}b",
+            "\u{feff}a",
         ] {
             assert!(MinionId::parse(evil).is_err(), "{evil:?}");
         }

@@ -8,6 +8,7 @@
 
 pub mod auth;
 pub mod capabilities;
+pub mod chance;
 pub mod clear;
 pub mod envelope;
 pub mod event;
@@ -16,8 +17,8 @@ pub mod ids;
 pub mod json;
 pub mod limits;
 pub mod map;
-pub mod master_event;
 pub mod msgpack;
+pub mod pieces;
 pub mod pillar;
 pub mod publish;
 pub mod python;
@@ -25,6 +26,7 @@ pub mod refusal;
 pub mod reply;
 pub mod request;
 pub mod returns;
+pub mod shown;
 pub mod stream;
 pub mod subscriber;
 pub mod time;

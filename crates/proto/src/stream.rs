@@ -69,6 +69,23 @@ impl Frame {
         self.head.get("mid").and_then(Value::as_str)
     }
 
+    /// Whether it holds an event that was fired before the subscriber came.
+    pub fn is_late(&self) -> bool {
+        self.head.get(LATE).is_some_and(Value::is_true)
+    }
+
+    /// The packed event that it holds.
+    ///
+    /// # Errors
+    /// When the body is not bytes.
+    pub fn into_event(self) -> Result<Vec<u8>, FrameError> {
+        match self.body {
+            Value::Bytes(event) => Ok(event),
+            Value::Str(event) => Ok(event.into_bytes()),
+            other => Err(FrameError::BodyType(other.type_name())),
+        }
+    }
+
     /// The packed frame.
     ///
     /// # Errors
@@ -122,13 +139,7 @@ pub fn frame_publication(payload: &[u8]) -> Result<Vec<u8>, PackError> {
 pub fn frame_push(event: &[u8]) -> Result<Vec<u8>, PackError> {
     let mut out = Vec::with_capacity(LENGTH_BYTES + event.len() + FRAME_OVERHEAD_BYTES);
     out.extend_from_slice(&[0; LENGTH_BYTES]);
-    let mut framed = frame_after(out, event)?;
-    let len = framed.len() - LENGTH_BYTES;
-    let len = u32::try_from(len).map_err(|_| PackError::TooLong { kind: "frame", len })?;
-    if let Some(prefix) = framed.first_chunk_mut() {
-        *prefix = len.to_be_bytes();
-    }
-    Ok(framed)
+    with_length(frame_after(out, event)?)
 }
 
 /// An event as 3007 and 3008 publish it on the bus: the bare frame.
@@ -140,13 +151,50 @@ pub fn frame_bare(event: &[u8]) -> Result<Vec<u8>, PackError> {
     frame_after(out, event)
 }
 
+/// An event that was fired before a subscriber came, for that one. Salt's
+/// programs do not look at the head of an event's frame.
+///
+/// # Errors
+/// When the event is longer than the format can hold.
+pub fn frame_late(event: &[u8], framing: Framing) -> Result<Vec<u8>, PackError> {
+    const HEAD_BYTES: usize = 6;
+    let capacity = LENGTH_BYTES + event.len() + FRAME_OVERHEAD_BYTES + HEAD_BYTES;
+    let mut out = Vec::with_capacity(capacity);
+    let head = Map::from([(LATE, true)]);
+    match framing {
+        Framing::Bare => frame_with(out, &head, event),
+        Framing::Prefixed => {
+            out.extend_from_slice(&[0; LENGTH_BYTES]);
+            with_length(frame_with(out, &head, event)?)
+        }
+    }
+}
+
+/// The field of a frame's head that says that its event was fired before the
+/// subscriber came.
+const LATE: &str = "late";
+
 const FRAME_OVERHEAD_BYTES: usize = 17;
 
+/// Fills in the length in front of a frame.
+fn with_length(mut framed: Vec<u8>) -> Result<Vec<u8>, PackError> {
+    let len = framed.len() - LENGTH_BYTES;
+    let len = u32::try_from(len).map_err(|_| PackError::TooLong { kind: "frame", len })?;
+    if let Some(prefix) = framed.first_chunk_mut() {
+        *prefix = len.to_be_bytes();
+    }
+    Ok(framed)
+}
+
 fn frame_after(out: Vec<u8>, body: &[u8]) -> Result<Vec<u8>, PackError> {
+    frame_with(out, &Map::new(), body)
+}
+
+fn frame_with(out: Vec<u8>, head: &Map, body: &[u8]) -> Result<Vec<u8>, PackError> {
     let mut writer = Writer::append_to(Packing::Modern, out);
     writer.begin_map(2)?;
     writer.str("head")?;
-    writer.begin_map(0)?;
+    writer.map(head)?;
     writer.str("body")?;
     writer.bytes(body)?;
     Ok(writer.into_bytes())
@@ -252,14 +300,7 @@ impl FrameReader {
     /// # Errors
     /// When the stream cannot be read on.
     pub fn next_event(&mut self) -> Result<Option<Vec<u8>>, FrameError> {
-        let Some(frame) = self.next_frame()? else {
-            return Ok(None);
-        };
-        match frame.body {
-            Value::Bytes(event) => Ok(Some(event)),
-            Value::Str(event) => Ok(Some(event.into_bytes())),
-            other => Err(FrameError::BodyType(other.type_name())),
-        }
+        self.next_frame()?.map(Frame::into_event).transpose()
     }
 
     /// Bytes that wait for the rest of their frame.
@@ -344,6 +385,22 @@ mod tests {
         let mut reader = FrameReader::with_limit(Framing::Bare, 100);
         reader.push(&large[..16]);
         assert_eq!(reader.next_packed(), Err(FrameError::TooLarge { max: 100 }));
+    }
+
+    #[test]
+    fn events_of_the_time_before_are_marked_in_both_framings() {
+        for framing in [Framing::Prefixed, Framing::Bare] {
+            let mut reader = FrameReader::detecting();
+            reader.push(&frame_late(b"tag", framing).unwrap());
+            let frame = reader.next_frame().unwrap().unwrap();
+            assert!(frame.is_late());
+            assert_eq!(frame.into_event().unwrap(), b"tag");
+            assert_eq!(reader.buffered(), 0);
+            assert_eq!(reader.framing(), Some(framing));
+        }
+        let mut reader = FrameReader::detecting();
+        reader.push(&frame_push(b"tag").unwrap());
+        assert!(!reader.next_frame().unwrap().unwrap().is_late());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Where users' Python files are.
 
+use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use halite_proto::{Map, Value};
@@ -36,6 +38,9 @@ pub fn directories(opts: &Map, kind: &str) -> Vec<PathBuf> {
 fn option_of(kind: &str) -> String {
     let stem = match kind {
         "renderers" => "render",
+        "output" => "outputter",
+        "executors" => "executor",
+        "queues" => "queue",
         "returners" => "returner",
         "runners" => "runner",
         "tops" => "top",
@@ -57,6 +62,42 @@ pub fn synced(opts: &Map, kind: &str) -> Option<PathBuf> {
     Some(root.join(kind))
 }
 
+/// A file larger than this is not looked at for names.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Whether a file or a package of the directories is called so.
+pub fn has_file(directories: &[PathBuf], module: &str) -> bool {
+    let mut places = directories.iter();
+    places.any(|directory| {
+        directory.join(format!("{module}.py")).is_file()
+            || directory.join(module).join("__init__.py").is_file()
+    })
+}
+
+/// Whether a file of the directories is called so, or may call itself so.
+pub fn may_have(directories: &[PathBuf], module: &str) -> bool {
+    has_file(directories, module)
+        || directories
+            .iter()
+            .filter_map(|directory| fs::read_dir(directory).ok())
+            .flatten()
+            .flatten()
+            .any(|entry| says_so(&entry.path(), module))
+}
+
+/// Whether the text of a file has the name in quotes.
+fn says_so(path: &Path, module: &str) -> bool {
+    let is_python = path.extension().is_some_and(|kind| kind == "py");
+    let file = is_python.then(|| fs::File::open(path).ok()).flatten();
+    let Some(file) = file else { return false };
+    let mut text = Vec::new();
+    if file.take(FILE_BYTES_MAX).read_to_end(&mut text).is_err() {
+        return false;
+    }
+    let text = String::from_utf8_lossy(&text);
+    text.contains(&format!("\"{module}\"")) || text.contains(&format!("'{module}'"))
+}
+
 /// A text or a list of texts.
 fn listed<'o>(opts: &'o Map, name: &str) -> impl Iterator<Item = PathBuf> + use<'o> {
     let value = opts.get(name);
@@ -75,7 +116,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         for name in ["a/states", "b/_states", "b/_modules"] {
-            std::fs::create_dir_all(at(name)).unwrap();
+            fs::create_dir_all(at(name)).unwrap();
         }
         let text = |name: &str| Value::from(at(name).display().to_string());
         let opts = Map::from([

@@ -50,6 +50,9 @@ pub enum PyError {
     /// There is no Python.
     #[error("this needs Python, and there is no python3 on this machine")]
     NoPython,
+    /// There is nothing where Python is said to be.
+    #[error("this needs Python, and python_executable is {0}, where there is no file")]
+    NoExecutable(String),
     /// Python could not be started.
     #[error("could not start python3")]
     Start(#[source] io::Error),
@@ -68,4 +71,14 @@ pub enum PyError {
     /// A value that cannot be sent.
     #[error("a value is nested too deeply for Python code")]
     TooDeep,
+}
+
+impl PyError {
+    /// Whether there is no Python that could be asked at all.
+    pub fn is_without_python(&self) -> bool {
+        matches!(
+            self,
+            Self::NoPython | Self::NoExecutable(_) | Self::Start(_)
+        )
+    }
 }

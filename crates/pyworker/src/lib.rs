@@ -1,5 +1,5 @@
-//! Python code of users - execution modules, states, grains, `#!py` - in a
-//! `python3` process of its own.
+//! Python code of users - modules of every kind, `#!py` - in a `python3` process
+//! of its own, whose program lies in `worker/`.
 //!
 //! The process is started when it is first needed, serves one call after the
 //! other, and is started again after it died. It ends with its parent.
@@ -9,16 +9,19 @@
 //! Frames over the process's standard input and output: four bytes of length,
 //! the most significant first, then JSON. Values are JSON; what JSON has not
 //! is a map of one entry: `{"__b": base64}` for bytes, `{"__i": digits}` for
-//! large integers, `{"__f": "nan"}` for floats, `{"__m": [[key, value], ...]}`
-//! for maps with keys that are no text or start with `__`.
+//! large integers, `{"__f": "nan"}` for floats, `{"__d": text}` for dates, and
+//! `{"__m": [[key, value], ...]}` for maps with keys that are no text or start
+//! with `__`.
 //!
 //! The process first says `{"ready": version}`. Then the host sends requests:
 //!
 //! | request | answer |
 //! | --- | --- |
-//! | `{"do": "dirs", "dirs": {kind: [directory, ..]}}` | nothing: where `modules`, `states`, `grains`, `utils`, `beacons` ... are |
+//! | `{"do": "dirs", "dirs": {kind: [directory, ..]}}` | nothing: where `modules`, `states`, `grains`, `utils`, `renderers` ... are |
 //! | `{"do": "data", "data": {"opts": .., "grains": .., "pillar": ..}}` | nothing; what is left out stays |
-//! | `{"do": "call", "kind", "name", "args", "kwargs", "scope", "salt"}` | what the function returns; the scope are names of its module (`__low__`); with `salt` it is one of the installed Salt |
+//! | `{"do": "call", "kind", "name", "args", "kwargs", "scope", "salt", "job"}` | what the function returns; the scope are names of its module (`__low__`); with `salt` it is one of the installed Salt; `__context__` begins anew with another job |
+//! | `{"do": "render", "name", "data", "saltenv", "sls", "kwargs", "salt"}` | what a renderer makes of the data; a text comes as something to be read |
+//! | `{"do": "execute", "name", "fun", "data", "args", "kwargs", "salt", "job"}` | what an executor makes of the call of a function |
 //! | `{"do": "find", "kind", "name"}` | what is known of a function of the installed Salt, and whether there is one |
 //! | `{"do": "catalog", "kind", "module", "docs", "seconds"}` | the functions of the installed Salt, all or those of a module, and whether there is one |
 //! | `{"do": "code", "source", "path", "names"}` | what `run()` of the code returns |
@@ -29,8 +32,9 @@
 //! The answer is `{"value": ..}` or `{"error": {"class", "bases", "message",
 //! "trace"}}`. Before it the process may ask: `{"salt": fun, "args",
 //! "kwargs"}`, `{"state": fun, ..}`, `{"has": fun}`, `{"has_own": fun}` (one that
-//! needs no installed Salt), `{"has_state": fun}`; the host answers each with a
-//! value or an error.
+//! needs no installed Salt), `{"has_state": fun}`, `{"event": tag, "kwargs"}`;
+//! the host answers each with a value or an error. It may tell, and gets no
+//! answer: `{"log": level, "name", "text"}`, `{"retcode": number}`.
 //!
 //! Invariant: whatever the code does - print, exit, loop, eat memory - the
 //! host gets an answer or an error, or ends the process.
@@ -42,9 +46,10 @@ mod pool;
 mod process;
 mod values;
 
-pub use directories::{directories, synced};
+pub use directories::{directories, has_file, may_have, synced};
 pub use error::{PyError, Raised};
 pub use pool::{Request, Workers, run_alone};
+pub use process::PROGRAM;
 
 use std::path::PathBuf;
 
@@ -87,6 +92,20 @@ pub trait PyHost {
     fn call_state(&self, fun: &str, _args: Vec<Value>, _kwargs: Map) -> Result<Value, Raised> {
         Err(Raised::new("KeyError", format!("'{fun}'")))
     }
+
+    /// Fires an event about the job (`__jid_event__`).
+    ///
+    /// # Errors
+    /// Where jobs have none.
+    fn event(&self, _tag: &str, _data: Map) -> Result<(), Raised> {
+        Err(Raised::new(
+            "NotImplementedError",
+            "only runners have events",
+        ))
+    }
+
+    /// Told what the code has set as return code (`__context__["retcode"]`).
+    fn retcode(&self, _retcode: i64) {}
 
     /// Told the process's group before a call; what is returned is dropped
     /// after it. A way to end code from outside.

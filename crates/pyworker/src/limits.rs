@@ -11,7 +11,7 @@ pub const FRAME_BYTES_MAX: usize = 100 << 20;
 
 /// Processes at once: one stays, more are started while it is busy and ended
 /// when they are not needed. At the limit a call is an error.
-pub const PROCESSES_MAX: usize = 8;
+pub const PROCESSES_MAX: usize = 32;
 
 /// How long the process that stays is kept without a call; the next call
 /// starts a new one.

@@ -30,6 +30,40 @@ pub enum Request<'a> {
         scope: &'a Map,
         /// The function is one of the installed Salt.
         salt: bool,
+        /// The job: what code keeps in `__context__` is kept within one.
+        job: Option<&'a str>,
+    },
+    /// A renderer: `render` of a module.
+    Render {
+        /// `module.render`.
+        name: &'a str,
+        /// What is to be rendered.
+        data: &'a Value,
+        /// The environment.
+        saltenv: &'a str,
+        /// The SLS, if it is one.
+        sls: &'a str,
+        /// The other arguments.
+        kwargs: &'a Map,
+        /// The renderer is one of the installed Salt.
+        salt: bool,
+    },
+    /// An executor around a function: `execute` of a module.
+    Execute {
+        /// `module.execute`.
+        name: &'a str,
+        /// The function.
+        fun: &'a str,
+        /// The job as it was published.
+        data: &'a Map,
+        /// The function's arguments by place.
+        args: &'a [Value],
+        /// Those by name.
+        kwargs: &'a Map,
+        /// The executor is one of the installed Salt.
+        salt: bool,
+        /// The job.
+        job: Option<&'a str>,
     },
     /// A function of the installed Salt: its signature and text.
     Find {
@@ -77,6 +111,7 @@ impl Request<'_> {
                 kwargs,
                 scope,
                 salt,
+                job,
             } => json!({
                 "do": "call",
                 "kind": kind,
@@ -85,6 +120,41 @@ impl Request<'_> {
                 "kwargs": encode_map(kwargs, 0)?,
                 "scope": encode_map(scope, 0)?,
                 "salt": salt,
+                "job": job,
+            }),
+            Request::Render {
+                name,
+                data,
+                saltenv,
+                sls,
+                kwargs,
+                salt,
+            } => json!({
+                "do": "render",
+                "name": name,
+                "data": encode(data)?,
+                "saltenv": saltenv,
+                "sls": sls,
+                "kwargs": encode_map(kwargs, 0)?,
+                "salt": salt,
+            }),
+            Request::Execute {
+                name,
+                fun,
+                data,
+                args,
+                kwargs,
+                salt,
+                job,
+            } => json!({
+                "do": "execute",
+                "name": name,
+                "fun": fun,
+                "data": encode_map(data, 0)?,
+                "args": args.iter().map(encode).collect::<Result<Vec<_>, _>>()?,
+                "kwargs": encode_map(kwargs, 0)?,
+                "salt": salt,
+                "job": job,
             }),
             Request::Code {
                 source,

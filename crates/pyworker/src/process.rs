@@ -9,13 +9,23 @@ use std::time::Duration;
 
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
+use tracing::level_filters::LevelFilter;
 
 use crate::PyHost;
 use crate::error::{PyError, Raised};
 use crate::limits::{FRAME_BYTES_MAX, MEMORY_BYTES_MAX, START_SECONDS_MAX};
 use crate::values::{decode, encode};
 
-const CODE: &str = include_str!("worker.py");
+/// What the process runs, with the bytes of memory that it may have and the
+/// level from which on it logs as arguments. The parts make one text.
+pub const PROGRAM: &str = concat!(
+    include_str!("worker/frames.py"),
+    include_str!("worker/stand_ins.py"),
+    include_str!("worker/names.py"),
+    include_str!("worker/files.py"),
+    include_str!("worker/salt.py"),
+    include_str!("worker/requests.py"),
+);
 
 /// A running process.
 pub(crate) struct Process {
@@ -29,7 +39,7 @@ pub(crate) struct Process {
 /// The names of the data that code sees.
 const DATA: [&str; 3] = ["opts", "grains", "pillar"];
 /// The kinds of files.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 19] = [
     "modules",
     "states",
     "grains",
@@ -42,6 +52,13 @@ const KINDS: [&str; 12] = [
     "tops",
     "auth",
     "engines",
+    "renderers",
+    "output",
+    "executors",
+    "serializers",
+    "matchers",
+    "wheel",
+    "queues",
 ];
 
 impl Process {
@@ -50,13 +67,14 @@ impl Process {
         let wanted = host.data("opts").get("python_executable").cloned();
         let wanted = wanted.as_ref().and_then(Value::as_str);
         let python = match wanted.filter(|path| !path.is_empty()) {
-            Some(path) => Some(PathBuf::from(path)).filter(|path| path.is_file()),
-            None => find_python(),
+            Some(path) if Path::new(path).is_file() => PathBuf::from(path),
+            Some(path) => return Err(PyError::NoExecutable(path.to_owned())),
+            None => find_python().ok_or(PyError::NoPython)?,
         };
-        let python = python.ok_or(PyError::NoPython)?;
         let mut child = Command::new(&python)
-            .args(["-u", "-c", CODE])
+            .args(["-u", "-c", PROGRAM])
             .arg(MEMORY_BYTES_MAX.to_string())
+            .arg(python_level().to_string())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("PYTHONIOENCODING", "utf-8")
             .stdin(Stdio::piped())
@@ -194,6 +212,14 @@ impl Process {
             if let Some(value) = message.get_mut("value") {
                 return Ok(decode(value.take()));
             }
+            if let Some(level) = message.get("log") {
+                log(level.as_u64().unwrap_or_default(), &message);
+                continue;
+            }
+            if let Some(retcode) = message.get("retcode").and_then(Json::as_i64) {
+                host.retcode(retcode);
+                continue;
+            }
             let reply = match answer(host, message) {
                 Some(Ok(value)) => json!({ "value": encode(&value)? }),
                 Some(Err(error)) => {
@@ -216,6 +242,32 @@ impl Drop for Process {
     }
 }
 
+/// Python's number for the level from which on anything is logged.
+fn python_level() -> u32 {
+    match LevelFilter::current() {
+        LevelFilter::TRACE => 1,
+        LevelFilter::DEBUG => 10,
+        LevelFilter::INFO => 20,
+        LevelFilter::WARN => 30,
+        LevelFilter::ERROR => 40,
+        LevelFilter::OFF => 100,
+    }
+}
+
+/// What code has logged.
+fn log(level: u64, message: &Json) {
+    let text = |name: &str| message.get(name).and_then(Json::as_str);
+    let logger = text("name").unwrap_or_default();
+    let text = text("text").unwrap_or_default();
+    match level {
+        40.. => tracing::error!(target: "python", %logger, "{text}"),
+        30.. => tracing::warn!(target: "python", %logger, "{text}"),
+        20.. => tracing::info!(target: "python", %logger, "{text}"),
+        10.. => tracing::debug!(target: "python", %logger, "{text}"),
+        _ => tracing::trace!(target: "python", %logger, "{text}"),
+    }
+}
+
 /// Answers a question of the process.
 fn answer(host: &dyn PyHost, mut message: Json) -> Option<Result<Value, Raised>> {
     let mut take = |name: &str| message.get_mut(name).map(Json::take).map(decode);
@@ -233,6 +285,9 @@ fn answer(host: &dyn PyHost, mut message: Json) -> Option<Result<Value, Raised>>
     }
     if let Some(fun) = text("state") {
         return Some(host.call_state(fun, args, kwargs));
+    }
+    if let Some(tag) = text("event") {
+        return Some(host.event(tag, kwargs).map(|()| Value::Nil));
     }
     if let Some(fun) = text("has") {
         return Some(Ok(host.has_function(fun).into()));

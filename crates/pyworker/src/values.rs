@@ -8,6 +8,9 @@ use serde_json::{Value as Json, json};
 use crate::error::PyError;
 use crate::limits::DEPTH_MAX;
 
+/// The kind of values of msgpack that dates are, in Salt's messages.
+const DATETIME: i8 = 78;
+
 /// The JSON of a value.
 pub(crate) fn encode(value: &Value) -> Result<Json, PyError> {
     encode_at(value, 0)
@@ -27,6 +30,9 @@ fn encode_at(value: &Value, depth: u32) -> Result<Json, PyError> {
         Value::Float(float) if float.is_finite() => (*float).into(),
         Value::Float(float) => json!({ "__f": float.to_string() }),
         Value::Str(text) => text.as_str().into(),
+        Value::Ext(DATETIME, text) => {
+            json!({ "__d": String::from_utf8_lossy(text) })
+        }
         Value::Bytes(bytes) | Value::Ext(_, bytes) => json!({ "__b": STANDARD.encode(bytes) }),
         Value::List(items) => {
             let items: Result<Vec<Json>, _> = items
@@ -88,6 +94,9 @@ fn decode_map(map: serde_json::Map<String, Json>) -> Value {
                     .parse()
                     .map_or_else(|_| text.as_str().into(), Value::Int);
             }
+            Some(("__d", Json::String(text))) => {
+                return Value::Ext(DATETIME, text.as_bytes().to_vec());
+            }
             Some(("__f", Json::String(text))) => {
                 return Value::Float(text.parse().unwrap_or(f64::NAN));
             }
@@ -129,6 +138,7 @@ mod tests {
             Value::Float(f64::INFINITY),
             "tëxt".into(),
             Value::Bytes(vec![0, 255]),
+            Value::Ext(DATETIME, b"20260102T03:04:05.000006".to_vec()),
             Value::List(vec![1.into(), Map::new().into()]),
             Map::from([("a", odd)]).into(),
         ] {

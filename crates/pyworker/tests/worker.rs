@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+use halite_pyworker::{PROGRAM, PyError, PyHost, Raised, Request, Workers};
 
 struct Host {
     root: tempfile::TempDir,
@@ -42,6 +42,7 @@ impl Host {
             kwargs: &Map::new(),
             scope: &Map::new(),
             salt: false,
+            job: None,
         };
         Workers::global().run(self, request)
     }
@@ -238,7 +239,7 @@ fn code_without_an_end_ends_with_its_host() {
         return;
     }
     let mut worker = Command::new("python3")
-        .args(["-u", "-c", include_str!("../src/worker.py"), "2147483648"])
+        .args(["-u", "-c", PROGRAM, "2147483648", "30"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

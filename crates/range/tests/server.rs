@@ -75,7 +75,7 @@ fn nothing_is_read_without_an_end() {
 
 #[test]
 fn nobody_there_is_said_at_once_and_left_alone() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.83.71.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let server = RangeServer::new(address.to_string());

@@ -6,6 +6,7 @@ use std::fmt;
 use halite_yaml::{Place, YamlError};
 
 use crate::limits::TRAIL_ENDS;
+use crate::texts::offset_of;
 
 /// What kind of failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ struct Inner {
     /// Salt raises no `SaltRenderError` here, but what Python raised: the
     /// name of that.
     foreign: Option<&'static str>,
+    /// Python's traceback of that, where there is one.
+    trace: Option<String>,
     /// The message in one line, where its first line is not that.
     brief: Option<String>,
     place: Option<Place>,
@@ -48,6 +51,7 @@ impl RenderError {
             kind,
             message: message.into(),
             foreign: None,
+            trace: None,
             brief: None,
             place: None,
             trail: Vec::new(),
@@ -72,6 +76,12 @@ impl RenderError {
 
     pub(crate) fn foreign(mut self, class: &'static str) -> Self {
         self.0.foreign = Some(class);
+        self
+    }
+
+    /// With Python's traceback.
+    pub(crate) fn traced(mut self, trace: &str) -> Self {
+        self.0.trace = Some(trace.to_owned());
         self
     }
 
@@ -134,6 +144,9 @@ impl RenderError {
 
     /// What a state run says of this error in the SLS `sls`.
     pub fn sls_text(&self, saltenv: &str, sls: &str) -> String {
+        if let Some(trace) = &self.0.trace {
+            return format!("Rendering SLS {sls} failed, render error: {self}\n{trace}");
+        }
         match self.0.foreign {
             None => format!("Rendering SLS '{saltenv}:{sls}' failed: {self}"),
             Some(class) => format!(
@@ -180,20 +193,10 @@ pub(crate) fn shortened(mut steps: Vec<String>) -> Vec<String> {
 
 /// A character that YAML does not allow is told by its byte.
 fn reader_text(error: &YamlError, text: &str) -> String {
-    let number = |count: u32| usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
-    let span = error.place.span;
-    let mut lines = text.split_inclusive('\n');
-    let before: usize = lines.by_ref().take(number(span.line)).map(str::len).sum();
-    let line = lines.next().unwrap_or_default();
-    let within: usize = line
-        .chars()
-        .take(number(span.column))
-        .map(char::len_utf8)
-        .sum();
     format!(
         "{}\n  in \"<unicode string>\", position {}",
         error.problem,
-        before + within
+        offset_of(text, error.place.span)
     )
 }
 

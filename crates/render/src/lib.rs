@@ -30,9 +30,11 @@ mod jinja;
 mod jmespath;
 pub mod limits;
 mod pipe;
+mod plugin;
 mod py;
 mod renderer;
 mod request;
+mod texts;
 mod world;
 
 pub use context::sls_names;

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, RenderError};
 use crate::limits::STAGES_MAX;
 
 /// What one stage of a pipe does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// A template to text.
     Jinja,
@@ -20,10 +20,19 @@ pub enum Stage {
     Gpg,
     /// Python code with a function `run` to data.
     Py,
+    /// A renderer in Python, by its name: one of users, or of the Salt that is
+    /// installed.
+    Module {
+        /// Its name.
+        name: String,
+        /// Whether it is Salt's.
+        of_salt: bool,
+    },
 }
 
 impl Stage {
-    fn parse(name: &str) -> Option<Self> {
+    /// The renderer of our own that is called so.
+    pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "jinja" => Self::Jinja,
             "yaml" => Self::Yaml,
@@ -36,7 +45,7 @@ impl Stage {
     }
 
     /// The name in `#!` lines.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Self::Jinja => "jinja",
             Self::Yaml => "yaml",
@@ -44,6 +53,7 @@ impl Stage {
             Self::Text => "text",
             Self::Gpg => "gpg",
             Self::Py => "py",
+            Self::Module { name, .. } => name,
         }
     }
 }
@@ -61,7 +71,13 @@ impl Pipe {
     ///
     /// # Errors
     /// When a renderer is not known.
-    pub fn of(text: &str, default: &str, of_file: bool, opts: &Map) -> Result<Self, RenderError> {
+    pub fn of(
+        text: &str,
+        default: &str,
+        of_file: bool,
+        opts: &Map,
+        stage: &dyn Fn(&str) -> Option<Stage>,
+    ) -> Result<Self, RenderError> {
         let line = if of_file {
             text.lines().next().unwrap_or_default()
         } else {
@@ -71,14 +87,18 @@ impl Pipe {
             .strip_prefix("#!")
             .filter(|rest| !rest.starts_with('/'))
             .map(str::trim);
-        Self::parse(shebang.unwrap_or(default), opts)
+        Self::parse(shebang.unwrap_or(default), opts, stage)
     }
 
-    /// A pipe as it is written: `jinja|yaml`.
+    /// A pipe as it is written: `jinja|yaml`. `stage` knows the renderers.
     ///
     /// # Errors
     /// When a renderer is not known.
-    pub fn parse(written: &str, opts: &Map) -> Result<Self, RenderError> {
+    pub fn parse(
+        written: &str,
+        opts: &Map,
+        stage: &dyn Fn(&str) -> Option<Stage>,
+    ) -> Result<Self, RenderError> {
         let pipe = match written {
             "yaml_jinja" => "jinja|yaml",
             "json_jinja" => "jinja|json",
@@ -94,7 +114,7 @@ impl Pipe {
                 );
                 continue;
             }
-            let stage = Stage::parse(name).ok_or_else(|| unknown(written, name))?;
+            let stage = stage(name).ok_or_else(|| unknown(written, name))?;
             if stages.len() == STAGES_MAX {
                 let message = format!("a pipe of more than {STAGES_MAX} renderers: {written}");
                 return Err(RenderError::new(ErrorKind::Limit, message));
@@ -132,30 +152,40 @@ fn is_allowed(name: &str, opts: &Map) -> bool {
 mod tests {
     use super::*;
 
-    fn stages(text: &str) -> Vec<(&'static str, String)> {
-        let pipe = Pipe::of(text, "jinja|yaml", true, &Map::new()).unwrap();
+    fn stages(text: &str) -> Vec<(Stage, String)> {
+        let pipe = Pipe::of(text, "jinja|yaml", true, &Map::new(), &Stage::parse).unwrap();
         pipe.stages
             .into_iter()
-            .map(|(stage, arg)| (stage.name(), arg))
+            .map(|(stage, arg)| (Stage::parse(stage.name()).unwrap(), arg))
             .collect()
     }
 
     #[test]
     fn the_first_line_decides() {
         let none = String::new;
-        assert_eq!(stages("a: 1"), [("jinja", none()), ("yaml", none())]);
+        assert_eq!(
+            stages("a: 1"),
+            [(Stage::Jinja, none()), (Stage::Yaml, none())]
+        );
         assert_eq!(
             stages("#!jinja | yaml | gpg\na"),
-            [("jinja", none()), ("yaml", none()), ("gpg", none())]
+            [
+                (Stage::Jinja, none()),
+                (Stage::Yaml, none()),
+                (Stage::Gpg, none())
+            ]
         );
         assert_eq!(stages("#!/bin/sh\n").len(), 2);
-        assert_eq!(stages("#!jinja -s|json\n")[0], ("jinja", "-s".to_owned()));
+        assert_eq!(
+            stages("#!jinja -s|json\n")[0],
+            (Stage::Jinja, "-s".to_owned())
+        );
         assert_eq!(stages("#!yaml_jinja\n").len(), 2);
     }
 
     #[test]
     fn unknown_renderers_are_named() {
-        let error = Pipe::of("#!mako|yaml\n", "", true, &Map::new()).unwrap_err();
+        let error = Pipe::of("#!mako|yaml\n", "", true, &Map::new(), &Stage::parse).unwrap_err();
         assert_eq!(
             error.to_string(),
             "The renderer \"mako|yaml\" is not available: there is no \"mako\", but gpg, jinja, json, py, text, yaml"
@@ -165,10 +195,10 @@ mod tests {
     #[test]
     fn lists_of_the_configuration_leave_renderers_out() {
         let opts = Map::from([("renderer_blacklist", vec![Value::from("py")])]);
-        let pipe = Pipe::parse("py|yaml", &opts).unwrap();
+        let pipe = Pipe::parse("py|yaml", &opts, &Stage::parse).unwrap();
         assert_eq!(pipe.stages, [(Stage::Yaml, String::new())]);
         let opts = Map::from([("renderer_whitelist", vec![Value::from("yaml")])]);
-        let pipe = Pipe::parse("jinja|yaml", &opts).unwrap();
+        let pipe = Pipe::parse("jinja|yaml", &opts, &Stage::parse).unwrap();
         assert_eq!(pipe.stages, [(Stage::Yaml, String::new())]);
     }
 }

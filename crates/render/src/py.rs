@@ -81,7 +81,7 @@ fn place(raised: &Raised, path: &str, text: &str) -> Option<Place> {
 }
 
 /// The world as Python code sees it.
-struct Host<'w>(&'w dyn World);
+pub(crate) struct Host<'w>(pub(crate) &'w dyn World);
 
 impl PyHost for Host<'_> {
     fn data(&self, name: &str) -> Value {

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::Path;
 use std::sync::Arc;
 
 use halite_jinja::Globals;
@@ -14,10 +13,11 @@ use crate::data;
 use crate::error::{ErrorKind, RenderError};
 use crate::gpg::Gpg;
 use crate::jinja::{self, Job, Origin, Templates};
-use crate::limits::TEXT_BYTES_MAX;
 use crate::pipe::{Pipe, Stage};
+use crate::plugin;
 use crate::py;
 use crate::request::{SlsRequest, TextRequest};
+use crate::texts::{name_of, offset_of, text_of, with_newlines_of};
 use crate::world::World;
 
 /// Renders texts for one world. Keeps what templates share, so that a whole
@@ -121,7 +121,8 @@ impl<'w> Renderer<'w> {
             str::to_owned,
         );
         let of_file = request.path.is_some();
-        let pipe = Pipe::of(text, &default, of_file, self.world.opts());
+        let stage = |name: &str| plugin::stage(name, self.world);
+        let pipe = Pipe::of(text, &default, of_file, self.world.opts(), &stage);
         let pipe = pipe.map_err(|error| match text.starts_with("#!") {
             true => error.at(Some(Place::new(&name, text, Span::START))),
             false => error,
@@ -256,6 +257,24 @@ impl<'w> Renderer<'w> {
                         other => Matter::Data(other),
                     }
                 }
+                (Stage::Module { name, of_salt }, matter) => {
+                    let data = match matter {
+                        Matter::Text(text) => text.into_owned().into(),
+                        Matter::Data(data) => data,
+                    };
+                    // From here on nobody knows where anything came from.
+                    rendered = Rendered::of(Value::Nil);
+                    let call = plugin::Call {
+                        name,
+                        of_salt: *of_salt,
+                        data: &data,
+                        argline,
+                    };
+                    match call.run(job, self.world)? {
+                        Value::Str(text) => Matter::Text(text.into()),
+                        data => Matter::Data(data),
+                    }
+                }
                 // Python reads the file, whatever came before.
                 (Stage::Py, _) => match py::run(job, self.world)? {
                     Value::Str(text) => Matter::Text(text.into()),
@@ -352,64 +371,5 @@ fn led_back(error: RenderError, text: &str, origin: Option<&Origin>) -> RenderEr
             .moved(place)
             .through(vec![format!("rendered: {line}")]),
         None => error,
-    }
-}
-
-/// The byte at a place of a text.
-fn offset_of(text: &str, span: Span) -> usize {
-    let number = |count: u32| usize::try_from(count.saturating_sub(1)).unwrap_or(usize::MAX);
-    let mut lines = text.split_inclusive('\n');
-    let before: usize = lines.by_ref().take(number(span.line)).map(str::len).sum();
-    let line = lines.next().unwrap_or_default();
-    let within: usize = line
-        .chars()
-        .take(number(span.column))
-        .map(char::len_utf8)
-        .sum();
-    before + within
-}
-
-fn name_of(path: Option<&Path>, sls: &str) -> String {
-    match path {
-        Some(path) => path.display().to_string(),
-        None if sls.is_empty() => "<text>".to_owned(),
-        None => sls.to_owned(),
-    }
-}
-
-fn text_of<'b>(bytes: &'b [u8], name: &str) -> Result<&'b str, RenderError> {
-    if bytes.len() > TEXT_BYTES_MAX {
-        let message = format!("{name} has more than {TEXT_BYTES_MAX} bytes");
-        return Err(RenderError::new(ErrorKind::Limit, message));
-    }
-    std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        let byte = bytes.get(at).copied().unwrap_or_default();
-        let good = String::from_utf8_lossy(bytes.get(..at).unwrap_or_default());
-        let line = good.matches('\n').count() + 1;
-        let column = good
-            .rsplit('\n')
-            .next()
-            .map_or(1, |last| last.chars().count() + 1);
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let span = Span {
-            line: number(line),
-            column: number(column),
-        };
-        let message = format!(
-            "'utf-8' codec can't decode byte {byte:#04x} in position {at}: invalid start byte"
-        );
-        RenderError::new(ErrorKind::Data, message)
-            .foreign("UnicodeDecodeError")
-            .at(Some(Place::new(name, &good, span)))
-    })
-}
-
-/// A template with Windows' line ends gives a text with them.
-fn with_newlines_of(source: &str, text: String) -> String {
-    if source.contains("\r\n") && !text.contains("\r\n") {
-        text.replace('\n', "\r\n")
-    } else {
-        text
     }
 }

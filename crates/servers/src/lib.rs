@@ -1,8 +1,10 @@
 //! The functions and states of databases, message brokers and process supervisors.
 //!
 //! Invariant: a server is only reached through its own command line programs,
-//! which `halite_modules::host` runs; no password is on a command line.
+//! which `halite_modules::host` runs (etcd through `http.query`); no password is on a command line
+//! where the program takes it in any other way.
 
+mod etcd;
 mod mysql;
 mod postgres;
 mod rabbitmq;
@@ -13,6 +15,7 @@ use halite_modules::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    etcd::MODULE,
     mysql::MODULE,
     postgres::MODULE,
     rabbitmq::MODULE,
@@ -21,6 +24,7 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::etcd::MODULE,
     states::mysql::DATABASE,
     states::mysql::GRANTS,
     states::mysql::USER,
@@ -33,8 +37,10 @@ pub const STATES: &[Module] = &[
     states::postgres::SCHEMA,
     states::postgres::TABLESPACE,
     states::postgres::USER,
+    states::rabbitmq::CLUSTER,
     states::rabbitmq::PLUGIN,
     states::rabbitmq::POLICY,
+    states::rabbitmq::UPSTREAM,
     states::rabbitmq::USER,
     states::rabbitmq::VHOST,
     states::supervisord::MODULE,

@@ -26,15 +26,6 @@ pub enum SpoolError {
         #[source]
         source: io::Error,
     },
-    /// A message cannot be read back.
-    #[error("could not read from the spool {}", path.display())]
-    Read {
-        /// The directory.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
     /// A message is larger than all messages together may be.
     #[error("a message of {bytes} bytes is larger than the spool may be ({max} bytes)")]
     TooLarge {

@@ -10,10 +10,14 @@
 //! counted as dropped; a damaged file loses at most what is damaged.
 
 mod error;
+mod limits;
+mod moment;
 mod record;
 mod segment;
 mod spool;
 mod stamp;
 
 pub use error::SpoolError;
-pub use spool::{Dropped, Limits, Pending, Spool, Unsynced};
+pub use limits::{Dropped, Limits};
+pub use moment::Moment;
+pub use spool::{Pending, Spool, Unsynced};

@@ -32,6 +32,10 @@ pub(crate) enum Read<'a> {
     Damaged,
 }
 
+/// Bytes whose checksums are tried in one search; the rest of a file is given
+/// up then. Nothing that a spool has ever written comes near.
+const SEARCHED_BYTES_MAX: usize = 256 << 20;
+
 /// Appends a message to `out`.
 pub(crate) fn write_message(out: &mut Vec<u8>, sequence: u64, payload: &[u8]) {
     write(out, KIND_MESSAGE, sequence, payload);
@@ -71,6 +75,31 @@ pub(crate) fn read(bytes: &[u8]) -> Read<'_> {
         _ => return Read::Damaged,
     };
     Read::Record(record, HEADER_BYTES + length)
+}
+
+/// Where the next record begins, if there is one behind some damage.
+pub(crate) fn find(bytes: &[u8]) -> Option<usize> {
+    let mut budget = SEARCHED_BYTES_MAX;
+    (0..bytes.len()).find(|at| {
+        let bytes = bytes.get(*at..).unwrap_or_default();
+        let Some(covered) = plausible(bytes).filter(|covered| *covered <= budget) else {
+            return false;
+        };
+        budget -= covered;
+        matches!(read(bytes), Read::Record(..))
+    })
+}
+
+/// How many bytes a checksum would have to be made of, where that is worth it.
+fn plausible(bytes: &[u8]) -> Option<usize> {
+    let kind = *bytes.get(8)?;
+    let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
+    let is_one = match kind {
+        KIND_MESSAGE => length <= bytes.len().saturating_sub(HEADER_BYTES),
+        KIND_ACKNOWLEDGED => length == 0,
+        _ => false,
+    };
+    is_one.then_some(HEADER_BYTES + length)
 }
 
 fn write(out: &mut Vec<u8>, kind: u8, sequence: u64, payload: &[u8]) {
@@ -115,6 +144,30 @@ mod tests {
         };
         assert_eq!(second, Record::Acknowledged(7));
         assert_eq!(read(&bytes[length + rest..]), Read::End);
+    }
+
+    #[test]
+    fn the_next_record_is_found_behind_anything() {
+        let mut good = Vec::new();
+        write_message(&mut good, 7, b"abc");
+        for damage in [
+            &b"\0"[..],
+            &[0; 4096],
+            b"\x03\0\0\0abcd\x01",
+            b"\xff\xff\xff\xff",
+        ] {
+            let bytes = [damage, &good].concat();
+            assert_eq!(find(&bytes), Some(damage.len()), "{damage:?}");
+        }
+        assert_eq!(find(&good[1..]), None);
+        assert_eq!(find(&[]), None);
+    }
+
+    #[test]
+    fn what_is_made_to_be_searched_for_long_is_given_up() {
+        // Each place looks like a message of nearly all that follows.
+        let bytes: Vec<u8> = [0, 0, 1].into_iter().cycle().take(1 << 20).collect();
+        assert_eq!(find(&bytes), None);
     }
 
     #[test]

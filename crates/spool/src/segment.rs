@@ -2,9 +2,11 @@
 //! opened, appended to while it is used.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const MODE: u32 = 0o600;
 const ENDING: &str = "seg";
@@ -18,6 +20,9 @@ pub(crate) struct Segment {
     pub(crate) bytes: u64,
     path: PathBuf,
     file: File,
+    /// Whether the disk may not have its name yet; whoever waits for the disk
+    /// knows.
+    is_new: Arc<AtomicBool>,
 }
 
 impl Segment {
@@ -26,7 +31,7 @@ impl Segment {
         let path = path(dir, number);
         let file = OpenOptions::new()
             .read(true)
-            .append(true)
+            .write(true)
             .create_new(true)
             .mode(MODE)
             .open(&path)?;
@@ -35,13 +40,14 @@ impl Segment {
             bytes: 0,
             path,
             file,
+            is_new: Arc::new(AtomicBool::new(true)),
         })
     }
 
     /// Opens a file that is there, cutting it to its first `bytes` bytes.
     pub(crate) fn open(dir: &Path, number: u64, bytes: u64) -> io::Result<Self> {
         let path = path(dir, number);
-        let file = OpenOptions::new().read(true).append(true).open(&path)?;
+        let file = OpenOptions::new().read(true).write(true).open(&path)?;
         if file.metadata()?.len() > bytes {
             file.set_len(bytes)?;
         }
@@ -50,14 +56,15 @@ impl Segment {
             bytes,
             path,
             file,
+            is_new: Arc::default(),
         })
     }
 
     /// Appends whole records; where they begin is returned. After an error the
-    /// file is as it was before.
+    /// file is as it was before, and the next ones stand where these were to.
     pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<u64> {
         let start = self.bytes;
-        match self.file.write_all(records) {
+        match self.file.write_all_at(records, start) {
             Ok(()) => {
                 self.bytes += records.len() as u64;
                 Ok(start)
@@ -77,19 +84,47 @@ impl Segment {
         Ok(bytes)
     }
 
-    /// Another handle of the file, to wait for the disk beside appends.
-    pub(crate) fn handle(&self) -> io::Result<File> {
-        self.file.try_clone()
+    /// What has to be waited for until the disk has everything, which goes on
+    /// beside appends.
+    pub(crate) fn unsynced(&self) -> io::Result<Sync> {
+        Ok(Sync {
+            file: self.file.try_clone()?,
+            dir: self.path.parent().map(Path::to_owned),
+            is_new: Arc::clone(&self.is_new),
+        })
     }
 
     /// Waits until the disk has everything.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.unsynced()?.wait()
     }
 
     /// Removes the file.
     pub(crate) fn remove(self) -> io::Result<()> {
         fs::remove_file(self.path)
+    }
+}
+
+/// What the disk may not have yet.
+#[derive(Debug)]
+pub(crate) struct Sync {
+    file: File,
+    /// Where the name of the file is.
+    dir: Option<PathBuf>,
+    is_new: Arc<AtomicBool>,
+}
+
+impl Sync {
+    /// Waits until it has. After an error the next one waits for the name too.
+    pub(crate) fn wait(self) -> io::Result<()> {
+        self.file.sync_data()?;
+        if self.is_new.load(Ordering::Acquire)
+            && let Some(dir) = self.dir
+        {
+            File::open(dir)?.sync_all()?;
+        }
+        self.is_new.store(false, Ordering::Release);
+        Ok(())
     }
 }
 

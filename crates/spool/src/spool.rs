@@ -1,76 +1,36 @@
 //! The spool itself: what is pending, where it stands, and what to do when
 //! there is too much of it.
 
+mod opening;
 mod rewrite;
+mod syncing;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
+pub use self::syncing::Unsynced;
 use crate::error::SpoolError;
-use crate::record::{self, HEADER_BYTES, Read, Record};
-use crate::segment::{self, Segment};
+use crate::limits::{Dropped, Limits, SEGMENT_BYTES};
+use crate::moment::{Moment, Waiting};
+use crate::record::{self, HEADER_BYTES};
+use crate::segment::Segment;
 use crate::stamp;
-
-/// A segment is closed at this size and a new one begun.
-const SEGMENT_BYTES: u64 = 1024 * 1024;
-
-/// Files are rewritten when more than this in them is done with, and more than
-/// is still pending.
-const GARBAGE_BYTES_MIN: u64 = 256 * 1024;
-
-/// The bounds of a spool. What is oldest is dropped first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of pending messages.
-    pub bytes_max: u64,
-    /// Age of a pending message.
-    pub age_max: Duration,
-}
-
-/// Messages that a limit has cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Because there were too many bytes.
-    pub too_much: u64,
-    /// Because they were too old.
-    pub too_old: u64,
-}
 
 /// A message that waits to be acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// Its number.
     pub sequence: u64,
-    /// When it was appended.
-    pub appended: SystemTime,
+    /// How long it has waited.
+    pub age: Duration,
     /// What it holds.
     pub payload: Vec<u8>,
-}
-
-/// What the disk may not have yet.
-#[derive(Debug)]
-pub struct Unsynced {
-    dir: PathBuf,
-    file: File,
-}
-
-impl Unsynced {
-    /// Waits until the disk has it.
-    ///
-    /// # Errors
-    /// When the disk does not take it.
-    pub fn sync(self) -> Result<(), SpoolError> {
-        self.file.sync_data().map_err(|source| SpoolError::Write {
-            path: self.dir,
-            source,
-        })
-    }
 }
 
 /// Where a pending message stands.
@@ -80,7 +40,7 @@ struct Place {
     at: u64,
     /// Of the payload, with its time.
     bytes: usize,
-    appended: SystemTime,
+    waiting: Waiting,
 }
 
 /// A directory of messages that wait to be acknowledged.
@@ -93,59 +53,20 @@ pub struct Spool {
     pending: BTreeMap<u64, Place>,
     pending_bytes: u64,
     next: u64,
-    dirty: bool,
+    next_segment: u64,
+    dirty: Arc<AtomicBool>,
     dropped: Dropped,
     /// Whether messages are meant to grow too old.
     is_window: bool,
 }
 
 impl Spool {
-    /// Opens the spool in `dir`, which is made if it is not there. What a
-    /// crash left half written is cut off; damage in the middle of a file
-    /// costs the rest of that file, which is reported.
-    ///
-    /// # Errors
-    /// When the directory or a file in it cannot be used.
-    pub fn open(dir: &Path, limits: Limits) -> Result<Self, SpoolError> {
-        let failed = |source| SpoolError::Open {
-            path: dir.to_owned(),
-            source,
-        };
-        make_dir(dir).map_err(failed)?;
-        let mut spool = Self {
-            dir: dir.to_owned(),
-            limits,
-            segments: VecDeque::new(),
-            pending: BTreeMap::new(),
-            pending_bytes: 0,
-            next: 1,
-            dirty: false,
-            dropped: Dropped::default(),
-            is_window: false,
-        };
-        let numbers = segment::list(dir).map_err(failed)?;
-        for number in numbers {
-            let bytes = spool.replay(number).map_err(failed)?;
-            let segment = Segment::open(dir, number, bytes).map_err(failed)?;
-            spool.segments.push_back(segment);
-        }
-        Ok(spool)
-    }
-
-    /// The same spool as a window onto the last while, which nobody empties:
-    /// that messages grow too old is as it should be, and not reported.
-    #[must_use]
-    pub fn as_window(mut self) -> Self {
-        self.is_window = true;
-        self
-    }
-
     /// Appends a message and returns its number. The process may die after
     /// this; for a power cut see [`Self::sync`].
     ///
     /// # Errors
     /// When the disk does not take it, or it is larger than the spool may be.
-    pub fn append(&mut self, now: SystemTime, payload: &[u8]) -> Result<u64, SpoolError> {
+    pub fn append(&mut self, now: Moment, payload: &[u8]) -> Result<u64, SpoolError> {
         let bytes = (payload.len() + stamp::TIME_BYTES) as u64;
         if bytes > self.limits.bytes_max {
             let max = self.limits.bytes_max;
@@ -189,82 +110,39 @@ impl Spool {
             .map_err(|source| self.write_error(source))
     }
 
-    /// Whether [`Self::tidy`] has something to do.
-    pub fn is_untidy(&self) -> bool {
-        let on_disk: u64 = self.segments.iter().map(|segment| segment.bytes).sum();
-        let garbage = on_disk.saturating_sub(self.pending_bytes);
-        garbage >= GARBAGE_BYTES_MIN && garbage >= self.pending_bytes
-    }
-
-    /// Rewrites what is pending into one new file when most of what is on disk
-    /// is done with.
-    ///
-    /// # Errors
-    /// When the disk does not take it; nothing is lost.
-    pub fn tidy(&mut self) -> Result<(), SpoolError> {
-        if !self.is_untidy() {
-            return Ok(());
-        }
-        self.rewrite().map_err(|source| self.write_error(source))
-    }
-
     /// The oldest pending messages with numbers above `after`, at most `count`.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn pending(&self, after: u64, count: usize) -> Result<Vec<Pending>, SpoolError> {
-        let failed = |source| SpoolError::Read {
-            path: self.dir.clone(),
-            source,
-        };
-        self.pending
-            .range(after.saturating_add(1)..)
-            .take(count)
-            .map(|(sequence, place)| {
-                let payload = self.payload(place).map_err(failed)?;
-                Ok(Pending {
-                    sequence: *sequence,
-                    appended: place.appended,
+    /// One that cannot be read is dropped, or it would hide the others for ever.
+    pub fn pending(&mut self, now: Moment, after: u64, count: usize) -> Vec<Pending> {
+        let mut found = Vec::new();
+        let mut unreadable = Vec::new();
+        for (&sequence, place) in self.pending.range(after.saturating_add(1)..) {
+            if found.len() == count {
+                break;
+            }
+            match self.payload(place) {
+                Ok(payload) => found.push(Pending {
+                    sequence,
+                    age: place.waiting.age(now),
                     payload,
-                })
-            })
-            .collect()
-    }
-
-    /// Makes all that was appended survive a power cut.
-    ///
-    /// # Errors
-    /// When the disk does not take it.
-    pub fn sync(&mut self) -> Result<(), SpoolError> {
-        if !std::mem::take(&mut self.dirty) || self.pending.is_empty() {
-            return Ok(());
+                }),
+                Err(error) => unreadable.push((sequence, error)),
+            }
         }
-        let synced = self.segments.back().map_or(Ok(()), Segment::sync);
-        synced.map_err(|source| self.write_error(source))
-    }
-
-    /// As [`Self::sync`] for a spool behind a lock: what has to be waited for,
-    /// without the spool; `None` if there is nothing to wait for.
-    ///
-    /// # Errors
-    /// When the system has no more file descriptors.
-    pub fn to_sync(&mut self) -> Result<Option<Unsynced>, SpoolError> {
-        if !std::mem::take(&mut self.dirty) || self.pending.is_empty() {
-            return Ok(None);
+        for (sequence, error) in unreadable {
+            error!(spool = %self.dir.display(), sequence, %error, "a message cannot be read back and is dropped");
+            self.dropped.unreadable += 1;
+            self.forget(sequence);
         }
-        let file = self.segments.back().map(Segment::handle).transpose();
-        let file = file.map_err(|source| self.write_error(source))?;
-        let dir = self.dir.clone();
-        Ok(file.map(|file| Unsynced { dir, file }))
+        found
     }
 
     /// Drops what is older than the limit.
     ///
     /// # Errors
     /// When the disk does not take the note of it.
-    pub fn expire(&mut self, now: SystemTime) -> Result<(), SpoolError> {
+    pub fn expire(&mut self, now: Moment) -> Result<(), SpoolError> {
         while let Some((&sequence, place)) = self.pending.first_key_value()
-            && is_older(place.appended, now, self.limits.age_max)
+            && place.waiting.age(now) > self.limits.age_max
         {
             self.dropped.too_old += 1;
             if self.is_window {
@@ -290,49 +168,13 @@ impl Spool {
         self.pending.is_empty()
     }
 
-    /// What limits have cost since the spool was opened.
+    /// What limits and the disk have cost since the spool was opened.
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }
 
-    /// Reads one file and returns how many of its bytes are good.
-    fn replay(&mut self, number: u64) -> io::Result<u64> {
-        let bytes = segment::read(&self.dir, number)?;
-        let mut at = 0;
-        loop {
-            match record::read(bytes.get(at..).unwrap_or_default()) {
-                Read::Record(Record::Message { sequence, payload }, length) => {
-                    let (time, _) = stamp::split(payload);
-                    let place = Place {
-                        segment: number,
-                        at: (at + HEADER_BYTES) as u64,
-                        bytes: payload.len(),
-                        appended: time,
-                    };
-                    self.remember(sequence, place);
-                    self.next = self.next.max(sequence + 1);
-                    at += length;
-                }
-                Read::Record(Record::Acknowledged(sequence), length) => {
-                    self.forget(sequence);
-                    self.next = self.next.max(sequence + 1);
-                    at += length;
-                }
-                Read::End => break,
-                Read::Damaged => {
-                    warn!(
-                        spool = %self.dir.display(), file = number, at,
-                        "a file of the spool is damaged; what is behind the damage is lost"
-                    );
-                    break;
-                }
-            }
-        }
-        Ok(at as u64)
-    }
-
-    fn write_message(&mut self, sequence: u64, now: SystemTime, payload: &[u8]) -> io::Result<()> {
-        let stamped = stamp::stamped(now, payload);
+    fn write_message(&mut self, sequence: u64, now: Moment, payload: &[u8]) -> io::Result<()> {
+        let stamped = stamp::stamped(now.wall, payload);
         let mut bytes = Vec::with_capacity(HEADER_BYTES + stamped.len());
         record::write_message(&mut bytes, sequence, &stamped);
         let (segment, at) = self.write(&bytes)?;
@@ -341,7 +183,7 @@ impl Spool {
             segment,
             at,
             bytes: stamped.len(),
-            appended: now,
+            waiting: Waiting::begin(now),
         };
         self.remember(sequence, place);
         Ok(())
@@ -349,20 +191,34 @@ impl Spool {
 
     /// Appends to the last segment, or to a new one when that is full.
     fn write(&mut self, bytes: &[u8]) -> io::Result<(u64, u64)> {
-        self.dirty = true;
+        self.dirty.store(true, Ordering::Release);
         if let Some(last) = self.segments.back_mut()
             && last.bytes < SEGMENT_BYTES
         {
             return Ok((last.number, last.append(bytes)?));
         }
-        if let Some(last) = self.segments.back() {
+        if let Some(last) = self.segments.back_mut() {
             last.sync()?;
         }
-        let number = self.segments.back().map_or(1, |last| last.number + 1);
-        let mut segment = Segment::create(&self.dir, number)?;
-        let at = segment.append(bytes)?;
-        self.segments.push_back(segment);
-        Ok((number, at))
+        let mut segment = self.new_segment()?;
+        match segment.append(bytes) {
+            Ok(at) => {
+                let number = segment.number;
+                self.segments.push_back(segment);
+                Ok((number, at))
+            }
+            Err(error) => {
+                // A full disk must not fill up with empty files.
+                let _ = segment.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn new_segment(&mut self) -> io::Result<Segment> {
+        let segment = Segment::create(&self.dir, self.next_segment)?;
+        self.next_segment += 1;
+        Ok(segment)
     }
 
     fn remember(&mut self, sequence: u64, place: Place) {
@@ -379,7 +235,7 @@ impl Spool {
     }
 
     /// Drops the oldest messages until one of `bytes` bytes fits.
-    fn make_room(&mut self, now: SystemTime, bytes: u64) {
+    fn make_room(&mut self, now: Moment, bytes: u64) {
         if let Err(error) = self.expire(now) {
             warn!(%error, "old messages stay in the spool");
         }
@@ -415,19 +271,4 @@ impl Spool {
             source,
         }
     }
-}
-
-fn make_dir(dir: &Path) -> io::Result<()> {
-    const MODE_DIR: u32 = 0o700;
-    if let Some(parent) = dir.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match DirBuilder::new().mode(MODE_DIR).create(dir) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
-        done => done,
-    }
-}
-
-fn is_older(appended: SystemTime, now: SystemTime, age_max: Duration) -> bool {
-    now.duration_since(appended).is_ok_and(|age| age > age_max)
 }

@@ -14,6 +14,10 @@ use crate::mistake::About;
 /// What separates the parts of a [`Chunk::tag`].
 pub const TAG_SEPARATOR: &str = "_|-";
 
+/// Where a chunk lists the tags of those that it has taken over
+/// (`mod_aggregate`); functions cannot mark the others themselves.
+pub const TAKEN: &str = "__agg_tags__";
+
 /// One call of a state function. Clones share the map until one is changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk(Arc<Map>);

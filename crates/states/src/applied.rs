@@ -155,6 +155,17 @@ pub(crate) fn compiled(
     }
 }
 
+/// Puts chunks in order that came from elsewhere.
+pub(crate) fn ready(source: &Source<'_>, compiler: &Compiler<'_>, chunks: Vec<Chunk>) -> Compiled {
+    match compiler.with_low_options(|options| Low::order(chunks, options)) {
+        Ok(low) => Compiled::Ready {
+            low: Box::new(low),
+            origin: Origin::default(),
+        },
+        Err(errors) => Compiled::errors(source.told(errors)),
+    }
+}
+
 /// Says where state functions are named that do not exist; each fails in its
 /// turn.
 fn tell_unknown(source: &Source<'_>, low: &Low) {

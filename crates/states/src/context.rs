@@ -7,10 +7,12 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use halite_fileserver::Roots;
 use halite_modules::{
     Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer,
     MinionsCommand, PillarRequest, Recall, Refresh, Registry,
 };
+use halite_pillar::answer_from;
 use halite_proto::request::HeldFile;
 use halite_proto::{Map, Value};
 
@@ -20,6 +22,13 @@ pub struct StateContext<'m> {
     opts: Map,
     pillar: RwLock<Arc<Map>>,
     request: PillarRequest,
+    package: Option<FromPackage<'m>>,
+}
+
+/// What a run takes from an archive instead of the minion and its master.
+struct FromPackage<'m> {
+    roots: &'m Roots,
+    grains: Arc<Map>,
 }
 
 impl<'m> StateContext<'m> {
@@ -30,7 +39,16 @@ impl<'m> StateContext<'m> {
             opts,
             pillar: RwLock::new(pillar),
             request: PillarRequest::default(),
+            package: None,
         }
+    }
+
+    /// The same with the files and grains of an archive and no master; what it
+    /// has for a pillar is never compiled again.
+    #[must_use]
+    pub fn of_package(mut self, roots: &'m Roots, grains: Arc<Map>) -> Self {
+        self.package = Some(FromPackage { roots, grains });
+        self
     }
 
     /// How the pillar is compiled when the run asks for a new one.
@@ -45,11 +63,22 @@ impl<'m> StateContext<'m> {
         self.opts.insert(name, value);
     }
 
+    /// The minion for what reaches beyond it: not from an archive.
+    fn beyond(&self) -> Result<&'m dyn MinionContext, ContextError> {
+        match &self.package {
+            Some(_) => Err(ContextError::NoMaster),
+            None => Ok(self.minion),
+        }
+    }
+
     /// Compiles the run's pillar again (`reload_pillar`).
     ///
     /// # Errors
     /// When no master answers; the pillar stays as it is.
     pub fn reload_pillar(&self) -> Result<(), ContextError> {
+        if self.package.is_some() {
+            return Ok(());
+        }
         let pillar = self.minion.compile_pillar(&self.request)?;
         let mut known = self.pillar.write().unwrap_or_else(PoisonError::into_inner);
         *known = Arc::new(with_overrides(pillar, &self.request, &self.opts));
@@ -91,7 +120,10 @@ impl MinionContext for StateContext<'_> {
     }
 
     fn grains(&self) -> Arc<Map> {
-        self.minion.grains()
+        match &self.package {
+            Some(package) => Arc::clone(&package.grains),
+            None => self.minion.grains(),
+        }
     }
 
     fn pillar(&self) -> Arc<Map> {
@@ -100,27 +132,40 @@ impl MinionContext for StateContext<'_> {
     }
 
     fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
-        self.minion.compile_pillar(request)
+        match self.beyond() {
+            Ok(minion) => minion.compile_pillar(request),
+            Err(_) => Ok(with_overrides(
+                Map::clone(&self.pillar()),
+                request,
+                &self.opts,
+            )),
+        }
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.minion.request(load)
+        match &self.package {
+            Some(package) => answer_from(package.roots, load),
+            None => self.minion.request(load),
+        }
     }
 
     fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
-        self.minion.request_beyond(load, beyond)
+        match &self.package {
+            Some(package) => answer_from(package.roots, load),
+            None => self.minion.request_beyond(load, beyond),
+        }
     }
 
     fn held_files(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
-        self.minion.held_files(files)
+        self.beyond().ok()?.held_files(files)
     }
 
     fn recall(&self) -> Option<&Recall> {
-        self.minion.recall()
+        self.beyond().ok()?.recall()
     }
 
     fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
-        self.minion.ahead()
+        self.beyond().ok()?.ahead()
     }
 
     fn part_is_over(&self) {
@@ -128,7 +173,7 @@ impl MinionContext for StateContext<'_> {
     }
 
     fn request_every(&self, load: Map) -> Result<Value, ContextError> {
-        self.minion.request_every(load)
+        self.beyond()?.request_every(load)
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
@@ -136,11 +181,11 @@ impl MinionContext for StateContext<'_> {
     }
 
     fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.minion.fire_master(tag, data)
+        self.beyond()?.fire_master(tag, data)
     }
 
-    fn fire_of_job(&self, jid: &str, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.minion.fire_of_job(jid, tag, data)
+    fn fire_with(&self, fields: &Map, tag: &str, data: Value) -> Result<bool, ContextError> {
+        self.beyond()?.fire_with(fields, tag, data)
     }
 
     fn running(&self) -> Vec<Map> {
@@ -164,7 +209,7 @@ impl MinionContext for StateContext<'_> {
     }
 
     fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
-        self.minion.runner(fun, args, kwargs)
+        self.beyond()?.runner(fun, args, kwargs)
     }
 
     fn run_on_master(
@@ -174,11 +219,11 @@ impl MinionContext for StateContext<'_> {
         args: Vec<Value>,
         kwargs: Map,
     ) -> Result<MasterAnswer, ContextError> {
-        self.minion.run_on_master(kind, fun, args, kwargs)
+        self.beyond()?.run_on_master(kind, fun, args, kwargs)
     }
 
     fn command_minions(&self, command: &MinionsCommand) -> Result<MinionsAnswer, ContextError> {
-        self.minion.command_minions(command)
+        self.beyond()?.command_minions(command)
     }
 
     fn watch_events(
@@ -186,14 +231,110 @@ impl MinionContext for StateContext<'_> {
         wait: Duration,
         seen: &mut dyn FnMut(&str, &Map) -> bool,
     ) -> Result<bool, ContextError> {
-        self.minion.watch_events(wait, seen)
+        self.beyond()?.watch_events(wait, seen)
     }
 
     fn master_connected(&self, master: Option<&str>) -> bool {
-        self.minion.master_connected(master)
+        self.beyond()
+            .is_ok_and(|minion| minion.master_connected(master))
     }
 
     fn ping_master(&self, master: &str) -> bool {
-        self.minion.ping_master(master)
+        self.beyond().is_ok_and(|minion| minion.ping_master(master))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use halite_fileserver::RootsOptions;
+
+    use super::*;
+
+    /// A minion whose master takes everything.
+    struct Minion(Map);
+
+    impl MinionContext for Minion {
+        fn opts(&self) -> &Map {
+            &self.0
+        }
+        fn registry(&self) -> &'static Registry {
+            crate::registry()
+        }
+        fn grains(&self) -> Arc<Map> {
+            Arc::default()
+        }
+        fn pillar(&self) -> Arc<Map> {
+            Arc::default()
+        }
+        fn compile_pillar(&self, _: &PillarRequest) -> Result<Map, ContextError> {
+            Ok(Map::from([("of", "master")]))
+        }
+        fn request(&self, _: Map) -> Result<Value, ContextError> {
+            Ok(true.into())
+        }
+        fn fire_local(&self, _: &str, _: Map) -> Result<bool, ContextError> {
+            Ok(true)
+        }
+        fn fire_master(&self, _: &str, _: Value) -> Result<bool, ContextError> {
+            Ok(true)
+        }
+        fn running(&self) -> Vec<Map> {
+            Vec::new()
+        }
+        fn signal_job(&self, _: &str, _: i32) -> Result<Option<i64>, ContextError> {
+            Ok(None)
+        }
+        fn refresh(&self, _: Refresh, _: Option<u64>) -> Result<bool, ContextError> {
+            Ok(true)
+        }
+        fn master_connected(&self, _: Option<&str>) -> bool {
+            true
+        }
+        fn ping_master(&self, _: &str) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_run_of_an_archive_reaches_no_master() {
+        let minion = Minion(Map::new());
+        let pillar = Arc::new(Map::from([("of", "archive")]));
+        let run = || StateContext::new(&minion, Map::new(), Arc::clone(&pillar));
+        let load = || Map::from([("cmd", "_mine")]);
+        let reached = |run: &StateContext<'_>| {
+            [
+                run.request(load()).is_ok(),
+                run.request_beyond(load(), Map::new()).is_ok(),
+                run.request_every(load()).is_ok(),
+                run.fire_master("tag", Value::Nil).is_ok(),
+                run.fire_with(&Map::new(), "tag", Value::Nil).is_ok(),
+                run.master_connected(None),
+                run.ping_master("m"),
+            ]
+        };
+        assert_eq!(reached(&run()), [true; 7]);
+
+        let roots = Roots::new(RootsOptions::from_opts(&Map::new()).unwrap()).unwrap();
+        let archive = run().of_package(&roots, Arc::default());
+        assert_eq!(reached(&archive), [false; 7]);
+        for ran in [
+            archive.runner("f", Vec::new(), Map::new()).map(drop),
+            archive
+                .run_on_master(MasterFunction::Runner, "f", Vec::new(), Map::new())
+                .map(drop),
+            archive
+                .watch_events(Duration::ZERO, &mut |_, _| true)
+                .map(drop),
+        ] {
+            assert!(matches!(ran, Err(ContextError::NoMaster)), "{ran:?}");
+        }
+        assert!(archive.fire_local("tag", Map::new()).unwrap());
+
+        let mut request = PillarRequest::default();
+        assert_eq!(archive.compile_pillar(&request).unwrap(), *pillar);
+        request.overrides = Some(Map::from([("a", 1)]));
+        let laid_over = archive.compile_pillar(&request).unwrap();
+        assert_eq!(laid_over.get("a"), Some(&1.into()));
+        assert_eq!(laid_over.get("of"), Some(&"archive".into()));
     }
 }

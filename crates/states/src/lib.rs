@@ -13,6 +13,7 @@ mod cache;
 pub mod context;
 mod functions;
 mod limits;
+mod package;
 mod prepare;
 mod shell;
 mod source;

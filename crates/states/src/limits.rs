@@ -24,3 +24,12 @@ pub(crate) const PLACES_WAITING_MAX: usize = 64;
 /// How often a run gives back what its earlier states have needed. It takes a
 /// millisecond.
 pub(crate) const TIDY_EVERY: Duration = Duration::from_millis(50);
+
+/// Bytes that an archive of `state.pkg` may unpack to; a larger one is refused.
+pub(crate) const PACKAGE_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes of the archive itself; a larger one is refused.
+pub(crate) const PACKAGE_PACKED_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes of its states, its pillar, its grains; larger ones are refused.
+pub(crate) const PACKAGE_DATA_BYTES_MAX: u64 = 64 << 20;

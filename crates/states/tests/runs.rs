@@ -26,14 +26,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().display();
-        let config = format!(
-            "id: here\nroot_dir: {root}\nfile_roots: {{base: [{root}/srv]}}\npillar_roots: {{base: [{root}/pillar]}}\nlog_level: quiet\n"
-        );
-        std::fs::create_dir_all(dir.path().join("srv")).unwrap();
-        std::fs::write(dir.path().join("minion"), config).unwrap();
-        let grains = Map::from([("id", "here"), ("shell", "/bin/sh"), ("os", "Debian")]);
-        let house = House::new(dir.path(), grains);
+        let house = House::laid_out(dir.path(), ("os", "Debian"));
         Self { dir, house }
     }
 

@@ -13,6 +13,7 @@ use halite_proto::{Map, MinionId, Value};
 use crate::atomic::{load, put_making_dir, remove};
 use crate::error::StoreError;
 use crate::index::{Files, Index, Parts};
+use crate::limits::{FILE_NAME_BYTES_MAX, MINION_DATA_BYTES_MAX, PILLAR_ENVS_MAX};
 use crate::lookup::entries;
 
 /// A kind of data about minions.
@@ -93,12 +94,19 @@ impl DataCache {
     /// Stores what is known about a minion.
     ///
     /// # Errors
-    /// When it cannot be packed or the cache cannot be written.
+    /// When it cannot be packed, when a minion tells more of itself than is
+    /// kept, or when the cache cannot be written.
     pub fn put(&self, bank: Bank, id: &MinionId, data: &Map) -> Result<(), StoreError> {
-        write(&self.path(bank, id.as_str()), data)
+        let max = match bank {
+            Bank::Grains | Bank::Mine => MINION_DATA_BYTES_MAX,
+            // That is the master's own.
+            Bank::Pillar => usize::MAX,
+        };
+        write(&self.path(bank, id.as_str()), data, max)
     }
 
-    /// Stores the pillar that was compiled for one environment.
+    /// Stores the pillar that was compiled for one environment; false if it is
+    /// one that no pillar is kept for, since the minion has named so many.
     ///
     /// # Errors
     /// When it cannot be packed or the cache cannot be written.
@@ -107,14 +115,33 @@ impl DataCache {
         id: &MinionId,
         pillarenv: Option<&str>,
         pillar: &Map,
-    ) -> Result<(), StoreError> {
-        match pillarenv {
-            // The environment comes from the minion and becomes a file name.
-            Some(env) if !env.contains(['/', '\0']) => {
-                write(&self.path(Bank::Pillar, &format!("{id}:{env}")), pillar)
-            }
-            _ => self.put(Bank::Pillar, id, pillar),
+    ) -> Result<bool, StoreError> {
+        let Some(env) = pillarenv.filter(|env| !env.contains(['/', '\0'])) else {
+            return self.put(Bank::Pillar, id, pillar).map(|()| true);
+        };
+        // The environment comes from the minion and becomes a file name.
+        let key = format!("{id}:{env}");
+        let path = self.path(Bank::Pillar, &key);
+        let is_room = key.len() <= FILE_NAME_BYTES_MAX
+            && (path.exists() || self.pillar_envs(id)? < PILLAR_ENVS_MAX);
+        if is_room {
+            write(&path, pillar, usize::MAX)?;
         }
+        Ok(is_room)
+    }
+
+    /// The environments that a pillar of a minion is kept for.
+    fn pillar_envs(&self, id: &MinionId) -> Result<usize, StoreError> {
+        let beginning = format!("{id}:");
+        let files = entries(&self.dir.join(Bank::Pillar.name()))?;
+        let is_one = |name: &std::ffi::OsStr| {
+            name.to_str()
+                .is_some_and(|name| name.starts_with(&beginning))
+        };
+        Ok(files
+            .iter()
+            .filter(|entry| is_one(&entry.file_name()))
+            .count())
     }
 
     /// The minions that a bank has something about, sorted.
@@ -167,7 +194,8 @@ impl DataCache {
         if mine.remove(fun).is_none() {
             return Ok(false);
         }
-        self.put(Bank::Mine, id, &mine)?;
+        // Less than there was, however much that is.
+        write(&self.path(Bank::Mine, id.as_str()), &mine, usize::MAX)?;
         Ok(true)
     }
 
@@ -267,11 +295,18 @@ fn read(path: &Path) -> Result<Option<Map>, StoreError> {
     }
 }
 
-fn write(path: &Path, data: &Map) -> Result<(), StoreError> {
+fn write(path: &Path, data: &Map, max: usize) -> Result<(), StoreError> {
     let packed = pack_map(data, Packing::Modern).map_err(|source| StoreError::Pack {
         path: path.to_owned(),
         source,
     })?;
+    if packed.len() > max {
+        return Err(StoreError::TooLarge {
+            path: path.to_owned(),
+            bytes: packed.len(),
+            max,
+        });
+    }
     put_making_dir(path, &packed)
 }
 

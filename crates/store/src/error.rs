@@ -42,6 +42,16 @@ pub enum StoreError {
         /// What it should hold.
         wanted: &'static str,
     },
+    /// A minion tells more than is kept of it.
+    #[error("{} would have {bytes} bytes, at most {max} are kept", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// How many it would have.
+        bytes: usize,
+        /// How many it may have.
+        max: usize,
+    },
     /// Every job id that was tried is in use.
     #[error("could not allocate a job id in {} after {tries} tries", path.display())]
     JidsTaken {

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use halite_crypto::{HashType, hash_hex};
-use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
+use halite_proto::msgpack::unpack_modern;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value, time};
 
 use crate::atomic::{put, put_making_dir, read};
 use crate::error::StoreError;
 use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
+use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
 use crate::recent::{Known, Recent};
 
 pub(crate) const JID: &str = "jid";
@@ -93,7 +94,9 @@ impl JobCache {
             let jid = next();
             let dir = self.job_dir(&jid);
             if make_dir(&dir)? {
-                self.mark(&jid, &dir, nocache)?;
+                // A full disk must not fill up with jobs that are none.
+                self.mark(&jid, &dir, nocache)
+                    .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
                 return Ok(jid);
             }
         }
@@ -122,8 +125,10 @@ impl JobCache {
             let dir = self.job_dir(&jid);
             let path = dir.join(OWNER);
             if make_dir(&dir)? {
-                put(&path, owner.as_bytes())?;
-                self.mark(&jid, &dir, false)?;
+                // As above; and who comes again would find its own id taken.
+                put(&path, owner.as_bytes())
+                    .and_then(|()| self.mark(&jid, &dir, false))
+                    .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
                 return Ok(jid);
             }
             if read(&path)?.is_some_and(|known| known == owner.as_bytes()) {
@@ -134,6 +139,11 @@ impl JobCache {
             path: self.dir.clone(),
             tries: usize::try_from(OWN_JID_TRIES_MAX).unwrap_or(usize::MAX),
         })
+    }
+
+    /// Whether there is anything of a job here.
+    pub fn knows(&self, jid: &Jid) -> bool {
+        self.recent.get(jid).is_some() || self.job_dir(jid).exists()
     }
 
     /// Whether the load of a job is there.
@@ -224,8 +234,10 @@ impl JobCache {
         let minion_dir = dir.join(id.as_str());
         let path = minion_dir.join(RETURN);
         let packed = pack_return(&path, ret)?;
+        // One that a power cut has spoilt is replaced.
         if !make_dir(&minion_dir)?
             && let Some(stored) = read(&path)?
+            && unpack_modern(&stored).is_ok()
         {
             let differs = stored != packed;
             return Ok(Saved::Duplicate { differs });
@@ -299,28 +311,6 @@ impl JobCache {
     }
 }
 
-/// The load of a job that was not published here: `salt-call`, a schedule, or
-/// another master's job.
-pub fn load_of_return(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Map {
-    let mut load = Map::from([
-        ("cmd", Value::from("_return")),
-        ("id", Value::from(id)),
-        ("jid", Value::from(jid)),
-        ("fun", ret.fun.to_value()),
-        ("fun_args", Value::List(ret.fun_args.clone())),
-        ("arg", Value::List(ret.fun_args.clone())),
-        ("tgt", Value::from(id)),
-        ("tgt_type", Value::from("glob")),
-    ]);
-    if let Some(user) = &ret.user {
-        load.insert("user", user.as_str());
-    }
-    if let Some(metadata) = &ret.metadata {
-        load.insert("metadata", metadata.clone());
-    }
-    load
-}
-
 /// How often the directory above is made, at most.
 const PARENT_TRIES_MAX: usize = 16;
 
@@ -344,70 +334,4 @@ pub(crate) fn make_dir(dir: &Path) -> Result<bool, StoreError> {
         made = attempt();
     }
     made.map_err(|source| StoreError::make_dir(dir, source))
-}
-
-fn pack(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {
-    halite_proto::msgpack::pack_modern(value).map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-pub(crate) fn pack_out(path: &Path, out: &str) -> Result<Vec<u8>, StoreError> {
-    pack(path, &Value::from(out))
-}
-
-pub(crate) fn pack_minions(path: &Path, mut ids: Vec<String>) -> Result<Vec<u8>, StoreError> {
-    ids.sort_unstable();
-    ids.dedup();
-    let list = Value::List(ids.into_iter().map(Value::from).collect());
-    pack(path, &list)
-}
-
-/// What was published, without its secrets.
-pub(crate) fn pack_load(path: &Path, load: &Map) -> Result<Vec<u8>, StoreError> {
-    pack_map(&without_secrets(load), Packing::Modern).map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// `return`, `retcode` and `success`, as they came.
-pub(crate) fn pack_return(path: &Path, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
-    const AROUND_BYTES: usize = 64;
-    let write = || {
-        let bytes = packed_len(&ret.ret, Packing::Modern) + AROUND_BYTES;
-        let mut writer = Writer::with_capacity(Packing::Modern, bytes);
-        writer.begin_map(3)?;
-        writer.str("return")?;
-        writer.value(&ret.ret)?;
-        writer.str("retcode")?;
-        match &ret.several {
-            None => writer.int(ret.retcode.into()),
-            Some(several) => writer.value(&several.retcodes)?,
-        }
-        writer.str("success")?;
-        match &ret.several {
-            None => writer.bool(ret.success),
-            Some(several) => writer.value(&several.successes)?,
-        }
-        Ok(writer.into_bytes())
-    };
-    write().map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// A publish request as it may be kept: nothing in it opens a door.
-fn without_secrets(load: &Map) -> Map {
-    const SECRETS: [&str; 3] = ["key", "token", "password"];
-    let mut load = load.clone();
-    for secret in SECRETS {
-        load.remove(secret);
-        if let Some(Value::Map(kwargs)) = load.get_mut("kwargs") {
-            kwargs.remove(secret);
-        }
-    }
-    load
 }

@@ -19,6 +19,7 @@ pub mod jobs;
 pub mod limits;
 mod lines;
 mod lookup;
+mod packing;
 mod recent;
 mod staged;
 
@@ -30,3 +31,4 @@ pub use index::Parts;
 pub use jobs::{JobCache, Saved};
 pub use lines::append_lines;
 pub use lookup::StoredReturn;
+pub use packing::load_of_return;

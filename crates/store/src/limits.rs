@@ -25,3 +25,15 @@ pub const INDEX_KEYS_MAX: usize = 32;
 
 /// A minion with more packed data than this is not targeted by it.
 pub const INDEX_PACKED_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Most bytes of what a minion tells of itself, packed: its grains, and all its
+/// mine together. What is more is not kept: others wait while it is read.
+pub const MINION_DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Pillars of one minion that are kept besides that of its own environment, one
+/// for each that it asks for. Those of further environments are not kept.
+pub const PILLAR_ENVS_MAX: usize = 32;
+
+/// Longest name of a file of the data cache, in bytes: what a file system takes,
+/// without what a file is called while it is written.
+pub const FILE_NAME_BYTES_MAX: usize = 200;

@@ -17,10 +17,8 @@ use halite_proto::{Jid, MinionId};
 
 use crate::atomic::temp_beside;
 use crate::error::StoreError;
-use crate::jobs::{
-    JID, JobCache, LOAD, MINIONS, OUT, RETURN, load_of_return, make_dir, pack_load, pack_minions,
-    pack_out, pack_return,
-};
+use crate::jobs::{JID, JobCache, LOAD, MINIONS, OUT, RETURN, make_dir};
+use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
 
 impl JobCache {
     /// Stores the first return of a job that has no directory yet; false if it

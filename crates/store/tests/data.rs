@@ -132,3 +132,39 @@ fn minions_that_are_gone_are_forgotten_but_for_their_mine() {
     assert!(!dir.path().join("pillar/goes:dev.p").exists());
     assert!(!old.join("data.p").exists());
 }
+
+/// A minion names the environments, and tells what it likes of itself.
+#[test]
+fn what_one_minion_makes_the_cache_keep_is_bounded() {
+    use halite_store::StoreError;
+
+    let (dir, cache) = cache();
+    let (web, other) = (id("web1"), id("web10"));
+    let kept = (0..100)
+        .filter(|n| {
+            let env = format!("env{n}");
+            cache.put_pillar(&web, Some(&env), &map("a", 1)).unwrap()
+        })
+        .count();
+    assert_eq!(kept, 32);
+    let one_of_them = cache.put_pillar(&web, Some("env5"), &map("a", 2)).unwrap();
+    assert!(one_of_them, "it is there already");
+    let long = cache.put_pillar(&other, Some(&"e".repeat(255)), &map("a", 1));
+    assert!(!long.unwrap());
+    assert!(cache.put_pillar(&other, Some("dev"), &map("a", 1)).unwrap());
+    assert!(cache.put_pillar(&web, None, &map("a", 1)).unwrap());
+    assert_eq!(fs::read_dir(dir.path().join("pillar")).unwrap().count(), 34);
+
+    let large = |bytes: usize| Map::from([("f", "x".repeat(bytes))]);
+    for bank in [Bank::Grains, Bank::Mine] {
+        cache.put(bank, &web, &large(15 << 20)).unwrap();
+        let error = cache.put(bank, &web, &large(17 << 20)).unwrap_err();
+        assert!(matches!(error, StoreError::TooLarge { .. }), "{error}");
+    }
+    cache.put(Bank::Pillar, &web, &large(17 << 20)).unwrap();
+    let more = Map::from([("g", "x".repeat(2 << 20))]);
+    let error = cache.update_mine(&web, more, false).unwrap_err();
+    assert!(matches!(error, StoreError::TooLarge { .. }), "{error}");
+    assert_eq!(cache.get(Bank::Mine, &web).unwrap().unwrap().len(), 1);
+    assert!(cache.delete_from_mine(&web, "f").unwrap());
+}

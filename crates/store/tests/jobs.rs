@@ -161,6 +161,27 @@ fn the_first_return_counts() {
 }
 
 #[test]
+fn a_return_that_a_power_cut_has_spoilt_is_replaced() {
+    let (_dir, cache) = cache();
+    let job = jid(JID);
+    cache.prepare(&job, false).unwrap();
+    let save = || {
+        cache
+            .save_return(&job, &id("web1"), &ping(&job, "one"))
+            .unwrap()
+    };
+    assert_eq!(save(), Saved::Stored);
+    let path = cache.job_dir(&job).join("web1/return.p");
+    let whole = fs::read(&path).unwrap();
+    for spoilt in [&b""[..], &whole[..whole.len() - 1]] {
+        fs::write(&path, spoilt).unwrap();
+        assert!(cache.returns(&job).unwrap().is_empty());
+        assert_eq!(save(), Saved::Stored);
+        assert_eq!(cache.returns(&job).unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn a_return_cut_off_by_a_crash_can_come_again() {
     let (_dir, cache) = cache();
     let job = jid(JID);

@@ -14,15 +14,12 @@ mod hosts;
 mod http;
 mod ini;
 mod kmod;
-mod known_hosts;
 mod locale;
 mod mount;
-mod mount_cache;
 mod ps;
 mod selinux;
 mod service;
 mod ssh;
-mod ssh_files;
 mod states;
 mod storage;
 mod sysctl;
@@ -104,6 +101,7 @@ pub const STATES: &[Module] = &[
     states::process::MODULE,
     states::quota::MODULE,
     states::raid::MODULE,
+    states::rsync::MODULE,
     states::schedule::MODULE,
     states::selinux::MODULE,
     states::service::MODULE,
@@ -115,6 +113,7 @@ pub const STATES: &[Module] = &[
     states::sysfs::MODULE,
     states::timezone::MODULE,
     states::user::MODULE,
+    states::webutil::MODULE,
 ];
 
 #[cfg(test)]

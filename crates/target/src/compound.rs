@@ -5,7 +5,7 @@
 
 use halite_proto::Value;
 
-use crate::limits::{EXPRESSION_BYTES_MAX, NESTING_MAX, WORDS_MAX};
+use crate::limits::{EXPRESSION_BYTES_MAX, NESTING_MAX, REGEXES_MAX, WORDS_MAX};
 use crate::target::{Reading, Target};
 use crate::{TargetError, nodegroup};
 
@@ -62,6 +62,7 @@ pub(crate) fn parse(
         words: words(tgt)?,
         next: 0,
         depth: 0,
+        regexes: 0,
         reading,
         exact_pillar,
     };
@@ -121,6 +122,7 @@ struct Parser<'r> {
     words: Vec<Word>,
     next: usize,
     depth: usize,
+    regexes: usize,
     reading: &'r Reading<'r>,
     exact_pillar: bool,
 }
@@ -236,6 +238,11 @@ impl Parser<'_> {
             Some(word) => {
                 let target = target(word, self.reading, self.exact_pillar)
                     .map_err(|error| error.shifted(at))?;
+                self.regexes += target.regexes();
+                if self.regexes > REGEXES_MAX {
+                    let message = format!("a target has at most {REGEXES_MAX} regular expressions");
+                    return Err(TargetError::new(at, message));
+                }
                 self.next += 1;
                 Ok(Expression::One(Box::new(target)))
             }

@@ -11,7 +11,7 @@ use std::cell::Cell;
 
 use halite_proto::{Map, Value, python};
 
-use crate::limits::{LEVELS_MAX, LOOKUP_STEPS_MAX};
+use crate::limits::{LEVELS_MAX, LOOKUP_STEP_BYTES, LOOKUP_STEPS_MAX, LOOKUP_TEXT_BYTES_MAX};
 use crate::pcre::Pcre;
 use crate::{TargetError, glob};
 
@@ -92,6 +92,11 @@ impl DataTarget {
         &self.text
     }
 
+    /// How many regular expressions it may be matched with.
+    pub(crate) fn regexes(&self) -> usize {
+        self.compiled.len()
+    }
+
     fn compile(&mut self) -> Result<(), TargetError> {
         let mut starts: Vec<usize> = [self.delimiter.as_str(), INNER]
             .iter()
@@ -127,7 +132,11 @@ struct Search<'a> {
 impl Search<'_> {
     /// Counts a step; whether there are any left.
     fn step(&self) -> bool {
-        let steps = self.steps.get() + 1;
+        self.steps_of(1)
+    }
+
+    fn steps_of(&self, count: usize) -> bool {
+        let steps = self.steps.get().saturating_add(count);
         self.steps.set(steps);
         steps <= LOOKUP_STEPS_MAX
     }
@@ -196,6 +205,9 @@ impl Search<'_> {
             return false;
         }
         let text = python::str(value).to_lowercase();
+        if text.len() > LOOKUP_TEXT_BYTES_MAX || !self.steps_of(text.len() / LOOKUP_STEP_BYTES) {
+            return false;
+        }
         match self.target.pattern {
             Pattern::Exact => text == pattern.to_lowercase(),
             Pattern::Glob => glob::fnmatch(&pattern.to_lowercase(), &text),

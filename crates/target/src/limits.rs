@@ -12,6 +12,14 @@ pub const REGEX_STEPS_MAX: usize = 200_000;
 /// error.
 pub const REGEX_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// Memory that matching one regular expression may keep for the next time, in
+/// bytes; with less it matches more slowly.
+pub const REGEX_CACHE_BYTES_MAX: usize = 256 * 1024;
+
+/// Most regular expressions of one target, each end of a grain or pillar
+/// target that may be one included; more is an error.
+pub const REGEXES_MAX: usize = 128;
+
 /// Deepest nesting of parentheses in a compound target, and of node groups;
 /// deeper is an error.
 pub const NESTING_MAX: usize = 64;
@@ -26,3 +34,10 @@ pub const LEVELS_MAX: usize = 64;
 /// Steps that looking a grain or pillar target up may take; past it nothing
 /// matches.
 pub const LOOKUP_STEPS_MAX: usize = 100_000;
+
+/// Bytes of a text in grains or pillar that cost a step of a lookup.
+pub const LOOKUP_STEP_BYTES: usize = 64;
+
+/// Longest text in grains or pillar that is compared with a pattern, in bytes;
+/// a longer one does not match.
+pub const LOOKUP_TEXT_BYTES_MAX: usize = 64 * 1024;

@@ -196,6 +196,20 @@ impl Target {
         ids
     }
 
+    /// How many regular expressions it is made of.
+    pub(crate) fn regexes(&self) -> usize {
+        match &self.0 {
+            Kind::Pcre(_) => 1,
+            Kind::Grain(data) | Kind::Pillar(data) => data.regexes(),
+            Kind::Glob(_) | Kind::List(_) | Kind::IpCidr(_) | Kind::Range(_) => 0,
+            Kind::Compound(expression) => {
+                let mut count = 0;
+                expression.visit(&mut |target, _| count += target.regexes());
+                count
+            }
+        }
+    }
+
     /// Whether matching looks at more than ids.
     pub fn needs_data(&self) -> bool {
         match &self.0 {

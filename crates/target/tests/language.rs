@@ -139,6 +139,26 @@ fn deep_and_long_targets_are_bounded() {
     assert!(Target::parse_with(&Value::from("g0"), "nodegroup", &reading).is_err());
 }
 
+/// What one minion says may be judged for another: neither many expressions nor
+/// long texts may cost more than a moment.
+#[test]
+fn many_expressions_and_long_texts_are_bounded() {
+    let many = |count: usize| {
+        let words: Vec<String> = (0..count).map(|n| format!("P@os:(a+)+{n}$")).collect();
+        Target::parse(&words.join(" or ").into(), "compound", ":")
+    };
+    assert!(many(128).is_ok());
+    let error = many(129).unwrap_err();
+    assert!(error.message.contains("regular expressions"), "{error}");
+    let grains = |text: String| Web1(Map::from([("os", text)]));
+    let evil = compound(&format!("G@os:*{}b", "a".repeat(30_000)));
+    assert!(!evil.matches(&grains("a".repeat(16 * 1024 * 1024))));
+    assert!(compound("G@os:a*").matches(&grains("a".repeat(64 * 1024))));
+    assert!(!compound("G@os:a*").matches(&grains("a".repeat(64 * 1024 + 1))));
+    let texts = vec![Value::from("a".repeat(60_000)); 10_000];
+    assert!(!compound("P@os:(a+)+b").matches(&Web1(Map::from([("os", texts)]))));
+}
+
 proptest! {
     #[test]
     fn no_text_panics(

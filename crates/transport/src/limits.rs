@@ -101,6 +101,9 @@ pub const BUS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// wait in the listener's backlog.
 pub const BUS_CONNECTIONS_MAX: usize = 1024;
 
+/// What an event that is kept for late listeners takes beside its bytes.
+pub const LATE_EVENT_OVERHEAD_BYTES: usize = 256;
+
 /// Small events that are written to a subscriber in one go, in bytes.
 pub const BUS_WRITE_BYTES: usize = 64 * 1024;
 

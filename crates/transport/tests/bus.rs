@@ -3,18 +3,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends there")]
 
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use halite_proto::event::Event;
+use halite_proto::stream::FrameReader;
 use halite_transport::ipc::{
-    BusEvent, BusOptions, ConnectError, EventBus, EventPusher, EventSubscriber, Framing,
+    BusEvent, BusOptions, ConnectError, EventBus, EventPusher, EventSubscriber, ForLate, Framing,
+    LateListening,
 };
 use halite_transport::{BindError, Endpoint};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 struct Bus {
     bus: EventBus,
@@ -269,6 +272,74 @@ async fn each_subscriber_gets_the_framing_that_its_process_wants() {
         .unwrap()
         .unwrap();
     assert_eq!(frame[0], 0x82);
+}
+
+/// Fires a return that is kept for late listeners.
+fn fire_kept(bus: &EventBus, owner: &str, tag: &str) {
+    let asked = Instant::now();
+    bus.fire_for_late(&event(tag, b"\x80"), ForLate { owner, asked });
+}
+
+/// The next frame of a stream: whether it is marked as late, and its tag.
+async fn next_frame(stream: &mut TcpStream, frames: &mut FrameReader) -> (bool, String) {
+    loop {
+        if let Some(frame) = frames.next_frame().unwrap() {
+            let late = frame.is_late();
+            let event = Event::unpack(&frame.into_event().unwrap()).unwrap();
+            return (late, event.tag.to_string());
+        }
+        let mut bytes = [0; 4096];
+        let read = timeout(SOON, stream.read(&mut bytes)).await;
+        let read = read.unwrap().unwrap();
+        assert!(read > 0, "the bus has hung up");
+        frames.push(&bytes[..read]);
+    }
+}
+
+#[tokio::test]
+async fn who_connects_late_hears_what_is_kept_and_programs_of_ours_do_not() {
+    let late = LateListening {
+        span: SOON * 2,
+        owner_bytes_max: 4096,
+        bytes_max: 8192,
+    };
+    for framing in [Framing::Prefixed, Framing::Bare] {
+        let options = BusOptions {
+            late: Some(late),
+            ..BusOptions::master(framing)
+        };
+        let any = Endpoint::tcp("127.0.0.1", 0);
+        let bus = EventBus::bind(&any, &any, options.clone()).unwrap();
+        let at = bus.endpoints()[0].clone();
+        fire_kept(&bus, "web", "salt/job/1/ret/web");
+        bus.fire(&event("salt/job/2/ret/evil", b"\x80"));
+        let address = at.to_string().replace("tcp://", "");
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut frames = FrameReader::detecting();
+        let first = next_frame(&mut stream, &mut frames).await;
+        assert_eq!(first, (true, "salt/job/1/ret/web".to_owned()));
+        let mut ours = EventSubscriber::connect(&at).await.unwrap();
+        fire_until_heard(&bus, &mut ours).await;
+        let second = next_frame(&mut stream, &mut frames).await;
+        assert_eq!(second, (false, "probe".to_owned()));
+
+        let bus = bus_with(options);
+        fire_kept(&bus.bus, "web", "salt/job/1/ret/web");
+        let mut ours = EventSubscriber::connect(&bus.publish).await.unwrap();
+        fire_until_heard(&bus.bus, &mut ours).await;
+    }
+}
+
+/// Fires until a subscriber hears it, and has heard nothing else.
+async fn fire_until_heard(bus: &EventBus, subscriber: &mut EventSubscriber) {
+    loop {
+        bus.fire(&event("probe", b"\x80"));
+        let got = timeout(Duration::from_millis(20), subscriber.next()).await;
+        if let Ok(got) = got {
+            assert_eq!(got.unwrap().unwrap().tag(), "probe");
+            break;
+        }
+    }
 }
 
 #[tokio::test]

@@ -29,8 +29,8 @@ async fn flood(options: RouterOptions) {
         // not read; here the peer's own queue takes them all.
         socket.set_rcvhwm(0).unwrap();
         socket.set_linger(0).unwrap();
-        socket.set_rcvtimeo(10_000).unwrap();
-        socket.set_sndtimeo(10_000).unwrap();
+        socket.set_rcvtimeo(60_000).unwrap();
+        socket.set_sndtimeo(60_000).unwrap();
         socket.connect(&endpoint).unwrap();
         let mut received = 0;
         for number in 0..MESSAGES {
@@ -47,7 +47,7 @@ async fn flood(options: RouterOptions) {
             received += 1;
         }
     });
-    tokio::time::timeout(Duration::from_secs(120), peer)
+    tokio::time::timeout(Duration::from_secs(300), peer)
         .await
         .expect("the sockets hang")
         .unwrap();

@@ -39,7 +39,7 @@ impl Stage {
             .master("m1", kind)
             .auto_accept()
             .set("timeout", 5)
-            .set("gather_job_timeout", 2)
+            .set("gather_job_timeout", 4)
             .set("file_recv", true)
             .set("peer", json!({ ".*": ["test.*", "grains.*"] }))
             .set("peer_run", json!({ ".*": ["manage.*", "test.*"] }))

@@ -42,13 +42,16 @@ pub(crate) fn write(path: &Path, streams: &Streams) -> Result<()> {
     for (at, (name, shapes)) in streams.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
         write!(text, "{comma}\n{}: [", Value::from(name.as_str()))?;
-        for (at, group) in groups(shapes).iter().enumerate() {
+        let written = |group: &Vec<&Shape>| {
+            let events = group.iter().map(|event| event.to_json().to_string());
+            events.collect::<Vec<_>>().join(",\n  ")
+        };
+        let mut groups: Vec<String> = groups(shapes).iter().map(written).collect();
+        // What is about different things comes in no order of its own.
+        groups.sort();
+        for (at, group) in groups.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
-            let events: Vec<String> = group
-                .iter()
-                .map(|event| event.to_json().to_string())
-                .collect();
-            write!(text, "{comma}\n [{}]", events.join(",\n  "))?;
+            write!(text, "{comma}\n [{group}]")?;
         }
         text.push(']');
     }

@@ -12,11 +12,16 @@
 //! salt '*' test.ping          a command; `{jid}` is the last job's
 //! until salt/job/*/ret/*      waits for an event of this action; `x2` for two
 //! differs: why                this action's events are ours, recorded beside
+//! alike: web1 web2            who of them comes first is chance
+//! chance: GLOB                events that real Salt fires or not, as it happens
 //! ```
 
 use anyhow::{Context, Result, bail};
-use halite_integration_tests::Program;
 use halite_integration_tests::commands::words;
+use halite_integration_tests::{Kind, Program};
+
+use crate::alike::canonical;
+use crate::shape::Shape;
 
 /// A way in which streams may differ.
 #[derive(Debug)]
@@ -62,6 +67,23 @@ pub(crate) struct Action {
     pub(crate) name: String,
     pub(crate) steps: Vec<Step>,
     pub(crate) differs: bool,
+    pub(crate) alike: Option<(String, String)>,
+    pub(crate) chance: Option<String>,
+}
+
+impl Action {
+    /// A stream of this action in the form that is compared.
+    pub(crate) fn canonical(&self, kind: Kind, mut shapes: Vec<Shape>) -> Vec<Shape> {
+        if let Some(glob) = &self.chance
+            && kind != Kind::Ours
+        {
+            shapes.retain(|shape| !is_meant(glob, &shape.tag));
+        }
+        match &self.alike {
+            Some(pair) => canonical(shapes, pair),
+            None => shapes,
+        }
+    }
 }
 
 /// A file.
@@ -115,6 +137,15 @@ impl Script {
             action.differs = true;
             return Ok(());
         }
+        if let Some(pair) = line.strip_prefix("alike:") {
+            let (one, other) = pair.trim().split_once(' ').context("not two")?;
+            action.alike = Some((one.to_owned(), other.to_owned()));
+            return Ok(());
+        }
+        if let Some(glob) = line.strip_prefix("chance:") {
+            action.chance = Some(glob.trim().to_owned());
+            return Ok(());
+        }
         action.steps.push(step(line)?);
         Ok(())
     }
@@ -161,7 +192,13 @@ fn step(line: &str) -> Result<Step> {
         _ => {
             let mut args = words(line)?;
             let name = args.remove(0);
-            let programs = [Program::Salt, Program::Key, Program::Run, Program::Call];
+            let programs = [
+                Program::Salt,
+                Program::Key,
+                Program::Run,
+                Program::Call,
+                Program::Cp,
+            ];
             let program = programs
                 .into_iter()
                 .find(|program| program.name() == name)

@@ -3,8 +3,12 @@
 use serde_json::{Map, Value, json};
 
 /// Keys whose values are of one run; their types are what counts.
-const OF_A_RUN: [&str; 12] = [
+const OF_A_RUN: [&str; 16] = [
     "_stamp",
+    "time",
+    "pool_index",
+    "present",
+    "stats",
     "ts",
     "pid",
     "key",
@@ -27,7 +31,16 @@ const OF_RESOURCES: [&str; 4] = [
 ];
 
 /// Lists whose order is not fixed.
-const WITHOUT_ORDER: [&str; 4] = ["minions", "missing", "new", "present"];
+const WITHOUT_ORDER: [&str; 8] = [
+    "minions",
+    "missing",
+    "new",
+    "all_minions",
+    "pending",
+    "added",
+    "changed",
+    "removed",
+];
 
 /// An event as it is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +104,9 @@ fn is_jid(text: &str) -> bool {
 
 fn masked(value: &Value, places: &[(String, String)], user: &str) -> Value {
     match value {
-        Value::Object(map) => Value::Object(
-            map.iter()
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> = map
+                .iter()
                 .filter(|(key, _)| !OF_RESOURCES.contains(&key.as_str()))
                 .map(|(key, value)| {
                     let masked = match key.as_str() {
@@ -100,17 +114,15 @@ fn masked(value: &Value, places: &[(String, String)], user: &str) -> Value {
                         key if OF_A_RUN.contains(&key) => kind(key, value),
                         _ => masked(value, places, user),
                     };
-                    let masked = match WITHOUT_ORDER.contains(&key.as_str()) {
-                        true => sorted(masked),
-                        false => masked,
-                    };
-                    (plain(key, places), masked)
+                    (plain(key, places), in_order(key, masked))
                 })
-                .collect::<Map<_, _>>(),
-        ),
+                .collect();
+            entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+            Value::Object(entries.into_iter().collect::<Map<_, _>>())
+        }
         Value::Array(items) => items
             .iter()
-            .map(|item| masked(item, places, user))
+            .map(|item| without_stamp(masked(item, places, user)))
             .collect(),
         Value::String(text) => Value::from(plain(text, places)),
         Value::Number(number) if number.is_f64() => Value::from("<float>"),
@@ -118,9 +130,19 @@ fn masked(value: &Value, places: &[(String, String)], user: &str) -> Value {
     }
 }
 
-fn sorted(value: Value) -> Value {
+/// Salt stamps the data that it is given to fire, which is an argument
+/// elsewhere.
+fn without_stamp(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.shift_remove("_stamp");
+    }
+    value
+}
+
+/// The value of a key, sorted if it is a list whose order is not fixed.
+pub(crate) fn in_order(key: &str, value: Value) -> Value {
     match value {
-        Value::Array(mut items) => {
+        Value::Array(mut items) if WITHOUT_ORDER.contains(&key) => {
             items.sort_by_key(Value::to_string);
             Value::Array(items)
         }
@@ -167,6 +189,10 @@ fn plain(text: &str, places: &[(String, String)]) -> String {
         let (between, after) = after.split_at(others);
         out.push_str(between);
         rest = after;
+    }
+    // Salt has several workers.
+    for worker in 0..10 {
+        out = out.replace(&format!("MWorker-default-{worker}"), "<worker>");
     }
     // `Minion web1 started at Fri Nov 20 14:18:41 2026`
     if let Some((before, _)) = out.split_once(" started at ") {

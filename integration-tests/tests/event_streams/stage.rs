@@ -29,14 +29,21 @@ impl Stage {
         let fleet = Fleet::new("events")?;
         let reactor = fleet.path().join("m1/srv/react.sls").display().to_string();
         let passwords = fleet.path().join("passwords");
-        fs::write(&passwords, "nobody:right\n")?;
-        let file = json!({ "^filename": passwords, "nobody": [".*"] });
+        fs::write(&passwords, "nobody:right\nlimited:right\n")?;
+        let file = json!({
+            "^filename": passwords,
+            "nobody": [".*"],
+            "limited": ["test.ping"],
+        });
         let mut plan = fleet
             .master("m1", kind)
             .set("timeout", 30)
             .set("gather_job_timeout", 2)
             .set("presence_events", true)
             .set("fileserver_events", true)
+            .set("roots_update_interval", 3600)
+            .set("master_stats", true)
+            .set("master_stats_event_iter", 1)
             .set("state_events", true)
             .set("peer", json!({ ".*": ["test.*"] }))
             .set("peer_run", json!({ ".*": ["test.*"] }))
@@ -55,6 +62,19 @@ impl Stage {
             minions: BTreeMap::new(),
             fleet,
             user: user.context("the user has no name")?.name,
+        })
+    }
+
+    /// Has the master look at its files, and gives the mark behind that: what
+    /// a start tells of them may come before anybody listens.
+    pub(crate) fn begin(&self) -> Result<usize> {
+        self.run(Program::Run, &["fileserver.update".to_owned()], 0)?;
+        until("the first look at the files", SHORT, || {
+            let events = self.events(0)?;
+            let told = events
+                .iter()
+                .position(|event| is_meant("salt/run/*/ret", &event.tag));
+            Ok(told.map(|at| at + 1))
         })
     }
 

@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Master, SHORT, until};
+use halite_integration_tests::{Master, Minion, SHORT, Signal, until};
 use serde_json::{Value, json};
 
-use crate::support::{Several, plain_master};
+use crate::support::{Several, is_logged, plain_master, wait_ping};
+
+/// How long what was done may go unseen before it is done once more.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// The events of a beacon that a master has told of.
 fn seen(master: &Master, beacon: &str) -> Result<Vec<(String, Value)>> {
@@ -69,12 +73,17 @@ fn an_event_of_a_beacon_reaches_each_master_once() -> Result<()> {
     for master in &several.masters {
         master.wait_minion("web1")?;
     }
-    // Whether the first look has been taken is seen by what is told.
+    // Whether the first look has been taken is seen by what is told. There is
+    // something new now and then only: each is an event for every master.
     let mut number = 0;
+    let mut last: Option<Instant> = None;
     until("the first events", SHORT, || {
-        number += 1;
-        fs::write(watched.join(number.to_string()), "")?;
-        append(&log, &format!("bye {number}\nother\n"))?;
+        if last.is_none_or(|last| last.elapsed() > AGAIN) {
+            last = Some(Instant::now());
+            number += 1;
+            fs::write(watched.join(number.to_string()), "")?;
+            append(&log, &format!("bye {number}\nother\n"))?;
+        }
         let has_all = |master| {
             let told = |beacon| seen(master, beacon).is_ok_and(|told| !told.is_empty());
             told("inotify") && told("log")
@@ -165,5 +174,155 @@ fn beacons_are_changed_from_anywhere_and_survive_a_restart() -> Result<()> {
     let listed = second.returns(&["web1", "beacons.list", "return_yaml=False"])?;
     let expected = json!({ "swapusage": [{ "percent": 101 }] });
     ensure!(listed["web1"] == expected, "got {listed:?}");
+    Ok(())
+}
+
+/// Starts a master whose events are heard before the minion's come: that is
+/// held up meanwhile.
+fn start_heard(master: &mut Master, minion: &mut Minion) -> Result<()> {
+    minion.daemon().signal(Signal::SIGSTOP)?;
+    let started = master.start();
+    minion.daemon().signal(Signal::SIGCONT)?;
+    started
+}
+
+/// The lines that the beacon `log` has told a master of.
+fn lines(told: &[(String, String, Value)]) -> Vec<&str> {
+    told.iter().map(|(_, what, _)| what.as_str()).collect()
+}
+
+/// What is seen while no master is there waits for the first that comes, which
+/// has all of it, in order; a master that was away while another was there has
+/// what comes after.
+#[test]
+fn what_beacons_see_without_masters_waits_for_the_first() -> Result<()> {
+    let mut several = Several::without_minions(2, plain_master)?;
+    let log = several.fleet.path().join("log");
+    fs::write(&log, "")?;
+    several.add_minions(1, |plan| {
+        plan.set("loop_interval", json!(0.1)).set(
+            "beacons",
+            json!({ "log": [{ "file": log.display().to_string() },
+                    { "tags": { "a/b": { "regex": ".*bye" } } }] }),
+        )
+    })?;
+    let (first, second, minion) = several.two()?;
+    first.wait_minion("web1")?;
+    second.wait_minion("web1")?;
+    let mut number = 0;
+    until("the beacon to look", SHORT, || {
+        number += 1;
+        append(&log, &format!("bye {number}\n"))?;
+        let both = [&*first, &*second];
+        let told = both.map(|master| seen(master, "log").is_ok_and(|told| !told.is_empty()));
+        Ok((told == [true; 2]).then_some(()))
+    })?;
+    first.kill9()?;
+    second.kill9()?;
+    // Until the minion knows, and some more after that.
+    let mut expected = Vec::new();
+    let mut say = |what: String| -> Result<()> {
+        append(&log, &format!("{what}\n"))?;
+        expected.push(what);
+        Ok(())
+    };
+    until("the minion to be alone", SHORT, || {
+        number += 1;
+        say(format!("bye {number}"))?;
+        let said = is_logged(minion.dir(), &["events of beacons wait for a master"]);
+        Ok(said.then_some(()))
+    })?;
+    say("bye alone".to_owned())?;
+    say("bye all".to_owned())?;
+    start_heard(second, minion)?;
+    let told = until_last(second, "log", "raw", "bye all")?;
+    ensure!(
+        lines(&told).ends_with(&expected.iter().map(String::as_str).collect::<Vec<_>>()),
+        "got {told:?} instead of {expected:?}"
+    );
+    second.wait_minion("web1")?;
+    append(&log, "bye second\n")?;
+    until_last(second, "log", "raw", "bye second")?;
+    start_heard(first, minion)?;
+    wait_ping(first, "web1")?;
+    append(&log, "bye both\n")?;
+    for (master, was_there) in [(&*first, false), (&*second, true)] {
+        let told = until_last(master, "log", "raw", "bye both")?;
+        let once: BTreeSet<&str> = lines(&told).into_iter().collect();
+        ensure!(once.len() == told.len(), "told twice: {told:?}");
+        ensure!(once.contains("bye second") == was_there, "got {told:?}");
+    }
+    Ok(())
+}
+
+/// A master and its minion, whose beacon `log` looks at that file already and
+/// whose requests wait for a second.
+fn with_short_patience() -> Result<(Several, PathBuf)> {
+    let mut several = Several::without_minions(1, plain_master)?;
+    let log = several.fleet.path().join("log");
+    fs::write(&log, "")?;
+    several.add_minions(1, |plan| {
+        plan.set("loop_interval", json!(0.1))
+            .set("request_channel_timeout", json!(1))
+            .set("log_level_logfile", "debug")
+            .set(
+                "beacons",
+                json!({ "log": [{ "file": log.display().to_string() },
+                    { "tags": { "a/b": { "regex": ".*bye" } } }] }),
+            )
+    })?;
+    let master = &several.masters[0];
+    master.wait_minion("web1")?;
+    let mut number = 0;
+    until("the beacon to look", SHORT, || {
+        number += 1;
+        append(&log, &format!("bye {number}\n"))?;
+        Ok((!seen(master, "log")?.is_empty()).then_some(()))
+    })?;
+    Ok((several, log))
+}
+
+/// Waits until an event was sent so often without an answer.
+fn until_sent(minion: &Minion, times: usize) -> Result<()> {
+    until("the minion to send it again", SHORT, || {
+        let text = fs::read(minion.dir().join("log"))?;
+        let text = String::from_utf8_lossy(&text);
+        let tries = text.matches("events of beacons wait: no answer").count();
+        Ok((tries >= times).then_some(()))
+    })
+}
+
+/// A master that hangs has been sent an event again and again by the time it
+/// goes on; it tells of it once.
+#[test]
+fn an_event_that_was_sent_again_is_told_once() -> Result<()> {
+    let (mut several, log) = with_short_patience()?;
+    let (master, minion) = (&mut several.masters[0], &several.minions[0]);
+    master.daemon().signal(Signal::SIGSTOP)?;
+    append(&log, "bye hanging\n")?;
+    let sent = until_sent(minion, 2);
+    master.daemon().signal(Signal::SIGCONT)?;
+    sent?;
+    append(&log, "bye last\n")?;
+    until_last(master, "log", "raw", "bye last")?;
+    wait_ping(master, "web1")?;
+    let told = until_last(master, "log", "raw", "bye last")?;
+    let once: BTreeSet<&str> = lines(&told).into_iter().collect();
+    ensure!(once.len() == told.len(), "told twice: {told:?}");
+    ensure!(once.contains("bye hanging"), "got {told:?}");
+    Ok(())
+}
+
+/// A minion that ends says what nobody has answered for.
+#[test]
+fn a_minion_that_ends_says_which_events_may_be_lost() -> Result<()> {
+    let (mut several, log) = with_short_patience()?;
+    let (master, minion) = (&mut several.masters[0], &mut several.minions[0]);
+    master.daemon().signal(Signal::SIGSTOP)?;
+    append(&log, "bye hanging\n")?;
+    let ended = until_sent(minion, 1).and_then(|()| minion.stop());
+    master.daemon().signal(Signal::SIGCONT)?;
+    ended?;
+    ensure!(is_logged(minion.dir(), &["they may be lost"]), "not said");
     Ok(())
 }

@@ -7,10 +7,10 @@ use halite_integration_tests::{Daemon, Kind, Master, MinionPlan, Program, SHORT,
 use serde_json::{Value, json};
 
 use crate::proxy::{Cable, Proxy};
-use crate::support::{Several, publish, starts, wait_log, wait_ping, wait_stored};
+use crate::support::{NEVER, Several, allowed, publish, starts, wait_log, wait_ping, wait_stored};
 
-/// How soon a master knows: two seconds, and what a busy machine adds.
-const KNOWN_WITHIN: Duration = Duration::from_secs(4);
+/// How soon a master knows: two seconds, and the next look.
+const KNOWN_WITHIN: Duration = Duration::from_secs(3);
 
 fn named(list: &Value, id: &str) -> bool {
     list.as_array()
@@ -56,7 +56,8 @@ fn a_cut_cable_is_known_at_once_and_a_whole_one_too() -> Result<()> {
             event.tag == "salt/presence/change" && named(&event.data["lost"], "web1")
         })?;
     let took = cut.elapsed();
-    ensure!(took < KNOWN_WITHIN, "known after {took:?}");
+    let within = allowed(second, KNOWN_WITHIN)?;
+    ensure!(took < within, "known after {took:?}");
     assert_eq!(returned(first, &["manage.present"])?, json!([]));
     assert_eq!(returned(first, &["manage.down"])?, json!(["web1"]));
     assert_eq!(returned(second, &["manage.present"])?, json!(["web1"]));
@@ -182,7 +183,7 @@ fn a_scheduled_return_that_comes_twice_is_kept_and_told_of_once() -> Result<()> 
             .set("return_retry_timer_max", 1)
             .set(
                 "schedule",
-                json!({ "job": { "function": "test.echo", "args": ["mark"], "when": "23:59:59" } }),
+                json!({ "job": { "function": "test.echo", "args": ["mark"], "when": NEVER } }),
             )
     })?;
     for master in &several.masters {
@@ -226,7 +227,7 @@ fn a_scheduled_return_that_comes_twice_is_kept_and_told_of_once() -> Result<()> 
 fn salt_says_that_its_master_was_killed() -> Result<()> {
     let mut several = Several::start(2, 1)?;
     let tokens = several.tokens();
-    let command = format!("{}; sleep 5", tokens.command("begun"));
+    let command = format!("{}; sleep 60", tokens.command("begun"));
     let log = several.fleet.path().join("salt.out");
     let (first, second, _) = several.two()?;
     let args = ["-t", "60", "web1", "cmd.run", &command];

@@ -7,10 +7,10 @@ use anyhow::{Result, bail, ensure};
 use halite_integration_tests::{Master, MinionPlan, SHORT, Signal, until};
 
 use crate::support::{
-    Several, Tokens, ping_time, plain, plain_master, publish, starts, stored, wait_ping,
+    Several, Tokens, allowed, ping_time, plain, plain_master, publish, starts, stored, wait_ping,
 };
 
-/// What the issue allows, and room for a busy machine.
+/// What is promised; [`allowed`] adds what a busy machine takes.
 const FAILOVER: Duration = Duration::from_secs(3);
 const FAILBACK: Duration = Duration::from_secs(6);
 
@@ -60,7 +60,8 @@ fn over_and_back_and_over_again_without_a_lost_command() -> Result<()> {
         let begun = Instant::now();
         tokens.wait(&format!("over{round}"))?;
         let took = begun.elapsed();
-        ensure!(took < FAILOVER, "failover took {took:?}");
+        let within = allowed(second, FAILOVER)?;
+        ensure!(took < within, "failover took {took:?}");
 
         // This one runs while the minion goes back; its result finds a master.
         let slow = format!("both{round}");
@@ -75,7 +76,8 @@ fn over_and_back_and_over_again_without_a_lost_command() -> Result<()> {
         send(&mut sent, first, format!("back{round}"), &tokens)?;
         tokens.wait(&format!("back{round}"))?;
         let took = begun.elapsed();
-        ensure!(took < FAILBACK, "failback took {took:?}");
+        let within = allowed(first, FAILBACK)?;
+        ensure!(took < within, "failback took {took:?}");
         tokens.wait(&format!("both{round}"))?;
     }
     until("every result at some master", SHORT, || {
@@ -116,11 +118,13 @@ fn failover_goes_round_three_masters_and_back() -> Result<()> {
         serves(&several, 2)?;
         several.masters[2].kill9()?;
         let took = serves(&several, 1)?;
-        ensure!(took < FAILBACK, "round {round}: the second after {took:?}");
+        let within = allowed(&several.masters[1], FAILBACK)?;
+        ensure!(took < within, "round {round}: the second after {took:?}");
         several.masters[2].start()?;
         several.masters[0].start()?;
         let took = serves(&several, 0)?;
-        ensure!(took < FAILBACK, "round {round}: the first after {took:?}");
+        let within = allowed(&several.masters[0], FAILBACK)?;
+        ensure!(took < within, "round {round}: the first after {took:?}");
     }
     several.minions[0].daemon().check_runs()
 }
@@ -133,7 +137,8 @@ fn a_hanging_master_is_left() -> Result<()> {
     let (first, second, _) = several.two()?;
     first.daemon().signal(Signal::SIGSTOP)?;
     let took = wait_ping(second, "web1")?;
-    ensure!(took < Duration::from_secs(10), "took {took:?}");
+    let within = allowed(second, Duration::from_secs(10))?;
+    ensure!(took < within, "took {took:?}");
     first.daemon().signal(Signal::SIGCONT)?;
     wait_ping(first, "web1")?;
     Ok(())
@@ -150,7 +155,8 @@ fn polling_a_healthy_master_is_not_flapping() -> Result<()> {
     while begun.elapsed() < Duration::from_secs(4) {
         for master in [&*first, &*second] {
             let took = ping_time(master, "web1")?;
-            ensure!(took < Duration::from_secs(1), "took {took:?}");
+            let within = allowed(master, Duration::from_secs(1))?;
+            ensure!(took < within, "took {took:?}");
         }
     }
     for master in [&*first, &*second] {
@@ -173,6 +179,7 @@ fn failover_starts_with_every_master_away() -> Result<()> {
     wait_ping(&several.masters[1], "web1")?;
     several.masters[0].start()?;
     let took = wait_ping(&several.masters[0], "web1")?;
-    ensure!(took < FAILBACK, "failback took {took:?}");
+    let within = allowed(&several.masters[0], FAILBACK)?;
+    ensure!(took < within, "failback took {took:?}");
     several.minions[0].daemon().check_runs()
 }

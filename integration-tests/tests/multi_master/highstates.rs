@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Kind, MasterPlan, Program, SHORT, Signal, until};
+use halite_integration_tests::{Kind, MasterPlan, Program, SHORT, START, Signal, until};
 use serde_json::Value;
 
 use crate::support::{Several, plain, wait_stored};
@@ -83,7 +83,7 @@ fn a_highstate_of_salt_call_outlives_its_master() -> Result<()> {
     second.daemon().signal(Signal::SIGCONT)?;
     first.kill9()?;
     fs::write(gate, "")?;
-    assert_eq!(call.wait_exit(SHORT)?, 0, "{}", call.said());
+    assert_eq!(call.wait_exit(START)?, 0, "{}", call.said());
     let said = call.said();
     let json = said
         .split_once("\n{")
@@ -155,7 +155,7 @@ fn a_file_in_transfer_outlives_its_master() -> Result<()> {
     })?;
     second.daemon().signal(Signal::SIGCONT)?;
     first.kill9()?;
-    assert_eq!(call.wait_exit(SHORT)?, 0, "{}", call.said());
+    assert_eq!(call.wait_exit(START)?, 0, "{}", call.said());
     ensure!(fs::read(&copied)? == text.as_bytes(), "the file is another");
     Ok(())
 }

@@ -1,32 +1,21 @@
 //! `ipc_mode: tcp`: the local event bus on loopback ports.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use halite_integration_tests::wire::msgpack::Item;
-use halite_integration_tests::{SHORT, until};
+use halite_integration_tests::{Ports, SHORT, until};
 use serde_json::{Value, json};
 
 use crate::support::{Several, plain, plain_master, wait_ping};
-
-/// Ports that were free a moment ago.
-fn free_ports<const N: usize>() -> Result<[u16; N]> {
-    let listeners: Vec<TcpListener> = (0..N)
-        .map(|_| TcpListener::bind("127.0.0.1:0"))
-        .collect::<Result<_, _>>()?;
-    let ports: Vec<u16> = listeners
-        .iter()
-        .map(|listener| Ok(listener.local_addr()?.port()))
-        .collect::<Result<_>>()?;
-    ports.try_into().ok().context("not so many ports")
-}
 
 /// #66603: a minion of two masters has its bus on a pair of ports for each of
 /// them; programs beside it find it at either.
 #[test]
 fn programs_find_the_bus_on_its_ports() -> Result<()> {
-    let ports: [u16; 4] = free_ports()?;
+    let claimed = Ports::<4>::claim()?;
+    let ports = claimed.numbers;
     let mut several = Several::with(2, 1, plain_master, |plan| {
         plan.set("ipc_mode", "tcp")
             .set("tcp_pub_port", json!([ports[0], ports[1]]))
@@ -136,7 +125,8 @@ fn wrong_ports_are_refused_with_a_way_out() -> Result<()> {
 /// A master with its bus on ports serves as any other.
 #[test]
 fn a_master_with_its_bus_on_ports_serves() -> Result<()> {
-    let [publish, pull]: [u16; 2] = free_ports()?;
+    let claimed = Ports::<3>::claim()?;
+    let [publish, pull, publications] = claimed.numbers;
     let fleet = halite_integration_tests::Fleet::new("ports")?;
     let mut master = fleet
         .master("m1", halite_integration_tests::Kind::Ours)
@@ -144,6 +134,7 @@ fn a_master_with_its_bus_on_ports_serves() -> Result<()> {
         .set("ipc_mode", "tcp")
         .set("tcp_master_pub_port", publish)
         .set("tcp_master_pull_port", pull)
+        .set("tcp_master_publish_pull", publications)
         .lay()?;
     master.start_on_ports()?;
     let minion = fleet

@@ -5,11 +5,11 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use halite_integration_tests::{Fleet, KeyState, Kind, SHORT, Signal, until};
+use halite_integration_tests::{Address, Fleet, KeyState, Kind, SHORT, START, Signal, until};
 
-use crate::support::{Several, ping_time, plain_master, set_masters, wait_log, wait_ping};
+use crate::support::{Several, allowed, ping_time, plain_master, set_masters, wait_log, wait_ping};
 
-/// A whole `salt` command on a busy machine; a healthy one takes 30 ms.
+/// A whole `salt` command; a healthy one takes 30 ms.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// #14128 #15105 #13546 #17032 #28875 #55123: one master is down, another has
@@ -35,11 +35,9 @@ fn a_minion_starts_while_most_of_its_masters_are_away() -> Result<()> {
     minion.start()?;
     let (down, up) = (0, 1);
     several.masters[up].wait_minion("web1")?;
-    ensure!(
-        begun.elapsed() < Duration::from_secs(5),
-        "ready after {:?}",
-        begun.elapsed()
-    );
+    let took = begun.elapsed();
+    let within = allowed(&several.masters[up], Duration::from_secs(5))?;
+    ensure!(took < within, "ready after {took:?}");
     several.masters[up].check_ping(&["web1"])?;
     several.masters[down].start()?;
     several.masters[down].wait_minion("web1")?;
@@ -88,7 +86,8 @@ fn a_hanging_master_does_not_slow_the_other() -> Result<()> {
         .ok()?;
     for round in 0..10 {
         let took = ping_time(first, &web1)?;
-        ensure!(took < AT_ONCE, "ping {round} took {took:?}");
+        let within = allowed(first, AT_ONCE)?;
+        ensure!(took < within, "ping {round} took {took:?}");
     }
     second.daemon().signal(Signal::SIGCONT)?;
     wait_ping(second, &web1)?;
@@ -115,7 +114,8 @@ fn every_minion_answers_every_master_after_any_restarts() -> Result<()> {
             }
         }
         let back = begun.elapsed();
-        ensure!(back < Duration::from_secs(5), "back after {back:?}");
+        let within = allowed(&several.masters[0], Duration::from_secs(5))?;
+        ensure!(back < within, "back after {back:?}");
         for master in &several.masters {
             master.check_ping(&ids)?;
         }
@@ -167,7 +167,8 @@ fn a_master_with_a_foreign_key_does_not_hold_the_other_up() -> Result<()> {
     let mark = second.address().ip().to_string();
     wait_log(minion.dir(), &[&mark, "key"])?;
     wait_ping(&first, "web1")?;
-    ensure!(ping_time(&first, "web1")? < AT_ONCE, "slowed down");
+    let took = ping_time(&first, "web1")?;
+    ensure!(took < allowed(&first, AT_ONCE)?, "slowed down: {took:?}");
     second.kill9()?;
     for name in ["master.pem", "master.pub"] {
         fs::copy(
@@ -187,10 +188,12 @@ fn a_minion_without_masters_ends_at_once() -> Result<()> {
     for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
         let mut several = Several::start(2, 1)?;
         let (first, second, minion) = several.two()?;
-        let (begun, ran) = (first.dir().join("begun"), first.dir().join("ran"));
+        let at = |name: &str| first.dir().join(name);
+        let (begun, gate, ran) = (at("begun"), at("gate"), at("ran"));
         let command = format!(
-            "touch {}; sleep 0.3; touch {}",
+            "touch {}; while [ ! -e {} ]; do sleep 0.02; done; touch {}",
             begun.display(),
+            gate.display(),
             ran.display()
         );
         first
@@ -199,17 +202,19 @@ fn a_minion_without_masters_ends_at_once() -> Result<()> {
         until("the job to begin", SHORT, || {
             Ok(begun.exists().then_some(()))
         })?;
-        for master in [first, second] {
+        for master in [&mut *first, second] {
             match signal {
                 Signal::SIGKILL => master.kill9()?,
                 _ => master.daemon().signal(signal)?,
             }
         }
+        fs::write(&gate, "")?;
         until("the job to end", SHORT, || Ok(ran.exists().then_some(())))?;
         let begun = Instant::now();
         assert_eq!(minion.stop()?, 0);
         let took = begun.elapsed();
-        ensure!(took < Duration::from_secs(2), "{signal}: {took:?}");
+        let within = allowed(first, Duration::from_secs(2))?;
+        ensure!(took < within, "{signal}: {took:?}");
     }
     Ok(())
 }
@@ -220,13 +225,13 @@ fn a_minion_without_masters_ends_at_once() -> Result<()> {
 fn failed_sign_ins_leave_no_descriptors() -> Result<()> {
     let fleet = Fleet::new("fds")?;
     let master = fleet.master("m1", Kind::Ours).start()?;
-    let gone = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let gone = Address::claim()?;
     let mut minion = fleet
         .minion("web1", Kind::Ours)
         .of(&master)
         .set("acceptance_wait_time", 0)
         .lay()?;
-    let masters = [master.address().request().to_string(), gone.to_string()];
+    let masters = [&gone, master.address()].map(|at| at.request().to_string());
     set_masters(&minion, &masters)?;
     minion.start()?;
     let pid = minion.daemon().pid()?;
@@ -239,7 +244,7 @@ fn failed_sign_ins_leave_no_descriptors() -> Result<()> {
     };
     let fds = || Ok::<_, anyhow::Error>(fs::read_dir(format!("/proc/{pid}/fd"))?.count());
     let wait = |count| {
-        until("failed sign-ins", SHORT, || {
+        until("failed sign-ins", START * 2, || {
             Ok((sign_ins()? >= count).then_some(()))
         })
     };

@@ -8,7 +8,7 @@ use halite_integration_tests::{Kind, SHORT, Signal, until};
 use crate::proxy::Proxy;
 use crate::support::{
     Several, Tokens, check_told_once, plain_master, publish, stored, wait_log, wait_ping,
-    wait_stored,
+    wait_starts, wait_stored,
 };
 
 /// Each of these ran once and no other did.
@@ -54,7 +54,7 @@ fn a_command_survives_the_death_of_its_master() -> Result<()> {
     first.kill9()?;
     minion.kill9()?;
     minion.start()?;
-    second.check_ping(&["web1"])?;
+    wait_ping(second, "web1")?;
     first.start()?;
     assert_eq!(wait_stored(first, &jid, "web1")?, "early");
     check_once(&tokens, &["early".to_owned()])
@@ -138,6 +138,10 @@ fn a_command_older_than_the_window_is_not_run() -> Result<()> {
         Ok((begun.elapsed().as_secs() >= 3).then_some(()))
     })?;
     minion.start()?;
+    // What is sent before it is there has to be within the window as well.
+    for master in [&*first, &*second] {
+        wait_starts(master, "web1", 2)?;
+    }
     let now = publish(second, "web1", &tokens.command("now"))?;
     wait_stored(second, &now, "web1")?;
     let also = publish(first, "web1", &tokens.command("also"))?;

@@ -5,6 +5,7 @@ mod beacons;
 mod cables;
 mod chaos;
 mod delays;
+mod disks;
 mod failing_over;
 mod herd;
 mod highstates;

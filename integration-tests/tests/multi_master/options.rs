@@ -4,11 +4,12 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, MinionPlan, SHORT, Signal, until};
+use halite_integration_tests::{Fleet, Kind, MinionPlan, SHORT, START, Signal, until};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Several, plain_master, publish, set_masters, starts, stored, wait_log, wait_ping, wait_stored,
+    Several, allowed, plain_master, publish, set_masters, starts, stored, wait_log, wait_ping,
+    wait_stored,
 };
 
 /// `salt-minion status` tells how it is with each master, and its exit code
@@ -39,9 +40,12 @@ fn the_status_says_what_is_wrong_with_which_master() -> Result<()> {
     }
     first.kill9()?;
     let lost = until("the loss to show", SHORT, || {
-        let status = minion.status(&["--out=json"])?.exit(1)?.json()?;
+        let output = minion.status(&["--out=json"])?;
+        let status = output.json()?;
         let master = of(&status, &one)?;
-        Ok((master["state"] != "ready" && !master["last_error"].is_null()).then_some(status))
+        let is_lost = master["state"] != "ready" && !master["last_error"].is_null();
+        // It may not have heard of it yet.
+        is_lost.then(|| output.exit(1).map(|_| status)).transpose()
     })?;
     assert_eq!(of(&lost, &two)?["state"], "ready");
     let table = minion.status(&[])?.exit(1)?.stdout;
@@ -98,10 +102,9 @@ fn master_tries_ends_salt_call_and_never_the_daemon() -> Result<()> {
     wait_log(&minion, &["No master could be reached"])?;
     let begun = Instant::now();
     several.minions[0].call(&["test.ping"])?.exit(1)?;
-    ensure!(
-        begun.elapsed() < Duration::from_secs(10),
-        "it tried on and on"
-    );
+    let took = begun.elapsed();
+    let within = allowed(&several.masters[0], Duration::from_secs(10))?;
+    ensure!(took < within, "it tried on and on: {took:?}");
     several.minions[0].daemon().check_runs()?;
     several.masters[1].start()?;
     wait_ping(&several.masters[1], "web1")?;
@@ -131,7 +134,7 @@ fn a_function_names_the_masters() -> Result<()> {
     fs::write(modules.join("my_masters.py"), "def pick():\n    return 7\n")?;
     let plan = plan_func(several.fleet.minion("web2", Kind::Ours), &json!([modules]));
     let mut wrong = plan.start()?;
-    assert_eq!(wrong.daemon().wait_exit(SHORT)?, 1);
+    assert_eq!(wrong.daemon().wait_exit(START)?, 1);
     ensure!(
         wrong
             .daemon()
@@ -155,10 +158,12 @@ fn plan_func<'a>(plan: MinionPlan<'a>, dirs: &Value) -> MinionPlan<'a> {
 fn the_list_of_masters_gets_shorter() -> Result<()> {
     let mut several = Several::start(2, 1)?;
     let (first, second, minion) = several.two()?;
-    let (begun, ran) = (first.dir().join("begun"), first.dir().join("ran"));
+    let at = |name: &str| first.dir().join(name);
+    let (begun, gate, ran) = (at("begun"), at("gate"), at("ran"));
     let command = format!(
-        "touch {}; sleep 0.3; touch {}; echo owed",
+        "touch {}; while [ ! -e {} ]; do sleep 0.02; done; touch {}; echo owed",
         begun.display(),
+        gate.display(),
         ran.display()
     );
     let jid = publish(first, "web1", &command)?;
@@ -169,6 +174,7 @@ fn the_list_of_masters_gets_shorter() -> Result<()> {
         master.daemon().signal(Signal::SIGKILL)?;
         master.kill9()?;
     }
+    fs::write(&gate, "")?;
     until("the job to end", SHORT, || Ok(ran.exists().then_some(())))?;
     minion.stop()?;
     set_masters(minion, &[second.address().request().to_string()])?;

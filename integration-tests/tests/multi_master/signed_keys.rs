@@ -103,8 +103,8 @@ fn a_master_whose_key_is_not_signed_is_refused() -> Result<()> {
         minion.dir(),
         &[&rogue.address().ip().to_string(), "does not sign its key"],
     )?;
-    first.check_ping(&["web1"])?;
-    second.check_ping(&["web1"])?;
+    wait_ping(&first, "web1")?;
+    wait_ping(&second, "web1")?;
     let status = minion.status(&["--out=json"])?.exit(1)?.json()?;
     let error = status["masters"][0]["last_error"]
         .as_str()

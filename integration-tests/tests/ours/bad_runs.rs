@@ -10,7 +10,7 @@ use halite_integration_tests::{Fleet, Kind, Minion, Program, Recipe, SHORT, Sign
 use serde_json::{Map, Value, json};
 
 /// How long a run may take before it counts as hung.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(180);
 
 /// A minion without a master, with states of its own.
 struct Alone {
@@ -199,7 +199,7 @@ hash: {file.managed: [{name: TARGET/f}, {source: ROOTS/folder/small}, {source_ha
 no hash: {file.managed: [{name: TARGET/f}, {source: ROOTS/folder/small}, {source_hash: nonsense}]}
 folder: {file.recurse: [{name: TARGET/folder}, {source: 'salt://nope'}]}
 no way: {file.managed: [{name: TARGET/no/way}, {contents: x}]}
-command: {cmd.run: [{name: 'sleep 300 & echo $! > TARGET/child; sleep 300'}, {timeout: 1}]}
+command: {cmd.run: [{name: 'sleep 300 & echo $! > TARGET/child; sleep 300'}, {timeout: 5}]}
 ignored: {cmd.run: [{name: 'sleep 300'}, {timeout: 1}, {ignore_timeout: True}]}
 no program: {cmd.run: [{name: /nonexistent/program}]}
 no directory: {cmd.run: [{name: 'true'}, {cwd: /nonexistent}]}
@@ -236,7 +236,7 @@ fn what_is_not_there_fails_alone_and_a_command_ends_with_its_children() -> Resul
     let out = states["command"]["changes"]["stdout"]
         .as_str()
         .unwrap_or_default();
-    ensure!(out.ends_with(": Timed out after 1 seconds"), "{out}");
+    ensure!(out.ends_with(": Timed out after 5 seconds"), "{out}");
     check(&states, "ignored", true, "")?;
     check(&states, "last", true, "")?;
     ensure!(fs::read(alone.target.join("f"))? == b"old\n");

@@ -19,8 +19,8 @@ impl Three {
         let master = fleet
             .master("m1", Kind::Ours)
             .auto_accept()
-            .set("timeout", 2)
-            .set("gather_job_timeout", 1)
+            .set("timeout", 15)
+            .set("gather_job_timeout", 5)
             .set("external_auth", rules)
             .start()?;
         let mut minions = Vec::new();

@@ -19,7 +19,7 @@ fn the_command_hears(signal: Signal) -> Result<()> {
     let minion = alone(&fleet)?;
     let at = |name: &str| fleet.path().join(name);
     let command = format!(
-        "trap 'touch {}; exit' INT TERM; touch {}; while :; do sleep 1; done",
+        "trap ': >{}; exit' INT TERM; : >{}; while :; do sleep 1; done",
         at("told").display(),
         at("started").display()
     );

@@ -94,7 +94,13 @@ fn the_user_gets_what_root_has_left() -> Result<()> {
     // That user is no member of the bus's group, and commands all the same.
     // The programs may lie where only root can go.
     let salt = fleet.path().join("salt");
-    fs::copy(fleet.programs().path(Kind::Ours, Program::Salt)?, &salt)?;
+    // Not by ourselves: a file that this process has open to write, also in a
+    // child of another test, cannot be run.
+    let program = fleet.programs().path(Kind::Ours, Program::Salt)?;
+    let copied = std::process::Command::new("cp")
+        .args([&program, &salt])
+        .status()?;
+    ensure!(copied.success(), "no copy of {}", program.display());
     let as_daemon = |words: &[&str]| {
         use std::os::unix::process::CommandExt as _;
         let output = std::process::Command::new(&salt)
@@ -108,7 +114,8 @@ fn the_user_gets_what_root_has_left() -> Result<()> {
             .output()?;
         anyhow::Ok((
             output.status.code(),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr),
         ))
     };
     fs::set_permissions(&cache, Permissions::from_mode(0o755))?;
@@ -132,14 +139,17 @@ fn options_that_do_not_fit_stop_the_check_and_the_start() -> Result<()> {
     for (name, option, value) in [
         ("m1", "user", "no-such-user"),
         ("m2", "log_fmt_logfile", "%(nope)s"),
-        ("m3", "log_file", "udp://127.0.0.1:514"),
-        ("m4", "interface", "not an address"),
+        ("m3", "interface", "not an address"),
     ] {
         let mut master = fleet.master(name, Kind::Ours).set(option, value).lay()?;
         let recipe = master.daemon().recipe().clone();
         for words in [&["--check"][..], &["-d"], &[]] {
             let output = run(&recipe.clone().args(words), SHORT)?.exit(78)?;
-            assert_eq!(output.stderr.lines().count(), 1, "{output}");
+            // The place in the file may stand below it.
+            let mut lines = output.stderr.lines();
+            let first = lines.next().context("nothing is said")?;
+            ensure!(first.contains(option), "{output}");
+            ensure!(lines.all(|line| line.starts_with(' ')), "{output}");
         }
     }
     Ok(())

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Address, Fleet, Kind, Program, Recipe, START, run};
+use halite_integration_tests::{Address, Fleet, Kind, Program, Recipe, run};
 
 /// What the files of the example say, to be replaced by what is free here.
 const EXAMPLE_DIR: &str = "/tmp/long-day";
@@ -16,6 +17,9 @@ const ANYTHING: &str = "[..]";
 
 /// Ends what a command has printed; its exit code follows.
 const END: &str = "@@@ end of command: ";
+
+/// How long the day may take before it counts as hung.
+const DAY: Duration = Duration::from_secs(300);
 
 /// A command of the page and what it prints.
 #[derive(Debug)]
@@ -153,7 +157,7 @@ fn the_long_day_goes_as_its_page_says() -> Result<()> {
     let shell = Recipe::new("sh", "/bin/sh".into(), fleet.path())
         .args(&["-c", &script])
         .env("PATH", &path);
-    let output = run(&shell, START)?;
+    let output = run(&shell, DAY)?;
 
     let mut printed = output.stdout.as_str();
     for step in &steps {

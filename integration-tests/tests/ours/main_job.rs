@@ -31,6 +31,11 @@ fn files_arrive() -> Result<()> {
 }
 
 #[test]
+fn files_go_in_pieces() -> Result<()> {
+    scenarios::files_go_in_pieces(OURS, OURS)
+}
+
+#[test]
 fn pillars_reach_the_minion() -> Result<()> {
     pillar_scenarios::pillars_reach_the_minion(OURS, OURS)
 }

@@ -6,7 +6,9 @@ use std::net::TcpListener;
 use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, Minion, Output, Program, START, run, until};
+use halite_integration_tests::{
+    Fleet, KeyState, Kind, Master, Minion, Output, Program, START, run, until,
+};
 use serde_json::{Value, json};
 
 struct Pair {
@@ -21,8 +23,8 @@ impl Pair {
         let mut recipe = fleet
             .master("m1", Kind::Ours)
             .auto_accept()
-            .set("timeout", 2)
-            .set("gather_job_timeout", 1)
+            .set("timeout", 20)
+            .set("gather_job_timeout", 10)
             .file("web.sls", "x: test.nop\n")
             .file(
                 "_runners/own.py",
@@ -182,9 +184,14 @@ fn batches_go_on_without_their_program() -> Result<()> {
 #[test]
 fn a_batch_outlives_its_master() -> Result<()> {
     let mut pair = Pair::start("restart", &[])?;
+    let gate = pair.fleet.path().join("gate");
+    let command = format!(
+        "until [ -e {} ]; do sleep 0.05; done; echo done",
+        gate.display()
+    );
     let started = pair
         .master
-        .salt(&["--async", "-b", "1", "*", "cmd.run", "sleep 1; echo done"])?
+        .salt(&["--async", "-b", "1", "*", "cmd.run", &command])?
         .ok()?;
     let jid = started
         .stdout
@@ -199,6 +206,7 @@ fn a_batch_outlives_its_master() -> Result<()> {
     })?;
     pair.master.stop()?;
     pair.master.start()?;
+    fs::write(&gate, "")?;
     until("the batch to complete", START, || {
         let status = pair.returned(&["batch.status", &jid])?;
         Ok((status["completed"] == json!(2)).then_some(()))
@@ -346,5 +354,77 @@ fn banks_hold_what_runners_keep_and_nothing_of_the_masters() -> Result<()> {
             .starts_with("'cache.migrate' is not available. "),
         "unexpected {missing}"
     );
+    Ok(())
+}
+
+#[test]
+fn keys_are_changed_by_who_logs_in_and_maps_of_keys_are_maps() -> Result<()> {
+    let fleet = Fleet::new("key-login")?;
+    let passwords = fleet.path().join("passwords");
+    fs::write(&passwords, "keeper:right\nreader:right\n")?;
+    let rules = json!({ "file": {
+        "^filename": passwords,
+        "keeper": ["@wheel"],
+        "reader": [{ "@wheel": ["key.list_all"] }],
+    }});
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .set("external_auth", rules)
+        .file(
+            "keys.sls",
+            // A text where a map belongs means no key.
+            "text:\n  salt.wheel:\n    - name: key.accept_dict\n    - match: '*'\n\
+             map:\n  salt.wheel:\n    - name: key.reject_dict\n    - match:\n        \
+             minions_pre: [web2, nobody]\n",
+        )
+        .start()?;
+    let _web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    let _web2 = fleet.minion("web2", Kind::Ours).of(&master).start()?;
+    for id in ["web1", "web2"] {
+        master.wait_key(id, KeyState::Pending)?;
+    }
+    let run = &["state.orchestrate", "keys", "--out=json"];
+    let run = master.tools(Kind::Ours).runner(run)?.ok()?.json()?;
+    let states = run["data"]
+        .as_object()
+        .and_then(|data| data.values().next())
+        .and_then(Value::as_object)
+        .context("no states")?;
+    let returned: Vec<&Value> = states
+        .values()
+        .map(|state| &state["changes"]["return"])
+        .collect();
+    assert_eq!(
+        returned,
+        [&json!({}), &json!({ "minions_rejected": ["web2"] })]
+    );
+    master.wait_key("web1", KeyState::Pending)?;
+
+    let key = |user: &str, password: &str, more: &[&str]| {
+        let mut args = vec!["--auth", "file", "--username", user, "--password", password];
+        args.extend(more);
+        master.key(&args)
+    };
+    let listed = key("reader", "right", &["-L", "--out=json"])?
+        .ok()?
+        .json()?;
+    assert_eq!(listed["minions_pre"], json!(["web1"]));
+    assert_eq!(listed["minions_rejected"], json!(["web2"]));
+    ensure!(
+        key("reader", "right", &["-y", "-a", "web1"])?.code != 0,
+        "accepted"
+    );
+    ensure!(
+        key("keeper", "wrong", &["-y", "-a", "web1"])?.code == 1,
+        "accepted"
+    );
+    master.wait_key("web1", KeyState::Pending)?;
+    key("keeper", "right", &["-y", "-a", "web1"])?.ok()?;
+    master.wait_minion("web1")?;
+    key("keeper", "right", &["-y", "-d", "web2"])?.ok()?;
+    let listed = key("keeper", "right", &["-L", "--out=json"])?
+        .ok()?
+        .json()?;
+    assert_eq!(listed["minions"], json!(["web1"]));
     Ok(())
 }

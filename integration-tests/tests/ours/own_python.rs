@@ -24,6 +24,12 @@ def event_return(events):
             out.write(event['tag'] + chr(10))
 ";
 
+const WHEEL: &str = "
+def go(where='there'):
+    'Goes there.'
+    return where
+";
+
 #[test]
 fn a_master_uses_what_its_users_wrote() -> Result<()> {
     let fleet = Fleet::new("ownpy")?;
@@ -40,6 +46,9 @@ fn a_master_uses_what_its_users_wrote() -> Result<()> {
         .file("_pillar/own.py", PILLAR)
         .file("_tops/own.py", TOP)
         .file("_returners/own.py", RETURNER)
+        .file("_wheel/own.py", WHEEL)
+        .file("wheels/other.py", WHEEL)
+        .set("wheel_dirs", dir.join("srv/wheels").display().to_string())
         .file("from_top_web1.sls", &nop("one"))
         .file("conf_top.sls", &nop("two"))
         .start()?;
@@ -47,11 +56,16 @@ fn a_master_uses_what_its_users_wrote() -> Result<()> {
     // Before they are fetched the pillar says what it lacks.
     let pillar = tools.runner(&["pillar.show_pillar", "web1", "--out=json"])?;
     assert!(pillar.stdout.contains("there is no such external pillar"));
-    for kind in ["pillar", "tops", "returners"] {
+    for kind in ["pillar", "tops", "returners", "wheel"] {
         let synced = tools.runner(&[&format!("saltutil.sync_{kind}"), "--out=json"])?;
         let synced: serde_json::Value = serde_json::from_str(&synced.stdout)?;
         assert_eq!(synced, json!([format!("{kind}.own")]));
     }
+    let docs = tools.runner(&["doc.wheel", "--out=json"])?.ok()?.json()?;
+    for own in ["own.go", "other.go"] {
+        assert_eq!(docs[own], "Goes there.", "{docs}");
+    }
+    assert!(docs["key.accept"].is_string());
     let _web1 = fleet
         .minion("web1", Kind::Ours)
         .of(&master)

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use anyhow::Result;
-use halite_integration_tests::{Fleet, KeyState, Kind, START};
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, KeyState, Kind, Master, START, until};
 use serde_json::json;
 
 #[test]
@@ -54,10 +54,159 @@ fn events_call_for_commands_runners_and_keys() -> Result<()> {
     // A file that cannot be rendered is said, and stops nothing.
     let tools = master.tools(Kind::Ours);
     tools.runner(&["event.send", "my/broken"])?.ok()?;
-    halite_integration_tests::until("the complaint", START, || {
+    until("the complaint", START, || {
         let log = fs::read_to_string(master.dir().join("log"))?;
         Ok(log.contains("Failed to render reaction").then_some(()))
     })?;
     master.check_ping(&["web1"])?;
     Ok(())
+}
+
+/// Tells of the event that has called for it.
+const TELL: &str = "tell:\n  runner.event.send:\n    - args:\n        tag: my/told\n        \
+                    data:\n          word: {{ data.get('word') or data['data']['word'] }}\n";
+
+fn fire(master: &Master, tag: &str, word: &str) -> Result<()> {
+    let tools = master.tools(Kind::Ours);
+    let data = format!("{{word: {word}}}");
+    tools.runner(&["event.send", tag, &data])?.ok().map(drop)
+}
+
+fn wait_told(master: &Master, mark: usize, word: &str) -> Result<()> {
+    let events = master.events()?;
+    let is_it = |event: &halite_integration_tests::Event| {
+        event.tag == "my/told" && event.data["word"] == word
+    };
+    events
+        .wait_after(mark, "the reaction", START, is_it)
+        .map(drop)
+}
+
+#[test]
+fn each_master_reacts_to_an_event_that_reaches_all_of_them() -> Result<()> {
+    let fleet = Fleet::new("reactors")?;
+    let lay = |name: &str| {
+        let path = fleet.path().join(name).join("srv/tell.sls");
+        let rules = json!([{ "web/up": [path.display().to_string()] }]);
+        let master = fleet.master(name, Kind::Ours).set("reactor", rules);
+        master.auto_accept().file("tell.sls", TELL)
+    };
+    let first = lay("m1").start()?;
+    let second = lay("m2").key_pair_of(&first).start()?;
+    let web1 = fleet.minion("web1", Kind::Ours).of(&first).of(&second);
+    let web1 = web1.start()?;
+    first.wait_minion("web1")?;
+    second.wait_minion("web1")?;
+    web1.called(&["event.send", "web/up", "{word: both}"])?;
+    for master in [&first, &second] {
+        let events = master.events()?;
+        let told = events.wait("the reaction", START, |event| event.tag == "my/told")?;
+        ensure!(told.data["word"] == "both", "{told:?}");
+    }
+    // One of them leaves it to the other one.
+    let tools = second.tools(Kind::Ours);
+    tools.runner(&["reactor.set_leader", "False"])?.ok()?;
+    fire(&second, "web/up", "unheard")?;
+    let mark = second.events()?.mark();
+    tools.runner(&["reactor.set_leader", "True"])?.ok()?;
+    fire(&second, "web/up", "heard")?;
+    wait_told(&second, mark, "heard")?;
+    let events = second.events()?.events().into_iter();
+    let unheard = events.filter(|event| event.tag == "my/told");
+    ensure!(
+        unheard
+            .filter(|event| event.data["word"] == "unheard")
+            .count()
+            == 0,
+        "a master reacted that was told not to"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_reaction_that_hangs_holds_up_nobody_but_reactions() -> Result<()> {
+    const EVENTS: usize = 12;
+    const WAITING: usize = 4;
+    let fleet = Fleet::new("slow-reactor")?;
+    let path = |name: &str| fleet.path().join("m1/srv").join(name).display().to_string();
+    let (hangs, gate) = (fleet.path().join("hangs"), fleet.path().join("gate"));
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("reactor_worker_threads", 1)
+        .set("reactor_worker_hwm", WAITING)
+        .set(
+            "reactor",
+            json!([{ "my/hang": [path("hang.sls")] }, { "my/tell": [path("tell.sls")] }]),
+        )
+        .file(
+            "hang.sls",
+            &format!(
+                "#!py\nimport os, time\ndef run():\n    open({hangs:?}, 'w').close()\n    \
+                 while not os.path.exists({gate:?}):\n        time.sleep(0.05)\n    return {{}}\n"
+            ),
+        )
+        .file("tell.sls", TELL)
+        .start()?;
+    let _web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    fire(&master, "my/hang", "x")?;
+    until("the file to hang", START, || {
+        Ok(hangs.exists().then_some(()))
+    })?;
+    let events = master.events()?;
+    for number in 0..EVENTS {
+        fire(&master, "my/tell", &format!("w{number}"))?;
+    }
+    // What does not fit is told of, and everything else goes on.
+    until("the complaint", START, || {
+        let log = fs::read_to_string(master.dir().join("log"))?;
+        let is_told = log.contains("the reactor has more to do than it can");
+        Ok(is_told.then_some(()))
+    })?;
+    master.check_ping(&["web1"])?;
+    ensure!(events.events().iter().all(|event| event.tag != "my/told"));
+    fs::write(&gate, "")?;
+    // The oldest were kept.
+    for number in 0..WAITING {
+        wait_told(&master, 0, &format!("w{number}"))?;
+    }
+    let mark = events.mark();
+    fire(&master, "my/tell", "after")?;
+    wait_told(&master, mark, "after")?;
+    let told = events.events();
+    let told = told.iter().filter(|event| event.tag == "my/told").count();
+    ensure!(told == WAITING + 1, "{told} reactions");
+    Ok(())
+}
+
+#[test]
+fn a_changed_file_is_taken_up() -> Result<()> {
+    let fleet = Fleet::new("changed-reaction")?;
+    let file = fleet.path().join("m1/srv/tell.sls");
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .set(
+            "reactor",
+            json!([{ "my/*/tell": [file.display().to_string()] }]),
+        )
+        .start()?;
+    let tell = |word: &str| {
+        let mark = master.events()?.mark();
+        fire(&master, "my/own/tell", word)?;
+        anyhow::Ok(mark)
+    };
+    // It need not be there from the beginning.
+    tell("nobody")?;
+    until("the complaint", START, || {
+        let log = fs::read_to_string(master.dir().join("log"))?;
+        Ok(log.contains("there is no such file").then_some(()))
+    })?;
+    fs::write(&file, TELL)?;
+    wait_told(&master, tell("one")?, "one")?;
+    fs::write(
+        &file,
+        TELL.replace("{{ data.get('word') or data['data']['word'] }}", "changed"),
+    )?;
+    wait_told(&master, tell("two")?, "changed")
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 /// The records in a file of `rawfile_json`.
 fn records(path: &Path) -> Result<Vec<Value>> {
     let text = fs::read_to_string(path).unwrap_or_default();
-    let lines = text.lines().map(|line| Ok(serde_json::from_str(line)?));
+    // The last one may be on its way.
+    let (whole, _) = text.rsplit_once('\n').unwrap_or_default();
+    let lines = whole.lines().map(|line| Ok(serde_json::from_str(line)?));
     lines.collect()
 }
 

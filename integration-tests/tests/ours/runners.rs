@@ -300,7 +300,9 @@ fn events_are_shown_until_there_were_enough() -> Result<()> {
     shown.start()?;
     let line = until("an event to be shown", START, || {
         pair.master.check_ping(&["web1", "web2"])?;
-        Ok(shown.said().lines().next().map(str::to_owned))
+        // Before its end a line may be on its way.
+        let said = shown.said();
+        Ok(said.split_once('\n').map(|(line, _)| line.to_owned()))
     })?;
     let (tag, data) = line.split_once('\t').context("no tab")?;
     let data: Value = serde_json::from_str(data)?;
@@ -308,7 +310,34 @@ fn events_are_shown_until_there_were_enough() -> Result<()> {
         tag.ends_with("/ret/web2") && data["fun"] == "test.ping",
         "unexpected {line}"
     );
-    Ok(())
+    shown.wait_exit(START).map(|code| assert_eq!(code, 0))
+}
+
+#[test]
+fn the_showing_of_events_outlives_its_master() -> Result<()> {
+    let fleet = Fleet::new("shown-events")?;
+    let mut master = fleet.master("m1", Kind::Ours).start()?;
+    let recipe = master.tools(Kind::Ours).recipe(
+        halite_integration_tests::Program::Run,
+        &["state.event", "my/*"],
+    )?;
+    let log = fleet.path().join("events");
+    let mut shown = halite_integration_tests::Daemon::new(recipe, log);
+    shown.start()?;
+    let is_shown = |master: &Master, tag: &str| {
+        until("an event to be shown", START, || {
+            let tools = master.tools(Kind::Ours);
+            tools.runner(&["event.send", tag])?.ok()?;
+            let is_shown = |said: String| said.lines().any(|line| line.starts_with(tag));
+            Ok(is_shown(shown.said()).then_some(()))
+        })
+    };
+    // One that is gone is waited for.
+    is_shown(&master, "my/first")?;
+    master.kill9()?;
+    master.start_on_ports()?;
+    is_shown(&master, "my/second")?;
+    shown.kill9()
 }
 
 #[test]

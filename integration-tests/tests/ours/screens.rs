@@ -18,8 +18,8 @@ impl Pair {
         let master = fleet
             .master("m1", Kind::Ours)
             .auto_accept()
-            .set("timeout", 2)
-            .set("gather_job_timeout", 1)
+            .set("timeout", 15)
+            .set("gather_job_timeout", 5)
             .start()?;
         let web1 = fleet.minion("web1", Kind::Ours).of(&master).start()?;
         let web2 = fleet.minion("web2", Kind::Ours).of(&master).start()?;

@@ -67,8 +67,7 @@ pub(super) fn managed(call: &Call<'_>) -> CallResult {
         (days, _) => days.clone(),
     };
     kwargs.insert("days_valid", days);
-    let state =
-        StateReturn::new(call.arg("name").clone()).ok("The certificate is in the correct state");
+    let state = StateReturn::of(call).ok("The certificate is in the correct state");
     let done =
         wanted(call, kwargs).and_then(|wanted| manage(call, &mut file, state.clone(), &wanted));
     outcome(state, done)
@@ -255,7 +254,7 @@ fn compare(
 
 /// The result that another has reached.
 pub(super) fn reported(call: &Call<'_>) -> StateReturn {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state.result = match call.arg("result") {
         Value::Nil => None,
         value => Some(value.is_true()),

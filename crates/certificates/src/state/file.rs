@@ -332,7 +332,7 @@ pub(super) fn unrecognized(kwargs: &Map) -> Result<(), CallError> {
 pub(super) fn pem_managed(call: &Call<'_>) -> CallResult {
     let (managed, rest) = Managed::new(call, call.kwargs().clone());
     unrecognized(&rest)?;
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let pem = match find_pem(call.arg("text"), None) {
         Ok(pem) => pem,
         Err(error) => return outcome(state, Err(error)),

@@ -27,8 +27,7 @@ pub(super) fn managed(call: &Call<'_>) -> CallResult {
     if file.argument("mode").is_none() {
         file.set("mode", MODE);
     }
-    let state =
-        StateReturn::new(call.arg("name").clone()).ok("The private key is in the correct state");
+    let state = StateReturn::of(call).ok("The private key is in the correct state");
     let done = manage(call, &mut file, state.clone(), &size);
     outcome(state, done)
 }

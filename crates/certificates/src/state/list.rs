@@ -24,8 +24,7 @@ pub(super) fn managed(call: &Call<'_>) -> CallResult {
     kwargs.remove("text");
     let (mut file, rest) = Managed::new(call, kwargs);
     unrecognized(&rest)?;
-    let state = StateReturn::new(call.arg("name").clone())
-        .ok("The certificate revocation list is in the correct state");
+    let state = StateReturn::of(call).ok("The certificate revocation list is in the correct state");
     let done = manage(call, &mut file, state.clone());
     outcome(state, done)
 }

@@ -19,8 +19,7 @@ pub(super) fn managed(call: &Call<'_>) -> CallResult {
     build::short_names(&mut kwargs);
     let (mut file, mut rest) = Managed::new(call, kwargs);
     rest.insert("subject", call.arg("subject").clone());
-    let state = StateReturn::new(call.arg("name").clone())
-        .ok("The certificate signing request is in the correct state");
+    let state = StateReturn::of(call).ok("The certificate signing request is in the correct state");
     let done = manage(call, &mut file, state.clone(), &rest, &digest);
     outcome(state, done)
 }

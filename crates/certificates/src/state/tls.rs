@@ -27,7 +27,7 @@ fn length(seconds: i64) -> String {
 }
 
 fn valid(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let certificate = match load_certificate(&call.text("name")) {
         Ok(certificate) => certificate,
         Err(CallError::Exception { message, .. }) => return Ok(state.failed(message).into()),

@@ -165,7 +165,11 @@ impl LocalClient {
         timeout: Duration,
     ) -> Result<Option<Published>, ClientError> {
         self.check_running()?;
-        let request = self.request(job, timeout)?;
+        let mut request = self.request(job, timeout)?;
+        // Either that, or nobody waits for the returns.
+        if self.settings.master_is_ours() {
+            request.say_listens();
+        }
         let mut reply = self.ask(&request, timeout).await?;
         if reply == PublishReply::Nothing {
             // The key may have changed since it was read.
@@ -174,7 +178,7 @@ impl LocalClient {
                 .read_key(&self.settings.cachedir, &self.settings.user);
             if *key.expose() != self.key() {
                 *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key;
-                let request = self.request(job, timeout)?;
+                request.credentials = self.credentials();
                 reply = self.ask(&request, timeout).await?;
             }
         }

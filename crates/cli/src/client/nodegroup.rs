@@ -17,13 +17,8 @@ pub enum NodegroupError {
         file: String,
     },
     /// The group, or one in it, cannot be written out.
-    #[error("node group {name}: {source}")]
-    Group {
-        /// The group's name.
-        name: String,
-        /// What is wrong with it.
-        source: TargetError,
-    },
+    #[error(transparent)]
+    Group(#[from] TargetError),
     /// A group within an expression cannot be written out.
     #[error("{}", source.render(expression))]
     Within {
@@ -52,13 +47,7 @@ impl Nodegroups<'_> {
     /// When it, or a group in it, cannot be found or read.
     pub fn expand(&self, name: &str) -> Result<String, NodegroupError> {
         self.check_known(name)?;
-        match nodegroup::expand(name, self.groups) {
-            Ok(words) => Ok(words.join(" ")),
-            Err(source) => Err(NodegroupError::Group {
-                name: name.to_owned(),
-                source,
-            }),
-        }
+        Ok(nodegroup::expand(name, self.groups)?.join(" "))
     }
 
     /// A compound expression with the groups in it expanded.
@@ -144,7 +133,7 @@ mod tests {
         );
         assert_eq!(
             text("loop"),
-            "node group loop: the node group \"loop\" is part of itself, by way of loop, pool"
+            "the node group \"loop\" is part of itself, by way of loop, pool"
         );
         assert!(
             text("bad").ends_with("not text or a list"),

@@ -1,5 +1,5 @@
-//! Runners: functions of the master, started by a request and followed on its
-//! event bus.
+//! Functions of the master: runners, started by a request and followed on its
+//! event bus, and wheel functions, whose answer comes at once.
 
 use std::time::Duration;
 
@@ -121,6 +121,34 @@ impl LocalClient {
             fields,
         };
         self.ask_clear(request.to_map("runner"), timeout).await
+    }
+
+    /// Runs a wheel function with arguments by name; what it returns.
+    ///
+    /// # Errors
+    /// When no master answers, it refuses, or the function fails.
+    pub async fn wheel(
+        &self,
+        fun: &str,
+        kwargs: Map,
+        timeout: Duration,
+    ) -> Result<Value, ClientError> {
+        let request = LowRequest {
+            fun: Some(fun.to_owned()),
+            credentials: self.credentials(),
+            user: None,
+            fields: kwargs,
+        };
+        let reply = self.ask_clear(request.to_map("wheel"), timeout).await?;
+        let data = reply.get("data").and_then(Value::as_map);
+        let Some(data) = data else {
+            return Err(refused(&reply));
+        };
+        let ret = data.get("return").cloned().unwrap_or_default();
+        match data.get("success") {
+            Some(Value::Bool(true)) => Ok(ret),
+            _ => Err(ClientError::Refused(halite_proto::python::str(&ret))),
+        }
     }
 
     /// The proofs that go with a request: how the user has logged in, else the

@@ -138,6 +138,12 @@ impl ClientSettings {
         self.sock_dir.join("publish_pull.ipc")
     }
 
+    /// Whether the master that runs here is one of Halite: it has a file where
+    /// Salt's has a socket.
+    pub fn master_is_ours(&self) -> bool {
+        self.sock_dir.join("workers.ipc").is_file()
+    }
+
     /// The directory of accepted keys.
     pub fn accepted_dir(&self) -> PathBuf {
         self.pki_dir.join("minions")

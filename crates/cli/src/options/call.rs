@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use super::groups::first_given;
+use super::groups::{NO_PROFILES, first_given};
 use super::usage::help;
 use super::{
     CommonOptions, ExecutorOptions, LogLevel, LoggingOptions, OutputOptions, ParseOptions, Program,
@@ -172,15 +172,23 @@ impl Program for CallOptions {
         self.parse.args_stdin
     }
 
-    fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[
-            (self.proxyid.is_some(), "--proxyid"),
+    fn unsupported(&self) -> Option<(&'static str, &'static str)> {
+        if self.proxyid.is_some() {
+            return Some(("--proxyid", "there are no proxy minions"));
+        }
+        let of_resources = first_given(&[
             (self.resources, "--resources"),
             (self.tgt.is_some(), "--tgt"),
             (self.tgt_type.is_some(), "--tgt-type"),
+        ]);
+        if let Some(option) = of_resources {
+            return Some((option, "there are no resources"));
+        }
+        let profiles = first_given(&[
             (self.profiling_path.is_some(), "--profiling-path"),
             (self.enable_profiling, "--enable-profiling"),
-        ])
+        ]);
+        profiles.map(|option| (option, NO_PROFILES))
     }
 }
 

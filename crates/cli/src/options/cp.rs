@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use super::groups::first_given;
+use super::groups::NO_ROSTERS;
 use super::{CommonOptions, ConsoleOptions, OutputOptions, Program, Stop};
 
 /// Copies files to minions.
@@ -95,8 +95,8 @@ impl Program for CpOptions {
         &self.common
     }
 
-    fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[(self.hosts, "--hosts")])
+    fn unsupported(&self) -> Option<(&'static str, &'static str)> {
+        self.hosts.then_some(("--hosts", NO_ROSTERS))
     }
 }
 

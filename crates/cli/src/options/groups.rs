@@ -204,16 +204,11 @@ pub struct LoginOptions {
     pub more: EauthOptions,
 }
 
-impl EauthOptions {
-    /// An option of the group that was given.
-    pub fn given(&self) -> Option<&'static str> {
-        first_given(&[
-            (self.make_token, "--make-token"),
-            (self.username.is_some(), "--username"),
-            (self.password.is_some(), "--password"),
-        ])
-    }
-}
+/// Why `--hosts` is refused.
+pub(super) const NO_ROSTERS: &str = "there are no rosters of salt-ssh";
+
+/// Why options of profiling are refused.
+pub(super) const NO_PROFILES: &str = "there is no Python to profile";
 
 /// The first option of those that were given.
 pub(super) fn first_given(options: &[(bool, &'static str)]) -> Option<&'static str> {

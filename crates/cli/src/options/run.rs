@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use super::groups::first_given;
+use super::groups::{NO_PROFILES, first_given};
 use super::{
     CommonOptions, ConsoleOptions, LoginOptions, OutputOptions, ParseOptions, Program, Stop,
 };
@@ -86,11 +86,12 @@ impl Program for RunOptions {
         self.parse.args_stdin
     }
 
-    fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[
+    fn unsupported(&self) -> Option<(&'static str, &'static str)> {
+        let given = first_given(&[
             (self.enable_profiling, "--enable-profiling"),
             (self.profiling_path.is_some(), "--profiling-path"),
-        ])
+        ]);
+        given.map(|option| (option, NO_PROFILES))
     }
 }
 

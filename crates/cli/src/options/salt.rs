@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser};
 
-use super::groups::first_given;
+use super::groups::NO_ROSTERS;
 use super::usage::help;
 use super::{
     CommonOptions, ConsoleOptions, ExecutorOptions, LoginOptions, OutputOptions, ParseOptions,
@@ -267,11 +267,8 @@ impl Program for SaltOptions {
         self.parse.args_stdin
     }
 
-    fn unsupported(&self) -> Option<&'static str> {
-        first_given(&[
-            // The rosters of salt-ssh.
-            (self.target.hosts, "--hosts"),
-        ])
+    fn unsupported(&self) -> Option<(&'static str, &'static str)> {
+        self.target.hosts.then_some(("--hosts", NO_ROSTERS))
     }
 }
 

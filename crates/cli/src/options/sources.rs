@@ -1,8 +1,8 @@
 //! Options from elsewhere than the command line: a Saltfile, and standard
 //! input.
 //!
-//! A Saltfile holds a map for each program, from option names to values
-//! (`salt/utils/parsers.py`, 3008.5). The command line is stronger.
+//! A Saltfile holds a map for each program, from option names to values. The
+//! command line is stronger.
 
 use std::ffi::OsString;
 use std::fs;

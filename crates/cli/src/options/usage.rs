@@ -23,8 +23,8 @@ pub trait Program: clap::Parser {
         false
     }
 
-    /// An option that was given and is not honoured, as it is written.
-    fn unsupported(&self) -> Option<&'static str> {
+    /// An option that was given and is not honoured, as it is written, and why.
+    fn unsupported(&self) -> Option<(&'static str, &'static str)> {
         None
     }
 }
@@ -80,8 +80,10 @@ pub fn parse<P: Program>(words: impl IntoIterator<Item = OsString>) -> Result<P,
     if common.versions_report {
         return Err(shown(version::report()));
     }
-    if let Some(option) = parsed.unsupported() {
-        return Err(Stop::usage::<P>(&format!("{option} is not supported yet")));
+    if let Some((option, why)) = parsed.unsupported() {
+        return Err(Stop::usage::<P>(&format!(
+            "{option} is not supported: {why}"
+        )));
     }
     Ok(parsed)
 }

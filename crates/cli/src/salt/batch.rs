@@ -18,9 +18,8 @@ use tokio::time::sleep_until;
 use super::batch_news::{self, News};
 use super::closing::Closing;
 use super::progress::Progress;
-use super::returns::REDRAW;
-use super::returns::{Shown, interrupted};
-use super::{NO_MATCH, NO_RETURN, Program};
+use super::returns::{REDRAW, Shown};
+use super::{NO_MATCH, NO_RETURN, Program, broken_off};
 use crate::client::{BackgroundBatch, ClientError, Job, LocalClient, Report};
 use crate::options::{SaltOptions, Stop};
 use crate::{Exit, Screen};
@@ -233,7 +232,8 @@ impl Run {
                 _ = redraw.tick(), if progress.is_on() => continue,
                 Ok(()) = tokio::signal::ctrl_c() => {
                     progress.clear(screen);
-                    return Ok(interrupted(&self.jid, &progress.awaited(), screen));
+                    let (awaited, unsent) = (progress.awaited(), self.batch.unsent());
+                    return Ok(broken_off::show(&self.jid, &awaited, unsent, screen));
                 }
             };
             let shown = Shown::from(report);

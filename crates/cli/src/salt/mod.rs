@@ -2,6 +2,7 @@
 
 mod batch;
 mod batch_news;
+mod broken_off;
 mod closing;
 mod docs;
 mod preview;

@@ -11,7 +11,7 @@ use halite_target::glob::Glob;
 use halite_target::{Reading, Subject, Target};
 
 use crate::Exit;
-use crate::client::{ClientSettings, Nodegroups};
+use crate::client::{ClientSettings, NodegroupError, Nodegroups};
 use crate::command::Command;
 use crate::options::Stop;
 
@@ -34,7 +34,7 @@ pub(super) fn check(
     delimiter: &str,
 ) -> Result<(), Stop> {
     if let ("nodegroup", Value::Str(name)) = (command.target_kind, &command.target)
-        && groups(settings).expand(name).is_err()
+        && let Err(NodegroupError::Unknown { .. }) = groups(settings).expand(name)
     {
         // A group that is not there is said where the job is made, as Salt
         // does.
@@ -206,7 +206,7 @@ mod tests {
             ),
             (
                 "nodegroups",
-                Map::from([("web", "G@role:web or db1")]).into(),
+                Map::from([("web", "G@role:web or db1"), ("loop", "web1 or N@loop")]).into(),
             ),
         ]);
         let settings = ClientSettings::from_opts(&opts).unwrap();
@@ -246,5 +246,10 @@ mod tests {
         assert_eq!(stop.exit, Exit::NoReturn);
         let stop = previewed("nosuch".into(), "nodegroup").unwrap_err();
         assert!(stop.stderr.contains("Node group nosuch"), "{}", stop.stderr);
+        let stop = previewed("loop".into(), "nodegroup").unwrap_err();
+        assert_eq!(
+            stop.stderr,
+            "salt: error: the node group \"loop\" is part of itself, by way of loop\n"
+        );
     }
 }

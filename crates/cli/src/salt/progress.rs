@@ -93,9 +93,9 @@ impl Progress {
     /// Shows the lines.
     pub(super) fn show(&mut self, screen: &mut Screen<'_>) {
         if self.on && screen.has_status_line() {
-            let (_, rows) = screen.size();
+            let (columns, rows) = screen.size();
             let most = LINES_MAX.min(rows.saturating_sub(ROWS_LEFT));
-            screen.status(&self.lines(Instant::now(), most));
+            screen.status(&self.lines(Instant::now(), most, columns));
             self.is_shown = true;
         }
     }
@@ -107,7 +107,7 @@ impl Progress {
         }
     }
 
-    fn lines(&self, now: Instant, most: usize) -> Vec<String> {
+    fn lines(&self, now: Instant, most: usize, columns: usize) -> Vec<String> {
         let places = self.places.all();
         let width = places.keys().map(|id| id.chars().count()).max();
         let mut lines: Vec<String> = places
@@ -115,11 +115,20 @@ impl Progress {
             .take(most)
             .map(|(id, place)| place_line(id, width.unwrap_or(0), place, now))
             .collect();
-        lines.push(self.line(now, places.is_empty()));
+        let names = match places.is_empty() {
+            true => self.names(),
+            false => String::new(),
+        };
+        let mut line = self.line(now);
+        // Half a name is worth less than none.
+        if line.chars().count() + names.chars().count() < columns {
+            line.push_str(&names);
+        }
+        lines.push(line);
         lines
     }
 
-    fn line(&self, now: Instant, with_names: bool) -> String {
+    fn line(&self, now: Instant) -> String {
         let ended = self.answered + self.silent;
         let left = self.total.saturating_sub(ended);
         let running = match self.in_batches {
@@ -140,11 +149,16 @@ impl Progress {
             line.push_str(&format!(", {} failed", self.failed));
         }
         line.push_str(&elapsed(now.saturating_duration_since(self.begun)));
-        if with_names && (1..=NAMES_MAX).contains(&self.awaited.len()) {
-            let names: Vec<&str> = self.awaited.iter().map(String::as_str).collect();
-            line.push_str(&format!(" ({})", names.join(", ")));
-        }
         line
+    }
+
+    /// Who is awaited, where they are few.
+    fn names(&self) -> String {
+        if !(1..=NAMES_MAX).contains(&self.awaited.len()) {
+            return String::new();
+        }
+        let names: Vec<&str> = self.awaited.iter().map(String::as_str).collect();
+        format!(" ({})", names.join(", "))
     }
 }
 
@@ -194,20 +208,29 @@ mod tests {
         }
     }
 
+    fn last(progress: &Progress, now: Instant) -> String {
+        progress.lines(now, 10, 80).pop().unwrap()
+    }
+
     #[test]
     fn the_line_counts_and_names_the_last_ones() {
         let ids: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
         let mut progress = Progress::new(true, 5, Places::default());
         progress.awaiting(&ids);
         let begun = progress.begun;
-        assert_eq!(progress.line(begun, true), "0 of 5 answered, 5 running");
+        assert_eq!(last(&progress, begun), "0 of 5 answered, 5 running");
         progress.ended(&shown("a", 0, false));
         progress.ended(&shown("b", 2, false));
         progress.ended(&shown("c", 1, true));
         assert_eq!(
-            progress.line(begun + Duration::from_secs(3), true),
+            last(&progress, begun + Duration::from_secs(3)),
             "2 of 5 answered, 2 running, 1 silent, 1 failed, 3 s (d, e)"
         );
+        // Names that do not fit are left out.
+        let narrow = |columns| progress.lines(begun, 10, columns).concat();
+        let line = "2 of 5 answered, 2 running, 1 silent, 1 failed";
+        assert_eq!(narrow(line.len() + 7), line);
+        assert_eq!(narrow(line.len() + 8), format!("{line} (d, e)"));
     }
 
     #[test]
@@ -217,13 +240,13 @@ mod tests {
         let begun = progress.begun;
         progress.sent(&["a".to_owned(), "b".to_owned()]);
         assert_eq!(
-            progress.line(begun, true),
+            last(&progress, begun),
             "0 of 5 answered, 2 running, 3 waiting (a, b)"
         );
         progress.ended(&shown("a", 0, false));
         progress.sent(&["c".to_owned()]);
         assert_eq!(
-            progress.line(begun, true),
+            last(&progress, begun),
             "1 of 5 answered, 2 running, 2 waiting (b, c)"
         );
         assert_eq!(progress.awaited(), ["b", "c"]);
@@ -244,16 +267,16 @@ mod tests {
             places.take(&format!("/at/{id}"), &data, begun);
         }
         assert_eq!(
-            progress.lines(begun + Duration::from_secs(75), 10),
+            progress.lines(begun + Duration::from_secs(75), 10, 80),
             [
                 "longer-id  12 of 40  a [2Jstate (pkg.installed), 1 min 15 s",
                 "web1       3 of 40  a [2Jstate (pkg.installed), 1 min 15 s",
                 "0 of 2 answered, 2 running, 1 min 15 s",
             ]
         );
-        assert_eq!(progress.lines(begun, 1).len(), 2);
+        assert_eq!(progress.lines(begun, 1, 80).len(), 2);
         progress.ended(&shown("web1", 0, false));
-        assert_eq!(progress.lines(begun, 10).len(), 2);
+        assert_eq!(progress.lines(begun, 10, 80).len(), 2);
     }
 
     #[test]

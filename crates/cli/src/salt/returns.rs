@@ -5,12 +5,12 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use halite_proto::{Jid, Map, Value};
+use halite_proto::{Map, Value};
 
 use super::closing::Closing;
 use super::progress::Progress;
 use super::summary::Summary;
-use super::{NO_DOCS, NO_RETURN, docs};
+use super::{NO_DOCS, NO_RETURN, broken_off, docs};
 use crate::client::collect::Return;
 use crate::client::{ClientError, Report, Session};
 use crate::command::{Command, DOC_FUNCTION};
@@ -272,28 +272,7 @@ async fn gathered(
 }
 
 fn session_interrupted(session: &Session, screen: &mut Screen) -> Exit {
-    interrupted(&session.published().jid, &session.pending(), screen)
-}
-
-/// Names of silent minions that are shown; of more, their number.
-const NAMES_MAX: usize = 10;
-
-/// Says how to get at the results of a job that goes on.
-pub(super) fn interrupted(jid: &Jid, pending: &[String], screen: &mut Screen) -> Exit {
-    screen.error_line(&format!(
-        "\nThis job's jid is: {jid}\nExiting gracefully on Ctrl-c\nThe minions may not have all \
-         finished running and any remaining minions will return upon completion. To look up the \
-         return data for this job later, run the following command:\n\nsalt-run jobs.lookup_jid \
-         {jid}"
-    ));
-    match pending.len() {
-        0 => {}
-        1..=NAMES_MAX => {
-            screen.error_line(&format!("\nNot returned yet: {}", pending.join(", ")));
-        }
-        count => screen.error_line(&format!("\nNot returned yet: {count} minions")),
-    }
-    Exit::Failure
+    broken_off::show(&session.published().jid, &session.pending(), [], screen)
 }
 
 #[cfg(test)]

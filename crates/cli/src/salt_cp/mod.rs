@@ -6,7 +6,7 @@
 mod sources;
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use halite_gather::Return;
+use halite_proto::pieces::{Behind, Place};
 use halite_proto::publish::FunSpec;
-use halite_proto::{Map, Value};
+use halite_proto::{Jid, Map, Value};
 
 use crate::args::KWARG_MARK;
 use crate::client::{Caller, ClientError, ClientSettings, Job, LocalClient, Report};
@@ -136,6 +137,14 @@ struct Program<'a> {
     client: LocalClient,
 }
 
+/// What came of a command.
+struct Answers {
+    /// The job it was.
+    jid: Jid,
+    /// What each minion returned, or why it did not.
+    found: Vec<(String, Value)>,
+}
+
 /// What minions say of the files: by minion, then by path.
 #[derive(Default)]
 struct Results {
@@ -182,10 +191,10 @@ impl Program<'_> {
         let arguments = vec![files.into(), self.dest.into()];
         let mut is_bad = false;
         let mut found = Map::new();
-        let Some(answers) = self.command("cp.recv", arguments).await? else {
+        let Some(answers) = self.command("cp.recv", arguments, None).await? else {
             return Ok(self.nobody(screen));
         };
-        for (id, value) in answers {
+        for (id, value) in answers.found {
             let all_true = value
                 .as_map()
                 .is_some_and(|files| files.values().all(|done| *done == Value::Bool(true)));
@@ -215,12 +224,17 @@ impl Program<'_> {
                         return Ok(self.nobody(screen));
                     }
                 }
+                Source::Neither { local } => {
+                    let text = format!("{} is no file, left out", local.display());
+                    screen.error_line(&text);
+                }
                 Source::EmptyDir { remote } => {
                     let arguments = vec![remote.as_str().into(), Value::Nil];
-                    let Some(answers) = self.command("cp.recv_chunked", arguments).await? else {
+                    let sent = self.command("cp.recv_chunked", arguments, None);
+                    let Some(answers) = sent.await? else {
                         return Ok(self.nobody(screen));
                     };
-                    for (id, value) in answers {
+                    for (id, value) in answers.found {
                         results.note(&id, remote, value);
                     }
                 }
@@ -247,17 +261,34 @@ impl Program<'_> {
         mode: u32,
         results: &mut Results,
     ) -> Result<bool, CopyError> {
-        let failed = |error: std::io::Error| sources::unreadable(local, &error);
+        let failed = |error: io::Error| sources::unreadable(local, &error);
         let mut file = File::open(local).map_err(failed)?;
-        let mut is_first = true;
-        loop {
+        let mut next_piece = || -> io::Result<Vec<u8>> {
             let mut piece = Vec::new();
-            let read = (&mut file).take(self.chunk_bytes).read_to_end(&mut piece);
-            read.map_err(failed)?;
-            if piece.is_empty() && !is_first {
-                return Ok(true);
-            }
-            let is_last = u64::try_from(piece.len()).unwrap_or(u64::MAX) < self.chunk_bytes;
+            (&mut file).take(self.chunk_bytes).read_to_end(&mut piece)?;
+            Ok(piece)
+        };
+        let mut first: Option<Jid> = None;
+        let mut loc = 0;
+        let mut next = next_piece().map_err(failed)?;
+        // A minion that lacks a piece gets no later ones, or its file would
+        // have a hole.
+        let mut whole: Option<Vec<String>> = None;
+        loop {
+            let piece = next;
+            next = next_piece().map_err(failed)?;
+            let is_last = next.is_empty();
+            let behind = first.as_ref().map(|first| Behind {
+                first: first.as_str(),
+                loc,
+            });
+            let place = match (behind, is_last) {
+                (None, true) => Value::from(false),
+                (None, false) => Place::First.to_string().into(),
+                (Some(behind), false) => Place::More(behind).to_string().into(),
+                (Some(behind), true) => Place::Last(behind).to_string().into(),
+            };
+            loc += piece.len() as u64;
             let packed = match self.gzip {
                 true => gzipped(&piece).map_err(failed)?,
                 false => piece,
@@ -268,34 +299,51 @@ impl Program<'_> {
                 (KWARG_MARK, Value::from(true)),
                 ("dest", remote.into()),
                 ("chunk", STANDARD.encode(packed).into()),
-                ("append", (!is_first).into()),
+                ("append", place),
                 ("compressed", self.gzip.into()),
                 ("mode", i64::from(mode).into()),
             ]);
             let arguments = vec![arguments.into()];
-            let Some(answers) = self.command("cp.recv_chunked", arguments).await? else {
-                return Ok(false);
+            let sent = self.command("cp.recv_chunked", arguments, whole.as_deref());
+            let Some(answers) = sent.await? else {
+                return Ok(first.is_some());
             };
-            for (id, value) in answers {
+            let mut have_it = Vec::new();
+            let mut is_bad = false;
+            for (id, value) in answers.found {
+                match value {
+                    Value::Bool(true) => have_it.push(id.clone()),
+                    _ => is_bad = true,
+                }
                 results.note(&id, remote, value);
             }
-            is_first = false;
-            if is_last {
+            first.get_or_insert(answers.jid);
+            if is_last || have_it.is_empty() {
                 return Ok(true);
+            }
+            if is_bad || whole.is_some() {
+                whole = Some(have_it);
             }
         }
     }
 
-    /// Runs a function and gives what each minion returned, or why it did not;
-    /// nothing if nobody is meant.
+    /// Runs a function; nothing if nobody is meant. `only`: of those who were meant at first.
     async fn command(
         &self,
         fun: &str,
         arguments: Vec<Value>,
-    ) -> Result<Option<Vec<(String, Value)>>, ClientError> {
+        only: Option<&[String]>,
+    ) -> Result<Option<Answers>, ClientError> {
+        let (target, kind) = match only {
+            None => (self.target.clone(), self.kind),
+            Some(ids) => {
+                let ids = ids.iter().map(String::as_str).map(Value::from);
+                (ids.collect::<Vec<_>>().into(), "list")
+            }
+        };
         let job = Job {
-            target: self.target.clone(),
-            target_kind: self.kind.to_owned(),
+            target,
+            target_kind: kind.to_owned(),
             function: FunSpec::One(fun.to_owned()),
             arguments,
             returners: String::new(),
@@ -312,11 +360,12 @@ impl Program<'_> {
                 Report::Missing { id, text } => (id, text.into()),
             });
         }
-        Ok(Some(found))
+        let jid = session.published().jid.clone();
+        Ok(Some(Answers { jid, found }))
     }
 }
 
-fn gzipped(piece: &[u8]) -> std::io::Result<Vec<u8>> {
+fn gzipped(piece: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(piece)?;
     encoder.finish()

@@ -22,6 +22,18 @@ pub(super) enum Source {
     },
     /// A directory without anything in it.
     EmptyDir { remote: String },
+    /// Something that is neither: a pipe, a socket, a device. To read it may
+    /// never end.
+    Neither { local: PathBuf },
+}
+
+/// What is at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A file with its mode.
+    File(u32),
+    EmptyDir,
+    Neither,
 }
 
 /// The end because a file cannot be read.
@@ -80,38 +92,42 @@ pub(super) fn all(sources: &[String], dest: &str) -> Result<Vec<Source>, Stop> {
         let path = Path::new(source);
         walk(path, path, &mut found, 0)?;
     }
-    let has_empty_dirs = found.iter().any(|(_, _, mode)| mode.is_none());
+    let has_empty_dirs = found.iter().any(|(_, _, kind)| *kind == Kind::EmptyDir);
     let dest_is_dir = has_empty_dirs || found.len() > 1 || dest.ends_with(['/', '\\']);
-    Ok(found
-        .into_iter()
-        .map(|(local, top, mode)| {
-            let remote = remote_path(&local, &top, dest, dest_is_dir);
-            match mode {
-                Some(mode) => Source::File {
-                    local,
-                    remote,
-                    mode,
-                },
-                None => Source::EmptyDir { remote },
-            }
-        })
-        .collect())
+    let mut sources = Vec::with_capacity(found.len());
+    for (local, top, kind) in found {
+        sources.push(match kind {
+            Kind::Neither => Source::Neither { local },
+            Kind::EmptyDir => Source::EmptyDir {
+                remote: remote_path(&local, &top, dest, dest_is_dir)?,
+            },
+            Kind::File(mode) => Source::File {
+                remote: remote_path(&local, &top, dest, dest_is_dir)?,
+                local,
+                mode,
+            },
+        });
+    }
+    Ok(sources)
 }
 
-/// A path, the source it is below, and its mode if it is a file.
-type Found = (PathBuf, PathBuf, Option<u32>);
+/// A path, the source it is below, and what it is.
+type Found = (PathBuf, PathBuf, Kind);
 
 fn walk(path: &Path, top: &Path, found: &mut Vec<Found>, depth: usize) -> Result<(), Stop> {
     let meta = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    let mut is = |kind| found.push((path.to_owned(), top.to_owned(), kind));
     if !meta.is_dir() || depth > DEPTH_MAX {
-        let mode = meta.permissions().mode();
-        found.push((path.to_owned(), top.to_owned(), Some(mode & 0o7777)));
+        is(match meta.is_file() || meta.is_dir() {
+            true => Kind::File(meta.permissions().mode() & 0o7777),
+            false => Kind::Neither,
+        });
         return Ok(());
     }
     let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(|error| unreadable(path, &error))?;
     if entries.is_empty() {
-        found.push((path.to_owned(), top.to_owned(), None));
+        is(Kind::EmptyDir);
     }
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
@@ -120,7 +136,7 @@ fn walk(path: &Path, top: &Path, found: &mut Vec<Found>, depth: usize) -> Result
     Ok(())
 }
 
-fn remote_path(local: &Path, top: &Path, dest: &str, dest_is_dir: bool) -> String {
+fn remote_path(local: &Path, top: &Path, dest: &str, dest_is_dir: bool) -> Result<String, Stop> {
     let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
     let remote = if local == top {
         match dest_is_dir {
@@ -131,7 +147,12 @@ fn remote_path(local: &Path, top: &Path, dest: &str, dest_is_dir: bool) -> Strin
         let below = local.strip_prefix(top).unwrap_or(local);
         Path::new(dest).join(name(top)).join(below)
     };
-    remote.to_string_lossy().into_owned()
+    // Under another name it would be another file.
+    remote.into_os_string().into_string().map_err(|_| Stop {
+        stdout: String::new(),
+        stderr: format!("{}: its name is no text\n", local.display()),
+        exit: Exit::Failure,
+    })
 }
 
 #[cfg(test)]
@@ -148,6 +169,7 @@ mod tests {
             .into_iter()
             .map(|source| match source {
                 Source::File { remote, .. } | Source::EmptyDir { remote } => remote,
+                Source::Neither { local } => format!("not {}", local.display()),
             })
             .collect()
     }
@@ -174,6 +196,27 @@ mod tests {
             remotes(&[&top], "/tmp/to"),
             ["/tmp/to/top/sub/f", "/tmp/to/top/void"]
         );
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for_and_no_name_is_guessed() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        fs::create_dir(&top).unwrap();
+        fs::write(top.join("new\nline"), "x").unwrap();
+        let socket = top.join("socket");
+        let _bound = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(
+            remotes(&[&top], "/tmp/to"),
+            [
+                "/tmp/to/top/new\nline".to_owned(),
+                format!("not {}", socket.display())
+            ]
+        );
+        fs::write(top.join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "x").unwrap();
+        let source = top.to_str().unwrap().to_owned();
+        assert_eq!(all(&[source], "/tmp/to").unwrap_err().exit, Exit::Failure);
     }
 
     #[test]

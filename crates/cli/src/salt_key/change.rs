@@ -8,6 +8,7 @@ use halite_key::{Change, KeyState, KeyStore, Listing};
 use halite_proto::{Map, MinionId};
 use halite_store::DataCache;
 
+use super::keys::Keys;
 use super::{ActionError, Program, STATES, ids, notice, sorted};
 use crate::{Exit, Screen};
 
@@ -51,10 +52,8 @@ impl Program<'_> {
         input: impl BufRead + Send + 'static,
     ) -> Result<Exit, ActionError> {
         let states = self.states(kind);
-        let listing = match self.readable()? {
-            Some(store) => store.list_all()?.matching(globs).only(&states),
-            None => Listing::default(),
-        };
+        let listing = self.keys.listing(&self.settings).await?;
+        let listing = listing.matching(globs).only(&states);
         if listing.is_empty() {
             screen.line(&no_match(globs, &self.included()));
             return Ok(Exit::Ok);
@@ -80,6 +79,10 @@ impl Program<'_> {
                     return Ok(Exit::Failure);
                 }
             }
+        }
+        if let Keys::Master(asked) = &self.keys {
+            let done = asked.change(kind, &listing, &states).await?;
+            return Ok(tell(kind, &listing, &done, screen));
         }
         let store = KeyStore::open(&self.settings.pki_dir, self.settings.owner)?;
         let (changes, all_done) = apply(kind, &store, &listing, &states, screen)?;
@@ -182,6 +185,22 @@ fn apply(
         }
     }
     Ok((changes, all_done))
+}
+
+/// Says what a master has done.
+fn tell(kind: Kind, listing: &Listing, done: &[MinionId], screen: &mut Screen) -> Exit {
+    let mut exit = Exit::Ok;
+    for state in STATES {
+        for id in sorted(listing, state) {
+            if done.contains(id) {
+                screen.line(&format!("Key for minion {id} {}.", kind.done()));
+            } else {
+                screen.error_line(&format!("The key of {id} could not be {}.", kind.done()));
+                exit = Exit::Failure;
+            }
+        }
+    }
+    exit
 }
 
 fn push(changes: &mut Vec<Change>, change: Option<Change>) -> bool {

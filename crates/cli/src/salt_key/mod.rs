@@ -1,11 +1,12 @@
 //! `salt-key`: lists, accepts, rejects, deletes and prints the keys of minions.
 //!
 //! It works on the master's directories, so no master need run; one that does
-//! is told by events. Invariant: what is changed is exactly what was shown
-//! before the question.
+//! is told by events. With a login it asks the master instead. Invariant: what
+//! is changed is exactly what was shown before the question.
 
 mod change;
 mod generate;
+mod keys;
 mod notice;
 mod settings;
 mod transfer;
@@ -18,10 +19,13 @@ use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
 use halite_proto::{Map, MinionId, Value};
 use thiserror::Error;
 
+use crate::client::{Caller, ClientError, ClientSettings, LocalClient};
 use crate::display::Display;
 use crate::environment::Environment;
+use crate::login::{self, Login, LoginError};
 use crate::options::{KeyAction, KeyOptions, ListedState, Stop};
 use crate::{Exit, Screen};
+use keys::{Asked, Keys};
 use settings::{KeySettings, Unusable};
 
 /// In what order structured output lists the states.
@@ -49,6 +53,9 @@ enum ActionError {
     /// Keys could not be exported or imported.
     #[error(transparent)]
     Transfer(#[from] transfer::TransferError),
+    /// The master does not do it.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// What is kept about deleted minions could not be removed.
     #[error("could not remove what is kept about deleted minions")]
     Data(#[source] halite_store::StoreError),
@@ -75,10 +82,15 @@ pub async fn run(
             return Exit::Failure;
         }
     };
+    let keys = match keys(options, opts, environment, screen).await {
+        Ok(keys) => keys,
+        Err(exit) => return exit,
+    };
     let mut program = Program {
         options,
         settings,
         display,
+        keys,
     };
     match program.run(action, screen, input).await {
         Ok(exit) => exit,
@@ -89,8 +101,41 @@ pub async fn run(
     }
 }
 
+/// Where the keys are: behind a master for who logs in.
+async fn keys(
+    options: &KeyOptions,
+    opts: &Map,
+    environment: &Environment,
+    screen: &mut Screen<'_>,
+) -> Result<Keys, Exit> {
+    let Some(eauth) = options.eauth.as_deref() else {
+        return Ok(Keys::Files);
+    };
+    let failed = |error: &dyn std::error::Error, screen: &mut Screen<'_>| {
+        screen.error_line(&format!("salt-key: error: {}", crate::chain(error)));
+        Exit::Failure
+    };
+    let settings = ClientSettings::from_opts(opts).map_err(|error| failed(&error, screen))?;
+    let timeout = settings.timeout.max(settings.publish_timeout);
+    let caller = Caller::current(environment.sudo_user.as_deref());
+    let mut client = LocalClient::new(settings, caller);
+    let login = Login {
+        eauth: Some(eauth),
+        options: &options.login,
+        opts,
+        environment,
+    };
+    match login.credentials(&client, screen).await {
+        Ok(credentials) => client.log_in(credentials),
+        Err(LoginError::Failed) => return Err(login::show_failed(screen)),
+        Err(LoginError::Client(error)) => return Err(failed(&error, screen)),
+    }
+    Ok(Keys::Master(Box::new(Asked { client, timeout })))
+}
+
 fn prepared(options: &KeyOptions, opts: &Map) -> Result<(KeyAction, KeySettings), Stop> {
     let action = options.action()?;
+    options.check_login(&action)?;
     // Salt ignores such words, and `salt-key -F master` is in its manuals. But
     // keys are not changed by a command line that the shell has taken apart.
     let only_shows = matches!(
@@ -110,6 +155,7 @@ struct Program<'a> {
     options: &'a KeyOptions,
     settings: KeySettings,
     display: Display,
+    keys: Keys,
 }
 
 impl Program<'_> {
@@ -125,20 +171,17 @@ impl Program<'_> {
             KeyAction::Export(file) => self.export(&file, screen),
             KeyAction::Import(file) => self.import(&file, screen),
             KeyAction::List(state) => {
-                let listing = match self.readable()? {
-                    Some(store) => store.list_all()?,
-                    None => Listing::default(),
-                };
+                let listing = self.keys.listing(&self.settings).await?;
                 self.show(screen, &listed(&listing, state));
                 Ok(Exit::Ok)
             }
             KeyAction::Print(globs) => {
-                let texts = self.texts(&globs)?;
+                let texts = self.keys.texts(&globs, &self.settings).await?;
                 self.show(screen, &texts);
                 Ok(Exit::Ok)
             }
             KeyAction::Finger(globs) => {
-                let fingers = self.fingers(&globs)?;
+                let fingers = self.keys.fingers(&globs, &self.settings).await?;
                 self.show(screen, &fingers);
                 Ok(Exit::Ok)
             }
@@ -157,41 +200,8 @@ impl Program<'_> {
         }
     }
 
-    /// The keys, for looking at: nothing where there is no directory yet.
-    fn readable(&self) -> Result<Option<KeyStore>, KeyStoreError> {
-        match KeyStore::open_existing(&self.settings.pki_dir) {
-            Ok(store) => Ok(Some(store)),
-            Err(KeyStoreError::NoDirectory { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     fn show(&mut self, screen: &mut Screen, data: &Value) {
         self.display.show(screen, data, Some(KEY_OUTPUTTER), 0);
-    }
-
-    fn texts(&self, globs: &str) -> Result<Value, KeyStoreError> {
-        let Some(store) = self.readable()? else {
-            return Ok(Map::new().into());
-        };
-        let listing = store.list_all()?.matching(globs);
-        by_state(&listing, |state, id| store.get(state, id))
-    }
-
-    fn fingers(&self, globs: &str) -> Result<Value, KeyStoreError> {
-        let Some(store) = self.readable()? else {
-            return Ok(Map::new().into());
-        };
-        let hash = self.settings.hash_type;
-        let listing = store.list_all()?.matching(globs);
-        let mut fingers = by_state(&listing, |state, id| {
-            store.finger(state, id, FingerForm::Body, hash)
-        })?;
-        let local = local_fingers(&store, globs, hash)?;
-        if let (Some(fingers), false) = (fingers.as_map_mut(), local.is_empty()) {
-            fingers.insert("local", local);
-        }
-        Ok(fingers)
     }
 }
 

@@ -244,7 +244,11 @@ fn wrong_command_lines_are_usage_errors() {
             &["-D", "b"],
             "Delete all takes no arguments. Use -d to delete specified keys",
         ),
-        (&["--auth", "pam", "-L"], "--auth is not supported yet"),
+        (&["--username", "sue", "-L"], "--username needs --auth"),
+        (
+            &["--auth", "pam", "--gen-keys", "x"],
+            "--gen-keys does not go with --auth: it is for who may use the master's files",
+        ),
         (
             &["--log-level=x"],
             "option --log-level: invalid choice: 'x' (choose from 'all', 'garbage', 'trace', \

@@ -147,10 +147,10 @@ impl Program<'_> {
                 return Ok(Exit::Ok);
             }
         };
-        match events::show(self.client.events().await?, &wish, screen).await {
+        let connect = async || self.client.events().await;
+        match events::show(connect, &wish, screen).await? {
             End::Enough => Ok(Exit::Ok),
             End::Interrupted => Ok(Exit::Failure),
-            End::Lost => Err(ClientError::Lost),
         }
     }
 

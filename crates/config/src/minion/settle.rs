@@ -28,6 +28,7 @@ impl MinionConfig {
             let text = "this master is listed before, it is served once";
             warnings.extend(self.raw.odd_item("master", at, text));
         }
+        self.append_id(id.as_str())?;
         self.raw.settle("id", &id);
         self.raw
             .settle("conf_file", self.conf_file.display().to_string());
@@ -59,6 +60,31 @@ impl MinionConfig {
         self.raw
             .settle("log_file", self.log_file.display().to_string());
         self.raw.settle_paths(&root, &["extension_modules"]);
+    }
+
+    /// Directories that several minions of a machine share have the id behind
+    /// them.
+    fn append_id(&mut self, id: &str) -> Result<(), ConfigError> {
+        let listed = std::mem::take(&mut self.append_minionid_config_dirs);
+        for (at, name) in listed.0.iter().enumerate() {
+            let path = match name.as_str() {
+                "pki_dir" => &mut self.pki_dir,
+                "cachedir" => &mut self.cachedir,
+                "extension_modules" => {
+                    self.raw.append_to_path(name, id);
+                    continue;
+                }
+                _ => {
+                    let allowed = "pki_dir, cachedir or extension_modules".to_owned();
+                    let option = "append_minionid_config_dirs";
+                    return Err(self.raw.wrong_item(option, Some(at), allowed));
+                }
+            };
+            path.push(id);
+            self.raw.settle(name, path.display().to_string());
+        }
+        self.append_minionid_config_dirs = listed;
+        Ok(())
     }
 
     fn check_values(&self) -> Result<(), ConfigError> {

@@ -22,9 +22,21 @@ pub struct EventReturners(pub Vec<String>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoginWays(pub Map);
 
-/// `master_job_cache`, of which there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LocalJobCache;
+/// `master_job_cache`: a returner that gets jobs beside our own files, by its
+/// name; `local_cache` are the files alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobCacheName(pub String);
+
+impl JobCacheName {
+    /// The files alone.
+    pub const LOCAL: &str = "local_cache";
+}
+
+impl Default for JobCacheName {
+    fn default() -> Self {
+        Self(Self::LOCAL.to_owned())
+    }
+}
 
 impl Setting for ExternalPillars {
     const ALLOWED: &'static str =
@@ -107,15 +119,17 @@ fn is_login_way(way: &Node, of_way: &Node) -> bool {
     is_module_name(&way.to_value()) && matches!(of_way.value, Kind::Map(_))
 }
 
-impl Setting for LocalJobCache {
-    const ALLOWED: &'static str = "`local_cache`: there is no other job cache yet";
+impl Setting for JobCacheName {
+    const ALLOWED: &'static str = "`local_cache`, or the name of a returner in Python";
 
     fn read(node: &Node) -> Option<Self> {
-        (node.as_str() == Some("local_cache")).then_some(Self)
+        let value = node.to_value();
+        let name = value.as_str()?;
+        is_module_name(&value).then(|| Self(name.to_owned()))
     }
 
     fn to_value(&self) -> Value {
-        "local_cache".into()
+        self.0.as_str().into()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use halite_modules::addresses::redacted;
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
@@ -189,7 +190,7 @@ fn local(call: &Call<'_>) -> Result<PathBuf, CallError> {
         Scheme::Salt | Scheme::Remote => {
             let env = call.text("saltenv");
             fetch::cache(call, &fetch::Wanted::fresh(&name, &env))?
-                .ok_or_else(|| CallError::command(format!("Failed to cache {name}")))
+                .ok_or_else(|| CallError::command(format!("Failed to cache {}", redacted(&name))))
         }
         _ => Ok(crate::sources::local_path(&name).into()),
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use halite_modules::addresses::redacted;
 use halite_modules::{Call, CallError, CallResult, StateReturn, python, run_state_function};
 use halite_proto::{Map, Value};
 
@@ -229,7 +230,7 @@ fn here(
     }
     match fetch::cached_at(call, source, saltenv) {
         Some(archive) => Ok(Ok(archive)),
-        None => Ok(Err(format!("Failed to cache {source}").into())),
+        None => Ok(Err(format!("Failed to cache {}", redacted(source)).into())),
     }
 }
 

@@ -7,11 +7,14 @@
 mod exec;
 mod extracted;
 mod extraction;
+mod fence;
 mod format;
+mod package;
 mod read;
 mod unpack;
 
 use halite_modules::{Function, Module};
+pub use package::unpack_package;
 
 /// The execution module.
 pub(crate) const MODULE: Module = Module {

@@ -11,6 +11,7 @@ use halite_modules::CallError;
 use halite_proto::{Map, Value};
 
 use super::exec::MORE;
+use super::fence::{Fence, Fenced, fenced};
 use super::format::Format;
 use crate::core::errors::os_text;
 use crate::limits::ARCHIVE_ENTRIES_MAX;
@@ -51,7 +52,7 @@ impl Drop for Plain {
 }
 
 /// Opens a tar archive, whatever it is compressed with.
-pub(super) fn open_tar(path: &Path) -> io::Result<tar::Archive<Plain>> {
+pub(super) fn open_tar(path: &Path) -> io::Result<(tar::Archive<Fenced<Plain>>, Fence)> {
     let mut start = [0; 6];
     let mut file = File::open(path)?;
     let mut got = 0;
@@ -85,7 +86,7 @@ pub(super) fn open_tar(path: &Path) -> io::Result<tar::Archive<Plain>> {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => program("zstd")?,
         _ => Plain::File(BufReader::new(File::open(path)?)),
     };
-    Ok(tar::Archive::new(plain))
+    Ok(fenced(plain))
 }
 
 /// Opens a zip archive.
@@ -170,7 +171,7 @@ impl Contents {
         let Some(out) = child.stdout.take() else {
             return Ok(Err(io::Error::other("the program has no output")));
         };
-        let found = Self::from_tar(tar::Archive::new(Plain::Program(out, child)));
+        let found = Self::from_tar(fenced(Plain::Program(out, child)));
         let mut text = Vec::new();
         complaints.rewind().map_err(said)?;
         let mut complaints = complaints.take(COMPLAINT_BYTES_MAX);
@@ -188,14 +189,16 @@ impl Contents {
     }
 
     /// The entries of a tar, or nothing if they are too many.
-    fn from_tar(mut archive: tar::Archive<Plain>) -> io::Result<Option<Self>> {
+    fn from_tar(
+        (mut archive, fence): (tar::Archive<Fenced<Plain>>, Fence),
+    ) -> io::Result<Option<Self>> {
         let mut contents = Self::default();
         for (count, entry) in archive.entries()?.enumerate() {
-            let entry = entry?;
+            let mut entry = entry?;
             if count >= ARCHIVE_ENTRIES_MAX {
                 return Ok(None);
             }
-            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            let name = fence.passed(&mut entry)?;
             let kind = entry.header().entry_type();
             if kind.is_dir() {
                 contents.add_dir(&name);

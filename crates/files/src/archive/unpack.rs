@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use halite_modules::CallError;
 use zip::write::SimpleFileOptions;
 
+use super::fence::check_content;
 use super::read::{open_tar, open_zip};
 use crate::core::errors::{os_error, os_text};
 use crate::core::write::{Dress, replace_with};
@@ -18,7 +19,7 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
     let wrong = |error: io::Error| {
         CallError::command(format!("Failed to extract {}: {error}", archive.display()))
     };
-    let mut tar = open_tar(archive).map_err(wrong)?;
+    let (mut tar, fence) = open_tar(archive).map_err(wrong)?;
     tar.set_preserve_permissions(true);
     tar.set_preserve_mtime(true);
     tar.set_preserve_ownerships(nix::unistd::geteuid().is_root());
@@ -28,7 +29,8 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
     let mut directories = Vec::new();
     for entry in tar.entries().map_err(wrong)? {
         let mut entry = entry.map_err(wrong)?;
-        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let name = fence.passed(&mut entry).map_err(wrong)?;
+        check_content(&mut entry).map_err(wrong)?;
         let kind = entry.header().entry_type();
         let is_dir = kind.is_dir();
         if is_dir {
@@ -105,7 +107,7 @@ fn untar_file<R: Read>(entry: &mut tar::Entry<'_, R>, dest: &Path, name: &str) -
 }
 
 /// The place of a name below a directory; nothing if it leads out.
-fn inside(dest: &Path, name: &str) -> Option<PathBuf> {
+pub(super) fn inside(dest: &Path, name: &str) -> Option<PathBuf> {
     let mut path = dest.to_owned();
     for component in Path::new(name).components() {
         match component {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use halite_modules::addresses::redacted;
 use halite_modules::{Call, CallError, FileClient, WebFile};
 
 use super::fetch::{Wanted, local_sum};
@@ -15,7 +16,7 @@ pub(crate) fn cache(call: &Call<'_>, wanted: &Wanted<'_>) -> Result<PathBuf, Cal
     if !WebFile::is_web(wanted.url) {
         return Err(CallError::command(format!(
             "Failed to cache {}: sources of this kind are not supported by this minion",
-            wanted.url
+            redacted(wanted.url)
         )));
     }
     let client = FileClient::new(call.ctx);

@@ -74,6 +74,7 @@ pub(super) fn refused(error: &halite_modules::CallError) -> Option<String> {
         halite_modules::CallError::Exception {
             kind: "OSError" | "PermissionError",
             message,
+            ..
         } => Some(message.clone()),
         _ => None,
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use halite_modules::addresses::redacted;
 use halite_modules::{
     BEACON_INTERVAL, Call, CallResult, StateReturn, add_state_beacon, beacon_value,
 };
@@ -157,7 +158,10 @@ pub(super) fn cached(call: &Call<'_>) -> CallResult {
     let got = match fetch::cache(call, &wanted) {
         Ok(Some(path)) => path,
         Ok(None) => {
-            let text = format!("Failed to cache {name}, check minion log for more information");
+            let text = format!(
+                "Failed to cache {}, check minion log for more information",
+                redacted(&name)
+            );
             return common::failed(ret, text);
         }
         Err(error) => return common::failed(ret, error.to_string()),

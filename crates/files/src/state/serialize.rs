@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python, run_state_function};
+use halite_modules::extensions::{self, Kind};
+use halite_modules::{
+    Call, CallError, CallResult, StateReturn, python, run_plugin, run_state_function,
+};
 use halite_proto::{Map, Value, json, msgpack};
 use halite_yaml::{DumpOptions, FlowStyle};
 
@@ -10,7 +13,7 @@ use super::common;
 use crate::core::text;
 
 /// The notations there are.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Notation {
     Json,
     Yaml,
@@ -18,6 +21,8 @@ enum Notation {
     Yamlex,
     Msgpack,
     Ini,
+    /// A serializer in Python: one of users', or of an installed Salt.
+    Python(String),
 }
 
 impl Notation {
@@ -44,7 +49,8 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
         .text_opt("serializer")
         .or(formatter)
         .unwrap_or_else(|| "yaml".to_owned());
-    let Some(notation) = Notation::parse(&serializer) else {
+    let Some(notation) = Notation::parse(&serializer).or_else(|| in_python(call, &serializer))
+    else {
         let text = format!(
             "The {serializer} serializer could not be found. It either does not exist or its \
              prerequisites are not installed."
@@ -74,7 +80,16 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
     };
     let mut merged_changes = None;
     if call.flag("merge_if_exists") && at.is_file() {
-        let old = match parse(notation, &text::read(at)?, &name) {
+        let content = text::read(at)?;
+        let parsed = match &notation {
+            Notation::Python(python) => {
+                let options = options(call.arg("deserializer_opts"), python);
+                let text = String::from_utf8_lossy(&content).into_owned();
+                run_python(call, python, "deserialize", text.into(), options)?
+            }
+            known => parse(known, &content, &name),
+        };
+        let old = match parsed {
             Ok(old) => old,
             Err(why) => {
                 return common::failed(ret, format!("Failed to deserialize existing data: {why}"));
@@ -100,7 +115,11 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
     if notation == Notation::Yaml && !call.arg("encoding").is_nil() {
         options.get_or_insert_with("allow_unicode", || true.into());
     }
-    let contents = match write(notation, &dataset, &options) {
+    let written = match &notation {
+        Notation::Python(python) => run_python(call, python, "serialize", dataset, options)?,
+        known => write(known, &dataset, &options),
+    };
+    let contents = match written {
         Ok(contents) => contents,
         Err(why) => return common::failed(ret, format!("Failed to serialize the data: {why}")),
     };
@@ -199,7 +218,35 @@ fn differences(old: &Map, new: &Value) -> Map {
     all
 }
 
-fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> {
+/// The serializer of that name in Python, if there is one.
+fn in_python(call: &Call<'_>, name: &str) -> Option<Notation> {
+    let function = format!("{name}.serialize");
+    extensions::plugin(call.ctx, Kind::Serializers, &function)?;
+    Some(Notation::Python(name.to_owned()))
+}
+
+/// What a serializer in Python makes of data, or why it makes nothing of it.
+fn run_python(
+    call: &Call<'_>,
+    name: &str,
+    way: &str,
+    data: Value,
+    options: Map,
+) -> Result<Result<Value, String>, CallError> {
+    let function = format!("{name}.{way}");
+    let Some(function) = extensions::plugin(call.ctx, Kind::Serializers, &function) else {
+        return Ok(Err(format!("{name} has no function {way}")));
+    };
+    match run_plugin(call, function, vec![data], options) {
+        Ok(made) => Ok(Ok(made)),
+        Err(CallError::Exception { kind, message, .. }) if kind.ends_with("rializationError") => {
+            Ok(Err(message))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn parse(notation: &Notation, bytes: &[u8], name: &str) -> Result<Value, String> {
     let text = || String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string());
     match notation {
         Notation::Yaml | Notation::Yamlex => {
@@ -228,13 +275,14 @@ fn parse(notation: Notation, bytes: &[u8], name: &str) -> Result<Value, String> 
             }
             Ok(all.into())
         }
+        Notation::Python(name) => Err(format!("{name} is a serializer in Python")),
     }
 }
 
-fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, String> {
+fn write(notation: &Notation, data: &Value, options: &Map) -> Result<Value, String> {
     Ok(match notation {
         Notation::Yaml | Notation::Yamlex => {
-            let is_plain = notation == Notation::Yaml;
+            let is_plain = *notation == Notation::Yaml;
             let flow = match options.get("default_flow_style") {
                 Some(Value::Bool(true)) => FlowStyle::Flow,
                 None if !is_plain => FlowStyle::Leaves,
@@ -314,5 +362,6 @@ fn write(notation: Notation, data: &Value, options: &Map) -> Result<Value, Strin
             out.push('\n');
             out.into()
         }
+        Notation::Python(name) => return Err(format!("{name} is a serializer in Python")),
     })
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use halite::minion;
 use halite_cli::call::{self, CallOutcome, CallRequest, CallReturn, Work};
 use halite_cli::events::Wish;
-use halite_cli::options::{CallOptions, parse};
+use halite_cli::options::{CallOptions, parse_everything};
 use halite_cli::{Environment, Exit, Screen, args, start};
 use halite_config::{HostNames, LoadOptions, MinionConfig, load_minion};
 use halite_grains::Want;
@@ -28,7 +28,8 @@ fn main() -> ExitCode {
     halite_process::file_size::exceeding_is_an_error();
     let mut screen = Screen::standard();
     let environment = Environment::of_process();
-    let options = match parse::<CallOptions>(std::env::args_os().skip(1)) {
+    let words = std::env::args_os().skip(1);
+    let options = match parse_everything::<CallOptions>(words, &environment, std::io::stdin()) {
         Ok(options) => options,
         Err(stop) => return stop.show(&mut screen).into(),
     };
@@ -43,7 +44,8 @@ fn main() -> ExitCode {
             return Exit::Config.into();
         }
     };
-    if let Err(stop) = start::logs(options.log_level, &config.log_level.0) {
+    let logging = &options.logging;
+    if let Err(stop) = start::logs(&config.logging(), options.log_level, logging) {
         return stop.show(&mut screen).into();
     }
     let opts = config.opts().clone();
@@ -100,6 +102,7 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
     LoadOptions {
         config_dir: start::config_dir(&options.common, environment),
         config_file: environment.minion_config.clone(),
+        own_file: None,
         overrides,
         behind: Some(halite::addresses::read),
         host_names: HostNames::gather(Path::new("/")),

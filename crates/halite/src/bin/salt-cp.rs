@@ -17,7 +17,8 @@ fn run(screen: &mut Screen) -> Result<Exit, Stop> {
     let words = std::env::args_os().skip(1);
     let options = parse_everything::<CpOptions>(words, &environment, std::io::stdin())?;
     let config = start::client_config(&options.common, &environment, screen)?;
-    start::logs_of(&options.console, &config.log_level.0)?;
+    let console = &options.console;
+    start::logs(&config.logging(), console.log_level, &console.logging)?;
     let runtime = start::runtime()?;
     let exit = runtime.block_on(salt_cp::run(&options, config.opts(), &environment, screen));
     // What is still under way, a request that nobody waits for, is given up.

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use halite_cli::options::{KeyOptions, Stop, parse_everything};
 use halite_cli::{Environment, Exit, Screen, salt_key, start};
+use halite_config::Logging;
+use halite_process::command_line::words_hiding;
 
 fn main() -> ExitCode {
     halite_process::file_size::exceeding_is_an_error();
@@ -14,11 +16,15 @@ fn main() -> ExitCode {
 }
 
 fn run(screen: &mut Screen) -> Result<Exit, Stop> {
+    let words = words_hiding(&["--password"]);
     let environment = Environment::of_process();
-    let words = std::env::args_os().skip(1);
     let options = parse_everything::<KeyOptions>(words, &environment, std::io::empty())?;
     let config = start::client_config(&options.common, &environment, screen)?;
-    start::logs_with(options.log_level, &options.logging, &config.log_level.0)?;
+    let logging = Logging {
+        file: config.key_logfile.clone(),
+        ..config.logging()
+    };
+    start::logs(&logging, options.log_level, &options.logging)?;
     let runtime = start::runtime()?;
     let input = BufReader::new(std::io::stdin());
     let run = salt_key::run(&options, config.opts(), &environment, screen, input);

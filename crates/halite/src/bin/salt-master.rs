@@ -8,7 +8,7 @@ use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
 use halite_cli::Environment;
 use halite_cli::options::{DaemonOptions, MasterOptions};
-use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, load_master};
+use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, Place, Warning, load_master};
 use halite_master::limits::BLOCKING_THREADS_MAX;
 use halite_process::password;
 
@@ -38,6 +38,18 @@ impl Daemon for Master {
         halite_master::prepare_local_keys(config).map_err(Into::into)
     }
 
+    fn doubts(config: &MasterConfig) -> Vec<Warning> {
+        let mut doubts = config.doubts();
+        doubts.extend(daemon::schedule_doubts(&config.schedule.0, |path, text| {
+            config.odd_within("schedule", path, text)
+        }));
+        doubts
+    }
+
+    fn place_of(config: &MasterConfig, option: &str) -> Option<Place> {
+        config.place_of(option)
+    }
+
     fn process(config: &MasterConfig) -> Process {
         let directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
         Process {
@@ -48,21 +60,7 @@ impl Daemon for Master {
                 false => Vec::new(),
             },
             permissive_keys: config.permissive_pki_access,
-            log_level: config.log_level.clone(),
-            log_file: config.log_file.clone(),
-            log_level_file: config.log_level_logfile.clone(),
-            log_console: (
-                config.log_fmt_console.clone(),
-                config
-                    .log_datefmt_console
-                    .clone()
-                    .or_else(|| config.log_datefmt.clone()),
-            ),
-            log_lines: (
-                config.log_fmt_logfile.clone(),
-                config.log_datefmt_logfile.clone(),
-            ),
-            log_granular: daemon::granular(&config.log_granular_levels),
+            logging: config.logging(),
             async_threads: 1,
             blocking_threads: BLOCKING_THREADS_MAX,
             open_files: Some(config.max_open_files),
@@ -82,9 +80,6 @@ impl Daemon for Master {
     }
 }
 
-/// What group and others may never do with a file of the master.
-const OTHERS_WRITE: u32 = 0o022;
-
 fn main() -> ExitCode {
     // The master starts itself again to ask PAM about one password.
     if std::env::args_os()
@@ -93,9 +88,5 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(password::helper());
     }
-    // Whoever starts it may leave more open than is good for a cache of
-    // everybody's results; nobody else writes anything here.
-    let inherited = halite_process::umask(OTHERS_WRITE);
-    halite_process::umask(inherited | OTHERS_WRITE);
     ExitCode::from(daemon::run::<Master>())
 }

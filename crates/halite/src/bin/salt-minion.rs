@@ -1,7 +1,7 @@
 //! `salt-minion`: serves every master of its list.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,11 +10,12 @@ use halite::daemon::{self, Daemon, Directory, Process};
 use halite::minion;
 use halite_cli::options::{DaemonOptions, MinionOptions};
 use halite_cli::{Environment, Exit, Screen, minion_status, start};
-use halite_config::{ConfigError, LoadOptions, Loaded, MinionConfig, load_minion};
+use halite_config::{ConfigError, LoadOptions, Loaded, MinionConfig, Place, Warning, load_minion};
 use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
 use halite_minion::limits::THREADS_MAX;
 use halite_minion::status_report;
+use halite_proto::Value;
 
 /// The exit code when every master has rejected the key (EX_NOPERM), as Salt's.
 const EXIT_REJECTED: u8 = 77;
@@ -53,6 +54,27 @@ impl Daemon for Minion {
         minion::check(config)
     }
 
+    fn doubts(config: &MinionConfig) -> Vec<Warning> {
+        let mut doubts = config.doubts();
+        doubts.extend(daemon::schedule_doubts(&config.schedule.0, |path, text| {
+            config.odd_within("schedule", path, text)
+        }));
+        let own = config
+            .opts()
+            .get("extension_modules")
+            .and_then(Value::as_str);
+        let own = Path::new(own.unwrap_or_default()).join("beacons");
+        let is_users = |kind: &str| own.join(format!("{kind}.py")).is_file();
+        for (name, text) in halite_minion::beacon_faults(&config.beacons, is_users) {
+            doubts.extend(config.odd_within("beacons", &[&name], &text));
+        }
+        doubts
+    }
+
+    fn place_of(config: &MinionConfig, option: &str) -> Option<Place> {
+        config.place_of(option)
+    }
+
     fn process(config: &MinionConfig) -> Process {
         let directories = Directory::of(&config.pki_dir, [&config.cachedir, &config.sock_dir]);
         Process {
@@ -63,21 +85,7 @@ impl Daemon for Minion {
                 false => Vec::new(),
             },
             permissive_keys: config.permissive_pki_access,
-            log_level: config.log_level.clone(),
-            log_file: config.log_file.clone(),
-            log_level_file: config.log_level_logfile.clone(),
-            log_console: (
-                config.log_fmt_console.clone(),
-                config
-                    .log_datefmt_console
-                    .clone()
-                    .or_else(|| config.log_datefmt.clone()),
-            ),
-            log_lines: (
-                config.log_fmt_logfile.clone(),
-                config.log_datefmt_logfile.clone(),
-            ),
-            log_granular: daemon::granular(&config.log_granular_levels),
+            logging: config.logging(),
             async_threads: 1,
             blocking_threads: THREADS_MAX,
             open_files: None,
@@ -94,7 +102,7 @@ impl Daemon for Minion {
         setup.opts.insert("__cli", "salt-minion");
         let started = halite_minion::start::start(setup).await?;
         let (dir, limits) = minion::spool(&config);
-        let courier = Courier::open(started.minion.clone(), &dir, limits)?;
+        let courier = Courier::open(started.minion.clone(), &dir, limits);
         let rejected_retry = config.rejected_retry;
         drop(config);
         let bus = started.minion.bus.clone();

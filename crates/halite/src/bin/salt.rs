@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use halite_cli::options::{SaltOptions, Stop, parse_everything};
 use halite_cli::{Environment, Exit, Screen, salt, start};
+use halite_process::command_line::words_hiding;
 
 fn main() -> ExitCode {
     halite_process::file_size::exceeding_is_an_error();
@@ -13,11 +14,12 @@ fn main() -> ExitCode {
 }
 
 fn run(screen: &mut Screen) -> Result<Exit, Stop> {
+    let words = words_hiding(&["--password"]);
     let environment = Environment::of_process();
-    let words = std::env::args_os().skip(1);
     let options = parse_everything::<SaltOptions>(words, &environment, std::io::stdin())?;
     let config = start::client_config(&options.common, &environment, screen)?;
-    start::logs_of(&options.console, &config.log_level.0)?;
+    let console = &options.console;
+    start::logs(&config.logging(), console.log_level, &console.logging)?;
     let runtime = start::runtime()?;
     let exit = runtime.block_on(salt::run(&options, config.opts(), &environment, screen));
     // What is still under way, a request that nobody waits for, is given up.

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::eval::Machine;
 use crate::json::{self, Style};
 use crate::value::{self, Dict, List, Mapping, Native, Object, Tuple, Undefined, Value, to_usize};
+use crate::walk;
 
 pub(super) fn find(name: &str) -> Option<Native> {
     Some(match name {
@@ -129,7 +130,8 @@ fn undefined_inside(value: &Value) -> Option<Value> {
 }
 
 fn collect(value: &Value, depth: u32, messages: &mut Vec<String>) {
-    if depth >= crate::limits::NESTING_MAX {
+    // What is too much is said by who writes it.
+    if depth >= crate::limits::NESTING_MAX || walk::see(0).is_err() {
         return;
     }
     match value {

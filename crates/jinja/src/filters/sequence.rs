@@ -4,6 +4,7 @@ use super::text::nothing;
 use super::{flag, int, only};
 use crate::error::{Error, ErrorKind, Result};
 use crate::eval::{Args, Machine};
+use crate::limits::TEXT_BYTES_MAX;
 use crate::value::{self, Mapping, Native, Value, iterate, to_usize};
 
 pub(super) fn find(name: &str) -> Option<Native> {
@@ -69,6 +70,9 @@ fn join(machine: &Machine<'_>, args: Args) -> Result<Value> {
     let attribute = attribute.filter(|attribute| !attribute.is_none());
     let mut out = String::new();
     for (index, item) in iterate(&value.unwrap_or(Value::None))?.iter().enumerate() {
+        if out.len() > TEXT_BYTES_MAX {
+            return Err(Error::long_text());
+        }
         if index > 0 {
             out.push_str(&separator);
         }

@@ -138,6 +138,9 @@ pub(super) fn call(machine: &Machine<'_>, text: &str, name: &str, args: Args) ->
                         item.type_name()
                     )));
                 };
+                if out.len() + text.len() + item.len() > MAX {
+                    return Err(Error::long_text());
+                }
                 out.push_str(item);
             }
             machine.account(out.len() / 16)?;

@@ -7,6 +7,7 @@ use halite_proto::value::{Map, Value as Data};
 use super::{Dict, Key, Mapping, Other, OtherKind, Set, Value, ViewKind, iterate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::walk;
 
 impl Value {
     /// A value of its own from data: nobody else sees it change.
@@ -77,6 +78,7 @@ fn to_data(value: &Value, depth: u32) -> Result<Data> {
     if depth >= limits::NESTING_MAX {
         return Err(Error::limit("data is nested too deeply, or holds itself"));
     }
+    walk::see_value(value)?;
     Ok(match value {
         Value::None => Data::Nil,
         Value::Bool(bool) => Data::Bool(*bool),

@@ -8,6 +8,7 @@ use indexmap::{Equivalent, IndexMap};
 use super::{Str, Value, float_to_int, order};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::walk;
 
 /// A hashable value.
 #[derive(Clone)]
@@ -42,6 +43,7 @@ impl Key {
 }
 
 fn check(value: &Value, depth: u32) -> Result<()> {
+    walk::see(0)?;
     match value {
         Value::List(_) | Value::Dict(_) | Value::Set(_) => Err(Error::of_type(format!(
             "unhashable type: '{}'",

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::{Mapping, Other, OtherKind, Set, Value, ViewKind, iterate};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::walk;
 
 /// Python's `==`; an error for what is undefined.
 pub(crate) fn equal(a: &Value, b: &Value) -> Result<bool> {
@@ -17,6 +18,7 @@ fn equal_at(a: &Value, b: &Value, depth: u32) -> Result<bool> {
             "data is nested too deeply to compare, or holds itself",
         ));
     }
+    walk::see(0)?;
     for value in [a, b] {
         if let Some(undefined) = value.as_undefined() {
             undefined.used()?;
@@ -127,6 +129,7 @@ fn order_at(a: &Value, b: &Value, symbol: &str, depth: u32) -> Result<Option<Ord
     if depth >= limits::NESTING_MAX {
         return Err(Error::limit("data is nested too deeply to compare"));
     }
+    walk::see(0)?;
     for value in [a, b] {
         if let Some(undefined) = value.as_undefined() {
             return Err(undefined.error());

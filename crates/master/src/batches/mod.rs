@@ -8,6 +8,9 @@
 
 mod adopt;
 mod drive;
+mod parts;
+mod record;
+mod tell;
 
 pub(crate) use adopt::adopt;
 

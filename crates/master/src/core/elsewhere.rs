@@ -23,7 +23,9 @@ pub struct Elsewhere {
 impl Elsewhere {
     /// A minion has given its result of a job to another master.
     pub fn note(&mut self, jid: Jid, id: MinionId, master: &str) {
-        let master = master.chars().take(MASTER_CHARS_MAX).collect();
+        // It is shown on terminals.
+        let shown = master.chars().filter(|c| !c.is_control());
+        let master = shown.take(MASTER_CHARS_MAX).collect();
         let key = (jid, id);
         if self.masters.insert(key.clone(), master).is_none() {
             self.order.push_back(key);

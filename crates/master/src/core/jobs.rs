@@ -57,6 +57,15 @@ pub fn functions(request: &PublishRequest) -> Vec<acl::Asked<'_>> {
         .collect()
 }
 
+/// What a request asks for beside its functions, that no list of functions
+/// speaks of: where a returner writes, and through what a function is run.
+/// Either would turn the right to one function into the right to all.
+pub fn beyond_functions(request: &PublishRequest) -> Option<&'static str> {
+    ["ret_kwargs", "module_executors", "executor_opts"]
+        .into_iter()
+        .find(|name| request.kwargs.get(name).is_some_and(Value::is_true))
+}
+
 /// The field by which a program asks to be told how far state runs are.
 pub const PROGRESS: &str = "progress";
 
@@ -129,9 +138,17 @@ pub fn saved_load(request: &PublishRequest, jid: &Jid) -> Map {
     saved.to_map()
 }
 
-/// The data of `salt/job/<jid>/error`.
+/// The data of `salt/job/<jid>/error`: who wanted to log in, and how, but
+/// nothing that proves it.
 pub fn error_event(request: &PublishRequest, error: Map) -> Map {
-    let mut data = without_proofs(request).to_map();
+    let mut told = without_proofs(request);
+    told.credentials
+        .eauth
+        .clone_from(&request.credentials.eauth);
+    told.credentials
+        .username
+        .clone_from(&request.credentials.username);
+    let mut data = told.to_map();
     data.insert("error", error);
     data
 }
@@ -207,6 +224,9 @@ mod tests {
             let shown = format!("{map:?}");
             assert!(!shown.contains("secret"), "{shown}");
         }
+        let told = error_event(&request, Map::new());
+        let kwargs = told.get("kwargs").and_then(Value::as_map).unwrap();
+        assert_eq!(kwargs.get("username"), Some(&Value::from("fred")));
         assert_eq!(
             saved_load(&request, &jid()).get("jid"),
             Some(&Value::from(&jid()))

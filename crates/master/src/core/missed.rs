@@ -81,7 +81,11 @@ impl Missed {
     /// The jobs that a minion may have missed, in the order of publication.
     pub(crate) fn of(&mut self, now_s: u64, id: &MinionId) -> Vec<Map> {
         self.forget_old(now_s);
-        let open = self.jobs.iter().filter(|job| job.open.contains(id));
+        // Also where an old one stands behind a younger one: a clock was set
+        // while no master ran.
+        let open = self.jobs.iter().filter(|job| {
+            now_s.saturating_sub(job.published_s) <= self.window_s && job.open.contains(id)
+        });
         open.map(|job| job.load.clone()).collect()
     }
 
@@ -148,6 +152,14 @@ mod tests {
         assert_eq!(jids(&mut missed, 131, "web1"), [2]);
         assert!(jids(&mut missed, 200, "web1").is_empty());
         assert_eq!(missed.bytes, 0);
+    }
+
+    #[test]
+    fn an_expired_job_is_not_given_out_behind_a_younger_one() {
+        let mut missed = Missed::new(30, 10_000);
+        note(&mut missed, 100, 1, &["web1"]);
+        note(&mut missed, 60, 2, &["web1"]);
+        assert_eq!(jids(&mut missed, 101, "web1"), [1]);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! What a return of a job means beside its value: which states failed.
 //!
 //! Invariant: only `state.highstate` and `state.sls` tell of failed states one
-//! by one, as in Salt; reactors count on `state.apply` not doing so.
+//! by one, as in Salt; reactors count on `state.apply` not doing so. The tag of
+//! such an event is the name of a function, never another one that a minion
+//! thought of.
 
 use halite_proto::returns::JobReturn;
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::{Fun, Jid, Map, MinionId, Value};
 
 const TELLING_FUNS: [&str; 2] = ["state.highstate", "state.sls"];
 
@@ -47,7 +49,12 @@ pub fn failed_states(job: &JobReturn, jid: &Jid, id: &MinionId) -> Vec<FailedSta
             if failed.len() == FAILED_STATES_MAX {
                 return failed;
             }
-            failed.push(describe(job, jid, id, fun, tag, state, &retcode));
+            // In a return it is the minion's to choose what the states are
+            // called, and what an event is called is what others trust.
+            let one = describe(job, jid, id, fun, tag, state, &retcode);
+            if Fun::parse(one.state.as_str()).is_ok() {
+                failed.push(one);
+            }
         }
     }
     failed
@@ -145,6 +152,21 @@ mod tests {
         let mut odd = job("state.sls", 1);
         odd.ret = Value::List(vec!["Rendering SLS failed".into()]);
         assert!(names(&odd).is_empty());
+    }
+
+    #[test]
+    fn a_state_cannot_be_called_as_an_event_of_somebody_else() {
+        let mut evil = job("state.sls", 2);
+        let state = Value::from(Map::from([("result", false)]));
+        let names_of_states = [
+            "salt/minion/web2_|-a_|-b_|-/start",
+            "salt/key_|-a_|-b_|-x",
+            "a\n\nb_|-a_|-b_|-x",
+            "pkg_|-a_|-b_|-removed",
+        ];
+        let states = names_of_states.map(|name| (name, state.clone()));
+        evil.ret = Map::from(states).into();
+        assert_eq!(names(&evil), ["pkg.removed"]);
     }
 
     #[test]

@@ -15,35 +15,10 @@ pub struct Rules(Vec<(String, Vec<String>)>);
 const RULES_MAX: usize = 1000;
 
 impl Rules {
-    /// Reads the option `reactor`: a list of maps from globs on tags to files.
-    ///
-    /// # Errors
-    /// With what is no rule, and its place in the list.
-    pub fn read(option: Option<&Value>) -> Result<Self, String> {
-        let mut rules = Self::default();
-        let list = match option {
-            None | Some(Value::Nil) => return Ok(rules),
-            Some(Value::List(list)) => list.as_slice(),
-            Some(Value::Map(map)) if map.is_empty() => return Ok(rules),
-            Some(_) => return Err("it must be a list of maps from tags to files".to_owned()),
-        };
-        for (at, item) in list.iter().enumerate() {
-            let at = at + 1;
-            let map = item
-                .as_map()
-                .ok_or_else(|| format!("item {at} is no map from a tag to files"))?;
-            for (tag, files) in map {
-                let tag = tag
-                    .as_str()
-                    .ok_or_else(|| format!("item {at}: a tag must be text"))?;
-                let files = files_of(files)
-                    .ok_or_else(|| format!("item {at}: {tag:?} must call for a list of files"))?;
-                if !files.is_empty() {
-                    rules.0.push((tag.to_owned(), files));
-                }
-            }
-        }
-        Ok(rules)
+    /// Those of the configuration. One without files calls for nothing.
+    pub fn new(rules: impl IntoIterator<Item = (String, Vec<String>)>) -> Self {
+        let rules = rules.into_iter();
+        Self(rules.filter(|(_, files)| !files.is_empty()).collect())
     }
 
     /// Whether there are none.
@@ -101,18 +76,6 @@ impl Rules {
     }
 }
 
-fn files_of(files: &Value) -> Option<Vec<String>> {
-    match files {
-        Value::Nil => Some(Vec::new()),
-        Value::Str(file) => Some(vec![file.clone()]),
-        Value::List(files) => files
-            .iter()
-            .map(|file| file.as_str().map(str::to_owned))
-            .collect(),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,27 +84,29 @@ mod tests {
         halite_yaml::load(text, "test").unwrap().into_value()
     }
 
+    fn rules(given: &[(&str, &[&str])]) -> Rules {
+        Rules::new(given.iter().map(|(tag, files)| {
+            let files = files.iter().map(|file| (*file).to_owned());
+            ((*tag).to_owned(), files.collect())
+        }))
+    }
+
     #[test]
     fn events_call_for_files_by_their_tags() {
-        let option =
-            "- 'salt/minion/*/start': [/a.sls, /b.sls]\n- 'salt/*': /b.sls\n- my/tag: []\n";
-        let rules = Rules::read(Some(&yaml(option))).unwrap();
+        let rules = rules(&[
+            ("salt/minion/*/start", &["/a.sls", "/b.sls"]),
+            ("salt/*", &["/b.sls"]),
+            ("x/[ab]?", &["/c.sls"]),
+            ("my/tag", &[]),
+        ]);
         assert_eq!(
             rules.files_for("salt/minion/web1/start"),
             ["/a.sls", "/b.sls"]
         );
         assert_eq!(rules.files_for("salt/auth"), ["/b.sls"]);
+        assert_eq!(rules.files_for("x/a1"), ["/c.sls"]);
+        assert!(rules.files_for("x/c1").is_empty());
         assert!(rules.files_for("my/tag").is_empty());
-        assert!(Rules::read(None).unwrap().is_empty());
-        for (option, why) in [
-            ("5", "it must be a list"),
-            ("- a: [/x]\n- b", "item 2 is no map"),
-            ("- a: [/x]\n- b: 5", "item 2: \"b\" must call for"),
-            ("- 5: [/x]", "item 1: a tag must be text"),
-        ] {
-            let error = Rules::read(Some(&yaml(option))).unwrap_err();
-            assert!(error.starts_with(why), "{option}: {error}");
-        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! changes, results of runners), nor speak for another minion in the
 //! namespaces that carry an id.
 
+use halite_proto::shown::is_harmful;
 use halite_proto::{Map, MinionId, Value};
 use halite_target::glob::fnmatch;
 
@@ -26,7 +27,8 @@ const MASTERS_OWN: [&str; 9] = [
 /// `salt/minion/<id>/..`, `salt/job/<jid>/ret/<id>` and the like must name the
 /// sender, and `salt/auth` is never a minion's.
 pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
-    if MASTERS_OWN.iter().any(|pattern| fnmatch(pattern, tag)) {
+    // Who looks at the bus does so on a terminal.
+    if tag.contains(is_harmful) || MASTERS_OWN.iter().any(|pattern| fnmatch(pattern, tag)) {
         return false;
     }
     let mut parts = tag.split('/');
@@ -35,7 +37,11 @@ pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
             && owner_of_plain(tag).is_none_or(|owner| id_is(id, owner));
     }
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some("auth" | "presence" | "stats"), ..) => false,
+        (Some("auth" | "batch" | "fileserver" | "presence" | "stats" | "wheel"), ..) => false,
+        (Some("event_listen" | "netapi" | "reactor"), ..) => false,
+        // Patterns of reactors end with a star; no name is empty.
+        (Some(name), ..) if name.is_empty() || name.starts_with("key") => false,
+        (Some("job"), Some("error"), None, _) | (Some("job"), Some(_), Some("error"), _) => false,
         (Some("minion" | "beacon" | "syndic"), Some(owner), ..) => id_is(id, owner),
         (Some("job"), Some(_), Some("ret" | "prog" | "at" | "start" | "sub"), owner) => {
             owner.is_some_and(|owner| id_is(id, owner))
@@ -93,7 +99,20 @@ mod tests {
             "salt/run/20261120141841939742/ret",
             "salt/cluster/x",
             "salt/wheel/20261120141841939742/new",
+            "salt/wheel/x",
             "salt/presence/change",
+            "salt/key ",
+            "salt/key/accept",
+            "salt//key",
+            "salt/netapi/hook/deploy",
+            "salt/reactor/start",
+            "my/tag\nsalt/key: {}",
+            "my/\x1b[2Jtag",
+            "salt/batch/20261120141841939742/done",
+            "salt/fileserver/roots/update",
+            "salt/stats/MWorker-default-0",
+            "salt/job/error",
+            "salt/job/20261120141841939742/error",
             "minion/refresh/web2",
         ] {
             check(tag, false);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use halite_crypto::fingerprint_text;
-use halite_crypto::{Crypticle, EncAlgo, HashType, KeyError, SigAlgo, SymmetricKey};
+use halite_crypto::{Crypticle, EncAlgo, HashType, KeyError, Secret, SigAlgo, SymmetricKey};
 use halite_proto::clear::comparison::SealedFacts;
 use halite_proto::clear::{ComparisonReply, ComparisonRequest};
 use halite_proto::msgpack::pack_modern;
@@ -20,6 +20,11 @@ const CLOCKS_APART_MAX: u64 = 600;
 
 /// Seconds between two answers with facts: they read all files.
 const PAUSE_S: i64 = 1;
+
+/// In front of the key of the facts. A minion that signs in has a token opened
+/// and given back that was made for the master's key: without this mark it
+/// could have a recorded key opened.
+pub(crate) const KEY_MARK: &[u8] = b"halite.compare:";
 
 /// When facts were gathered last.
 static GATHERED: AtomicI64 = AtomicI64::new(0);
@@ -75,10 +80,11 @@ fn seal(master: &Master, request: &ComparisonRequest) -> Result<SealedFacts, Sea
     let packed = pack_modern(&Value::Map(facts))?;
     let key = SymmetricKey::generate();
     let data = Crypticle::new(&key).seal(&packed, None);
+    let marked = Secret::new([KEY_MARK, key.expose().as_bytes()].concat());
     Ok(SealedFacts {
         key: private
             .public()?
-            .encrypt(EncAlgo::OaepSha224, key.expose().as_bytes())?,
+            .encrypt(EncAlgo::OaepSha224, marked.expose())?,
         sig: private.sign(SigAlgo::Pkcs1v15Sha224, &data)?,
         data,
     })
@@ -92,7 +98,8 @@ pub(crate) fn open(master: &Master, sealed: &SealedFacts) -> Option<Map> {
         return None;
     }
     let key = private.decrypt(EncAlgo::OaepSha224, &sealed.key).ok()?;
-    let key = SymmetricKey::parse(std::str::from_utf8(key.expose()).ok()?).ok()?;
+    let key = key.expose().strip_prefix(KEY_MARK)?;
+    let key = SymmetricKey::parse(std::str::from_utf8(key).ok()?).ok()?;
     let opened = Crypticle::new(&key).open(&sealed.data, None).ok()?;
     let halite_crypto::Opened::Payload(packed) = opened else {
         return None;

@@ -1,10 +1,13 @@
 //! Events that minions fire on the master's bus.
 
-use halite_proto::request::{EventBody, MinionRequest, Request};
+use std::sync::PoisonError;
+
+use halite_proto::request::{Batches, EventBody, MinionRequest, Request};
 use halite_proto::{Map, Value};
 
 use super::{Caller, Handled};
 use crate::core::tags::{data_is_anothers, minion_may_fire};
+use crate::limits::REPORTED_CHARS_MAX;
 use crate::master::Master;
 
 /// Tag of an error that a minion reports.
@@ -19,25 +22,38 @@ pub(super) fn fire(master: &Master, caller: &Caller, request: &Request) -> Handl
         EventBody::One(one) => {
             let tag = one.tag.as_str();
             if tag == SALT_ERROR {
-                log_error(caller, &one.data);
+                log_error(master, caller, &one.data);
             }
             fire_one(master, caller, tag, request.event_data());
         }
         EventBody::Many(many) => {
+            if let Some(batches) = &event.batches
+                && !is_news(master, caller, batches)
+            {
+                tracing::debug!(minion = %caller.id, "events that were fired already");
+                return Value::Nil.into();
+            }
+            let prefix = event.prefix();
             for one in many {
                 let Value::Map(data) = &one.data else {
                     tracing::debug!(minion = %caller.id, tag = %one.tag, "an event without a map is dropped");
                     continue;
                 };
-                if let Some(pretag) = event.pretag.as_deref().filter(|text| !text.is_empty()) {
-                    let tag = format!("{pretag}/{}", one.tag);
-                    fire_one(master, caller, &tag, data.clone());
+                if let Some(prefix) = &prefix {
+                    let tag = [prefix.as_str(), one.tag.as_str()].join("/");
+                    fire_one(master, caller, tag.trim_start_matches('/'), data.clone());
                 }
                 fire_one(master, caller, one.tag.as_str(), data.clone());
             }
         }
     }
     Value::Nil.into()
+}
+
+/// Whether these events were not fired before: the answer may have been lost.
+fn is_news(master: &Master, caller: &Caller, batches: &Batches) -> bool {
+    let mut heard = master.heard.lock().unwrap_or_else(PoisonError::into_inner);
+    heard.is_news(&caller.id, batches)
 }
 
 fn fire_one(master: &Master, caller: &Caller, tag: &str, data: Map) {
@@ -48,7 +64,11 @@ fn fire_one(master: &Master, caller: &Caller, tag: &str, data: Map) {
     }
 }
 
-fn log_error(caller: &Caller, data: &Value) {
+fn log_error(master: &Master, caller: &Caller, data: &Value) {
+    if !master.may_remark(caller.id.as_str(), "error") {
+        return;
+    }
     let message = data.get("message").and_then(Value::as_str).unwrap_or("");
-    tracing::error!(minion = %caller.id, "the minion reports an error: {}", message.escape_debug());
+    let message: String = message.chars().take(REPORTED_CHARS_MAX).collect();
+    tracing::error!(minion = %caller.id, "the minion reports an error: {message:?}");
 }

@@ -29,13 +29,11 @@ pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
         Err(refused) => return refused,
     };
     let asked = runner::Asked {
-        fun: admitted.fun,
         args: admitted.args,
         kwargs: admitted.kwargs,
-        user: admitted.user,
-        told: Map::new(),
         jid: admitted.jid,
         timeout: admitted.timeout,
+        ..runner::Asked::new(&admitted.fun, &admitted.user)
     };
     match runner::start(master, asked) {
         Ok((jid, tag)) => {
@@ -193,6 +191,8 @@ fn runner_arguments(fields: &Map) -> (Vec<Value>, Map) {
 
 /// `arg` and `kwarg`, or arguments by their names.
 fn wheel_arguments(mut fields: Map) -> (Vec<Value>, Map) {
+    // What salt-api calls the kind of request.
+    fields.remove("client");
     let args = fields.remove("arg");
     let kwargs = fields.remove("kwarg");
     if args.is_none() && kwargs.is_none() {
@@ -251,7 +251,7 @@ mod tests {
             (Vec::new(), Map::from([("tgt", "*")]))
         );
         assert_eq!(
-            wheel_arguments(Map::from([("match", "web*")])),
+            wheel_arguments(Map::from([("client", "wheel"), ("match", "web*")])),
             (Vec::new(), Map::from([("match", "web*")]))
         );
         let positional = Map::from([("arg", Value::List(vec!["web*".into()]))]);

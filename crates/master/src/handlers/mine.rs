@@ -1,13 +1,19 @@
 //! The mine.
+//!
+//! Invariant: what one minion guards its values with, is judged for the minion
+//! that asks, and for no other: it costs the same however many there are.
+
+use std::collections::BTreeSet;
 
 use halite_proto::request::{MineDelete, MineGet, MineStore};
-use halite_proto::{Map, Value};
-use halite_store::{Bank, StoreError};
+use halite_proto::{Map, MinionId, Value};
+use halite_store::{Bank, Parts, StoreError};
 
 use super::{Caller, Handled};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::core::{jobs, mine, peer};
 use crate::error::chain;
+use crate::limits::{MINE_FUNCTIONS_ASKED_MAX, MINION_TARGET_BYTES_MAX};
 use crate::master::Master;
 
 /// Keeps what the minion publishes about itself.
@@ -16,23 +22,34 @@ pub(super) fn store(master: &Master, caller: &Caller, store: MineStore) -> Handl
         return true.into();
     }
     let stored = master.data.update_mine(&caller.id, store.data, store.clear);
-    handled(caller, stored.map(|()| true))
+    handled(master, caller, stored.map(|()| true))
 }
 
 /// Drops one function's value.
 pub(super) fn delete(master: &Master, caller: &Caller, delete: &MineDelete) -> Handled {
     let deleted = master.data.delete_from_mine(&caller.id, &delete.fun);
-    handled(caller, deleted.map(|_| true))
+    handled(master, caller, deleted.map(|_| true))
 }
 
 /// Drops everything the minion published.
 pub(super) fn flush(master: &Master, caller: &Caller) -> Handled {
-    handled(caller, master.data.flush_mine(&caller.id).map(|_| true))
+    handled(
+        master,
+        caller,
+        master.data.flush_mine(&caller.id).map(|_| true),
+    )
 }
 
 /// Gathers values of the minions that are asked about.
 pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
-    let asked: Vec<String> = get.funs().into_iter().map(str::to_owned).collect();
+    let mut names = BTreeSet::new();
+    let asked: Vec<String> = get
+        .funs()
+        .into_iter()
+        .filter(|fun| names.insert(*fun))
+        .take(MINE_FUNCTIONS_ASKED_MAX)
+        .map(str::to_owned)
+        .collect();
     let option = master.opts.get("mine_get");
     let funs = peer::readable_in_mine(option, &caller.id, asked);
     if funs.is_empty() {
@@ -40,14 +57,17 @@ pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
     }
     let tgt_type = mine::exact_type(get.tgt_type.as_deref().unwrap_or("glob"));
     let mut answer = Map::new();
+    let asker = Asker {
+        master,
+        id: &caller.id,
+    };
     for id in matching(master, &get.tgt, tgt_type).minions {
         let Ok(Some(values)) = master.data.get(Bank::Mine, &id) else {
             continue;
         };
         let mut may_read = |allowed: mine::Allowed<'_>| {
-            matching(master, allowed.tgt, allowed.tgt_type)
-                .minions
-                .contains(&caller.id)
+            let found = matching(&asker, allowed.tgt, allowed.tgt_type);
+            found.minions.contains(&caller.id)
         };
         mine::gather(
             &mut answer,
@@ -61,8 +81,50 @@ pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
     answer.into()
 }
 
-/// Whom a target of the mine means; one that cannot be understood, nobody.
-fn matching(master: &Master, tgt: &Value, tgt_type: &str) -> Resolved {
+/// The fleet, as far as it concerns who asks.
+struct Asker<'a> {
+    master: &'a Master,
+    id: &'a MinionId,
+}
+
+impl Minions for Asker<'_> {
+    fn accepted(&self) -> Vec<MinionId> {
+        vec![self.id.clone()]
+    }
+
+    fn grains_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.master.grains_of(ids, names)
+    }
+
+    fn pillars_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.master.pillars_of(ids, names)
+    }
+
+    fn grains(&self, id: &MinionId) -> Option<Map> {
+        self.master.grains(id)
+    }
+
+    fn pillar(&self, id: &MinionId) -> Option<Map> {
+        self.master.pillar(id)
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.master.keeps_data()
+    }
+
+    fn nodegroups(&self) -> Option<&Map> {
+        self.master.nodegroups()
+    }
+}
+
+/// Whom a target of the mine means; one that cannot be understood, or that
+/// nothing is known for, nobody.
+fn matching(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> Resolved {
+    let is_long = |text: &str| tgt_type != "list" && text.len() > MINION_TARGET_BYTES_MAX;
+    if tgt.as_str().is_some_and(is_long) {
+        tracing::debug!("a target of the mine has more than {MINION_TARGET_BYTES_MAX} bytes");
+        return Resolved::default();
+    }
     let asked = Asked {
         tgt,
         tgt_type,
@@ -70,16 +132,24 @@ fn matching(master: &Master, tgt: &Value, tgt_type: &str) -> Resolved {
         with_unknown: false,
         ranges: None,
     };
-    let minions: &dyn Minions = master;
-    resolve(asked, minions).unwrap_or_else(|error| {
-        tracing::debug!("a target of the mine is not understood: {error}");
-        Resolved::default()
-    })
+    match resolve(asked, minions) {
+        // Everybody might be meant, and it is a right.
+        Ok(resolved) if resolved.by_data && !minions.keeps_data() => Resolved::default(),
+        Ok(resolved) => resolved,
+        Err(error) => {
+            tracing::debug!("a target of the mine is not understood: {error}");
+            Resolved::default()
+        }
+    }
 }
 
-fn handled(caller: &Caller, result: Result<bool, StoreError>) -> Handled {
+fn handled(master: &Master, caller: &Caller, result: Result<bool, StoreError>) -> Handled {
     match result {
         Ok(value) => value.into(),
+        Err(error) if !master.may_remark(caller.id.as_str(), "mine") => {
+            tracing::debug!(minion = %caller.id, "could not change the mine: {}", chain(&error));
+            Handled::failed()
+        }
         Err(error) => {
             tracing::error!(minion = %caller.id, "could not change the mine: {}", chain(&error));
             Handled::failed()

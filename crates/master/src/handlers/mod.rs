@@ -119,7 +119,7 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::DirList(list) => master.files.answer_dirs(&list).into(),
         MinionRequest::SymlinkList(list) => master.files.answer_symlinks(&list).into(),
         MinionRequest::FileEnvs => master.files.answer_envs().into(),
-        MinionRequest::FileRecv(pushed) => master.inbox.answer(&caller.id, &pushed).into(),
+        MinionRequest::FileRecv(pushed) => files::receive(master, caller, &pushed),
         MinionRequest::MasterOpts(opts) => options::master_opts(master, opts).into(),
         MinionRequest::MinionPub(publish) => peer::publish(master, caller, &publish),
         MinionRequest::MinionPublish(publish) => peer::publish_and_wait(master, caller, &publish),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use halite_crypto::files::{self, MODE_SECRET, WriteOptions};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
+use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::publish::FunSpec;
 use halite_proto::request::{PeerPublish, PubRet};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -24,7 +25,9 @@ use crate::core::mine::exact_type;
 use crate::core::peer::{entries_for, is_recursive};
 use crate::core::targets::{Asked, Resolved};
 use crate::error::chain;
-use crate::limits::{PEER_WAIT_DEFAULT, PEER_WAIT_MAX, PUBLISHER_FILE_BYTES_MAX};
+use crate::limits::{
+    MINION_TARGET_BYTES_MAX, PEER_WAIT_DEFAULT, PEER_WAIT_MAX, PUBLISHER_FILE_BYTES_MAX,
+};
 use crate::master::Master;
 
 /// A peer job that was judged.
@@ -40,8 +43,7 @@ pub(super) fn publish(master: &Master, caller: &Caller, publish: &PeerPublish) -
         return Handled::nothing();
     };
     if job.resolved.minions.is_empty() {
-        // Nobody is meant: that is no job.
-        return Handled::nothing();
+        return nobody();
     }
     let Some(jid) = begin(master, caller, &mut job) else {
         return Handled::failed();
@@ -57,6 +59,15 @@ pub(super) fn publish(master: &Master, caller: &Caller, publish: &PeerPublish) -
     .into()
 }
 
+/// No job, since nobody is meant: not what somebody gets who may not publish.
+fn nobody() -> Handled {
+    Map::from([
+        ("jid", Value::from(0)),
+        ("minions", Value::List(Vec::new())),
+    ])
+    .into()
+}
+
 /// `minion_publish`: publishes, and waits for the results.
 pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerPublish) -> Handled {
     let Some(mut job) = judge(master, caller, publish) else {
@@ -66,6 +77,12 @@ pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerP
         // Nobody is meant: that is no job.
         return Handled::nothing();
     }
+    let Some(turn) = master.turns.publishing.take(&caller.id) else {
+        if master.may_remark(caller.id.as_str(), "peer turns") {
+            tracing::warn!(minion = %caller.id, "not publishing for it: it waits for too many jobs");
+        }
+        return Handled::nothing();
+    };
     let Some(jid) = begin(master, caller, &mut job) else {
         return Handled::failed();
     };
@@ -77,6 +94,7 @@ pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerP
     let is_full = publish.form.as_deref() == Some("full");
     let wait = wait_of(publish.tmo.as_ref());
     Handled::Later(Box::pin(async move {
+        let _turn = turn;
         let deadline = Instant::now() + wait;
         let mut answer = Map::new();
         while answer.len() < job.resolved.minions.len() {
@@ -116,6 +134,11 @@ pub(super) fn results(master: &Master, caller: &Caller, ret: &PubRet) -> Handled
 
 /// Whether the minion may publish this, and to whom.
 fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judged> {
+    let is_long = |text: &str| text.len() > MINION_TARGET_BYTES_MAX;
+    let is_list = publish.tgt_type.as_deref() == Some("list");
+    if !is_list && publish.tgt.as_str().is_some_and(is_long) {
+        return None;
+    }
     let request = request_of(master, &caller.id, publish)?;
     let asked = jobs::asked(&request);
     let resolved = resolved(master, asked);
@@ -126,7 +149,10 @@ fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judg
     });
     let allowed = allowed.filter(|_| !is_recursive(&funs) && is_exact(master, asked, &resolved));
     let Some(allowed) = allowed else {
-        tracing::warn!(minion = %caller.id, "may not publish {} (option peer)", request.fun.to_text());
+        if master.may_remark(caller.id.as_str(), "peer") {
+            let fun = request.fun.to_text();
+            tracing::warn!(minion = %caller.id, "may not publish {fun:?} (option peer)");
+        }
         return None;
     };
     Some(Judged {
@@ -138,6 +164,13 @@ fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judg
 
 /// Takes a job id and notes whose job it is.
 fn begin(master: &Master, caller: &Caller, job: &mut Judged) -> Option<Jid> {
+    let arguments = job.request.arg.iter();
+    let bytes = arguments
+        .map(|value| packed_len(value, Packing::Modern))
+        .sum();
+    if !master.has_room_for_job_of(&caller.id, bytes) {
+        return None;
+    }
     let jid = master
         .allocate_jid(false)
         .map_err(|error| tracing::error!("could not allocate a job id: {}", chain(&error)))

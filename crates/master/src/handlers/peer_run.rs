@@ -25,18 +25,22 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
         .filter_map(Value::as_str)
         .any(|pattern| pcre::match_start(pattern, &request.fun).unwrap_or(false));
     if !is_permitted {
-        tracing::warn!(minion = %caller.id, "may not run {} (option peer_run)", request.fun);
+        if master.may_remark(caller.id.as_str(), "peer_run") {
+            tracing::warn!(minion = %caller.id, "may not run {:?} (option peer_run)", request.fun);
+        }
         return Handled::nothing();
     }
+    let Some(turn) = master.turns.running.take(&caller.id) else {
+        if master.may_remark(caller.id.as_str(), "peer_run turns") {
+            tracing::warn!(minion = %caller.id, "refused a runner: too many run for minions already");
+        }
+        return Handled::nothing();
+    };
     let (args, kwargs) = arguments(&request.arg);
     let asked = runner::Asked {
-        fun: request.fun.clone(),
         args,
         kwargs,
-        user: caller.id.to_string(),
-        told: Map::new(),
-        jid: None,
-        timeout: None,
+        ..runner::Asked::new(&request.fun, caller.id.as_str())
     };
     let master = Arc::clone(master);
     let (tell, told) = oneshot::channel();
@@ -45,6 +49,7 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
     let started = thread::Builder::new()
         .name("runner for a minion".to_owned())
         .spawn(move || {
+            let _turn = turn;
             // Nobody waits any more when the daemon stops.
             let _ = tell.send(runner::run_to_end(&master, asked));
         });

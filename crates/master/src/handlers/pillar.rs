@@ -1,6 +1,7 @@
 //! The pillar of a minion: compiled on threads of its own, signed, sealed and
 //! kept.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use halite_crypto::{Crypticle, KeyError, SymmetricKey};
@@ -41,10 +42,16 @@ pub(super) fn pillar(master: &Arc<Master>, caller: &Caller, request: PillarReque
     let Some(nonce) = caller.nonce.clone() else {
         return Handled::Private(PillarAnswer::Error(NO_NONCE.to_owned()).to_value());
     };
+    let Some(turn) = master.turns.pillars.take(&caller.id) else {
+        master.complain(Cause::Overload, Some(&caller.id));
+        return Handled::PrivateLater(Box::pin(ready(None)));
+    };
     let (tell, told) = oneshot::channel();
     let work = {
         let (master, caller) = (Arc::clone(master), caller.clone());
         move || {
+            // Also when the work is dropped undone.
+            let _turn = turn;
             let answer = answer(&master, &caller, nonce, request);
             // Nobody waits any more when the daemon stops.
             let _ = tell.send(answer.to_value());
@@ -128,12 +135,35 @@ fn keep(master: &Master, id: &MinionId, grains: &Map, pillarenv: Option<&str>, p
     if !master.settings.keeps_data {
         return;
     }
-    let stored = master
-        .data
-        .put(Bank::Grains, id, grains)
-        .and_then(|()| master.data.put_pillar(id, pillarenv, pillar));
-    if let Err(error) = stored {
-        tracing::error!(minion = %id, "could not keep the grains: {}", chain(&error));
+    // What the pillar of an environment is kept as, is not to be the name of
+    // another minion.
+    let is_name = |env: &&str| {
+        MinionId::parse(format!("{id}:{env}")).is_ok_and(|id| master.accepted.get(&id).is_some())
+    };
+    let stored =
+        master
+            .data
+            .put(Bank::Grains, id, grains)
+            .and_then(|()| match pillarenv.filter(is_name) {
+                Some(_) => Ok(false),
+                None => master.data.put_pillar(id, pillarenv, pillar),
+            });
+    match stored {
+        Ok(true) => {}
+        Ok(false) => {
+            if master.may_remark(id.as_str(), "pillarenv") {
+                tracing::warn!(
+                    minion = %id,
+                    "the pillar of one more environment is not kept for targets, it has asked for \
+                     many or for one that no file can be called by"
+                );
+            }
+        }
+        Err(error) => {
+            if master.may_remark(id.as_str(), "data") {
+                tracing::error!(minion = %id, "could not keep its data: {}", chain(&error));
+            }
+        }
     }
     if master.settings.data_cache_events {
         let data = Map::from([("Minion data cache refresh", id)]);

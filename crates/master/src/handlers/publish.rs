@@ -13,9 +13,6 @@ use crate::core::targets::{Asked, Resolved, resolve};
 use crate::error::chain;
 use crate::master::Master;
 
-/// What the client is told when no job id can be had.
-const NO_JID: &str = "Master failed to assign jid";
-
 /// The answer to a local program.
 pub(crate) struct Published {
     /// The answer.
@@ -44,7 +41,8 @@ pub(crate) struct Judged {
 }
 
 /// Publishes a job for a local program.
-pub(crate) fn publish(master: &Master, request: &PublishRequest) -> Published {
+pub(crate) fn publish(master: &Master, request: &mut PublishRequest) -> Published {
+    let listens = request.take_listens();
     let Judged {
         request,
         resolved,
@@ -53,7 +51,12 @@ pub(crate) fn publish(master: &Master, request: &PublishRequest) -> Published {
         Ok(judged) => *judged,
         Err(refused) => return refused,
     };
-    match send(master, &request, &resolved, restricted) {
+    let before = |jid: &Jid| {
+        if !listens {
+            master.bus.expect_late(jid);
+        }
+    };
+    match send_after(master, &request, &resolved, restricted, before) {
         Ok(jid) => PublishReply::Accepted {
             jid,
             minions: resolved.minions,
@@ -109,6 +112,15 @@ pub(crate) fn judge(master: &Master, request: &PublishRequest) -> Result<Box<Jud
     if caller.name.is_some() {
         request.user = caller.name;
     }
+    if let Rights::Listed(_) = caller.rights
+        && let Some(what) = not_for_listed(master, &request)
+    {
+        tracing::warn!(
+            user = request.user,
+            "refused to publish: {what} is not permitted"
+        );
+        return Err(refuse(master, &request, ErrorReply::authorization()).into());
+    }
     let resolved = meant(master, &request);
     let restricted = match allowed(master, &request, &caller.rights, &resolved) {
         Some(Allowed::Anywhere) => false,
@@ -133,6 +145,22 @@ pub(crate) fn judge(master: &Master, request: &PublishRequest) -> Result<Box<Jud
     }))
 }
 
+/// What is not for a user whose functions are listed, whatever is listed.
+fn not_for_listed(master: &Master, request: &PublishRequest) -> Option<&'static str> {
+    // The results of a job are its user's, who may add to it: batches of Salt's
+    // programs publish each of their parts under one id.
+    let is_own = |jid: &Jid| {
+        let load = master.jobs.load(jid).ok().flatten();
+        let user = load.as_ref().and_then(|load| load.get("user")?.as_str());
+        user.is_some() && user == request.user.as_deref()
+    };
+    let takes_over = |jid: &Jid| master.jobs.knows(jid) && !is_own(jid);
+    match &request.jid {
+        Some(jid) if takes_over(jid) => Some("the id of another job"),
+        _ => jobs::beyond_functions(request),
+    }
+}
+
 /// Stores, announces and sends a job that was judged.
 ///
 /// # Errors
@@ -143,15 +171,32 @@ pub(crate) fn send(
     resolved: &Resolved,
     restricted: bool,
 ) -> Result<Jid, String> {
+    send_after(master, request, resolved, restricted, |_| {})
+}
+
+/// As `send`, after something that is done with the job's id.
+fn send_after(
+    master: &Master,
+    request: &PublishRequest,
+    resolved: &Resolved,
+    restricted: bool,
+    before: impl FnOnce(&Jid),
+) -> Result<Jid, String> {
     let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
     let jid = match &request.jid {
         Some(jid) => master.jobs.prepare(jid, nocache).map(|()| jid.clone()),
         None => master.allocate_jid(nocache),
     };
-    let jid = jid.map_err(|error| {
-        tracing::error!("could not allocate a job id: {}", chain(&error));
-        NO_JID.to_owned()
-    })?;
+    // Who has to make room on a full disk may want to do so with a command.
+    let (jid, is_kept) = match jid {
+        Ok(jid) => (jid, true),
+        Err(error) => {
+            let jid = request.jid.clone().unwrap_or_else(|| master.next_jid());
+            tracing::error!(%jid, "the job is sent, but not kept: {}", chain(&error));
+            (jid, false)
+        }
+    };
+    before(&jid);
     let mut load = jobs::publish_load(request, jid.clone(), master.settings.master_id.as_deref());
     // Minions are not asked to ask a range server: who is meant is known.
     if restricted || jobs::asks_range(request) {
@@ -166,13 +211,15 @@ pub(crate) fn send(
     master
         .bus
         .fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
-    let saved = master.jobs.save_load(
-        &jid,
-        &jobs::saved_load(request, &jid),
-        Some(&resolved.minions),
-    );
-    if let Err(error) = saved {
-        tracing::error!(jid = job, "could not store the job: {}", chain(&error));
+    if is_kept {
+        let kept = jobs::saved_load(request, &jid);
+        let meant = Some(resolved.minions.as_slice());
+        if !nocache {
+            master.job_mirror.load(&jid, &kept, meant);
+        }
+        if let Err(error) = master.jobs.save_load(&jid, &kept, meant) {
+            tracing::error!(jid = job, "could not store the job: {}", chain(&error));
+        }
     }
     master
         .bus
@@ -260,8 +307,8 @@ fn allowed(
 fn refuse(master: &Master, request: &PublishRequest, error: ErrorReply) -> PublishReply {
     let jid = request.jid.as_ref().map_or("", Jid::as_str);
     let data = jobs::error_event(request, error.to_map());
-    // With an empty id the tag has two slashes, as Salt's.
-    master.bus.fire(&format!("salt/job/{jid}/error"), data);
+    // Without an id the tag is `salt/job/error`.
+    master.bus.fire_under("job", [jid, "error"], data);
     PublishReply::Denied(error)
 }
 

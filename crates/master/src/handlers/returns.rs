@@ -1,10 +1,12 @@
 //! Results of jobs.
 
+use std::sync::PoisonError;
+
+use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, MinionId, Value, time};
-use halite_store::jobs::load_of_return;
-use halite_store::{Saved, StoreError};
+use halite_store::{Saved, StoreError, load_of_return};
 
 use super::{Caller, Handled};
 use crate::clock::now_micros;
@@ -23,26 +25,84 @@ pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -
     };
     let mark = job.extra.remove(OWN_JOB);
     let is_own = job.jid == ReturnJid::Req;
+    let room = room_for(master, id, job);
     if is_own {
         let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
-        match own_job(master, id, job, mark) {
+        match own_job(master, id, job, mark, room != Room::None) {
             Ok(jid) => job.jid = ReturnJid::Jid(jid),
             Err(error) => {
+                room.give_back(master, id);
                 tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
                 return Handled::failed();
             }
         }
     }
-    let stored = job.jid.jid().map(|jid| store(master, id, jid, job));
-    if !matches!(stored, Some(Ok(false))) {
+    let kept = job.jid.jid().filter(|_| room != Room::None);
+    let stored = kept.map(|jid| store(master, id, jid, job));
+    if !matches!(stored, Some(Ok(true))) {
+        room.give_back(master, id);
+    }
+    let is_news = match (&stored, job.jid.jid()) {
+        (Some(Ok(false)), _) => false,
+        (Some(stored), Some(jid)) => {
+            let mut told = master.told.lock().unwrap_or_else(PoisonError::into_inner);
+            match stored {
+                Ok(_) => told.stored(jid, id),
+                // It comes again until it can be stored.
+                Err(_) => told.is_news(jid, id),
+            }
+        }
+        _ => true,
+    };
+    if is_news {
         tell(master, id, &request, is_own);
     }
     match stored {
         Some(Err(error)) => {
-            tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
+            if master.may_remark(id.as_str(), "store") {
+                tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
+            }
             Handled::failed()
         }
         _ => Value::Nil.into(),
+    }
+}
+
+/// Where a return is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    /// Its job is one of this master's, or takes no room here.
+    OfMaster,
+    /// So much was taken for it of the room that its minion has.
+    OfMinion(usize),
+    /// Nowhere: that is used up.
+    None,
+}
+
+impl Room {
+    fn give_back(self, master: &Master, id: &MinionId) {
+        if let Self::OfMinion(bytes) = self {
+            master.give_back_room_of(id, bytes);
+        }
+    }
+}
+
+/// Finds room for a return: those of this master's jobs have it, of others each
+/// minion may have so many.
+fn room_for(master: &Master, id: &MinionId, job: &JobReturn) -> Room {
+    match &job.jid {
+        ReturnJid::Jid(jid) if !master.settings.stores_returns || master.jobs.knows(jid) => {
+            return Room::OfMaster;
+        }
+        ReturnJid::NoCache => return Room::OfMaster,
+        ReturnJid::Jid(_) | ReturnJid::Req => {}
+    }
+    let values = [&job.ret, &job.fun.to_value()];
+    let beside = job.fun_args.iter().chain(&job.metadata).chain(values);
+    let bytes = beside.map(|value| packed_len(value, Packing::Modern)).sum();
+    match master.has_room_for_job_of(id, bytes) {
+        true => Room::OfMinion(bytes),
+        false => Room::None,
     }
 }
 
@@ -54,7 +114,11 @@ fn own_job(
     id: &MinionId,
     job: &JobReturn,
     mark: Option<Jid>,
+    is_kept: bool,
 ) -> Result<Jid, StoreError> {
+    if !is_kept {
+        return Ok(master.next_jid());
+    }
     let jid = match mark.filter(is_past) {
         Some(mark) => master.jobs.allocate_own(id, &mark)?,
         None => master.allocate_jid(false)?,
@@ -62,6 +126,7 @@ fn own_job(
     if master.settings.stores_returns && !master.jobs.has_load(&jid) {
         let load = load_of_return(&jid, id, job);
         master.jobs.save_load(&jid, &load, None)?;
+        master.job_mirror.load(&jid, &load, None);
     }
     Ok(jid)
 }
@@ -82,15 +147,23 @@ fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<b
     }
     let is_new = match master.jobs.save_return(jid, id, job)? {
         Saved::Duplicate { differs: true } => {
-            tracing::warn!(minion = %id, %jid, "a second, different return is ignored");
+            if master.may_remark(id.as_str(), "second return") {
+                tracing::warn!(minion = %id, %jid, "a second, different return is ignored");
+            }
             true
         }
         // A minion that did not hear us the first time.
         Saved::Duplicate { differs: false } => false,
-        Saved::NoCache | Saved::Stored => true,
+        Saved::NoCache => true,
+        Saved::Stored => {
+            master.job_mirror.returned(jid, id, job);
+            true
+        }
     };
     if master.settings.stores_endtime {
-        master.jobs.save_endtime(jid, &master.endtime())?;
+        let now = master.endtime();
+        master.jobs.save_endtime(jid, &now)?;
+        master.job_mirror.ended(jid, &now);
     }
     Ok(is_new)
 }
@@ -109,9 +182,7 @@ fn tell(master: &Master, id: &MinionId, request: &Request, is_own: bool) {
         data.insert("tgt_type", "glob");
         data.insert("tgt", id);
     }
-    master
-        .bus
-        .fire_under("job", [jid, "ret", id.as_str()], data);
+    master.bus.tell_return(jid, job.jid.jid(), id, data);
     let Some(jid) = job.jid.jid() else {
         return;
     };
@@ -131,7 +202,9 @@ fn signature_suffices(
     let id = &caller.id;
     let Some(signature) = signature else {
         if master.settings.require_minion_sign_messages {
-            tracing::error!(minion = %id, "refused a return that is not signed (require_minion_sign_messages)");
+            if master.may_remark(id.as_str(), "unsigned") {
+                tracing::error!(minion = %id, "refused a return that is not signed (require_minion_sign_messages)");
+            }
             return false;
         }
         return true;
@@ -145,7 +218,7 @@ fn signature_suffices(
         }
         _ => false,
     };
-    if !is_right {
+    if !is_right && master.may_remark(id.as_str(), "signature") {
         tracing::warn!(minion = %id, "the signature of a return is wrong");
     }
     is_right || !master.settings.drop_messages_signature_fail

@@ -15,13 +15,16 @@ pub(super) fn revoke(
 ) -> Handled {
     let id = &caller.id;
     if !master.settings.allow_minion_key_revoke {
-        tracing::warn!(minion = %id, "asked to have its key deleted; allow_minion_key_revoke is off");
+        if master.may_remark(id.as_str(), "revoke") {
+            tracing::warn!(minion = %id, "asked to have its key deleted; allow_minion_key_revoke is off");
+        }
         return request.event_data().into();
     }
     match master.keys.delete(id) {
         Ok(changes) => {
-            for change in &changes {
-                master.fire_key_event("delete", id, &change.pem);
+            if !changes.is_empty() {
+                // As in Salt, without the key.
+                master.fire_key_event("delete", id, "");
             }
         }
         Err(error) => {

@@ -13,6 +13,7 @@ use halite_proto::clear::AuthBadId;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal};
 use thiserror::Error;
 
+use super::comparison::KEY_MARK;
 use crate::clock::now_s;
 use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
 use crate::core::text::python_text;
@@ -42,7 +43,9 @@ pub(crate) fn sign_in(master: &Master, request: &AuthRequest, version: u32) -> A
     match SignIn::new(master, request, version).answer() {
         Ok(answer) => answer,
         Err(error) => {
-            tracing::error!(minion = %request.id, "could not answer a sign-in: {}", chain(&error));
+            if master.may_remark(request.id.as_str(), "sign-in") {
+                tracing::error!(minion = %request.id, "could not answer a sign-in: {}", chain(&error));
+            }
             AuthAnswer::Refused(Refusal::HandlerFailed)
         }
     }
@@ -64,6 +67,11 @@ pub(crate) fn refuse_bad_id(master: &Master, bad: AuthBadId, version: u32) -> Au
     })
 }
 
+/// Whether the text of a key has no place for the character.
+fn is_no_pem(c: char) -> bool {
+    !(c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\r' | '\n'))
+}
+
 /// One sign-in on its way.
 struct SignIn<'a> {
     master: &'a Master,
@@ -80,7 +88,10 @@ impl<'a> SignIn<'a> {
             master,
             request,
             version,
-            key: PublicKey::from_pem(&request.public_key).ok(),
+            // Its text is kept as it came, and shown by `salt-key -p`.
+            key: PublicKey::from_pem(&request.public_key)
+                .ok()
+                .filter(|_| !request.public_key.contains(is_no_pem)),
             enc_algo: EncAlgo::parse(&request.enc_algo).ok(),
             sig_algo: SigAlgo::parse(&request.sig_algo).ok(),
         }
@@ -211,8 +222,13 @@ impl<'a> SignIn<'a> {
             return Ok(None);
         };
         match self.master.identity.private().decrypt(enc_algo, token) {
+            // Not the minion's to read.
+            Ok(token) if token.expose().starts_with(KEY_MARK) => Ok(None),
             Ok(token) => key.encrypt(enc_algo, token.expose()).map(Some),
             Err(error) => {
+                if !self.master.may_remark(self.request.id.as_str(), "token") {
+                    return Ok(None);
+                }
                 tracing::warn!(
                     minion = %self.request.id,
                     "its token was not made for this master's key, it may trust another one: {}",

@@ -15,10 +15,15 @@ pub(super) fn tops(master: &Arc<Master>, caller: &Caller) -> Handled {
     if master.settings.tops.is_empty() {
         return Handled::nothing();
     }
+    let Some(turn) = master.turns.pillars.take(&caller.id) else {
+        master.complain(Cause::Overload, Some(&caller.id));
+        return Handled::nothing();
+    };
     let (tell, told) = oneshot::channel();
     let work = {
         let (master, id) = (Arc::clone(master), caller.id.clone());
         move || {
+            let _turn = turn;
             // Nobody waits any more when the daemon stops.
             let _ = tell.send(tops::of(&master, &id));
         }

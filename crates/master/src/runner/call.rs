@@ -174,11 +174,21 @@ impl<'a> Call<'a> {
         Jid::parse(text).ok()
     }
 
-    /// Tells of progress.
-    pub(super) fn progress(&self, data: Map) {
+    /// What its events begin with.
+    pub(super) fn tag(&self) -> &str {
+        self.tag
+    }
+
+    /// Fires an event about the run.
+    pub(super) fn event(&self, suffix: &str, data: Map) {
         self.master
             .bus
-            .fire(&format!("{}/progress", self.tag), data);
+            .fire(&format!("{}/{suffix}", self.tag), data);
+    }
+
+    /// Tells of progress.
+    pub(super) fn progress(&self, data: Map) {
+        self.event("progress", data);
     }
 
     /// Text that `salt-run` writes as it is, as soon as it is there.

@@ -63,8 +63,8 @@ fn runner(call: &Call<'_>) -> Ran {
     Ok(all.into())
 }
 
-fn wheel_docs(_: &Call<'_>) -> Ran {
-    Ok(wheel::docs().into())
+fn wheel_docs(call: &Call<'_>) -> Ran {
+    Ok(wheel::docs(call.master).into())
 }
 
 fn execution(call: &Call<'_>) -> Ran {

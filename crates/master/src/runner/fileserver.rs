@@ -5,6 +5,7 @@ use halite_proto::{Map, SaltEnv, Value};
 use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
+use crate::file_changes;
 
 const LISTED: &str = "(saltenv='base', backend=None)";
 
@@ -143,8 +144,12 @@ fn envs(call: &Call<'_>) -> Ran {
     Ok(Value::List(envs.into_iter().map(Value::from).collect()))
 }
 
-/// Files are looked at when they are asked for, so there is nothing to do.
-fn update(_: &Call<'_>) -> Ran {
+/// Files are looked at when they are asked for: there is nothing to do but to
+/// tell what has changed.
+fn update(call: &Call<'_>) -> Ran {
+    if means_roots(call) {
+        file_changes::tell(call.master);
+    }
     Ok(true.into())
 }
 

@@ -6,6 +6,7 @@ use halite_store::StoredReturn;
 
 use super::Call;
 use super::error::{Ran, RunnerError};
+use super::job_source::Source;
 use super::search::{Search, moment, span_end};
 use super::table::Function;
 
@@ -99,38 +100,26 @@ pub(super) fn returns(
     call: &Call<'_>,
     jid: &Jid,
 ) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
-    let returns = call.master.jobs.returns(jid)?;
-    Ok(returns
-        .into_iter()
-        .map(|(id, stored)| (id.to_string(), stored))
-        .collect())
+    Source::of(call).returns(jid)
 }
 
 /// The job of the argument `jid` as `list_job` gives it, without the id.
 fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
-    let load = call.master.jobs.load(jid)?;
+    let source = Source::of(call);
+    let load = source.load(jid)?;
     let mut job = formatted_with_time(jid, load.as_ref());
-    let result: Map = returns(call, jid)?
+    let result: Map = source
+        .returns(jid)?
         .into_iter()
         .map(|(id, stored)| (Value::from(id), Value::from(stored.into_map())))
         .collect();
     job.insert("Result", result);
     if call.master.settings.stores_endtime
-        && let Some(endtime) = call.master.jobs.endtime(jid)?
+        && let Some(endtime) = source.endtime(jid)?
     {
         job.insert("EndTime", endtime);
     }
     Ok(job)
-}
-
-/// Refuses a job cache that is not this master's own.
-fn only_local(call: &Call<'_>) -> Result<(), RunnerError> {
-    match call.text("ext_source") {
-        None | Some("local_cache") => Ok(()),
-        Some(other) => Err(RunnerError::Failed(format!(
-            "ext_source: jobs are read from local_cache only, not from {other:?}"
-        ))),
-    }
 }
 
 /// Tells what it looks at, if that is asked for.
@@ -140,8 +129,19 @@ fn tell(call: &Call<'_>, message: &str) {
     }
 }
 
-const QUERYING: &str = "Querying returner: local_cache";
-const QUERYING_JOBS: &str = "Querying returner local_cache for jobs.";
+/// Tells whom it asks about one job.
+fn tell_source(call: &Call<'_>) {
+    tell(
+        call,
+        &format!("Querying returner: {}", Source::of(call).name()),
+    );
+}
+
+/// Tells whom it asks about all jobs.
+fn tell_source_of_all(call: &Call<'_>) {
+    let name = Source::of(call).name().to_owned();
+    tell(call, &format!("Querying returner {name} for jobs."));
+}
 
 /// The id of the argument `jid`.
 pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
@@ -152,25 +152,22 @@ pub(super) fn wanted(call: &Call<'_>) -> Result<Jid, RunnerError> {
 }
 
 fn list_job(call: &Call<'_>) -> Ran {
-    only_local(call)?;
     let jid = wanted(call)?;
-    tell(call, QUERYING);
+    tell_source(call);
     let mut listed = Map::from([("jid", &jid)]);
     listed.extend(job(call, &jid)?);
     Ok(listed.into())
 }
 
 fn print_job(call: &Call<'_>) -> Ran {
-    only_local(call)?;
     let jid = wanted(call)?;
     let job = job(call, &jid)?;
     Ok(Map::from([(jid.as_str(), job)]).into())
 }
 
 fn lookup_jid(call: &Call<'_>) -> Ran {
-    only_local(call)?;
     let jid = wanted(call)?;
-    tell(call, QUERYING);
+    tell_source(call);
     let returns = returns(call, &jid)?;
     for (id, _) in &returns {
         tell(call, id);
@@ -179,7 +176,7 @@ fn lookup_jid(call: &Call<'_>) -> Ran {
     let outputter = returns.first().and_then(|(_, stored)| stored.out.clone());
     let mut found = Map::new();
     if call.flag("missing") {
-        let load = call.master.jobs.load(&jid)?.unwrap_or_default();
+        let load = Source::of(call).load(&jid)?.unwrap_or_default();
         let meant = load.get("Minions").and_then(Value::as_list);
         for id in meant.unwrap_or_default().iter().filter_map(Value::as_str) {
             if !returns.iter().any(|(returned, _)| returned == id) {
@@ -205,9 +202,8 @@ fn with_outputter(data: Value, outputter: Option<&str>) -> Value {
 }
 
 fn exit_success(call: &Call<'_>) -> Ran {
-    only_local(call)?;
     let jid = wanted(call)?;
-    let load = call.master.jobs.load(&jid)?.unwrap_or_default();
+    let load = Source::of(call).load(&jid)?.unwrap_or_default();
     let meant = load.get("Minions").and_then(Value::as_list);
     let mut found: Map = meant
         .unwrap_or_default()
@@ -224,22 +220,6 @@ fn exit_success(call: &Call<'_>) -> Ran {
     Ok(found.into())
 }
 
-/// Every job that is kept, oldest first.
-fn all_jobs(call: &Call<'_>) -> Vec<(Jid, Map)> {
-    let cache = &call.master.jobs;
-    let mut jobs: Vec<(Jid, Map)> = cache
-        .jids()
-        .filter_map(|jid| {
-            // One that is cleaned away meanwhile is no error.
-            let mut load = cache.load(&jid).ok().flatten()?;
-            load.remove("Minions");
-            Some((jid, load))
-        })
-        .collect();
-    jobs.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    jobs
-}
-
 fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError> {
     let value = call.arg(name);
     if !value.is_true() {
@@ -254,19 +234,17 @@ fn moment_arg(call: &Call<'_>, name: &str) -> Result<Option<String>, RunnerError
     }
 }
 
-fn searched(call: &Call<'_>, search: &Search<'_>) -> Vec<(Jid, Map)> {
-    all_jobs(call)
-        .into_iter()
-        .filter_map(|(jid, load)| {
-            let job = formatted_with_time(&jid, Some(&load));
-            search.fits(&jid, &job).then_some((jid, job))
-        })
-        .collect()
+fn searched(call: &Call<'_>, search: &Search<'_>) -> Result<Vec<(Jid, Map)>, RunnerError> {
+    let all = Source::of(call).all()?.into_iter();
+    let fitting = all.filter_map(|(jid, load)| {
+        let job = formatted_with_time(&jid, Some(&load));
+        search.fits(&jid, &job).then_some((jid, job))
+    });
+    Ok(fitting.collect())
 }
 
 fn list_jobs(call: &Call<'_>) -> Ran {
-    only_local(call)?;
-    tell(call, QUERYING_JOBS);
+    tell_source_of_all(call);
     let search = Search {
         metadata: call.arg("search_metadata"),
         function: call.arg("search_function"),
@@ -274,7 +252,7 @@ fn list_jobs(call: &Call<'_>) -> Ran {
         start: moment_arg(call, "start_time")?,
         end: moment_arg(call, "end_time")?.map(span_end),
     };
-    let found: Map = searched(call, &search)
+    let found: Map = searched(call, &search)?
         .into_iter()
         .map(|(jid, job)| (Value::from(&jid), Value::from(job)))
         .collect();
@@ -282,12 +260,11 @@ fn list_jobs(call: &Call<'_>) -> Ran {
 }
 
 fn last_run(call: &Call<'_>) -> Ran {
-    only_local(call)?;
     let metadata = call.arg("metadata");
     if metadata.is_true() && metadata.as_map().is_none() {
         return Ok(false.into());
     }
-    tell(call, QUERYING_JOBS);
+    tell_source_of_all(call);
     let search = Search {
         metadata,
         function: call.arg("function"),
@@ -295,7 +272,7 @@ fn last_run(call: &Call<'_>) -> Ran {
         start: None,
         end: None,
     };
-    match searched(call, &search).pop() {
+    match searched(call, &search)?.pop() {
         Some((jid, _)) => {
             let job = job(call, &jid)?;
             Ok(Map::from([(jid.as_str(), job)]).into())
@@ -305,7 +282,6 @@ fn last_run(call: &Call<'_>) -> Ran {
 }
 
 fn list_jobs_filter(call: &Call<'_>) -> Ran {
-    only_local(call)?;
     let count = call.arg("count");
     let text = || count.as_str().and_then(|text| text.trim().parse().ok());
     let Some(count) = count.as_i64().or_else(text) else {
@@ -315,9 +291,9 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
         )));
     };
     let count = usize::try_from(count).unwrap_or(0);
-    tell(call, QUERYING_JOBS);
+    tell_source_of_all(call);
     let skips_questions = call.flag("filter_find_job");
-    let jobs = all_jobs(call).into_iter().map(|(jid, load)| {
+    let jobs = Source::of(call).all()?.into_iter().map(|(jid, load)| {
         let mut job = formatted(Some(&load));
         job.insert("JID", &jid);
         job.insert("StartTime", jid_to_text(&jid));

@@ -78,6 +78,10 @@ pub(crate) fn store(master: &Master, jid: &Jid, data: &Map) {
         .jobs
         .save_load(jid, &load, Some(std::slice::from_ref(&id)))
         .and_then(|()| master.jobs.save_return(jid, &id, &ret));
+    master
+        .job_mirror
+        .load(jid, &load, Some(std::slice::from_ref(&id)));
+    master.job_mirror.returned(jid, &id, &ret);
     if let Err(error) = stored {
         tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
     }

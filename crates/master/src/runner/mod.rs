@@ -17,6 +17,7 @@ mod fileserver;
 mod gather;
 pub(crate) mod git_pillar;
 mod http;
+mod job_source;
 mod jobs;
 pub(crate) mod keep;
 #[cfg(test)]
@@ -55,6 +56,7 @@ use tokio::runtime::Handle;
 pub(crate) use call::Call;
 pub(crate) use error::RunnerError;
 pub(crate) use gather::ask_working;
+pub(crate) use python::{listed_functions, scope};
 pub(crate) use registry::Runners;
 pub(crate) use stop::{Stop, Why};
 
@@ -82,6 +84,24 @@ pub(crate) struct Asked {
     /// How long it waits for minions, instead of `timeout` of the
     /// configuration.
     pub(crate) timeout: Option<Duration>,
+    /// Whether the job cache keeps what it returns.
+    pub(crate) is_kept: bool,
+}
+
+impl Asked {
+    /// A function without arguments.
+    pub(crate) fn new(fun: &str, user: &str) -> Self {
+        Self {
+            fun: fun.to_owned(),
+            args: Vec::new(),
+            kwargs: Map::new(),
+            user: user.to_owned(),
+            told: Map::new(),
+            jid: None,
+            timeout: None,
+            is_kept: true,
+        }
+    }
 }
 
 /// Why a runner was not started.
@@ -185,7 +205,7 @@ impl Run {
         };
         let mut data = self.data();
         master.bus.fire(&format!("{}/new", self.tag), data.clone());
-        let _running = keep::Running::note(master, &self.jid, &data);
+        let running = keep::Running::note(master, &self.jid, &data);
         let (value, success) = match self.called(master, runtime, &found) {
             Ok((value, 0)) if self.stop.why().is_none() => {
                 let success = is_success(&value);
@@ -206,6 +226,8 @@ impl Run {
         };
         data.insert("return", value);
         data.insert("success", success);
+        // Who hears of its end does not find it among those that run.
+        drop(running);
         self.tell(master, &data);
         data
     }
@@ -224,7 +246,9 @@ impl Run {
             tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
             return;
         }
-        keep::store(master, &self.jid, data);
+        if self.asked.is_kept {
+            keep::store(master, &self.jid, data);
+        }
         master.bus.fire(&format!("{}/ret", self.tag), data.clone());
     }
 
@@ -302,6 +326,15 @@ fn is_success(value: &Value) -> bool {
 
 /// Starts a runner on a thread of its own; what it returns comes as an event.
 pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String), NotStarted> {
+    start_then(master, asked, |_| {})
+}
+
+/// Starts a runner, and hands on what its `ret` event carries.
+pub(crate) fn start_then(
+    master: &Arc<Master>,
+    asked: Asked,
+    then: impl FnOnce(&Map) + Send + 'static,
+) -> Result<(Jid, String), NotStarted> {
     let runtime = master.runners.runtime()?;
     let run = Run::begin(master, asked, Stop::new())?;
     let listed = Runners::list(master, &run)?;
@@ -311,8 +344,9 @@ pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String),
     thread::Builder::new()
         .name("runner".to_owned())
         .spawn(move || {
-            run.run(&master, &runtime);
+            let told = run.run(&master, &runtime);
             drop(listed);
+            then(&told);
         })
         .map_err(NotStarted::Thread)?;
     Ok(begun)

@@ -76,13 +76,10 @@ impl Orchestra {
 
     fn asked(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Asked {
         Asked {
-            fun: fun.to_owned(),
             args,
             kwargs,
-            user: self.around.user.clone(),
             told: Map::from([("__pub_user", self.around.user.as_str())]),
-            jid: None,
-            timeout: None,
+            ..Asked::new(fun, &self.around.user)
         }
     }
 

@@ -7,12 +7,11 @@
 
 use std::any::Any;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use halite_crypto::files::read_limited;
-use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories};
+use halite_proto::{Jid, Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories, may_have};
 use halite_signature::Signature;
 
 use super::error::{Ran, RunnerError};
@@ -23,25 +22,21 @@ use crate::master::Master;
 /// The kind of these modules, and their directory.
 const KIND: &str = "runners";
 
-/// A file larger than this is not looked at for names.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
 /// A function of a file.
-pub(super) struct UsersFunction {
-    name: String,
+pub(crate) struct UsersFunction {
+    pub(crate) name: String,
     pub(super) python_name: String,
     pub(super) signature: String,
-    pub(super) doc: String,
+    pub(crate) doc: String,
 }
 
 /// The function of that name, if there is one.
 pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
     let (module, function) = name.split_once('.')?;
-    let mut places = directories(&master.opts, KIND).into_iter();
-    if !places.any(|directory| may_have(&directory, module)) {
+    if !may_have(&directories(&master.opts, KIND), module) {
         return None;
     }
-    let all = functions(&listed(master)?);
+    let all = listed_functions(&listed(master)?);
     all.into_iter().find(|found| {
         let own = found.name.split_once('.');
         own == Some((module, function))
@@ -54,7 +49,7 @@ pub(super) fn docs(master: &Arc<Master>) -> Map {
         .iter()
         .any(|directory| fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()));
     let listed = has_files.then(|| listed(master)).flatten();
-    let all = listed.as_ref().map(functions).unwrap_or_default();
+    let all = listed.as_ref().map(listed_functions).unwrap_or_default();
     all.into_iter()
         .map(|found| (Value::from(found.name), Value::from(found.doc)))
         .collect()
@@ -69,7 +64,8 @@ fn listed(master: &Arc<Master>) -> Option<Value> {
         .ok()
 }
 
-fn functions(listed: &Value) -> Vec<UsersFunction> {
+/// The functions in what the worker lists of files of a kind.
+pub(crate) fn listed_functions(listed: &Value) -> Vec<UsersFunction> {
     let mut all = Vec::new();
     for module in listed.as_list().unwrap_or_default() {
         let name = module
@@ -91,26 +87,6 @@ fn functions(listed: &Value) -> Vec<UsersFunction> {
         }
     }
     all
-}
-
-/// Whether a file is called so, or may call itself so.
-fn may_have(directory: &Path, module: &str) -> bool {
-    let says_so = |path: &Path| {
-        let text = read_limited(path, FILE_BYTES_MAX).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.contains(&format!("\"{module}\"")) || text.contains(&format!("'{module}'"))
-    };
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).any(|path| {
-        let is_called_so = path.file_stem().is_some_and(|stem| stem == module);
-        match path.is_dir() {
-            true => is_called_so && path.read_dir().is_ok(),
-            false => {
-                path.extension().is_some_and(|kind| kind == "py")
-                    && (is_called_so || says_so(&path))
-            }
-        }
-    })
 }
 
 impl UsersFunction {
@@ -150,8 +126,9 @@ impl UsersFunction {
             name: &self.name,
             args: &args,
             kwargs: &kwargs,
-            scope: &Map::new(),
+            scope: &scope(call.jid, call.tag(), call.user),
             salt: false,
+            job: Some(call.jid.as_str()),
         };
         Workers::global()
             .run(&host, request)
@@ -160,6 +137,15 @@ impl UsersFunction {
                 error => RunnerError::Failed(chain(&error)),
             })
     }
+}
+
+/// What code that the master runs sees of its job.
+pub(crate) fn scope(jid: &Jid, tag: &str, user: &str) -> Map {
+    Map::from([
+        ("__jid__", jid.as_str()),
+        ("__tag__", tag),
+        ("__user__", user),
+    ])
 }
 
 /// What the code of a runner may ask.
@@ -184,7 +170,11 @@ impl Host<'_> {
 impl PyHost for Host<'_> {
     fn data(&self, name: &str) -> Value {
         match name {
-            "opts" => self.master.opts.clone().into(),
+            "opts" => {
+                let mut opts = self.master.opts.clone();
+                opts.insert("__cli", "salt-run");
+                opts.into()
+            }
             _ => Map::new().into(),
         }
     }
@@ -208,6 +198,13 @@ impl PyHost for Host<'_> {
             };
             Raised::new(class, chain(&error))
         })
+    }
+
+    fn event(&self, tag: &str, data: Map) -> Result<(), Raised> {
+        let refused = || Raised::new("RuntimeError", "only runners that run have events");
+        let call = self.call.ok_or_else(refused)?;
+        call.event(tag, data);
+        Ok(())
     }
 
     fn watch(&self, group: i32) -> Box<dyn Any> {

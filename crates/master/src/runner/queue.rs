@@ -1,8 +1,10 @@
 //! `queue.*`: named queues of texts that admins and reactors fill and empty.
 //!
-//! Mirrors `salt/runners/queue.py` with its `sqlite` backend of 3006, the only
-//! one here.
+//! Mirrors `salt/runners/queue.py` with its `sqlite` backend of 3006; others are
+//! modules in Python.
 
+use halite_modules::extensions::{Kind, plugin};
+use halite_modules::{run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::python;
 use halite_proto::{Map, Value};
@@ -85,25 +87,89 @@ impl From<QueueError> for RunnerError {
     }
 }
 
-/// A queue and what is done with it.
+/// A queue, and who keeps it.
 struct Place {
-    queues: Queues,
+    backend: Backend,
     queue: QueueName,
 }
 
-/// The queues, if the backend is the one that there is.
-fn queues(call: &Call<'_>, backend: &str, fun: &str) -> Result<Queues, RunnerError> {
-    match backend {
-        BACKEND => Ok(Queues::new(&call.master.settings.queue_dir)),
-        _ => Err(RunnerError::BadArguments(format!(
-            "Function \"{backend}.{fun}\" is not available"
-        ))),
+/// Who keeps queues.
+enum Backend {
+    /// The files of Salt's sqlite.
+    Files(Queues),
+    /// A module in Python: one of users (`_queues`), or of an installed Salt.
+    Python(String),
+}
+
+impl Backend {
+    fn of(call: &Call<'_>, name: &str, fun: &str) -> Result<Self, RunnerError> {
+        if name == BACKEND {
+            return Ok(Self::Files(Queues::new(&call.master.settings.queue_dir)));
+        }
+        let function = format!("{name}.{fun}");
+        match plugin(call.master.pillars.house(), Kind::Queues, &function) {
+            Some(_) => Ok(Self::Python(name.to_owned())),
+            None => Err(RunnerError::BadArguments(format!(
+                "Function \"{function}\" is not available"
+            ))),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Files(_) => BACKEND,
+            Self::Python(name) => name,
+        }
+    }
+}
+
+/// What a function of a backend in Python returns.
+fn in_python(call: &Call<'_>, backend: &str, fun: &str, kwargs: Map) -> Ran {
+    let function = format!("{backend}.{fun}");
+    let house = call.master.pillars.house();
+    let found = plugin(house, Kind::Queues, &function).ok_or_else(|| {
+        RunnerError::BadArguments(format!("Function \"{function}\" is not available"))
+    })?;
+    let ran = within_call(house, &call.job(), |within| {
+        run_plugin(within, found, Vec::new(), kwargs)
+    });
+    ran.map_err(|error| match error.trace() {
+        Some(trace) => RunnerError::Python(trace.to_owned()),
+        None => RunnerError::Failed(error.to_string()),
+    })
+}
+
+impl Place {
+    /// The same of a queue, where Python keeps it.
+    fn in_python<const N: usize>(
+        &self,
+        call: &Call<'_>,
+        fun: &str,
+        more: [(&str, Value); N],
+    ) -> Option<Ran> {
+        let Backend::Python(backend) = &self.backend else {
+            return None;
+        };
+        let mut kwargs = Map::from([("queue", self.queue.as_str())]);
+        for (name, value) in more {
+            kwargs.insert(name, value);
+        }
+        Some(in_python(call, backend, fun, kwargs))
+    }
+
+    fn files(&self) -> Result<&Queues, RunnerError> {
+        match &self.backend {
+            Backend::Files(queues) => Ok(queues),
+            Backend::Python(name) => Err(RunnerError::Failed(format!(
+                "the backend {name} keeps no files"
+            ))),
+        }
     }
 }
 
 fn place(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
     Ok(Place {
-        queues: queues(call, &python::str(call.arg("backend")), fun)?,
+        backend: Backend::of(call, &python::str(call.arg("backend")), fun)?,
         queue: QueueName::parse(&python::str(call.arg("queue")))?,
     })
 }
@@ -121,7 +187,7 @@ fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
         ));
     };
     Ok(Place {
-        queues: queues(call, given("backend").unwrap_or(BACKEND), fun)?,
+        backend: Backend::of(call, given("backend").unwrap_or(BACKEND), fun)?,
         queue: QueueName::parse(queue)?,
     })
 }
@@ -173,15 +239,18 @@ fn text_to_data(text: &str) -> Option<Value> {
 
 fn insert(call: &Call<'_>) -> Ran {
     let place = place(call, "insert")?;
-    put(&place, call.arg("items"))
+    put(call, &place, call.arg("items"))
 }
 
-fn put(place: &Place, given: &Value) -> Ran {
+fn put(call: &Call<'_>, place: &Place, given: &Value) -> Ran {
+    if let Some(done) = place.in_python(call, "insert", [("items", given.clone())]) {
+        return done;
+    }
     let what = match given {
         Value::List(_) => "One or more items already exists",
         _ => "Item already exists",
     };
-    Ok(match place.queues.insert(&place.queue, &items(given)?)? {
+    Ok(match place.files()?.insert(&place.queue, &items(given)?)? {
         Inserted::All => true.into(),
         Inserted::Known { why } => format!("{what} in this queue. sqlite error: {why}").into(),
     })
@@ -189,27 +258,39 @@ fn put(place: &Place, given: &Value) -> Ran {
 
 fn delete(call: &Call<'_>) -> Ran {
     let place = place(call, "delete")?;
+    if let Some(done) = place.in_python(call, "delete", [("items", call.arg("items").clone())]) {
+        return done;
+    }
     place
-        .queues
+        .files()?
         .delete(&place.queue, &items(call.arg("items"))?)?;
     Ok(true.into())
 }
 
 fn list_queues(call: &Call<'_>) -> Ran {
-    let names = queues(call, &python::str(call.arg("backend")), "list_queues")?.names()?;
+    let names = match Backend::of(call, &python::str(call.arg("backend")), "list_queues")? {
+        Backend::Files(queues) => queues.names()?,
+        Backend::Python(name) => return in_python(call, &name, "list_queues", Map::new()),
+    };
     let names = names.iter().map(|name| name.as_str().into());
     Ok(Value::List(names.collect()))
 }
 
 fn list_length(call: &Call<'_>) -> Ran {
     let place = place(call, "list_length")?;
-    let length = place.queues.length(&place.queue)?;
+    if let Some(done) = place.in_python(call, "list_length", []) {
+        return done;
+    }
+    let length = place.files()?.length(&place.queue)?;
     Ok(i64::try_from(length).unwrap_or(i64::MAX).into())
 }
 
 fn list_items(call: &Call<'_>) -> Ran {
     let place = place(call, "list_items")?;
-    Ok(texts(place.queues.items(&place.queue)?))
+    if let Some(done) = place.in_python(call, "list_items", []) {
+        return done;
+    }
+    Ok(texts(place.files()?.items(&place.queue)?))
 }
 
 fn texts(items: Vec<String>) -> Value {
@@ -223,7 +304,14 @@ fn pop(call: &Call<'_>) -> Ran {
 
 /// Takes items out.
 fn taken(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
-    let items = place.queues.pop(&place.queue, quantity(call)?)?;
+    let asked = [
+        ("quantity", call.arg("quantity").clone()),
+        ("is_runner", as_data.into()),
+    ];
+    if let Some(done) = place.in_python(call, "pop", asked) {
+        return done;
+    }
+    let items = place.files()?.pop(&place.queue, quantity(call)?)?;
     if !as_data {
         return Ok(texts(items));
     }
@@ -269,7 +357,7 @@ fn processed(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
     };
     let data = Map::from([
         ("items", items),
-        ("backend", BACKEND.into()),
+        ("backend", place.backend.name().into()),
         ("queue", place.queue.as_str().into()),
     ]);
     let bus = &call.master.bus;
@@ -298,7 +386,7 @@ fn insert_runner(call: &Call<'_>) -> Ran {
         ("args", args.into()),
         ("kwargs", kwargs.into()),
     ]);
-    put(&place, &runner.into())
+    put(call, &place, &runner.into())
 }
 
 fn process_runner(call: &Call<'_>) -> Ran {

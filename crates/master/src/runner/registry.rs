@@ -82,11 +82,14 @@ impl Runners {
         })
     }
 
-    /// Whether such a job runs, among runners.
+    /// The runs of such a job, among runners. One whose end was told of runs no
+    /// longer, for whoever has heard of it.
     pub(super) fn runs(&self, jid: &Jid) -> Vec<Arc<Run>> {
         let known = self.lock();
         let runs = known.runs.values();
-        runs.filter(|run| run.jid == *jid).map(Arc::clone).collect()
+        runs.filter(|run| run.jid == *jid && !run.stop.is_told())
+            .map(Arc::clone)
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -1,6 +1,5 @@
 //! `saltutil.sync_*`: users' own Python modules from the file server to where
-//! this master looks for them. Of these, runners are run here, and modules
-//! where the master itself runs functions of minions (`salt.cmd`, pillars).
+//! this master looks for them. `docs/python.md` says what becomes of each kind.
 
 use halite_modules::sync_extensions;
 use halite_proto::{Map, Value};
@@ -40,7 +39,7 @@ const ALL: [&str; 24] = [
     "roster",
 ];
 
-const DOC: &str = "Fetches users' own Python modules of this kind from the file server, and\nremoves those that it has no more. Runners and modules are run here.";
+const DOC: &str = "Fetches users' own Python modules of this kind from the file server, and\nremoves those that it has no more.";
 
 /// One function for each kind.
 macro_rules! functions {

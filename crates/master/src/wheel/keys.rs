@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function(
         "key.accept_dict",
         ACCEPT,
-        accept,
+        accept_map,
         "Accepts the keys that a map from states to ids lists.",
     ),
     function(
@@ -29,7 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function(
         "key.delete_dict",
         "(match)",
-        delete,
+        delete_map,
         "Deletes the keys that a map from states to ids lists.",
     ),
     function(
@@ -103,7 +103,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function(
         "key.reject_dict",
         REJECT,
-        reject,
+        reject_map,
         "Rejects the keys that a map from states to ids lists.",
     ),
 ];
@@ -177,7 +177,7 @@ fn accept(master: &Master, bound: &Bound) -> Done {
             master.fire_key_event(KeyState::Accepted.word(), &change.id, &change.pem);
         }
     }
-    glob_match(master, bound)
+    where_now(master, bound, &meant)
 }
 
 fn reject(master: &Master, bound: &Bound) -> Done {
@@ -199,7 +199,7 @@ fn reject(master: &Master, bound: &Bound) -> Done {
     if is_changed {
         master.cut_access();
     }
-    glob_match(master, bound)
+    where_now(master, bound, &meant)
 }
 
 fn delete(master: &Master, bound: &Bound) -> Done {
@@ -216,6 +216,42 @@ fn delete(master: &Master, bound: &Bound) -> Done {
         master.cut_access();
     }
     glob_match(master, bound)
+}
+
+/// What a function that takes a map does. Anything else means no key, as with
+/// Salt: it is not a way to say `*` by mistake.
+fn of_map(master: &Master, bound: &Bound, run: fn(&Master, &Bound) -> Done) -> Done {
+    match bound.get("match") {
+        Some(Value::Map(_)) => run(master, bound),
+        _ => Ok(Map::new().into()),
+    }
+}
+
+fn accept_map(master: &Master, bound: &Bound) -> Done {
+    of_map(master, bound, accept)
+}
+
+fn reject_map(master: &Master, bound: &Bound) -> Done {
+    of_map(master, bound, reject)
+}
+
+fn delete_map(master: &Master, bound: &Bound) -> Done {
+    of_map(master, bound, delete)
+}
+
+/// What became of keys: those of a map are told by the states they are in now.
+fn where_now(master: &Master, bound: &Bound, meant: &Listing) -> Done {
+    if !matches!(bound.get("match"), Some(Value::Map(_))) {
+        return glob_match(master, bound);
+    }
+    let all = master.keys.list_all()?;
+    let mut now = Listing::default();
+    for state in KeyState::ALL {
+        let ids = all.of(state).iter();
+        let is_meant = |id: &&MinionId| meant.entries().any(|(_, other)| other == *id);
+        now = now.with(state, ids.filter(is_meant).cloned().collect());
+    }
+    Ok(by_state(&now))
 }
 
 fn glob_match(master: &Master, bound: &Bound) -> Done {

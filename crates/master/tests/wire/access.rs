@@ -79,6 +79,29 @@ async fn ask(master: &Master, (user, key): (&str, &str), tgt: &str, fun: Value) 
 }
 
 #[tokio::test]
+async fn only_who_published_a_job_may_add_to_it() {
+    let master = Master::start(OPTIONS);
+    Minion::signed_in(&master, "web1").await;
+    for (user, jid, is_let_in) in [
+        ("fred", "20260101000000000001", true),
+        ("fred", "20260101000000000001", true),
+        ("all", "20260101000000000001", false),
+        ("all", "20260101000000000002", true),
+        ("fred", "20260101000000000002", false),
+    ] {
+        let mut load = publish(&master, "web1", "glob");
+        let key = std::fs::read_to_string(master.path(&format!("cache/.{user}_key")));
+        load.insert("key", key.unwrap());
+        load.insert("user", user);
+        load.insert("fun", "test.ping");
+        load.insert("jid", jid);
+        let reply = PublishReply::from_value(master.ask_clear(load).await).unwrap();
+        let accepted = matches!(reply, PublishReply::Accepted { .. });
+        assert_eq!(accepted, is_let_in, "{user} {jid}");
+    }
+}
+
+#[tokio::test]
 async fn users_and_functions_are_let_in_and_kept_out_as_with_salt() {
     let master = Master::start(OPTIONS);
     Minion::signed_in(&master, "web1").await;

@@ -2,13 +2,17 @@
 //! passwords, and questions that only cost.
 
 use std::fs;
+use std::time::Instant;
 
+use halite_crypto::EncAlgo;
+use halite_master::limits::SLOW_ANSWER_MIN;
+use halite_proto::auth::AuthRequest;
 use halite_proto::clear::PublishReply;
 use halite_proto::request::MinionRequest;
 use halite_proto::{Map, Value};
 
 use crate::jobs::publish;
-use crate::support::{Master, Minion};
+use crate::support::{Master, Minion, master_key};
 
 fn error_name(reply: &Value) -> Option<&str> {
     reply.get("error")?.get("name")?.as_str()
@@ -63,8 +67,53 @@ async fn a_forbidden_user_gains_nothing_by_another_name() {
     master.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn guessed_passwords_hold_up_nobody_and_large_pings_are_not_told_back() {
+/// A list of functions is no right to have files written by a returner, to run
+/// them through something else, or to take over somebody's job.
+#[tokio::test]
+async fn a_listed_user_gains_nothing_beside_the_function() {
+    let master = Master::start("client_acl_verify: False\npublisher_acl: {fred: ['test.*']}\n");
+    Minion::signed_in(&master, "web1").await;
+    let job = |owner: &str, more: &[(&str, Value)], jid: &str| {
+        let mut load = publish(&master, "*", "glob");
+        let key = fs::read_to_string(master.path(&format!("cache/.{owner}_key"))).unwrap();
+        load.insert("key", key);
+        load.insert("user", owner);
+        load.insert("jid", jid);
+        let kwargs: Map = more
+            .iter()
+            .map(|(name, value)| (Value::from(*name), value.clone()))
+            .collect();
+        load.insert("kwargs", kwargs);
+        load
+    };
+    let accepted = |reply: Value| match PublishReply::from_value(reply).unwrap() {
+        PublishReply::Accepted { jid, .. } => jid,
+        other => panic!("not accepted: {other:?}"),
+    };
+    let file = Value::from(Map::from([("filename", "/etc/cron.d/evil")]));
+    let docker = Value::from(vec![Value::from("docker")]);
+    let beside = [
+        ("ret_kwargs", file.clone()),
+        ("module_executors", docker),
+        ("executor_opts", file.clone()),
+    ];
+    for more in &beside {
+        let more = std::slice::from_ref(more);
+        let reply = master.ask_clear(job("fred", more, "")).await;
+        assert_eq!(error_name(&reply), Some("AuthorizationError"), "{more:?}");
+        accepted(master.ask_clear(job("root", more, "")).await);
+    }
+    let of_root = accepted(master.ask_clear(job("root", &[], "")).await);
+    let reply = master.ask_clear(job("fred", &[], of_root.as_str())).await;
+    assert_eq!(error_name(&reply), Some("AuthorizationError"));
+    let chosen = "20260101000000000001";
+    let own = accepted(master.ask_clear(job("fred", &[], chosen)).await);
+    assert_eq!(own.as_str(), chosen);
+    master.stop().await;
+}
+
+/// A master that lets bob in, with the password `right`.
+fn master_of_bob() -> Master {
     let dir = tempfile::TempDir::new().unwrap();
     let passwords = dir.path().join("passwords");
     fs::write(&passwords, "bob:right\n").unwrap();
@@ -72,7 +121,12 @@ async fn guessed_passwords_hold_up_nobody_and_large_pings_are_not_told_back() {
         "external_auth: {{file: {{^filename: {}, bob: ['.*']}}}}\n",
         passwords.display()
     );
-    let master = Master::start_in(dir, &options);
+    Master::start_in(dir, &options)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guessed_passwords_hold_up_nobody_and_large_pings_are_not_told_back() {
+    let master = master_of_bob();
     let minion = Minion::signed_in(&master, "web1").await;
     let login = |password: &str| {
         Map::from([
@@ -114,5 +168,61 @@ async fn guessed_passwords_hold_up_nobody_and_large_pings_are_not_told_back() {
             .get("sealed")
             .is_none_or(|sealed| *sealed == Value::Nil)
     );
+    master.stop().await;
+}
+
+/// Whoever asks how minions are, with a token or a password that is wrong, is
+/// held up like one who logs in: else it would be the place to guess at.
+#[tokio::test]
+async fn questions_with_a_wrong_proof_take_their_time() {
+    let master = master_of_bob();
+    let question = |proof: &[(&str, &str)]| {
+        let mut load = Map::from([
+            ("cmd", Value::from("halite.standing")),
+            ("minions", Value::from(vec![Value::from("web1")])),
+        ]);
+        for (name, value) in proof {
+            load.insert(*name, *value);
+        }
+        load
+    };
+    let login = |password| {
+        [
+            ("eauth", "file"),
+            ("username", "bob"),
+            ("password", password),
+        ]
+    };
+    let right = master.ask_clear(question(&login("right"))).await;
+    assert!(right.get("minions").is_some(), "{right:?}");
+    for proof in [&login("wrong")[..], &[("token", "0123456789abcdef")]] {
+        let begun = Instant::now();
+        let answer = master.ask_clear(question(proof)).await;
+        assert_eq!(answer, Map::new().into());
+        assert!(begun.elapsed() >= SLOW_ANSWER_MIN, "{proof:?}");
+    }
+    master.stop().await;
+}
+
+/// What two masters tell each other is sealed for the key they share. A minion
+/// has the master open tokens at each sign-in; that of another it is not given.
+#[tokio::test]
+async fn a_sign_in_opens_nothing_that_masters_have_sealed() {
+    let master = Master::start("");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let token = |plain: &[u8]| master_key().encrypt(EncAlgo::OaepSha1, plain).unwrap();
+    for (plain, is_given) in [
+        (&b"a token of its own"[..], true),
+        (b"halite.compare:a key", false),
+    ] {
+        let mut minion = Minion::new(&master, "web1");
+        let request = AuthRequest {
+            token: Some(token(plain)),
+            ..minion.auth_request()
+        };
+        minion.sign_in_with(request).await;
+        assert_eq!(minion.grant.unwrap().token.is_some(), is_given);
+    }
+    drop(minion);
     master.stop().await;
 }

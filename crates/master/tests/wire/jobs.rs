@@ -152,7 +152,7 @@ async fn only_who_proves_it_may_publish() {
             panic!("{reply:?}");
         };
         assert_eq!(error.name, "AuthenticationError");
-        let event = wait_event(&mut events, "salt/job//error").await;
+        let event = wait_event(&mut events, "salt/job/error").await;
         assert!(!format!("{event:?}").contains(&master.root_key()));
     }
     let reply = ask(&master, load(&|load| drop(load.insert("fun", "cmd.run")))).await;

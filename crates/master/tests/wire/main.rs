@@ -4,8 +4,10 @@
 
 mod access;
 mod daemon;
+mod evil_minion;
 mod hostile;
 mod jobs;
+mod late;
 mod modules;
 mod options;
 mod pillar;

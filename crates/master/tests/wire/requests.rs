@@ -9,11 +9,11 @@ use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::publish::FunSpec;
 use halite_proto::request::{
-    FileList, FilePath, FiredEvent, MasterOpts, MineGet, MineStore, MinionEvent, MinionRequest,
-    PillarRequest, ServeFile, Whereabouts,
+    Batches, FileList, FilePath, FiredEvent, MasterOpts, MineGet, MineStore, MinionEvent,
+    MinionRequest, PillarRequest, ServeFile, Whereabouts,
 };
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
-use halite_proto::{Jid, Map, MinionId, Refusal, SaltEnv, Tag, Value};
+use halite_proto::{Jid, Map, MinionId, Nonce, Refusal, SaltEnv, Tag, Value};
 
 use crate::support::{Master, Minion, master_key, now, wait_event};
 
@@ -188,6 +188,47 @@ async fn a_minion_fires_its_own_events_and_nobody_elses() {
         }
         assert_eq!(event.tag(), "salt/auth");
     }
+    master.stop().await;
+}
+
+/// Events whose answer was lost come again, and are fired once; those of the
+/// minion's next process have the same numbers and are others.
+#[tokio::test]
+async fn batches_of_events_that_come_again_are_fired_once() {
+    let master = Master::start("");
+    let mut events = master.events().await;
+    let minion = Minion::signed_in(&master, "web1").await;
+    let send = |process: u8, numbers: &[u64], what: &str| {
+        let fired = FiredEvent {
+            tag: Tag::parse("salt/beacon/web1/log/").unwrap(),
+            data: Map::from([("what", what)]).into(),
+        };
+        let mut many = MinionEvent::many(vec![fired], None);
+        many.batches = Some(Batches {
+            process: Nonce::from_random([process; 16]),
+            numbers: numbers.to_vec(),
+        });
+        MinionRequest::MinionEvent(many)
+    };
+    for (process, numbers, what) in [
+        (1, &[0, 1][..], "first"),
+        (1, &[0, 1], "again"),
+        (1, &[1], "again"),
+        (1, &[2], "second"),
+        (2, &[0], "last"),
+    ] {
+        let answer = minion.ask(send(process, numbers, what)).await;
+        assert_eq!(answer, Value::Nil);
+    }
+    let mut told = Vec::new();
+    while told.last().is_none_or(|what| what != "last") {
+        let event = events.next().await.unwrap().unwrap();
+        if event.tag() == "salt/beacon/web1/log/" {
+            let data = event.unpack().unwrap().data;
+            told.push(data.get("what").unwrap().as_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(told, ["first", "second", "last"]);
     master.stop().await;
 }
 

@@ -22,8 +22,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Longer than anything here takes.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// Longer than anything here takes, also on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// A master that runs in this process.
 pub(crate) struct Master {

@@ -2,7 +2,8 @@
 //! what they see goes to the masters as events.
 //!
 //! There is one set of beacons, whatever the number of masters; each master
-//! that is connected is told of each event once. Invariant: without a beacon
+//! that is connected is told of each event, and while none is, the first that
+//! comes. Invariant: without a beacon
 //! nothing wakes the minion up for them, and one that hangs holds up no other.
 
 mod certificates;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use halite_modules::{Call, Job, within_call};
 use halite_proto::{Map, Value};
 use tokio::sync::Notify;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::spawn_blocking;
 use tokio::time::{self, sleep_until};
 use tracing::{debug, error, info};
 
@@ -18,8 +18,8 @@ use super::outbox::Outbox;
 use super::{Beacon, REQUEST_TAG, make, python};
 use crate::context::{JobContext, Route};
 use crate::core::beacons::{AVAILABLE, Due, Table, validate};
-use crate::core::link::Phase;
 use crate::limits::BEACON_INTERVAL_MIN;
+use crate::managed::{self, Answer};
 use crate::state::Minion;
 
 /// The local event that tells of what beacons have seen.
@@ -43,7 +43,7 @@ pub struct Beacons {
     minion: Arc<Minion>,
     table: Mutex<Table>,
     in_use: Mutex<HashMap<String, InUse>>,
-    outbox: Outbox,
+    outbox: Arc<Outbox>,
     wake: Notify,
     started: Instant,
 }
@@ -63,23 +63,31 @@ impl Beacons {
         })
     }
 
-    /// Looks and tells for as long as the minion runs.
+    /// Looks for as long as the minion runs.
     pub async fn run(self: Arc<Self>) {
-        let mut pillars = JoinSet::new();
-        for master in 0..self.minion.masters.len() {
-            pillars.spawn(Arc::clone(&self).follow_pillar(master));
-        }
+        let this = Arc::clone(&self);
         tokio::join!(
             self.look_again_and_again(),
-            self.hear(),
-            self.outbox.carry()
+            managed::hear(&self.minion, REQUEST_TAG, move |request| this
+                .manage(request)),
+            managed::follow_pillar(&self.minion, |pillar| self.heed_pillar(&pillar)),
         );
+    }
+
+    /// Carries what was seen to the masters, for as long as the minion runs.
+    pub async fn carry(self: Arc<Self>) {
+        self.outbox.carry().await;
+    }
+
+    /// Waits until no master that is there is owed anything.
+    pub async fn until_carried(&self) {
+        self.outbox.until_carried().await;
     }
 
     async fn look_again_and_again(self: &Arc<Self>) {
         let before_connect = self.minion.opts.get("beacons_before_connect");
         if !before_connect.is_some_and(Value::is_true) {
-            self.until_connected().await;
+            managed::until_connected(&self.minion).await;
         }
         let pause = self
             .minion
@@ -105,20 +113,6 @@ impl Beacons {
                 () = until((!is_idle).then_some(next)) => return,
             }
         }
-    }
-
-    /// Beacons are looked at from the first connection on, unless that is not
-    /// to be waited for.
-    async fn until_connected(&self) {
-        if self.minion.masters.is_empty() {
-            return;
-        }
-        let mut ready = JoinSet::new();
-        for master in &self.minion.masters {
-            let mut phase = master.phase.clone();
-            ready.spawn(async move { phase.wait_for(|at| *at == Phase::Ready).await.is_ok() });
-        }
-        ready.join_next().await;
     }
 
     /// Puts down the beacons that are not configured any more.
@@ -300,7 +294,7 @@ impl Beacons {
         if let Err(error) = self.minion.fire_local(SEEN_TAG, local) {
             debug!(error, "no local event of beacons");
         }
-        self.outbox.put(&self.minion, &events);
+        self.outbox.put(&events);
     }
 
     fn event(&self, due: &Due, base: &str, mut data: Map) -> Value {
@@ -329,11 +323,16 @@ impl Beacons {
         })
     }
 
+    /// Says what is lost when the process ends now.
+    pub fn say_what_is_lost(&self) {
+        self.outbox.say_what_is_lost();
+    }
+
     /// Carries out a request, as Salt's event `manage_beacons` has it.
     ///
     /// # Errors
     /// The text says why there is no answer.
-    pub fn manage(&self, request: &Map) -> Result<(&'static str, Map), String> {
+    pub fn manage(&self, request: &Map) -> Answer {
         let mut managed = self.table().manage(request);
         if let Some(managed) = &mut managed {
             self.within(|call| python::answer(call, request, &mut managed.answer));
@@ -345,49 +344,18 @@ impl Beacons {
             .ok_or_else(|| "beacons have no such function".to_owned())
     }
 
-    /// Hears requests on the event bus: of other programs, Salt's own included.
-    async fn hear(self: &Arc<Self>) {
-        let mut requests = self.minion.bus.subscribe_to(vec![REQUEST_TAG.to_owned()]);
-        while let Some(request) = requests.recv().await {
-            let Ok(event) = request.unpack() else {
-                continue;
-            };
-            let this = Arc::clone(self);
-            // Python may be asked.
-            let managed = spawn_blocking(move || this.manage(&event.data)).await;
-            match managed.unwrap_or_else(|cause| Err(cause.to_string())) {
-                Ok((tag, answer)) => {
-                    if let Err(error) = self.minion.fire_local(tag, answer) {
-                        debug!(error, "no answer about beacons");
-                    }
-                }
-                Err(error) => debug!(error, "a request to the beacons"),
+    /// Takes over the beacons of the pillar.
+    fn heed_pillar(&self, pillar: &Map) {
+        let beacons = match pillar.get("beacons") {
+            None => Map::new(),
+            Some(Value::Map(beacons)) => beacons.clone(),
+            Some(_) => {
+                error!("the pillar's beacons are left out: they must be a dictionary");
+                Map::new()
             }
-        }
-    }
-
-    /// Takes over the beacons of the pillar whenever that is compiled anew.
-    async fn follow_pillar(self: Arc<Self>, master: usize) {
-        let Some(master) = self.minion.masters.get(master) else {
-            return;
         };
-        let mut pillars = master.pillar.subscribe();
-        while pillars.changed().await.is_ok() {
-            let mut masters = self.minion.masters.iter();
-            // The same master's for as long as there is one, whoever is first.
-            let pillar = masters.find_map(|master| master.pillar.borrow().clone());
-            let pillar = pillar.unwrap_or_default();
-            let beacons = match pillar.get("beacons") {
-                None => Map::new(),
-                Some(Value::Map(beacons)) => beacons.clone(),
-                Some(_) => {
-                    error!("the pillar's beacons are left out: they must be a dictionary");
-                    Map::new()
-                }
-            };
-            self.table().set_pillar(beacons);
-            self.wake.notify_one();
-        }
+        self.table().set_pillar(beacons);
+        self.wake.notify_one();
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use halite_proto::chance::Chance;
+
 /// A growing pause. The random numbers come from a small generator that is
 /// seeded by the caller, so that a simulated run can be repeated.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ impl Backoff {
             max: max.max(first),
             next: first,
             is_spread: true,
-            chance: Chance(seed),
+            chance: Chance::new(seed),
         }
     }
 
@@ -47,36 +49,6 @@ impl Backoff {
         }
         let half = whole / 2;
         half + self.chance.up_to(whole - half)
-    }
-}
-
-/// A small seeded generator (splitmix64): for spreading in time, never for
-/// secrets.
-#[derive(Clone, Debug)]
-pub struct Chance(u64);
-
-impl Chance {
-    /// A generator that yields the same numbers for the same seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next number.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A duration from nothing to all of `span`, to the microsecond.
-    pub fn up_to(&mut self, span: Duration) -> Duration {
-        let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-        match micros {
-            0 => Duration::ZERO,
-            _ => Duration::from_micros(self.next_u64() % micros.saturating_add(1)),
-        }
     }
 }
 

@@ -8,9 +8,14 @@
 //! Changing masters is make before break where it is a choice: for a failback
 //! the old link goes on until the new one is ready, so no command is lost.
 
+mod order;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use halite_proto::chance::Chance;
+
+pub use self::order::distributed_order;
 use super::backoff::Backoff;
 
 /// How several masters are used.
@@ -81,7 +86,7 @@ pub struct Conductor {
     timer: Option<Instant>,
     rounds: Backoff,
     rounds_failed: u32,
-    chance: super::backoff::Chance,
+    chance: Chance,
     outputs: VecDeque<Output>,
 }
 
@@ -117,7 +122,7 @@ impl Conductor {
             timer: None,
             rounds: Backoff::new(ROUND_PAUSE, ROUND_PAUSE_MAX, seed),
             rounds_failed: 0,
-            chance: super::backoff::Chance::new(seed),
+            chance: Chance::new(seed),
             outputs: VecDeque::new(),
         }
     }
@@ -297,172 +302,5 @@ impl Conductor {
     }
 }
 
-/// The order of `distributed`: the list, starting where the id says, so that
-/// minions spread evenly over the masters.
-pub fn distributed_order(id: &str, masters: usize) -> Vec<usize> {
-    if masters == 0 {
-        return Vec::new();
-    }
-    let start = usize::try_from(crc32(id.as_bytes())).unwrap_or(0) % masters;
-    (0..masters).map(|step| (start + step) % masters).collect()
-}
-
-/// The checksum of zlib, which Salt means to spread minions with.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0_u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0xedb8_8320 & 0_u32.wrapping_sub(crc & 1))
-        })
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::backoff::Chance;
-    use super::*;
-
-    fn failover(masters: usize, failback: Option<u64>) -> Conductor {
-        let mode = Mode::Failover {
-            order: (0..masters).collect(),
-            failback: failback.map(Duration::from_secs),
-            shuffle: false,
-            tries: None,
-        };
-        Conductor::new(masters, mode, 7)
-    }
-
-    fn outputs(conductor: &mut Conductor) -> Vec<Output> {
-        std::iter::from_fn(|| conductor.poll()).collect()
-    }
-
-    #[test]
-    fn hot_masters_are_all_served() {
-        let now = Instant::now();
-        let mut conductor = Conductor::new(3, Mode::Hot, 1);
-        conductor.handle(now, Input::Start);
-        assert_eq!(
-            outputs(&mut conductor),
-            [Output::Up(0), Output::Up(1), Output::Up(2)]
-        );
-        conductor.handle(now, Input::Lost(1));
-        assert_eq!(outputs(&mut conductor), []);
-    }
-
-    #[test]
-    fn a_lost_master_is_replaced_by_the_next_at_once() {
-        let now = Instant::now();
-        let mut conductor = failover(3, None);
-        conductor.handle(now, Input::Start);
-        conductor.handle(now, Input::Ready(0));
-        assert_eq!(outputs(&mut conductor), [Output::Up(0)]);
-        conductor.handle(now, Input::Lost(0));
-        assert_eq!(outputs(&mut conductor), [Output::Down(0), Output::Up(1)]);
-        conductor.handle(now, Input::Stuck(1));
-        assert_eq!(outputs(&mut conductor), [Output::Down(1), Output::Up(2)]);
-        conductor.handle(now, Input::Ready(2));
-        conductor.handle(now, Input::Lost(2));
-        assert_eq!(outputs(&mut conductor), [Output::Down(2), Output::Up(0)]);
-    }
-
-    #[test]
-    fn when_all_fail_it_rests_and_starts_at_the_top() {
-        let now = Instant::now();
-        let mut conductor = failover(2, None);
-        conductor.handle(now, Input::Start);
-        conductor.handle(now, Input::Stuck(0));
-        conductor.handle(now, Input::Stuck(1));
-        outputs(&mut conductor);
-        let until = conductor.next_timeout().unwrap();
-        conductor.handle_timeout(until);
-        assert_eq!(outputs(&mut conductor), [Output::Up(0)]);
-    }
-
-    #[test]
-    fn failback_makes_before_it_breaks() {
-        let mut now = Instant::now();
-        let mut conductor = failover(2, Some(10));
-        conductor.handle(now, Input::Start);
-        conductor.handle(now, Input::Stuck(0));
-        conductor.handle(now, Input::Ready(1));
-        outputs(&mut conductor);
-        now += Duration::from_secs(10);
-        conductor.handle_timeout(now);
-        assert_eq!(outputs(&mut conductor), [Output::Ping(0)]);
-        conductor.handle(now, Input::Answered(0));
-        assert_eq!(
-            outputs(&mut conductor),
-            [Output::FailBack(0), Output::Up(0)]
-        );
-        conductor.handle(now, Input::Ready(0));
-        assert_eq!(outputs(&mut conductor), [Output::Down(1)]);
-        assert_eq!(conductor.next_timeout(), None);
-    }
-
-    #[test]
-    fn a_failback_that_does_not_work_changes_nothing() {
-        let mut now = Instant::now();
-        let mut conductor = failover(2, Some(10));
-        conductor.handle(now, Input::Start);
-        conductor.handle(now, Input::Stuck(0));
-        conductor.handle(now, Input::Ready(1));
-        now += Duration::from_secs(10);
-        conductor.handle_timeout(now);
-        conductor.handle(now, Input::Answered(0));
-        outputs(&mut conductor);
-        conductor.handle(now, Input::Stuck(0));
-        assert_eq!(outputs(&mut conductor), [Output::Down(0)]);
-        assert_eq!(
-            conductor.next_timeout(),
-            Some(now + Duration::from_secs(10))
-        );
-    }
-
-    #[test]
-    fn no_order_of_reports_leaves_it_without_a_link_or_a_timer() {
-        for seed in 0..2000 {
-            let mut chance = Chance::new(seed);
-            let mut now = Instant::now();
-            let masters = 1 + usize::try_from(seed % 4).unwrap();
-            let mut conductor = failover(masters, (seed % 2 == 0).then_some(5));
-            conductor.handle(now, Input::Start);
-            let mut up = vec![false; masters];
-            for _ in 0..80 {
-                for output in outputs(&mut conductor) {
-                    match output {
-                        Output::Up(link) => assert!(!std::mem::replace(&mut up[link], true)),
-                        Output::Down(link) => assert!(std::mem::replace(&mut up[link], false)),
-                        Output::Ping(_) | Output::FailBack(_) | Output::NoneLeft => {}
-                    }
-                }
-                let alive = up.iter().filter(|&&up| up).count();
-                assert!(
-                    alive >= 1 || conductor.next_timeout().is_some(),
-                    "seed {seed}"
-                );
-                assert!(alive <= 2, "seed {seed}: {alive} links");
-                now += chance.up_to(Duration::from_secs(3));
-                let link = usize::try_from(chance.next_u64()).unwrap() % masters;
-                // Only a link that is up has anything to say.
-                match chance.next_u64() % 5 {
-                    0 if up[link] => conductor.handle(now, Input::Ready(link)),
-                    1 if up[link] => conductor.handle(now, Input::Lost(link)),
-                    2 if up[link] => conductor.handle(now, Input::Stuck(link)),
-                    3 => conductor.handle(now, Input::Answered(link)),
-                    _ => conductor.handle_timeout(now),
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn minions_spread_over_distributed_masters() {
-        let mut times = [0; 3];
-        for n in 0..300 {
-            let order = distributed_order(&format!("web{n}"), 3);
-            times[order[0]] += 1;
-            assert_eq!(order.len(), 3);
-        }
-        assert!(times.iter().all(|&times| times > 60), "{times:?}");
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-    }
-}
+mod tests;

@@ -27,8 +27,9 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use super::backoff::{Backoff, Chance};
+use halite_proto::chance::Chance;
 
+use super::backoff::Backoff;
 pub use timing::{
     LinkTiming, MISTRUST_PAUSE_MAX, PINGS_MISSED_MAX, RENEW_INTERVAL_MIN, RESOLVE_TIMEOUT,
     RETRY_FIRST, SUBSCRIBE_TIMEOUT,

@@ -11,5 +11,4 @@ pub mod ports;
 pub mod private_reply;
 pub mod publication;
 pub mod rotation;
-pub mod schedule;
 pub mod sign_in;

@@ -70,7 +70,10 @@ impl Lane {
             }
             Ok(Value::Str(text)) if text.is_empty() => {
                 warn!(master = master.name, "the master failed to store a return");
-                Delivery::NotStored
+                match master.channel.capabilities().own_jobs {
+                    true => Delivery::NotStored,
+                    false => Delivery::Refused,
+                }
             }
             Ok(_) => {
                 self.doubt(None);
@@ -94,8 +97,11 @@ impl Lane {
 pub(super) enum Delivery {
     /// The master has the return, or does not want it and never will.
     Done,
-    /// The master could not store it: a full disk, say.
+    /// The master could not store it now: its disk is full, say.
     NotStored,
+    /// A Salt master could not store it, and may never be able to: it says no
+    /// more than that.
+    Refused,
     /// Nobody answered.
     NoAnswer,
 }

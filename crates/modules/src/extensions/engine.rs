@@ -219,6 +219,7 @@ fn run(
             kwargs: &engine.config,
             scope: &Map::new(),
             salt: !claims(&directories(ctx.opts(), KIND), &engine.module),
+            job: None,
         };
         run_alone(&host, request).map_err(|error| match error {
             PyError::Raised(raised) if raised.is("KeyError") && raised.message.contains(&name) => {

@@ -19,8 +19,12 @@ use crate::run;
 pub(super) fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResult {
     let mut scope = Map::new();
     if let (Kind::States, Some(state)) = (kind, &call.job.state) {
+        let env = state.low.get("__env__").cloned();
         scope.insert("__low__", state.low.clone());
         scope.insert("__instance_id__", state.run_id.as_str());
+        scope.insert("__env__", env.unwrap_or_else(|| "base".into()));
+        // Of what has run, those that this one reacts to.
+        scope.insert("__running__", state.watched.clone());
     }
     let fun = call.function();
     let signature = call.signature();
@@ -48,6 +52,7 @@ pub(super) fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResu
         kwargs: &kwargs,
         scope: &scope,
         salt,
+        job: call.job.jid(),
     };
     kind.workers()
         .run(&CallHost(call), request)
@@ -55,7 +60,7 @@ pub(super) fn run_in_worker(call: &Call<'_>, kind: Kind, salt: bool) -> CallResu
 }
 
 /// The error of a function in the kinds that ours have.
-fn failure(fun: &str, error: PyError) -> CallError {
+pub(super) fn failure(fun: &str, error: PyError) -> CallError {
     let PyError::Raised(raised) = error else {
         return CallError::Command(format!("{fun}: {error}"));
     };
@@ -72,8 +77,11 @@ fn failure(fun: &str, error: PyError) -> CallError {
     if raised.is("TypeError") {
         return CallError::Arguments(raised.message);
     }
-    tracing::error!(fun, "{}", raised.trace);
-    CallError::exception(class(raised.class_name()), raised.message.clone())
+    CallError::Exception {
+        kind: class(raised.class_name()),
+        message: raised.message,
+        trace: Some(raised.trace.into()),
+    }
 }
 
 /// The name of an exception's class, kept for good. Users have few of them;
@@ -109,7 +117,7 @@ fn raised(error: CallError) -> Raised {
         CallError::Invocation(message) => Raised::new("SaltInvocationError", message),
         CallError::NotFound(message) => Raised::new("CommandNotFoundError", message),
         CallError::Arguments(message) => Raised::new("TypeError", message),
-        CallError::Exception { kind, message } => Raised::new(kind, message),
+        CallError::Exception { kind, message, .. } => Raised::new(kind, message),
         ended @ CallError::Ended(_) => Raised::new("CommandExecutionError", ended.to_string()),
     }
 }
@@ -145,6 +153,10 @@ impl PyHost for CallHost<'_> {
 
     fn call_state(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {
         run::run_state_function(self.0.ctx, fun, args, kwargs, self.0.job).map_err(raised)
+    }
+
+    fn retcode(&self, retcode: i64) {
+        self.0.set_retcode(retcode);
     }
 
     fn watch(&self, group: i32) -> Box<dyn std::any::Any> {

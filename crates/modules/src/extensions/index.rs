@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use halite_proto::Value;
 use halite_pyworker::Request;
@@ -16,10 +17,18 @@ use crate::error::CallResult;
 use crate::python;
 use crate::registry::Function;
 
+/// A directory that has not changed for so long is not about to change within
+/// the same tick of its clock.
+const SETTLED: Duration = Duration::from_millis(100);
+
 /// What is known of some directories.
 #[derive(Default)]
 struct Index {
+    /// Tells it from those before and after it.
+    number: u64,
     stamps: Vec<Option<SystemTime>>,
+    /// Whether a change after it would show in the stamps.
+    is_settled: bool,
     /// The modules that its files may be.
     claimed: Arc<HashSet<String>>,
     listed: Option<Arc<Listed>>,
@@ -46,6 +55,8 @@ impl Listed {
     }
 }
 
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
 static INDEXES: LazyLock<Mutex<HashMap<Vec<PathBuf>, Index>>> = LazyLock::new(Mutex::default);
 
 fn indexes() -> MutexGuard<'static, HashMap<Vec<PathBuf>, Index>> {
@@ -66,19 +77,43 @@ pub(super) fn claimed(directories: &[PathBuf]) -> Arc<HashSet<String>> {
         return Arc::default();
     }
     let mut indexes = indexes();
-    if let Some(index) = indexes.get(directories)
-        && index.stamps == stamps
+    let known = indexes
+        .get_mut(directories)
+        .filter(|index| index.stamps == stamps);
+    if let Some(index) = &known
+        && index.is_settled
     {
         return Arc::clone(&index.claimed);
     }
-    let claimed = Arc::new(directories.iter().flat_map(|dir| names(dir)).collect());
+    let is_settled = are_settled(&stamps, SystemTime::now());
+    let claimed: HashSet<String> = directories.iter().flat_map(|dir| names(dir)).collect();
+    if let Some(index) = known
+        && *index.claimed == claimed
+    {
+        index.is_settled = is_settled;
+        if is_settled {
+            // A file of the same name may have become another one after Python
+            // was asked, within the same tick.
+            index.number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            index.listed = None;
+        }
+        return Arc::clone(&index.claimed);
+    }
+    let claimed = Arc::new(claimed);
     let index = Index {
+        number: NUMBER.fetch_add(1, Ordering::Relaxed),
         stamps,
+        is_settled,
         claimed: Arc::clone(&claimed),
         listed: None,
     };
     indexes.insert(directories.to_owned(), index);
     claimed
+}
+
+fn are_settled(stamps: &[Option<SystemTime>], now: SystemTime) -> bool {
+    let is_settled = |stamp: &SystemTime| now.duration_since(*stamp).is_ok_and(|age| age > SETTLED);
+    stamps.iter().flatten().all(is_settled)
 }
 
 fn names(directory: &Path) -> HashSet<String> {
@@ -108,7 +143,7 @@ fn names(directory: &Path) -> HashSet<String> {
 fn quoted_names(text: &str) -> impl Iterator<Item = String> + '_ {
     let lines = text.lines().map(str::trim_start);
     lines
-        .filter(|line| line.contains("__virtualname__") || line.starts_with("return "))
+        .filter(|line| line.contains("__virtual") || line.starts_with("return "))
         .flat_map(|line| {
             let mut parts = line.split(['"', '\'']);
             parts.next();
@@ -126,12 +161,13 @@ pub(super) fn listed(
     kind: Kind,
     host: impl FnOnce() -> Snapshot,
 ) -> Arc<Listed> {
-    if let Some(listed) = indexes()
-        .get(directories)
-        .and_then(|index| index.listed.clone())
-    {
-        return listed;
-    }
+    let number = match indexes().get(directories) {
+        Some(Index {
+            listed: Some(listed),
+            ..
+        }) => return Arc::clone(listed),
+        index => index.map(|index| index.number),
+    };
     // Not under the lock: modules may ask for functions as they are loaded.
     let request = Request::List { kind: kind.name() };
     let found = match kind.workers().run(&host(), request) {
@@ -157,15 +193,24 @@ pub(super) fn listed(
             let full = format!("{name}.{}", python::str(short));
             let text = |key: &str| about.get(key).map(python::str).unwrap_or_default();
             let names = [full.as_str(), &text("python")];
-            let function = interned(kind, false, names, &text("signature"), &text("doc"));
-            listed.functions.insert(full, function);
+            let out = about.get("out").and_then(Value::as_str);
+            let function = interned(kind, false, names, &text("signature"), &text("doc"), out);
+            listed.functions.entry(full).or_insert(function);
         }
     }
     let listed = Arc::new(listed);
-    if let Some(index) = indexes().get_mut(directories) {
-        index.listed = Some(Arc::clone(&listed));
-    }
+    keep(directories, number, &listed);
     listed
+}
+
+/// Keeps what Python has said, unless the directories have changed since it
+/// was asked.
+fn keep(directories: &[PathBuf], number: Option<u64>, listed: &Arc<Listed>) {
+    if let Some(index) = indexes().get_mut(directories)
+        && number == Some(index.number)
+    {
+        index.listed = Some(Arc::clone(listed));
+    }
 }
 
 /// What runs a function of a kind: one of users', one of Salt's.
@@ -187,6 +232,10 @@ fn runners(kind: Kind) -> [fn(&Call<'_>) -> CallResult; 2] {
         Kind::Pillars => of!(Kind::Pillars),
         Kind::Tops => of!(Kind::Tops),
         Kind::Logins => of!(Kind::Logins),
+        Kind::Executors => of!(Kind::Executors),
+        Kind::Serializers => of!(Kind::Serializers),
+        Kind::Matchers => of!(Kind::Matchers),
+        Kind::Queues => of!(Kind::Queues),
         Kind::Runners => of!(Kind::Runners),
     }
 }
@@ -199,8 +248,9 @@ pub(super) fn interned(
     names: [&str; 2],
     signature: &str,
     doc: &str,
+    out: Option<&str>,
 ) -> &'static Function {
-    type Key = (Kind, bool, [String; 2], String, String);
+    type Key = (Kind, bool, [String; 2], String, String, Option<String>);
     static KEPT: LazyLock<Mutex<HashMap<Key, &'static Function>>> = LazyLock::new(Mutex::default);
     let signature = match Signature::parse(signature) {
         Ok(_) => signature,
@@ -212,6 +262,7 @@ pub(super) fn interned(
         names.map(str::to_owned),
         signature.to_owned(),
         doc.to_owned(),
+        out.map(str::to_owned),
     );
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     kept.entry(key).or_insert_with(|| {
@@ -219,7 +270,86 @@ pub(super) fn interned(
         let [users, salts] = runners(kind);
         let run = if salt { salts } else { users };
         let [name, python] = names.map(keep);
-        let function = Function::new(name, keep(signature), run, keep(doc)).of_users(python);
+        let mut function = Function::new(name, keep(signature), run, keep(doc)).of_users(python);
+        function.out = out.map(keep);
         Box::leak(Box::new(function))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds an empty module to a directory, which is as old as it says.
+    fn add(directory: &Path, name: &str, changed: SystemTime) {
+        std::fs::write(directory.join(format!("{name}.py")), "").unwrap();
+        let opened = std::fs::File::open(directory).unwrap();
+        opened.set_modified(changed).unwrap();
+    }
+
+    fn found(directories: &[PathBuf]) -> Vec<String> {
+        let mut names: Vec<String> = claimed(directories).iter().cloned().collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_module_of_the_same_tick_as_the_last_look_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let directories = [dir.path().to_owned()];
+        // Of the time to come: never settled, however slow this is.
+        let tick = SystemTime::now() + Duration::from_secs(3600);
+        add(dir.path(), "one", tick);
+        assert_eq!(found(&directories), ["one"]);
+        add(dir.path(), "two", tick);
+        assert_eq!(found(&directories), ["one", "two"]);
+        // Of long ago: nothing was read again for nothing.
+        let long_ago = SystemTime::UNIX_EPOCH;
+        add(dir.path(), "three", long_ago);
+        assert_eq!(found(&directories), ["one", "three", "two"]);
+        add(dir.path(), "four", long_ago);
+        assert_eq!(found(&directories), ["one", "three", "two"]);
+    }
+
+    #[test]
+    fn what_python_said_of_earlier_files_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let directories = [dir.path().to_owned()];
+        add(dir.path(), "one", SystemTime::UNIX_EPOCH);
+        claimed(&directories);
+        let number = || indexes().get(&directories[..]).map(|index| index.number);
+        let is_kept = || {
+            indexes()
+                .get(&directories[..])
+                .is_some_and(|index| index.listed.is_some())
+        };
+        let asked = number();
+        add(dir.path(), "two", SystemTime::UNIX_EPOCH + SETTLED);
+        claimed(&directories);
+        keep(&directories, asked, &Arc::default());
+        assert!(!is_kept());
+        keep(&directories, number(), &Arc::default());
+        assert!(is_kept());
+    }
+
+    #[test]
+    fn what_python_said_within_the_tick_of_a_change_is_asked_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let directories = [dir.path().to_owned()];
+        add(dir.path(), "one", SystemTime::UNIX_EPOCH);
+        claimed(&directories);
+        let index = |change: &dyn Fn(&mut Index)| {
+            let mut indexes = indexes();
+            let index = indexes.get_mut(&directories[..]).unwrap();
+            change(index);
+            (index.number, index.listed.is_some())
+        };
+        // As if the first look had been in the tick of the change.
+        let (asked, _) = index(&|index| index.is_settled = false);
+        keep(&directories, Some(asked), &Arc::default());
+        assert_eq!(index(&|_| ()), (asked, true));
+        claimed(&directories);
+        keep(&directories, Some(asked), &Arc::default());
+        assert!(!index(&|_| ()).1);
+    }
 }

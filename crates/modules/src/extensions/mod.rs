@@ -1,12 +1,16 @@
 //! What users wrote in Python: the files that `saltutil.sync_*` fetched, as
 //! functions like our own, and their plugins: beacons, returners, drivers of
-//! `sdb`, external pillars, tops of masters, ways to log in, engines. They run in the worker of
+//! `sdb`, external pillars, tops of masters, ways to log in, executors,
+//! serializers, matchers, queues, engines. They run in the worker of
 //! [`halite_pyworker`], which is started when one of them is first needed.
+//! Renderers and outputters are asked for where there is no context: in `render`
+//! and in `cli`; runners and wheel functions are the master's.
 //!
 //! Invariant: without such files nothing here costs more than a look at their
 //! directory.
 
 mod engine;
+mod executor;
 mod host;
 mod index;
 mod salt;
@@ -15,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use engine::{ENGINES_MAX, Engine, Engines, engines};
+pub use executor::execute;
 use halite_proto::{Map, Value};
-use halite_pyworker::{PyError, Request, Workers, directories};
+use halite_pyworker::{Request, Workers, directories};
 
 use crate::context::MinionContext;
 use crate::python;
@@ -44,6 +49,14 @@ pub enum Kind {
     Tops,
     /// Ways to log in (`_auth`).
     Logins,
+    /// What functions are run through (`_executors`).
+    Executors,
+    /// Notations of data (`_serializers`).
+    Serializers,
+    /// What tops of states match by (`_matchers`).
+    Matchers,
+    /// Backends of queues (`_queues`).
+    Queues,
     /// Runners; those of users are the master's own matter.
     Runners,
 }
@@ -59,6 +72,10 @@ impl Kind {
             Self::Pillars => "pillar",
             Self::Tops => "tops",
             Self::Logins => "auth",
+            Self::Executors => "executors",
+            Self::Serializers => "serializers",
+            Self::Matchers => "matchers",
+            Self::Queues => "queues",
             Self::Runners => "runners",
         }
     }
@@ -160,7 +177,7 @@ fn find_of_salt(
         Ok(found) => found,
         Err(error) => {
             tracing::debug!(%error, fun, "no function of an installed Salt");
-            if matches!(error, PyError::NoPython | PyError::Start(_)) {
+            if error.is_without_python() {
                 NO_SALT.store(true, Ordering::Relaxed);
             }
             return None;
@@ -177,6 +194,7 @@ fn find_of_salt(
         names,
         &text("signature")?,
         &text("doc")?,
+        None,
     ))
 }
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use halite_proto::Value;
-use halite_pyworker::{PyError, Request};
+use halite_pyworker::Request;
 
 use super::host::CallHost;
 use super::{Kind, NO_SALT};
@@ -41,7 +41,7 @@ pub(crate) fn catalog(call: &Call<'_>, kind: Kind, module: Option<&str>, docs: b
         Ok(found) => found,
         Err(error) => {
             tracing::debug!(%error, "the functions of an installed Salt are not told of");
-            if matches!(error, PyError::NoPython | PyError::Start(_)) {
+            if error.is_without_python() {
                 NO_SALT.store(true, Ordering::Relaxed);
             }
             return Vec::new();

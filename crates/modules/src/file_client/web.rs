@@ -5,12 +5,14 @@
 //! only when it is complete, and nobody's password is part of a name.
 
 use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::{FileClient, FileError};
+use crate::addresses::redacted;
 use crate::job::Cancel;
 
 /// Seconds without a byte after which a server is given up.
@@ -55,10 +57,11 @@ impl<'a> WebFile<'a> {
 
     /// Whether the server has the file.
     pub fn exists(url: &str) -> bool {
-        let mut curl = command(url);
+        let mut curl = command();
         curl.args(["--head", "--output", "/dev/null"]);
         curl.stderr(Stdio::null());
-        curl.output().is_ok_and(|out| out.status.success())
+        let out = spawn(curl.stdout(Stdio::null()), url).and_then(Child::wait_with_output);
+        out.is_ok_and(|out| out.status.success())
     }
 }
 
@@ -91,7 +94,7 @@ impl FileClient<'_> {
     /// When the server does not give it, or there is no `curl`.
     pub fn cache_web(&self, file: &WebFile<'_>, cancel: &Cancel) -> Result<PathBuf, FileError> {
         let to = self.web_path(file.url, file.saltenv);
-        let failed = |error: std::io::Error| web_error(file.url, &error.to_string());
+        let failed = |error: io::Error| web_error(file.url, &error.to_string());
         let directory = to.parent().unwrap_or_else(|| Path::new("/"));
         DirBuilder::new()
             .recursive(true)
@@ -103,7 +106,7 @@ impl FileClient<'_> {
             to.file_name().unwrap_or_default().to_string_lossy(),
             std::process::id()
         ));
-        let mut curl = command(file.url);
+        let mut curl = command();
         curl.arg("--output").arg(&part);
         if !file.verify_ssl {
             curl.arg("--insecure");
@@ -146,7 +149,7 @@ fn etag_file(to: &Path) -> PathBuf {
     to.with_file_name(name)
 }
 
-fn command(url: &str) -> Command {
+fn command() -> Command {
     let mut curl = Command::new("curl");
     curl.args([
         "--silent",
@@ -159,8 +162,10 @@ fn command(url: &str) -> Command {
     .args(["--connect-timeout", CONNECT_SECONDS_MAX])
     .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
     .args(["--proto", "=http,https,ftp", "--proto-redir", "=http,https"])
-    .stdin(Stdio::null())
-    .args(["--url", url]);
+    // Not as an argument: an address may hold a password, and everybody may
+    // see arguments.
+    .args(["--config", "-"])
+    .stdin(Stdio::piped());
     curl
 }
 
@@ -168,8 +173,8 @@ fn run(mut curl: Command, url: &str, cancel: &Cancel) -> Result<(), FileError> {
     curl.process_group(0)
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let child = curl.spawn().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => web_error(url, "there is no curl on this machine"),
+    let child = spawn(&mut curl, url).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => web_error(url, "there is no curl on this machine"),
         _ => web_error(url, &error.to_string()),
     })?;
     let guard = cancel.watch(i32::try_from(child.id()).unwrap_or(i32::MAX));
@@ -183,9 +188,35 @@ fn run(mut curl: Command, url: &str, cancel: &Cancel) -> Result<(), FileError> {
     Err(web_error(url, said.trim_start_matches("curl: ")))
 }
 
+/// Starts curl and tells it the address.
+fn spawn(curl: &mut Command, url: &str) -> io::Result<Child> {
+    let mut child = curl.spawn()?;
+    if let Some(mut config) = child.stdin.take() {
+        // One that has ended already says why.
+        let _ = config.write_all(config_of(url).as_bytes());
+    }
+    Ok(child)
+}
+
+/// The address in curl's language of configuration, which has quotes and
+/// ends at the end of a line.
+fn config_of(url: &str) -> String {
+    let mut line = String::from("url = \"");
+    for char in url.chars() {
+        match char {
+            '"' | '\\' => line.extend(['\\', char]),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            char => line.push(char),
+        }
+    }
+    line.push_str("\"\n");
+    line
+}
+
 fn web_error(url: &str, why: &str) -> FileError {
     FileError::Web {
-        url: url.to_owned(),
+        url: redacted(url),
         why: why.to_owned(),
     }
 }
@@ -193,6 +224,12 @@ fn web_error(url: &str, why: &str) -> FileError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_one_line_of_the_configuration() {
+        let text = config_of("http://u:p@h/\"a\\\noutput = \"/x");
+        assert_eq!(text, "url = \"http://u:p@h/\\\"a\\\\\\noutput = \\\"/x\"\n");
+    }
 
     #[test]
     fn parts_of_addresses_lead_nowhere() {

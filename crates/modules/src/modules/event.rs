@@ -3,6 +3,7 @@
 use halite_proto::{Map, Value};
 
 use crate::call::Call;
+use crate::context::ContextError;
 use crate::error::CallResult;
 use crate::python;
 use crate::registry::{Function, Module};
@@ -40,15 +41,28 @@ fn fire(call: &Call<'_>) -> CallResult {
 }
 
 fn fire_master(call: &Call<'_>) -> CallResult {
-    let fired = call
-        .ctx
-        .fire_master(&call.text("tag"), call.arg("data").clone());
-    Ok(fired
+    Ok(to_master(call, &call.text("tag"), call.arg("data").clone()))
+}
+
+/// Sends an event, with what `preload` puts beside its data; whether a master
+/// took it.
+fn to_master(call: &Call<'_>, tag: &str, data: Value) -> Value {
+    let fired = match call.arg("preload") {
+        Value::Map(fields) if !fields.is_empty() => call.ctx.fire_with(fields, tag, data),
+        other if other.is_true() => call.ctx.fire_with(&Map::new(), tag, data),
+        _ => call.ctx.fire_master(tag, data),
+    };
+    fired
         .unwrap_or_else(|error| {
-            tracing::error!(%error, "the event was not sent");
+            match error {
+                ContextError::NoMaster => {
+                    tracing::warn!("Local mode detected. Event with tag {tag} will NOT be sent.")
+                }
+                error => tracing::error!(%error, "the event was not sent"),
+            }
             false
         })
-        .into())
+        .into()
 }
 
 fn send(call: &Call<'_>) -> CallResult {
@@ -89,19 +103,10 @@ fn send(call: &Call<'_>) -> CallResult {
     }
     // The publication comes along, as in Salt.
     data.extend(call.kwargs().clone());
-    match call.arg("data") {
-        Value::Map(more) => data.extend(more.clone()),
-        Value::Nil => {}
-        other => {
-            data.insert("data", other.clone());
-        }
+    // What is no map is left out, as in Salt.
+    if let Value::Map(more) = call.arg("data") {
+        data.extend(more.clone());
     }
     let tag = python::str(call.arg("tag"));
-    let fired = call.ctx.fire_master(&tag, data.into());
-    Ok(fired
-        .unwrap_or_else(|error| {
-            tracing::error!(%error, "the event was not sent");
-            false
-        })
-        .into())
+    Ok(to_master(call, &tag, data.into()))
 }

@@ -65,7 +65,8 @@ struct Entry {
     fun: String,
     args: Vec<Value>,
     kwargs: Map,
-    allow: Option<(Value, Value)>,
+    /// Who may read it: a target, and of which kind it is.
+    allow: Option<(Value, Option<Value>)>,
 }
 
 impl Entry {
@@ -106,23 +107,25 @@ impl Entry {
         }
         let tgt = self.kwargs.remove("allow_tgt");
         let tgt_type = self.kwargs.remove("allow_tgt_type");
-        self.allow = tgt.map(|tgt| (tgt, tgt_type.unwrap_or_else(|| "glob".into())));
+        self.allow = tgt.map(|tgt| (tgt, tgt_type));
         self
     }
 
     /// Calls the function; what it returns, wrapped with who may read it.
     fn value(&self, call: &Call<'_>) -> Result<Value, CallError> {
         let ret = call.salt(&self.fun, &self.args, self.kwargs.clone())?;
-        Ok(match &self.allow {
-            None => ret,
-            Some((tgt, tgt_type)) => Map::from([
-                ("__data__", ret),
-                ("__saltmine_acl__", 1.into()),
-                ("allow_tgt", tgt.clone()),
-                ("allow_tgt_type", tgt_type.clone()),
-            ])
-            .into(),
-        })
+        let Some((tgt, tgt_type)) = &self.allow else {
+            return Ok(ret);
+        };
+        let mut wrapped = Map::from([
+            ("__data__", ret),
+            ("__saltmine_acl__", 1.into()),
+            ("allow_tgt", tgt.clone()),
+        ]);
+        if let Some(tgt_type) = tgt_type {
+            wrapped.insert("allow_tgt_type", tgt_type.clone());
+        }
+        Ok(wrapped.into())
     }
 }
 
@@ -177,15 +180,16 @@ fn valid(call: &Call<'_>) -> CallResult {
 
 fn update(call: &Call<'_>) -> CallResult {
     let functions = match call.arg("mine_functions") {
+        given if !given.is_true() => match configured(call) {
+            Value::Map(map) => map,
+            _ => return Ok(Value::Nil),
+        },
         Value::Map(map) => map.clone(),
         Value::List(names) => names
             .iter()
             .map(|name| (name.clone(), Value::List(Vec::new())))
             .collect(),
-        _ => match configured(call) {
-            Value::Map(map) => map,
-            _ => return Ok(Value::Nil),
-        },
+        _ => return Ok(Value::Nil),
     };
     let mut data = Map::new();
     for (name, definition) in &functions {
@@ -198,7 +202,7 @@ fn update(call: &Call<'_>) -> CallResult {
         }
     }
     if data.is_empty() {
-        return Ok(Value::Nil);
+        return Ok(true.into());
     }
     store(call, data, call.flag("clear"))
 }

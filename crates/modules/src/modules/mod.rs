@@ -29,6 +29,7 @@ mod pillar;
 mod publish;
 mod random;
 mod ret;
+mod salt_version;
 mod saltutil;
 mod schedule;
 mod sdb;
@@ -40,7 +41,7 @@ mod test;
 mod versions;
 
 pub use saltutil::sync_extensions;
-pub use sys::catalog::{RUNNERS, runners_listed};
+pub use sys::catalog::{RUNNERS, beginning_with, runners_listed};
 
 /// All modules, sorted by name.
 pub(crate) static MODULES: &[Module] = &[
@@ -68,6 +69,7 @@ pub(crate) static MODULES: &[Module] = &[
     publish::MODULE,
     random::MODULE,
     ret::MODULE,
+    salt_version::MODULE,
     saltutil::MODULE,
     schedule::MODULE,
     sdb::MODULE,

@@ -48,8 +48,8 @@ fn publish(call: &Call<'_>) -> CallResult {
             "publish.publish: via_master is not supported: the command goes to the master of this job",
         ));
     }
-    let Some(returns) = returns_of(call, "clean")? else {
-        return Ok(Map::new().into());
+    let Published::Returns(returns) = published(call, "clean")? else {
+        return Ok(Value::Nil);
     };
     let values = returns.into_iter().map(|(id, ret)| {
         let value = ret.get("ret").cloned().unwrap_or_default();
@@ -59,19 +59,31 @@ fn publish(call: &Call<'_>) -> CallResult {
 }
 
 fn full_data(call: &Call<'_>) -> CallResult {
-    Ok(returns_of(call, "full")?.unwrap_or_default().into())
+    Ok(match published(call, "full")? {
+        Published::ToNobody => Value::Nil,
+        Published::Returns(returns) => returns.into(),
+    })
 }
 
-/// Publishes and waits for the returns; nothing where that is not allowed.
-fn returns_of(call: &Call<'_>, form: &str) -> Result<Option<Map>, CallError> {
+/// What came of a command.
+enum Published {
+    /// Nobody is meant.
+    ToNobody,
+    /// What was returned; nothing where publishing is not allowed.
+    Returns(Map),
+}
+
+/// Publishes and waits for the returns.
+fn published(call: &Call<'_>, form: &str) -> Result<Published, CallError> {
     let fun = call.text("fun");
+    let nothing = Published::Returns(Map::new());
     if fun == "publish.publish" {
         tracing::info!("publish.publish does not publish itself");
-        return Ok(None);
+        return Ok(nothing);
     }
     if call.ctx.is_local() {
         tracing::error!("publish needs a master: nothing was sent");
-        return Ok(None);
+        return Ok(nothing);
     }
     let timeout = timeout(call)?;
     let load = Map::from([
@@ -93,9 +105,12 @@ fn returns_of(call: &Call<'_>, form: &str) -> Result<Option<Map>, CallError> {
         published => published?,
     };
     let (Some(jid), Some(minions)) = (published.get("jid"), published.get("minions")) else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let expected = minions.as_list().unwrap_or_default().len();
+    if expected == 0 {
+        return Ok(Published::ToNobody);
+    }
     let question = Map::from([
         ("cmd", Value::from("pub_ret")),
         ("id", call.ctx.id().into()),
@@ -109,10 +124,10 @@ fn returns_of(call: &Call<'_>, form: &str) -> Result<Option<Map>, CallError> {
             _ => Map::new(),
         };
         if returns.len() >= expected || Instant::now() >= deadline {
-            return Ok(Some(returns));
+            return Ok(Published::Returns(returns));
         }
         if !call.cancel().sleep(pause) {
-            return Ok(Some(returns));
+            return Ok(Published::Returns(returns));
         }
         pause = (pause * 2).min(PAUSE_MAX);
     }

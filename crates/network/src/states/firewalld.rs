@@ -187,7 +187,7 @@ fn present(call: &Call<'_>) -> CallResult {
         let options = RenderOptions::default();
         let text = render_as(Outputter::Nested, &changes.clone().into(), &options);
         let comment = format!("Configuration for '{name}' will change:\n{text}");
-        StateReturn::new(call.arg("name").clone()).pending(comment)
+        StateReturn::of(call).pending(comment)
     })
 }
 
@@ -199,7 +199,7 @@ fn finish(
     predicted: impl FnOnce(&Map) -> StateReturn,
 ) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let has_changes = !target.changes.is_empty();
     if call.is_test() && has_changes && done.is_ok() {
         return Ok(predicted(&target.changes).into());
@@ -329,7 +329,7 @@ fn service(call: &Call<'_>) -> CallResult {
     let done = service_present(call, &mut service, &name);
     finish(call, service, done, |changes| {
         let comment = format!("Configuration for '{name}' will change.");
-        let mut state = StateReturn::new(call.arg("name").clone()).pending(comment);
+        let mut state = StateReturn::of(call).pending(comment);
         state.changes = changes.clone();
         state
     })

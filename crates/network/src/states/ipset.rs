@@ -61,7 +61,7 @@ fn exists(call: &Call<'_>) -> Result<bool, CallError> {
 
 fn set_present(call: &Call<'_>) -> CallResult {
     let (name, family) = (call.text("name"), call.text("family"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if exists(call)? {
         let comment = format!("ipset set {name} already exists for {family}");
         return Ok(state.ok(comment).into());
@@ -87,7 +87,7 @@ fn set_present(call: &Call<'_>) -> CallResult {
 
 fn set_absent(call: &Call<'_>) -> CallResult {
     let (name, family) = (call.text("name"), call.text("family"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if !exists(call)? {
         let comment = format!("ipset set {name} for {family} is already absent");
         return Ok(state.ok(comment).into());
@@ -114,7 +114,7 @@ fn set_absent(call: &Call<'_>) -> CallResult {
 
 fn flush(call: &Call<'_>) -> CallResult {
     let (name, family) = (call.text("name"), call.text("family"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if !exists(call)? {
         let comment = format!("ipset set {name} does not exist for {family}");
         return Ok(state.failed(comment).into());
@@ -138,7 +138,7 @@ fn flush(call: &Call<'_>) -> CallResult {
 /// The entries of a set are there, or are not.
 fn entries(call: &Call<'_>, wanted: bool) -> CallResult {
     let family = call.text("family");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let all = match call.arg("entry") {
         Value::List(entries) => entries.iter().map(python::str).collect(),
         entry if entry.is_true() => vec![python::str(entry)],

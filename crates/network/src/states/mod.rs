@@ -1,5 +1,6 @@
 //! The states of this family.
 
+pub(crate) mod firewall;
 pub(crate) mod firewalld;
 pub(crate) mod ipset;
 pub(crate) mod iptables;

@@ -77,9 +77,8 @@ fn outcome(call: &Call<'_>, done: Result<StateReturn, CallError>) -> CallResult 
         Err(CallError::Exception {
             kind: "AttributeError" | "KeyError",
             message,
-        }) => Ok(StateReturn::new(call.arg("name").clone())
-            .failed(message)
-            .into()),
+            ..
+        }) => Ok(StateReturn::of(call).failed(message).into()),
         Err(other) => Err(other),
     }
 }
@@ -90,8 +89,7 @@ fn managed(call: &Call<'_>) -> CallResult {
 
 fn manage(call: &Call<'_>) -> Result<StateReturn, CallError> {
     let name = call.text("name");
-    let mut state =
-        StateReturn::new(call.arg("name").clone()).ok(format!("Interface {name} is up to date."));
+    let mut state = StateReturn::of(call).ok(format!("Interface {name} is up to date."));
     let mut kwargs = own(call);
     let kind = kwargs
         .remove("type")
@@ -212,8 +210,8 @@ fn routes(call: &Call<'_>) -> CallResult {
     outcome(
         call,
         (|| {
-            let state = StateReturn::new(call.arg("name").clone())
-                .ok(format!("Interface {name} routes are up to date."));
+            let state =
+                StateReturn::of(call).ok(format!("Interface {name} routes are up to date."));
             let (one, kwargs) = ([Value::from(name.as_str())], own(call));
             let pair = Pair {
                 old: lines(&call.salt("ip.get_routes", &one, Map::new())?),
@@ -250,8 +248,7 @@ fn system(call: &Call<'_>) -> CallResult {
     outcome(
         call,
         (|| {
-            let state = StateReturn::new(call.arg("name").clone())
-                .ok("Global network settings are up to date.");
+            let state = StateReturn::of(call).ok("Global network settings are up to date.");
             let kwargs = own(call);
             let pair = Pair {
                 old: lines(&call.salt("ip.get_network_settings", &[], Map::new())?),

@@ -91,7 +91,7 @@ fn text(kwargs: &Map, name: &str) -> Result<String, CallError> {
 }
 
 fn rule(call: &Call<'_>, change: Change) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, kwargs, tables) = (call.text("name"), own(call), Tables::of(call)?);
     let family = tables.family.clone();
     let mut of_rule = kwargs.clone();
@@ -172,7 +172,7 @@ fn rule(call: &Call<'_>, change: Change) -> CallResult {
 }
 
 fn chain_present(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, table, tables) = (call.text("name"), call.text("table"), Tables::of(call)?);
     let family = &tables.family;
     if tables.has_chain(&table, &name)?.ok {
@@ -207,7 +207,7 @@ fn chain_present(call: &Call<'_>) -> CallResult {
 }
 
 fn chain_absent(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, table, tables) = (call.text("name"), call.text("table"), Tables::of(call)?);
     let family = &tables.family;
     if !tables.has_chain(&table, &name)?.ok {
@@ -246,7 +246,7 @@ fn chain_absent(call: &Call<'_>) -> CallResult {
 }
 
 fn flush(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if call.is_test() {
         return Ok(state
             .pending("nftables flush not performed in test mode.")
@@ -297,7 +297,7 @@ fn flush(call: &Call<'_>) -> CallResult {
 }
 
 fn set_policy(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, table, kwargs) = (call.text("name"), call.text("table"), own(call));
     let tables = Tables::of(call)?;
     let family = &tables.family;
@@ -331,7 +331,7 @@ fn set_policy(call: &Call<'_>) -> CallResult {
 }
 
 fn table_present(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, tables) = (call.text("name"), Tables::of(call)?);
     let family = &tables.family;
     if tables.has_table(&name)?.ok {
@@ -361,7 +361,7 @@ fn table_present(call: &Call<'_>) -> CallResult {
 }
 
 fn table_absent(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, tables) = (call.text("name"), Tables::of(call)?);
     let family = &tables.family;
     if !tables.has_table(&name)?.ok {

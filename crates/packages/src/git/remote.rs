@@ -1,5 +1,6 @@
 //! Functions of remote repositories.
 
+use halite_modules::addresses::redacted;
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
@@ -48,7 +49,7 @@ pub(super) fn remotes(call: &Call<'_>) -> CallResult {
         .map(|(name, fetch, push)| {
             let shown = |url: String| {
                 if call.flag("redact_auth") {
-                    run::redacted(&url)
+                    redacted(&url)
                 } else {
                     url
                 }

@@ -8,8 +8,8 @@ use halite_proto::{Map, Value};
 
 use super::error::PkgError;
 use super::provider::{FileInfo, Files, Listing, Provider};
-use super::targets::{Targets, parse_targets};
-use super::{lists, version};
+use super::targets::{self, Targets, parse_targets};
+use super::{changes, derived, lists, version};
 
 /// Alpine's.
 pub(crate) struct Apk;
@@ -74,7 +74,7 @@ impl Provider for Apk {
         if kwargs.get("refresh").is_none_or(host::is_true) {
             self.refresh(call, kwargs)?;
         }
-        lists::newest(self, call, names, show_installed, kwargs)
+        derived::newest(self, call, names, show_installed, kwargs)
     }
 
     fn install(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
@@ -84,7 +84,7 @@ impl Provider for Apk {
                 Targets::Repository(wanted) => {
                     let targets = wanted
                         .iter()
-                        .map(|(name, version)| lists::target(name, version.as_deref()));
+                        .map(|(name, version)| targets::target(name, version.as_deref()));
                     (targets.collect(), &["add"])
                 }
                 Targets::Files(files) => (files, &["add", "--allow-untrusted"]),
@@ -92,7 +92,7 @@ impl Provider for Apk {
         if kwargs.get("refresh").is_some_and(host::is_true) {
             self.refresh(call, kwargs)?;
         }
-        lists::changed_by(
+        changes::changed_by(
             self,
             call,
             "Problem encountered installing package(s)",
@@ -101,12 +101,12 @@ impl Provider for Apk {
     }
 
     fn remove(&self, call: &Call<'_>, purge: bool, kwargs: &Map) -> Result<Map, PkgError> {
-        let targets = lists::installed_targets(self, call, kwargs)?;
+        let targets = targets::installed_targets(self, call, kwargs)?;
         if targets.is_empty() {
             return Ok(Map::new());
         }
         let words: &[&str] = if purge { &["del", "--purge"] } else { &["del"] };
-        lists::changed_by(
+        changes::changed_by(
             self,
             call,
             "Problem encountered removing package(s)",
@@ -136,7 +136,7 @@ impl Provider for Apk {
             self.refresh(call, kwargs)?;
         }
         let pkgs = kwargs.get("pkgs").map(halite_modules::python::texts);
-        lists::changed_by(self, call, "Problem encountered upgrading packages", || {
+        changes::changed_by(self, call, "Problem encountered upgrading packages", || {
             run(call, &["upgrade"], &pkgs.unwrap_or_default())
         })
     }
@@ -206,7 +206,7 @@ impl Provider for Apk {
     }
 
     fn info(&self, call: &Call<'_>, names: &[String], _: &Map) -> Result<Map, PkgError> {
-        lists::versions_only(self, call, names)
+        derived::versions_only(self, call, names)
     }
 }
 

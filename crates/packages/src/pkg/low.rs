@@ -7,9 +7,8 @@ use halite_proto::{Map, Value};
 use super::apt;
 use super::functions::{by_package, listed, names, one_or_all, verify_arguments};
 use super::provider::{Files, Provider, provider};
-use super::rpm::low;
 use super::targets::local_file;
-use super::{lists, version};
+use super::{lists, rpm, version};
 
 pub(crate) const MODULE: Module = Module {
     name: "lowpkg",
@@ -156,13 +155,13 @@ fn bin_pkg_info(call: &Call<'_>) -> CallResult {
 
 fn checksum(call: &Call<'_>) -> CallResult {
     only(call, Tool::Rpm)?;
-    Ok(low::checksum(call, &names(call))?.into())
+    Ok(rpm::checksum(call, &names(call))?.into())
 }
 
 fn diff(call: &Call<'_>) -> CallResult {
     only(call, Tool::Rpm)?;
     let (package, path) = (call.text("package_path"), call.text("path"));
-    let different = low::diff(call, &package, &path)?;
+    let different = rpm::diff(call, &package, &path)?;
     Ok(different.unwrap_or_default().into())
 }
 
@@ -188,7 +187,7 @@ fn info(call: &Call<'_>) -> CallResult {
     let wanted = super::functions::attributes_of(kwargs.get("attr"));
     let all_versions = kwargs.get("all_versions").is_some_and(Value::is_true);
     let mut all = Map::new();
-    for (name, about) in low::info(call, &names, &wanted)? {
+    for (name, about) in rpm::info(call, &names, &wanted)? {
         if all_versions {
             lists::push(&mut all, &name, about.into());
         } else {
@@ -206,12 +205,12 @@ fn list_pkgs(call: &Call<'_>) -> CallResult {
             Err(error) => error.to_string().into(),
         });
     }
-    Ok(low::list_plain(call, &names)?.into())
+    Ok(rpm::list_plain(call, &names)?.into())
 }
 
 fn modified(call: &Call<'_>) -> CallResult {
     only(call, Tool::Rpm)?;
-    Ok(low::modified(call, &names(call), &call.clean_kwargs())?.into())
+    Ok(rpm::modified(call, &names(call), &call.clean_kwargs())?.into())
 }
 
 fn owner(call: &Call<'_>) -> CallResult {
@@ -222,7 +221,7 @@ fn owner(call: &Call<'_>) -> CallResult {
     }
     let mut owners = Map::new();
     for path in &paths {
-        owners.insert(path.as_str(), low::owner(call, path)?);
+        owners.insert(path.as_str(), rpm::owner(call, path)?);
     }
     Ok(one_or_all(owners, true))
 }
@@ -242,7 +241,7 @@ fn unpurge(call: &Call<'_>) -> CallResult {
 fn verify(call: &Call<'_>) -> CallResult {
     only(call, Tool::Rpm)?;
     let (options, ignored) = verify_arguments(call);
-    Ok(low::verify(call, &names(call), &options, &ignored)?.into())
+    Ok(rpm::verify(call, &names(call), &options, &ignored)?.into())
 }
 
 fn version_cmp(call: &Call<'_>) -> CallResult {

@@ -2,17 +2,22 @@
 
 mod apk;
 pub(crate) mod apt;
+pub(crate) mod changes;
+mod derived;
+pub(crate) mod dnf;
 mod downloaded;
 pub(crate) mod error;
 mod functions;
+mod holds;
 pub(crate) mod lists;
 pub(crate) mod low;
 mod pacman;
 pub(crate) mod provider;
+pub(crate) mod repo_file;
 pub(crate) mod repositories;
 pub(crate) mod requirement;
 pub(crate) mod resource;
-pub(crate) mod rpm;
+mod rpm;
 pub(crate) mod targets;
 pub(crate) mod version;
 mod zypper;

@@ -7,10 +7,11 @@ use halite_modules::{Call, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
+use super::dnf::groups::KINDS;
 use super::error::PkgError;
 use super::provider::{FileInfo, Files, Listing, Provider};
-use super::targets::{Targets, parse_targets};
-use super::{lists, version};
+use super::targets::{self, Targets, parse_targets};
+use super::{changes, derived, lists, version};
 
 /// Arch's.
 pub(crate) struct Pacman;
@@ -101,42 +102,35 @@ fn members(call: &Call<'_>, group: &str) -> Result<Vec<String>, PkgError> {
     Ok(found.map(|(_, names)| names).unwrap_or_default())
 }
 
-/// The kinds of members that other package managers have; here all are of one.
-const KINDS: &[&str] = &["mandatory", "optional", "default", "conditional"];
+/// The members by kind. Here all are of one; other package managers have all.
+fn members_by_kind(
+    call: &Call<'_>,
+    group: &str,
+) -> Result<[(&'static str, Vec<String>); 4], PkgError> {
+    let members = members(call, group)?;
+    Ok(KINDS.map(|kind| {
+        let of_kind = (kind == "default").then(|| members.clone());
+        (kind, of_kind.unwrap_or_default())
+    }))
+}
 
 /// The function `pkg.group_info`.
 pub(super) fn group_info(call: &Call<'_>, group: &str) -> Result<Map, PkgError> {
-    let members = members(call, group)?;
-    Ok(KINDS
-        .iter()
-        .map(|kind| {
-            let members = if *kind == "default" {
-                members.clone()
-            } else {
-                Vec::new()
-            };
-            (*kind, list(members))
-        })
-        .collect())
+    let kinds = members_by_kind(call, group)?.into_iter();
+    Ok(kinds.map(|(kind, names)| (kind, list(names))).collect())
 }
 
 /// The function `pkg.group_diff`.
 pub(super) fn group_diff(call: &Call<'_>, group: &str) -> Result<Map, PkgError> {
-    let members = members(call, group)?;
+    let kinds = members_by_kind(call, group)?.into_iter();
     let current = lists::joined(&Pacman.list(call, Listing::Installed)?);
-    Ok(KINDS
-        .iter()
-        .map(|kind| {
-            let members = if *kind == "default" {
-                members.clone()
-            } else {
-                Vec::new()
-            };
-            let (there, missing): (Vec<String>, Vec<String>) = members
+    Ok(kinds
+        .map(|(kind, names)| {
+            let (there, missing): (Vec<String>, Vec<String>) = names
                 .into_iter()
                 .partition(|name| current.contains_key(name));
             let diff = Map::from([("installed", list(there)), ("not installed", list(missing))]);
-            (*kind, Value::from(diff))
+            (kind, Value::from(diff))
         })
         .collect())
 }
@@ -192,7 +186,7 @@ impl Provider for Pacman {
         if kwargs.get("refresh").is_some_and(host::is_true) {
             self.refresh(call, kwargs)?;
         }
-        lists::newest(self, call, names, show_installed, kwargs)
+        derived::newest(self, call, names, show_installed, kwargs)
     }
 
     fn install(&self, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
@@ -202,7 +196,7 @@ impl Provider for Pacman {
             Targets::Repository(wanted) => {
                 let targets = wanted
                     .iter()
-                    .map(|(name, version)| lists::target(name, version.as_deref()));
+                    .map(|(name, version)| targets::target(name, version.as_deref()));
                 (targets.collect::<Vec<_>>(), false)
             }
             Targets::Files(files) => (files, true),
@@ -218,7 +212,7 @@ impl Provider for Pacman {
         let mut words = vec![verb.as_str()];
         words.extend(QUIET);
         words.push("--needed");
-        lists::changed_by(
+        changes::changed_by(
             self,
             call,
             "Problem encountered installing package(s)",
@@ -227,13 +221,13 @@ impl Provider for Pacman {
     }
 
     fn remove(&self, call: &Call<'_>, purge: bool, kwargs: &Map) -> Result<Map, PkgError> {
-        let targets = lists::installed_targets(self, call, kwargs)?;
+        let targets = targets::installed_targets(self, call, kwargs)?;
         if targets.is_empty() {
             return Ok(Map::new());
         }
         let mut words = vec![if purge { "-Rsc" } else { "-R" }];
         words.extend(QUIET);
-        lists::changed_by(
+        changes::changed_by(
             self,
             call,
             "Problem encountered removing package(s)",
@@ -264,17 +258,13 @@ impl Provider for Pacman {
         let refresh = kwargs.get("refresh").is_some_and(host::is_true);
         let mut words = vec![if refresh { "-Suy" } else { "-Su" }];
         words.extend(QUIET);
-        lists::changed_by(self, call, "Problem encountered upgrading packages", || {
+        changes::changed_by(self, call, "Problem encountered upgrading packages", || {
             run(call, &words, &[])
         })
     }
 
     fn available(&self, call: &Call<'_>, names: &[String], _: &Map) -> Result<Map, PkgError> {
-        let mut versions = Map::new();
-        for (name, version, _) in offered(call, names)? {
-            lists::add(&mut versions, &name, &version);
-        }
-        Ok(versions)
+        offered(call, names).map(lists::offered_versions)
     }
 
     fn by_repository(
@@ -283,14 +273,7 @@ impl Provider for Pacman {
         names: &[String],
         _: &Map,
     ) -> Result<Option<Map>, PkgError> {
-        let mut repos = Map::new();
-        for (name, version, repo) in offered(call, names)? {
-            let versions = repos.get_or_insert_with(Value::from(repo), || Value::Map(Map::new()));
-            if let Value::Map(versions) = versions {
-                lists::add(versions, &name, &version);
-            }
-        }
-        Ok(Some(repos))
+        offered(call, names).map(|all| Some(lists::offered_by_repository(all)))
     }
 
     fn held(&self, _: &Call<'_>) -> Result<Vec<String>, PkgError> {
@@ -310,7 +293,7 @@ impl Provider for Pacman {
         let mut words = vec!["-Rs"];
         words.extend(QUIET);
         let message = "Problem encountered removing package(s)";
-        Ok(lists::changed_by(self, call, message, || run(call, &words, &names))?.into())
+        Ok(changes::changed_by(self, call, message, || run(call, &words, &names))?.into())
     }
 
     fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError> {
@@ -344,7 +327,7 @@ impl Provider for Pacman {
     }
 
     fn info(&self, call: &Call<'_>, names: &[String], _: &Map) -> Result<Map, PkgError> {
-        lists::versions_only(self, call, names)
+        derived::versions_only(self, call, names)
     }
 }
 

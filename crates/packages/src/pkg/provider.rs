@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 
 use super::error::PkgError;
 use super::targets::Wanted;
-use super::{apk, apt, pacman, rpm, zypper};
+use super::{apk, apt, dnf, pacman, zypper};
 
 /// Which packages a list shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,12 +173,12 @@ pub(crate) fn provider(call: &Call<'_>) -> Result<&'static dyn Provider, PkgErro
     let host = call.host();
     let found: Option<&'static dyn Provider> = match (named.as_deref(), family) {
         (Some("aptpkg"), _) | (None, "Debian") => Some(&apt::Apt),
-        (Some("yumpkg"), _) | (None, "RedHat") => Some(&rpm::Dnf),
+        (Some("yumpkg"), _) | (None, "RedHat") => Some(&dnf::Dnf),
         (Some("zypperpkg"), _) | (None, "Suse") => Some(&zypper::Zypper),
         (Some("apkpkg"), _) | (None, "Alpine") => Some(&apk::Apk),
         (Some("pacmanpkg"), _) | (None, "Arch") => Some(&pacman::Pacman),
         _ if host.has("apt-get") && host.has("dpkg-query") => Some(&apt::Apt),
-        _ if host.has("rpm") && (host.has("dnf") || host.has("yum")) => Some(&rpm::Dnf),
+        _ if host.has("rpm") && (host.has("dnf") || host.has("yum")) => Some(&dnf::Dnf),
         _ => None,
     };
     found.ok_or_else(|| {

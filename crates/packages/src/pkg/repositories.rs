@@ -4,9 +4,9 @@ use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::apt::repos as apt;
+use super::dnf::repos as dnf;
 use super::error::PkgError;
 use super::provider::provider;
-use super::rpm::repos as dnf;
 use super::zypper::repos as zypper;
 
 /// Whose repositories they are.

@@ -95,6 +95,16 @@ pub(crate) fn pick(
         .cloned()
 }
 
+/// The message where no candidate is what is wanted.
+pub(crate) fn unmatched(name: &str, wanted: &str, candidates: &[String]) -> String {
+    let known = if candidates.is_empty() {
+        "None".to_owned()
+    } else {
+        candidates.join(", ")
+    };
+    format!("No version matching '{name}{wanted}' could be found (available: {known})")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::apt::Apt;

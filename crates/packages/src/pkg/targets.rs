@@ -2,9 +2,11 @@
 
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value};
+use halite_target::glob::fnmatch;
 
 use super::error::PkgError;
-use super::provider::Provider;
+use super::lists::versions;
+use super::provider::{Listing, Provider};
 
 /// Packages by name, with the version that is wanted.
 pub(crate) type Wanted = Vec<(String, Option<String>)>;
@@ -212,6 +214,75 @@ pub(crate) fn parse_targets(
         put(&mut wanted, name, version.clone());
     }
     Ok(Targets::Repository(wanted))
+}
+
+/// A wanted version in the notation that several programs share.
+pub(crate) fn target(name: &str, version: Option<&str>) -> String {
+    match version {
+        None | Some("") => name.to_owned(),
+        Some(version) if version.starts_with(['<', '>', '=']) => format!("{name}{version}"),
+        Some(version) => format!("{name}={version}"),
+    }
+}
+
+/// Which packages are to be removed; `arguments` says what is heeded. Nothing
+/// if `kwargs` name none.
+///
+/// # Errors
+/// When names are there twice.
+pub(crate) fn parse_removed(
+    call: &Call<'_>,
+    provider: &dyn Provider,
+    kwargs: &Map,
+    arguments: &[&str],
+) -> Result<Option<Wanted>, PkgError> {
+    let mut asked = kwargs.clone();
+    asked.retain(|key, _| key.as_str().is_some_and(|key| arguments.contains(&key)));
+    Ok(match parse_targets(call, provider, &asked, true)? {
+        Targets::Repository(wanted) => Some(wanted),
+        Targets::None | Targets::Files(_) => None,
+    })
+}
+
+/// The installed packages that are to be removed, by name or by pattern and
+/// where a version is wanted by that; `versioned` spells one with its version.
+pub(crate) fn removed_targets(
+    installed: &Map,
+    wanted: Wanted,
+    versioned: impl Fn(&str, &str) -> String,
+) -> Vec<String> {
+    let mut targets = Vec::new();
+    for (name, version) in wanted {
+        let is_meant =
+            |known: &String| *known == name || (name.contains('*') && fnmatch(&name, known));
+        for known in installed.keys().map(python::str).filter(is_meant) {
+            match &version {
+                None => targets.push(known),
+                Some(version) if versions(installed, &known).contains(version) => {
+                    targets.push(versioned(&known, version));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    targets
+}
+
+/// Those of the named packages that are installed.
+pub(crate) fn installed_targets(
+    provider: &dyn Provider,
+    call: &Call<'_>,
+    kwargs: &Map,
+) -> Result<Vec<String>, PkgError> {
+    let Some(wanted) = parse_removed(call, provider, kwargs, &["name", "pkgs"])? else {
+        return Ok(Vec::new());
+    };
+    let current = provider.list(call, Listing::Installed)?;
+    Ok(wanted
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| current.contains_key(name))
+        .collect())
 }
 
 fn name_not_absolute(error: PkgError, packed: &Wanted) -> PkgError {

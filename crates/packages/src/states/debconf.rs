@@ -25,7 +25,7 @@ pub(crate) const MODULE: Module = Module {
 
 fn set(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let current = debconf::show(call, &name)?.unwrap_or_default();
     let mut unchanged = String::new();
     let Value::Map(data) = call.arg("data") else {
@@ -75,7 +75,7 @@ fn set(call: &Call<'_>) -> CallResult {
 }
 
 fn set_file(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if call.is_test() {
         return Ok(state
             .pending("Debconf selections would have been set.")

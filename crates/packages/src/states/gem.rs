@@ -53,7 +53,7 @@ fn there(call: &Call<'_>) -> Result<Option<Vec<String>>, CallError> {
 
 fn installed(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let wanted = call.text_given("version");
     if let Some(there) = there(call)? {
         match &wanted {
@@ -80,7 +80,7 @@ fn installed(call: &Call<'_>) -> CallResult {
 
 fn removed(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if there(call)?.is_none() {
         return Ok(state.ok("Gem is not installed.").into());
     }
@@ -95,7 +95,7 @@ fn removed(call: &Call<'_>) -> CallResult {
 
 fn source(call: &Call<'_>, wanted: bool) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let sources = python::texts(&call.salt("gem.sources_list", &[], common(call))?);
     let (done, word) = if wanted {
         ("added", "Installed")

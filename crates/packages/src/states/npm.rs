@@ -64,7 +64,7 @@ fn texts(items: &[String]) -> Value {
 }
 
 fn installed(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let packages = if call.flag("pkgs") {
         call.texts("pkgs")
     } else {
@@ -141,7 +141,7 @@ fn installed(call: &Call<'_>) -> CallResult {
 
 fn removed(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let there = match there(call) {
         Ok(there) => there,
         Err(CallError::Command(why) | CallError::NotFound(why)) => {
@@ -176,7 +176,7 @@ fn removed(call: &Call<'_>) -> CallResult {
 
 fn bootstrap(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let kwargs = Map::from([
         ("dir", Value::from(name.as_str())),
         ("runas", call.arg("user").clone()),

@@ -8,17 +8,27 @@ use crate::python::virtualenv::{create, python_version};
 
 pub(crate) const MODULE: Module = Module {
     name: "virtualenv",
-    functions: &[Function::new(
-        "virtualenv.managed",
-        "(name, venv_bin=None, requirements=None, system_site_packages=False, distribute=False, use_wheel=False, clear=False, python=None, extra_search_dir=None, never_download=None, prompt=None, user=None, cwd=None, index_url=None, extra_index_url=None, pre_releases=False, no_deps=False, pip_download=None, pip_download_cache=None, pip_exists_action=None, pip_ignore_installed=False, proxy=None, use_vt=False, env_vars=None, no_use_wheel=False, pip_upgrade=False, pip_pkgs=None, pip_no_cache_dir=False, pip_cache_dir=None, process_dependency_links=False, no_binary=None, **kwargs)",
-        managed,
-        "A Python environment exists, with these packages.",
-    )],
+    functions: &[
+        Function::new(
+            "virtualenv.manage",
+            SIGNATURE,
+            managed,
+            "The same as virtualenv.managed.",
+        ),
+        Function::new(
+            "virtualenv.managed",
+            SIGNATURE,
+            managed,
+            "A Python environment exists, with these packages.",
+        ),
+    ],
 };
+
+const SIGNATURE: &str = "(name, venv_bin=None, requirements=None, system_site_packages=False, distribute=False, use_wheel=False, clear=False, python=None, extra_search_dir=None, never_download=None, prompt=None, user=None, cwd=None, index_url=None, extra_index_url=None, pre_releases=False, no_deps=False, pip_download=None, pip_download_cache=None, pip_exists_action=None, pip_ignore_installed=False, proxy=None, use_vt=False, env_vars=None, no_use_wheel=False, pip_upgrade=False, pip_pkgs=None, pip_no_cache_dir=False, pip_cache_dir=None, process_dependency_links=False, no_binary=None, **kwargs)";
 
 fn managed(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let exists = call.host().path(&name).join("bin/python").exists();
     let clear = call.flag("clear");
     if call.is_test() {

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::sync::Arc;
 
+use halite_proto::shown::for_log;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -16,12 +17,14 @@ use tracing_subscriber::registry::LookupSpan;
 use super::LogFile;
 use super::format::{Format, Line};
 use super::level::{Level, name};
+use super::syslog::Syslog;
 
 /// Where lines go.
 #[derive(Debug)]
 pub(super) enum Sink {
     Stderr,
     File(Arc<LogFile>),
+    Syslog(Syslog),
 }
 
 /// One of the places that get lines, with what it wants.
@@ -126,7 +129,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SaltLayer {
             }
             message.push_str(&fields.rest);
         }
-        let target = metadata.target();
+        // Much of it was said by others.
+        let message = for_log(&message);
+        let target = match fields.logger.as_str() {
+            "" => metadata.target(),
+            logger => logger,
+        };
         let line = Line {
             level_name: name(*metadata.level(), target),
             target,
@@ -146,6 +154,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SaltLayer {
                 // Nobody left to read the console is no reason to stop.
                 Sink::Stderr => drop(std::io::stderr().lock().write_all(text.as_bytes())),
                 Sink::File(file) => file.write(&text),
+                Sink::Syslog(log) => log.send(line.level_name, &text),
             }
         }
     }
@@ -155,6 +164,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SaltLayer {
 #[derive(Debug, Default)]
 struct Fields {
     message: String,
+    /// Who logs, where it is code that is not ours: it stands for the target.
+    logger: String,
     rest: String,
 }
 
@@ -162,6 +173,8 @@ impl Fields {
     fn add(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         if field.name() == "message" {
             let _ = self.message.write_fmt(value);
+        } else if field.name() == "logger" {
+            let _ = self.logger.write_fmt(value);
         } else {
             let space = if self.rest.is_empty() { "" } else { " " };
             let _ = write!(self.rest, "{space}{}={value}", field.name());

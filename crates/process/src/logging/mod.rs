@@ -1,16 +1,17 @@
 //! Logs as Salt's admins know them: Salt's level names and formats, a console
 //! and a file with levels of their own, a file that can be rotated away.
 
+mod directory;
+mod file;
 mod format;
 mod layer;
 mod level;
+mod syslog;
 mod time;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use thiserror::Error;
 use tracing::subscriber::SetGlobalDefaultError;
@@ -20,6 +21,7 @@ pub use format::{Format, FormatError};
 pub use level::{CRITICAL, Level};
 
 use crate::privileges::User;
+use file::LogFile;
 use layer::{Output, SaltLayer, Sink};
 
 /// Salt's format of the console.
@@ -41,7 +43,7 @@ pub struct LogOptions {
     pub console_format: String,
     /// `log_datefmt_console` or `log_datefmt`.
     pub console_date_format: String,
-    /// `log_file`.
+    /// `log_file`: a path, or the address of another log (`file:///dev/log`).
     pub file: Option<PathBuf>,
     /// `log_level_logfile`, which falls back to `log_level`.
     pub file_level: Level,
@@ -51,6 +53,9 @@ pub struct LogOptions {
     pub file_date_format: String,
     /// `log_granular_levels`: levels for targets that start with a name.
     pub granular: Vec<(String, Level)>,
+    /// `log_rotate_max_bytes` and `log_rotate_backup_count`: how large the file
+    /// may become before it is put aside, and how many such files are kept.
+    pub rotation: Option<(u64, u64)>,
     /// The file's mode when it is created.
     pub file_mode: u32,
     /// Whose the file is to be, when root opens it for somebody else.
@@ -68,6 +73,7 @@ impl Default for LogOptions {
             file_format: FILE_FORMAT.to_owned(),
             file_date_format: FILE_DATE_FORMAT.to_owned(),
             granular: Vec::new(),
+            rotation: None,
             file_mode: 0o640,
             file_owner: None,
         }
@@ -95,9 +101,14 @@ pub enum LogError {
         #[source]
         source: FormatError,
     },
-    /// Logs of another machine or of syslog.
-    #[error("log_file {0:?}: only files are supported; let the service manager forward them")]
-    Remote(String),
+    /// The address of another log is none.
+    #[error("bad option `log_file`: {}: {why}", path.display())]
+    Address {
+        /// The address.
+        path: PathBuf,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// Logging was set up before.
     #[error("logging is set up already")]
     Again(#[from] SetGlobalDefaultError),
@@ -153,7 +164,7 @@ pub fn init(options: &LogOptions) -> Result<Logs, LogError> {
 /// Checks what can be checked without opening anything.
 ///
 /// # Errors
-/// When a format is bad or the log would be a remote one.
+/// When a format is bad, or the address of another log.
 pub fn check(options: &LogOptions) -> Result<(), LogError> {
     parse(
         &options.console_format,
@@ -165,18 +176,19 @@ pub fn check(options: &LogOptions) -> Result<(), LogError> {
         &options.file_date_format,
         "log_fmt_logfile",
     )?;
-    options.file.as_deref().map_or(Ok(()), check_is_local)
+    options.file.as_deref().map_or(Ok(()), |file| {
+        address(file)?;
+        Ok(())
+    })
 }
 
-fn check_is_local(path: &Path) -> Result<(), LogError> {
-    let text = path.to_string_lossy();
-    let is_remote = ["file://", "udp://", "tcp://"]
-        .iter()
-        .any(|scheme| text.starts_with(scheme));
-    match is_remote {
-        true => Err(LogError::Remote(text.into_owned())),
-        false => Ok(()),
-    }
+/// The log of the system or of another machine that `log_file` names, if it is
+/// no file.
+fn address(path: &Path) -> Result<Option<syslog::Address>, LogError> {
+    syslog::Address::parse(path).map_err(|why| LogError::Address {
+        path: path.to_owned(),
+        why,
+    })
 }
 
 fn build(options: &LogOptions) -> Result<(SaltLayer, Logs), LogError> {
@@ -198,7 +210,20 @@ fn build(options: &LogOptions) -> Result<(SaltLayer, Logs), LogError> {
         .as_ref()
         .filter(|file| !file.as_os_str().is_empty() && options.file_level != Level::Quiet);
     if let Some(path) = file {
-        let file = Arc::new(LogFile::open(path, options)?);
+        let sink = match address(path)? {
+            Some(address) => {
+                let open = syslog::Syslog::open(&address).map_err(|source| LogError::Open {
+                    path: path.clone(),
+                    source,
+                });
+                Sink::Syslog(open?)
+            }
+            None => {
+                let file = Arc::new(LogFile::open(path, options)?);
+                logs.file = Some(Arc::clone(&file));
+                Sink::File(file)
+            }
+        };
         outputs.push(Output {
             level: options.file_level,
             format: parse(
@@ -206,9 +231,8 @@ fn build(options: &LogOptions) -> Result<(SaltLayer, Logs), LogError> {
                 &options.file_date_format,
                 "log_fmt_logfile",
             )?,
-            sink: Sink::File(Arc::clone(&file)),
+            sink,
         });
-        logs.file = Some(file);
     }
     Ok((SaltLayer::new(outputs, options.granular.clone()), logs))
 }
@@ -217,70 +241,9 @@ fn parse(format: &str, dates: &str, option: &'static str) -> Result<Format, LogE
     Format::parse(format, dates).map_err(|source| LogError::Format { option, source })
 }
 
-/// A file that may be opened again while it is written to.
-#[derive(Debug)]
-struct LogFile {
-    path: PathBuf,
-    mode: u32,
-    owner: Option<User>,
-    file: Mutex<File>,
-}
-
-impl LogFile {
-    fn open(path: &Path, options: &LogOptions) -> Result<Self, LogError> {
-        check_is_local(path)?;
-        let (mode, owner) = (options.file_mode, options.file_owner.clone());
-        let file = Self::open_file(path, mode, owner.as_ref())?;
-        Ok(Self {
-            path: path.to_owned(),
-            mode,
-            owner,
-            file: Mutex::new(file),
-        })
-    }
-
-    fn open_file(path: &Path, mode: u32, owner: Option<&User>) -> Result<File, LogError> {
-        let open = || {
-            if let Some(directory) = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-            {
-                fs::DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o755)
-                    .create(directory)?;
-            }
-            let file = OpenOptions::new()
-                .append(true)
-                .create(true)
-                .mode(mode)
-                .open(path)?;
-            if let Some(owner) = owner.filter(|_| crate::privileges::is_root()) {
-                chown(path, Some(owner.uid.as_raw()), Some(owner.gid.as_raw()))?;
-            }
-            Ok(file)
-        };
-        open().map_err(|source| LogError::Open {
-            path: path.to_owned(),
-            source,
-        })
-    }
-
-    fn reopen(&self) -> Result<(), LogError> {
-        let file = Self::open_file(&self.path, self.mode, self.owner.as_ref())?;
-        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = file;
-        Ok(())
-    }
-
-    fn write(&self, line: &str) {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // A full disk must not stop the daemon, and there is nowhere to say so.
-        let _ = file.write_all(line.as_bytes());
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -310,14 +273,13 @@ mod tests {
         tracing::error!(target: CRITICAL, "the end");
         let moved = path.with_extension("1");
         fs::rename(&path, &moved).unwrap();
-        tracing::warn!(target: "t", "still there");
         logs.reopen().unwrap();
         let span = tracing::info_span!(target: "t", "job", jid = "20").entered();
         tracing::error!(target: "t", "new file");
         drop(span);
         assert_eq!(
             fs::read_to_string(&moved).unwrap(),
-            "INFO    |t|first jid=7 who=\"m1\"\nCRITICAL|halite|the end\nWARNING |t|still there\n"
+            "INFO    |t|first jid=7 who=\"m1\"\nCRITICAL|halite|the end\n"
         );
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
@@ -349,11 +311,16 @@ mod tests {
         };
         let error = check(&bad_format).unwrap_err();
         assert_eq!(error.to_string(), "bad value of log_fmt_logfile");
-        let remote = LogOptions {
-            file: Some("udp://10.0.0.1:514".into()),
+        let log_to = |file: &str| LogOptions {
+            file: Some(file.into()),
             ..LogOptions::default()
         };
-        assert!(matches!(check(&remote), Err(LogError::Remote(_))));
+        check(&log_to("udp://10.0.0.1:514")).unwrap();
+        let error = check(&log_to("udp://10.0.0.1:port")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "bad option `log_file`: udp://10.0.0.1:port: the port is none"
+        );
     }
 
     #[test]

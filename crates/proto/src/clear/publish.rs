@@ -9,6 +9,9 @@ use crate::{Jid, Map, MinionId, Value};
 const REQUEST: &str = "the publish request";
 const REPLY: &str = "the publish reply";
 
+/// The field by which a client says that it hears the master's events already.
+const LISTENS: &str = "halite_listens";
+
 /// A client's request for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishRequest {
@@ -99,6 +102,18 @@ impl PublishRequest {
         map.put_some("to", self.to.clone());
         map.extend(self.extra.clone());
         map
+    }
+
+    /// Says that who asks hears the master's events already. Only a Halite
+    /// master is told.
+    pub fn say_listens(&mut self) {
+        self.extra.insert(LISTENS, true);
+    }
+
+    /// Whether who asks has said so; it is not said on.
+    pub fn take_listens(&mut self) -> bool {
+        let said = self.extra.remove(LISTENS);
+        said.is_some_and(|said| said.is_true())
     }
 
     /// What separates the parts of a grain or pillar target.

@@ -14,18 +14,21 @@ mod error;
 mod len;
 mod parts;
 mod pick;
+mod reader;
 mod scan;
+mod writer;
 
-pub(crate) use decode::EXT_DATETIME;
 pub use decode::{
     Reading, unpack, unpack_modern, unpack_prefix, unpack_raw, unpack_wire, unpack_with,
 };
-pub use encode::{Packing, Writer, pack, pack_map, pack_map_with, pack_modern, pack_wire};
+pub use encode::{Packing, pack, pack_map, pack_map_with, pack_modern, pack_wire};
 pub use error::{PackError, UnpackError};
 pub use len::packed_len;
 pub use parts::{Parts, pack_wire_parts, string_in, wire_bytes_head};
 pub use pick::pick;
+pub(crate) use reader::EXT_DATETIME;
 pub use scan::Scanner;
+pub use writer::Writer;
 
 /// First bytes of the packed kinds, from the msgpack specification.
 mod marker {

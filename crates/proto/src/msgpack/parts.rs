@@ -1,9 +1,10 @@
 //! Large byte strings that are not copied: packed in parts, and read in place.
 
-use super::encode::{Packing, Writer};
+use super::encode::Packing;
 use super::error::PackError;
 use super::len::packed_len;
 use super::marker;
+use super::writer::Writer;
 use crate::Value;
 
 /// Shorter byte strings are copied: that costs less than a part of its own.

@@ -63,6 +63,18 @@ pub struct FileRecv {
     pub loc: u64,
     /// The piece.
     pub data: Vec<u8>,
+    /// What it belongs to; Salt's minions do not say.
+    pub push: Option<PushId>,
+}
+
+/// A file that is pushed once, from its beginning to its end: pieces of
+/// different ones do not belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushId {
+    /// By chance.
+    pub id: String,
+    /// How often the file was begun with before, under the same id.
+    pub attempt: u64,
 }
 
 impl FilePath {
@@ -160,6 +172,10 @@ impl FileRecv {
             size: fields.uint("size")?,
             loc: fields.need("loc", Fields::uint)?,
             data: fields.need("data", Fields::bytes)?,
+            push: match fields.map(BEYOND)? {
+                Some(map) => Some(PushId::take(map)?),
+                None => None,
+            },
         })
     }
 
@@ -171,6 +187,29 @@ impl FileRecv {
         map.put_some("size", self.size);
         map.put("loc", self.loc);
         map.put_bytes("data", self.data.clone());
+        map.put_some(BEYOND, self.push.as_ref().map(PushId::to_map));
+    }
+}
+
+impl PushId {
+    fn take(map: Map) -> Result<Self, MessageError> {
+        let mut fields = Fields::new("the name of a push", map);
+        Ok(Self {
+            id: fields.need("push", Fields::text)?,
+            attempt: fields.uint("attempt")?.unwrap_or_default(),
+        })
+    }
+
+    fn to_map(&self) -> Map {
+        let mut map = Map::with_capacity(2);
+        map.put("push", self.id.as_str());
+        map.put("attempt", self.attempt);
+        map
+    }
+
+    /// Says in a request with a piece what the piece belongs to.
+    pub fn put(&self, request: &mut Map) {
+        request.put(BEYOND, self.to_map());
     }
 }
 

@@ -19,8 +19,8 @@ mod whereabouts;
 
 pub use answers::{ChunkBeyond, FileChunk, FileFound, FileHash, PeerPublished, size_in_stat};
 pub use command::MinionRequest;
-pub use events::{EventBody, FiredEvent, MinionEvent};
-pub use files::{FileList, FilePath, FileRecv, ServeBeyond, ServeFile};
+pub use events::{BATCHES_MAX, Batches, EventBody, FiredEvent, MinionEvent};
+pub use files::{FileList, FilePath, FileRecv, PushId, ServeBeyond, ServeFile};
 pub use held::{HELD_FILES_MAX, HeldFile};
 pub use meta::{RequestMeta, RequestSignature, signed_bytes};
 pub use mine::{MineDelete, MineGet, MineStore};

@@ -5,14 +5,14 @@ use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::pillar::{PillarData, PillarReply, SignedPillar};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::{
-    EventBody, FileList, FilePath, FileRecv, FiredEvent, MasterOpts, MasterTops, MineDelete,
-    MineGet, MineStore, MinionEvent, MinionRequest, MinionRunner, PeerPublish, PillarRequest,
-    PubRet, RegisterResources, Request, RequestMeta, RevokeAuth, ServeBeyond, ServeFile, SyndicJob,
-    SyndicReturn,
+    Batches, EventBody, FileList, FilePath, FileRecv, FiredEvent, MasterOpts, MasterTops,
+    MineDelete, MineGet, MineStore, MinionEvent, MinionRequest, MinionRunner, PeerPublish,
+    PillarRequest, PubRet, PushId, RegisterResources, Request, RequestMeta, RevokeAuth,
+    ServeBeyond, ServeFile, SyndicJob, SyndicReturn,
 };
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::stream::Frame;
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Nonce, Value};
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
@@ -135,10 +135,17 @@ fn minion_event() -> impl Strategy<Value = MinionEvent> {
         fired().prop_map(EventBody::One),
         vec(fired(), 0..3).prop_map(EventBody::Many),
     ];
-    (of(text()), body, of(map())).prop_map(|(pretag, body, grains)| MinionEvent {
+    let numbers = vec(any::<u64>(), 0..3);
+    let batches = (any::<[u8; 16]>(), numbers).prop_map(|(process, numbers)| Batches {
+        process: Nonce::from_random(process),
+        numbers,
+    });
+    let parts = (of(value()), body, of(map()), of(batches));
+    parts.prop_map(|(pretag, body, grains, batches)| MinionEvent {
         pretag,
         body,
         grains,
+        batches,
     })
 }
 
@@ -182,14 +189,16 @@ fn file_command() -> impl Strategy<Value = MinionRequest> {
             vec(text(), 0..4),
             of(any::<u64>()),
             any::<u64>(),
-            vec(any::<u8>(), 0..99)
+            vec(any::<u8>(), 0..99),
+            of((text(), any::<u64>()))
         )
-            .prop_map(|(path, size, loc, data)| {
+            .prop_map(|(path, size, loc, data, push)| {
                 MinionRequest::FileRecv(FileRecv {
                     path,
                     size,
                     loc,
                     data,
+                    push: push.map(|(id, attempt)| PushId { id, attempt }),
                 })
             }),
     ]

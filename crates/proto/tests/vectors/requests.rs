@@ -57,10 +57,9 @@ fn check_events(request: &Request, fired: &Json, what: &str) {
             assert_same(&request.event_data().into(), &fired[0].1, what);
         }
         MinionRequest::MinionEvent(event) => match &event.body {
-            EventBody::One(_) => {
-                let event = request.single_event().unwrap();
+            EventBody::One(event) => {
                 assert_eq!(fired[0].0, event.tag.as_str());
-                assert_same(&event.data.into(), &fired[0].1, what);
+                assert_same(&request.event_data().into(), &fired[0].1, what);
             }
             EventBody::Many(events) => {
                 assert_eq!(fired[0].0, events[0].tag.as_str());

@@ -1,5 +1,6 @@
 //! The state modules.
 
+pub(crate) mod etcd;
 pub(crate) mod mysql;
 pub(crate) mod postgres;
 pub(crate) mod rabbitmq;

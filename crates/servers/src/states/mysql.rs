@@ -66,7 +66,7 @@ type State = fn(&Call<'_>, &Server<'_, '_>, StateReturn) -> Asked<StateReturn>;
 
 /// Runs a state; what the server does not answer is its comment.
 fn run(call: &Call<'_>, state: State) -> CallResult {
-    let fresh = || StateReturn::new(call.arg("name").clone());
+    let fresh = || StateReturn::of(call);
     let done = Server::of(call).and_then(|server| state(call, &server, fresh()));
     Ok(done
         .unwrap_or_else(|failure| fresh().failed(failure.0))

@@ -192,7 +192,7 @@ fn announced(state: StateReturn, name: &str, meant: &[(&str, &str)]) -> StateRet
 
 fn dead(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if call.is_test() {
         return Ok(state
             .pending(format!("Service {name} is set to be stopped"))

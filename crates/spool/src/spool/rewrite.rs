@@ -8,14 +8,34 @@ use std::io;
 use tracing::warn;
 
 use super::{Place, Spool};
+use crate::error::SpoolError;
+use crate::limits::GARBAGE_BYTES_MIN;
 use crate::record::{self, HEADER_BYTES};
 use crate::segment::Segment;
 
 impl Spool {
+    /// Whether [`Self::tidy`] has something to do.
+    pub fn is_untidy(&self) -> bool {
+        let on_disk: u64 = self.segments.iter().map(|segment| segment.bytes).sum();
+        let garbage = on_disk.saturating_sub(self.pending_bytes);
+        garbage >= GARBAGE_BYTES_MIN && garbage >= self.pending_bytes
+    }
+
+    /// Rewrites what is pending into one new file when most of what is on disk
+    /// is done with.
+    ///
+    /// # Errors
+    /// When the disk does not take it; nothing is lost.
+    pub fn tidy(&mut self) -> Result<(), SpoolError> {
+        if !self.is_untidy() {
+            return Ok(());
+        }
+        self.rewrite().map_err(|source| self.write_error(source))
+    }
+
     /// Writes what is pending to a new file and removes all others.
-    pub(super) fn rewrite(&mut self) -> io::Result<()> {
-        let number = self.segments.back().map_or(1, |last| last.number + 1);
-        let mut fresh = Segment::create(&self.dir, number)?;
+    fn rewrite(&mut self) -> io::Result<()> {
+        let mut fresh = self.new_segment()?;
         let copied = self.copy_pending(&mut fresh);
         let places = match copied.and_then(|places| fresh.sync().map(|()| places)) {
             Ok(places) => places,

@@ -4,11 +4,8 @@
 use halite_proto::{Map, Value};
 
 use super::machine::Machine;
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, TAKEN};
 use crate::graph::Turn;
-
-/// Where `mod_aggregate` lists the tags of the chunks that it has joined.
-const TAKEN: &str = "__agg_tags__";
 
 impl Machine {
     /// Lets the module join what is ahead into this chunk.
@@ -38,7 +35,6 @@ impl Machine {
         let Ok(Value::Map(mut joined)) = served else {
             return;
         };
-        // The chunks that were taken over: functions cannot mark them.
         let taken = joined.remove(TAKEN).unwrap_or_default();
         let taken = taken.as_list().unwrap_or_default();
         for other in ahead {

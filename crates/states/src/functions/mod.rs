@@ -1,6 +1,7 @@
 //! The execution module `state`.
 
 mod control;
+mod packed;
 mod requests;
 mod run;
 mod show;
@@ -35,6 +36,7 @@ const FUNCTIONS: &[Function] = &[
     single::LOW,
     run::ORCHESTRATE,
     control::PAUSE,
+    packed::PKG,
     requests::REQUEST,
     control::RESUME,
     requests::RUN_REQUEST,

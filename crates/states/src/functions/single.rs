@@ -105,7 +105,8 @@ fn wrong(call: &Call<'_>, ctx: &StateContext<'_>, chunk: &mut Chunk) -> Option<V
     (!errors.is_empty()).then_some(errors)
 }
 
-fn turn(call: &Call<'_>) -> Result<Result<Turn, Vec<String>>, CallError> {
+/// The turn of this run, or who has it.
+pub(super) fn turn(call: &Call<'_>) -> Result<Result<Turn, Vec<String>>, CallError> {
     let queue = Queue::read(call.get("queue"), call.ctx.opts());
     let concurrent = call.get("concurrent").is_some_and(Value::is_true);
     turns::take(call, queue, concurrent)

@@ -64,7 +64,11 @@ fn start<'scope, 'env: 'scope>(
 }
 
 fn tell(stage: &Stage<'_>, tag: &str, data: Map) {
-    if let Err(error) = stage.ctx().fire_of_job(stage.jid(), tag, data.into()) {
+    let mut fields = Map::new();
+    if !stage.jid().is_empty() {
+        fields.insert("jid", stage.jid());
+    }
+    if let Err(error) = stage.ctx().fire_with(&fields, tag, data.into()) {
         debug!(%error, tag, "the master was not told");
     }
 }

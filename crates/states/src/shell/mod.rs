@@ -15,6 +15,9 @@ use halite_modules::CallError;
 
 /// A failure as Python's traceback shows it, which is what comments hold.
 pub(crate) fn trace(fun: &str, error: &CallError) -> String {
+    if let Some(trace) = error.trace() {
+        return trace.to_owned();
+    }
     let text = match error {
         CallError::Command(text) => format!("salt.exceptions.CommandExecutionError: {text}"),
         CallError::Invocation(text) => format!("salt.exceptions.SaltInvocationError: {text}"),

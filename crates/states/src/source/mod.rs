@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use crate::shell::is_ours_to_answer;
 use halite_modules::extensions::{self, Kind};
-use halite_modules::{Call, CallWorld, FileClient, python};
+use halite_modules::{Call, CallWorld, FileClient, python, run_plugin};
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;
 use halite_render::{RenderError, Renderer, SlsRequest, World, WorldFile};
@@ -135,6 +135,20 @@ impl Source<'_> {
     }
 }
 
+impl Source<'_> {
+    /// Whether a matcher of users' (`_matchers`) takes this minion for meant;
+    /// nothing if there is none of that name.
+    fn matcher_of_users(&self, target: &Value, match_type: &str) -> Option<Result<bool, String>> {
+        let name = format!("{match_type}_match.match");
+        let matcher = extensions::function(self.call.ctx, Kind::Matchers, &name)?;
+        let matched = run_plugin(self.call, matcher, vec![target.clone()], Map::new());
+        Some(match matched {
+            Ok(matched) => Ok(matched.is_true()),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+}
+
 impl SlsSource for Source<'_> {
     fn settings(&self) -> &Settings {
         &self.settings
@@ -221,6 +235,11 @@ impl SlsSource for Source<'_> {
             return Ok(false);
         }
         let parsed = Target::parse_with(target, match_type, &reading);
+        if parsed.is_err()
+            && let Some(matches) = self.matcher_of_users(target, match_type)
+        {
+            return matches;
+        }
         let target = parsed.map_err(|error| error.render(&python::str(target)))?;
         Ok(target.matches(&this))
     }

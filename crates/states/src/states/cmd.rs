@@ -68,7 +68,7 @@ const SCRIPT: &str = "(name, source=None, template=None, cwd=None, runas=None, p
 const WAIT: &str = "(name, cwd=None, root=None, runas=None, shell=None, env=(), stateful=False, output_loglevel='debug', hide_output=False, use_vt=False, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs)";
 
 fn nothing(call: &Call<'_>) -> CallResult {
-    Ok(StateReturn::new(call.arg("name").clone()).into())
+    Ok(StateReturn::of(call).into())
 }
 
 /// What runs when something that is watched has changed.
@@ -92,7 +92,7 @@ fn mod_watch(call: &Call<'_>) -> CallResult {
 }
 
 fn refused(call: &Call<'_>, comment: String) -> Value {
-    let ret = StateReturn::new(call.arg("name").clone());
+    let ret = StateReturn::of(call);
     ret.failed(comment).into()
 }
 

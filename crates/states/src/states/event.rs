@@ -12,7 +12,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "event.wait",
             "(name, sfun=None, data=None)",
-            |call| Ok(StateReturn::new(call.arg("name").clone()).into()),
+            |call| Ok(StateReturn::of(call).into()),
             "Sends an event only if something that is watched has changed.",
         ),
     ],

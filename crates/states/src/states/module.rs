@@ -45,7 +45,7 @@ const NO_FUNCTION: [&str; 3] = ["name", "__reqs__", "sfun"];
 const SHADOWED: [&str; 5] = ["name", "fun", "names", "state", "saltenv"];
 
 fn nothing(call: &Call<'_>) -> CallResult {
-    Ok(StateReturn::new(call.arg("name").clone()).into())
+    Ok(StateReturn::of(call).into())
 }
 
 fn run(call: &Call<'_>) -> CallResult {

@@ -149,7 +149,7 @@ pub(super) const MODULE: Module = Module {
 
 /// Runs the execution function of the same name.
 fn sync(call: &Call<'_>, changes: impl Fn(halite_proto::Value) -> Map, done: &str) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let fun = call.function();
     if call.is_test() {
         return Ok(state.pending(format!("{fun} would have been run")).into());

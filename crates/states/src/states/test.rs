@@ -40,11 +40,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "test.nop",
             "(name, **kwargs)",
-            |call| {
-                Ok(StateReturn::new(call.arg("name").clone())
-                    .ok("Success!")
-                    .into())
-            },
+            |call| Ok(StateReturn::of(call).ok("Success!").into()),
             "Does nothing.",
         ),
         Function::new(
@@ -69,7 +65,7 @@ pub(super) const MODULE: Module = Module {
 };
 
 fn plain(call: &Call<'_>) -> StateReturn {
-    StateReturn::new(call.arg("name").clone())
+    StateReturn::of(call)
 }
 
 fn pretended(ret: StateReturn) -> StateReturn {

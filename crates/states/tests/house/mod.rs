@@ -55,6 +55,22 @@ impl House {
         }
     }
 
+    /// A minion whose files lie in `root` as well: states in `srv`, pillar in
+    /// `pillar`. It has a shell's grains and this one.
+    pub fn laid_out(root: &Path, grain: (&str, &str)) -> Self {
+        let place = root.display();
+        let config = format!(
+            "id: here\nroot_dir: {place}\nfile_roots: {{base: [{place}/srv]}}\n\
+             pillar_roots: {{base: [{place}/pillar]}}\nlog_level: quiet\n"
+        );
+        std::fs::create_dir_all(root.join("srv")).unwrap();
+        std::fs::write(root.join("minion"), config).unwrap();
+        Self::new(
+            root,
+            Map::from([("id", "here"), ("shell", "/bin/sh"), grain]),
+        )
+    }
+
     /// Calls a function as `salt-call` would: `name=value` are keyword
     /// arguments, the rest is read as YAML.
     pub fn call(&self, fun: &str, arguments: &[&str]) -> Outcome {

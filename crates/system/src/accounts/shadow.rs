@@ -167,16 +167,22 @@ pub(crate) fn set_age(
     Ok(info(call, name).get(key) == Some(value))
 }
 
-/// Puts a hash into `/etc/shadow`.
-pub(crate) fn set_password(call: &Call<'_>, name: &str, hash: &str) -> Result<bool, CallError> {
-    if db::user(call, name).is_none() {
-        return Ok(false);
-    }
+/// A hash with more in it would be the password of somebody else too.
+fn check_hash(hash: &str) -> Result<(), CallError> {
     if hash.contains([':', '\n']) {
         return Err(CallError::invocation(
             "a password hash holds neither a colon nor a line break",
         ));
     }
+    Ok(())
+}
+
+/// Puts a hash into `/etc/shadow`.
+pub(crate) fn set_password(call: &Call<'_>, name: &str, hash: &str) -> Result<bool, CallError> {
+    if db::user(call, name).is_none() {
+        return Ok(false);
+    }
+    check_hash(hash)?;
     let path = call.host().path("/etc/shadow");
     if !path.is_file() {
         return Ok(false);
@@ -262,10 +268,15 @@ fn set_(call: &Call<'_>, key: &str, arg: &str, option: &str) -> CallResult {
 fn set_password_(call: &Call<'_>) -> CallResult {
     let (name, password) = (call.text("name"), call.text("password"));
     if halite_modules::host::is_true(call.arg("use_usermod")) {
-        let mut line = words(&["usermod"]);
+        check_hash(&password)?;
+        if name.contains([':', '\n']) {
+            return Ok(false.into());
+        }
+        // `usermod` takes a hash only where all can read it.
+        let mut line = words(&["chpasswd", "-e"]);
         with_root(&mut line, call.arg("root"));
-        line.extend(["-p".to_owned(), password.clone(), name.clone()]);
         Program::new(call, &line)
+            .stdin(format!("{name}:{password}\n"))
             .option("output_loglevel", "quiet")
             .run()?;
         return Ok((hash_of(call, &name).as_deref() == Some(&password)).into());

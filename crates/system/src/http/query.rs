@@ -297,7 +297,9 @@ fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallErro
         ("connect-timeout", "http_connect_timeout", 20.0),
         ("max-time", "http_request_timeout", 3600.0),
     ] {
-        let seconds = python::float(call.opt(name)).unwrap_or(default);
+        // Functions that wait for news say for how long.
+        let wanted = kwargs.get(name).unwrap_or_else(|| call.opt(name));
+        let seconds = python::float(wanted).unwrap_or(default);
         request.option(option, &seconds.max(0.001).to_string());
     }
     proxy(call, url, &mut request);

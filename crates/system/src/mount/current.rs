@@ -51,10 +51,7 @@ pub(crate) fn mount(
     mkmnt: bool,
 ) -> Result<Result<(), String>, CallError> {
     let path = call.host().path(name);
-    if !path.exists() {
-        if !mkmnt {
-            return Ok(Err(format!("{name} does not exist")));
-        }
+    if mkmnt && !path.exists() {
         std::fs::create_dir_all(&path)
             .map_err(|error| CallError::command(format!("{name}: {error}")))?;
     }

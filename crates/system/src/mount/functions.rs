@@ -4,10 +4,9 @@ use halite_modules::host::Program;
 use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
-use crate::mount_cache;
-
 use super::current::{active, at, mount, options, remount, umount};
 use super::fstab::{fields, rm_fstab, set_fstab, set_vfstab};
+use super::{automaster, cache, path, swap};
 
 pub(crate) const MODULE: Module = Module {
     name: "mount",
@@ -21,13 +20,13 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.automaster",
             "(config='/etc/auto_salt')",
-            mount_cache::automaster,
+            automaster::automaster,
             "The automounts.",
         ),
         Function::new(
             "mount.delete_mount_cache",
             "(real_name)",
-            mount_cache::delete_mount_cache,
+            cache::delete_mount_cache,
             "Forgets what a state has mounted at a place.",
         ),
         Function::new(
@@ -45,19 +44,19 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.get_device_from_path",
             "(path)",
-            mount_cache::get_device_from_path,
+            path::get_device_from_path,
             "The device that a path is on.",
         ),
         Function::new(
             "mount.get_mount_from_path",
             "(path)",
-            mount_cache::get_mount_from_path,
+            path::get_mount_from_path,
             "The place where what a path is on is mounted.",
         ),
         Function::new(
             "mount.is_fuse_exec",
             "(cmd)",
-            mount_cache::is_fuse_exec,
+            path::is_fuse_exec,
             "Whether a program makes file systems of its own (FUSE).",
         ),
         Function::new(
@@ -75,7 +74,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.read_mount_cache",
             "(name)",
-            mount_cache::read_mount_cache,
+            cache::read_mount_cache,
             "What a state has mounted at a place.",
         ),
         Function::new(
@@ -87,7 +86,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.rm_automaster",
             "(name, device, config='/etc/auto_salt')",
-            mount_cache::rm_automaster,
+            automaster::rm_automaster,
             "Removes an automount.",
         ),
         Function::new(
@@ -111,7 +110,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.set_automaster",
             "(name, device, fstype, opts='', config='/etc/auto_salt', test=False, not_change=False, **kwargs)",
-            mount_cache::set_automaster,
+            automaster::set_automaster,
             "Adds an automount, or changes it.",
         ),
         Function::new(
@@ -135,19 +134,19 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.swapoff",
             "(name)",
-            mount_cache::swapoff,
+            swap::swapoff,
             "Turns swap space off.",
         ),
         Function::new(
             "mount.swapon",
             "(name, priority=None)",
-            mount_cache::swapon,
+            swap::swapon,
             "Turns swap space on.",
         ),
         Function::new(
             "mount.swaps",
             "()",
-            mount_cache::swaps,
+            swap::swaps,
             "The swap space that is on.",
         ),
         Function::new(
@@ -165,7 +164,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "mount.write_mount_cache",
             "(real_name, device, mkmnt, fstype, mount_opts)",
-            mount_cache::write_mount_cache,
+            cache::write_mount_cache,
             "Remembers what a state has mounted at a place.",
         ),
     ],
@@ -291,10 +290,7 @@ fn mount_(call: &Call<'_>) -> CallResult {
         &opts,
         call.flag("mkmnt"),
     )?;
-    Ok(match done {
-        Err(_) if !call.host().path(call.text("name")).exists() => false.into(),
-        done => told(done),
-    })
+    Ok(told(done))
 }
 
 fn remount_(call: &Call<'_>) -> CallResult {
@@ -314,13 +310,13 @@ fn umount_(call: &Call<'_>) -> CallResult {
 }
 
 fn rm_fstab_(call: &Call<'_>) -> CallResult {
-    let device = call.text_opt("device");
-    rm_fstab(
-        call,
-        &call.text("config"),
-        &call.text("name"),
-        device.as_deref(),
-    )?;
+    let (config, name) = (call.text("config"), call.text("name"));
+    if !call.host().path(&config).exists() {
+        return Err(CallError::command(format!(
+            "Couldn't read from {config}: [Errno 2] No such file or directory: '{config}'"
+        )));
+    }
+    rm_fstab(call, &config, &name, call.text_opt("device").as_deref())?;
     Ok(true.into())
 }
 
@@ -330,5 +326,9 @@ fn set_fstab_(call: &Call<'_>) -> CallResult {
     let (device, name, fstype) = (text("device"), text("name"), text("fstype"));
     let (dump, pass) = (text("dump"), text("pass_num"));
     let entry = [device.as_str(), &name, &fstype, &opts, &dump, &pass];
-    Ok(set_fstab(call, &text("config"), entry, call.flag("test"))?.into())
+    let config = text("config");
+    match set_fstab(call, &config, entry, call.flag("test"))? {
+        "bad config" => Err(CallError::command(format!("Bad config file \"{config}\""))),
+        outcome => Ok(outcome.into()),
+    }
 }

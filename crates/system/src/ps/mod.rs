@@ -4,6 +4,7 @@
 //! Invariant: names, orders and roundings are those of the library that Salt
 //! asks, so that scripts see the same numbers.
 
+mod attributes;
 mod busy;
 mod disks;
 mod find;
@@ -117,7 +118,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "ps.proc_info",
             "(pid, attrs=None)",
-            process::proc_info,
+            attributes::proc_info,
             "What is known of a process; attrs names the parts that are wanted.",
         ),
         Function::new(

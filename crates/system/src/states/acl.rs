@@ -210,7 +210,7 @@ fn entry(call: &Call<'_>, name: &str, permissions: impl Into<Value>) -> Map {
 
 /// The state and the lists, or what is wrong.
 fn begin(call: &Call<'_>) -> Result<Result<(StateReturn, Lists), StateReturn>, CallError> {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let file = call.text("name");
     if !call.host().path(&file).exists() {
         return Ok(Err(state.failed(format!("{file} does not exist"))));

@@ -18,7 +18,7 @@ pub(crate) const MODULE: Module = Module {
 
 fn present(call: &Call<'_>) -> CallResult {
     let (name, target) = (call.text("name"), call.arg("target"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let both = [name.as_str().into(), target.clone()];
     if call
         .salt("aliases.has_target", &both, Map::new())?
@@ -47,7 +47,7 @@ fn present(call: &Call<'_>) -> CallResult {
 
 fn absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let one = [Value::from(name.as_str())];
     if !call.salt("aliases.get_target", &one, Map::new())?.is_true() {
         return Ok(state.ok(format!("Alias {name} already absent")).into());

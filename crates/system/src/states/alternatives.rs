@@ -36,7 +36,7 @@ pub(crate) const MODULE: Module = Module {
 };
 
 fn start(call: &Call<'_>) -> (StateReturn, String) {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state
         .more
         .insert("path", call.get("path").cloned().unwrap_or_default());
@@ -125,7 +125,7 @@ fn remove(call: &Call<'_>) -> CallResult {
 }
 
 fn auto(call: &Call<'_>) -> CallResult {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let name = call.text("name");
     let shown = alternatives::shown(call, &name)?;
     let first = shown.lines().take(2).collect::<Vec<_>>().join("\n");

@@ -45,7 +45,7 @@ switches!(SITE, "apache_site", Kind::Site, "A site");
 
 fn switched(call: &Call<'_>, kind: Kind, on: bool) -> CallResult {
     let (name, what) = (call.text("name"), kind.shown());
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let verb = if on { "enable" } else { "disable" };
     if is_on(call, kind, &name)? == on {
         return Ok(state.ok(format!("{name} already {verb}d.")).into());
@@ -75,7 +75,7 @@ fn switched(call: &Call<'_>, kind: Kind, on: bool) -> CallResult {
 
 fn configfile(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (old, new) = (call.host().read(&name), text(call.arg("config"))?);
     if old.strip_suffix('\n').unwrap_or(&old) == new || old == new {
         return Ok(state.ok("Configuration is up to date.").into());

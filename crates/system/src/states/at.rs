@@ -29,7 +29,7 @@ pub(crate) const MODULE: Module = Module {
         Function::new(
             "at.watch",
             PRESENT,
-            |call| Ok(StateReturn::new(call.arg("name").clone()).into()),
+            |call| Ok(StateReturn::of(call).into()),
             "A job is put in the queue when something that is watched has changed.",
         ),
     ],
@@ -43,7 +43,7 @@ fn present(call: &Call<'_>, more: &Map) -> CallResult {
     };
     let given = |name: &str| get(name).filter(|value| value.is_true());
     let text = |name: &str| given(name).map(python::str);
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let job = text("job").unwrap_or_else(|| call.text("name"));
     let time = get("timespec").map(python::str).unwrap_or_default();
     let added = format!("job {job} added and will run on {time}");
@@ -101,7 +101,7 @@ fn mod_watch(call: &Call<'_>) -> CallResult {
     if call.get("sfun").and_then(Value::as_str) == Some("watch") {
         return present(call, call.kwargs());
     }
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     Ok(state.failed("").into())
 }
 
@@ -121,7 +121,7 @@ fn absent(call: &Call<'_>) -> CallResult {
     if let Some(user) = call.get("runas") {
         wanted.insert("runas", user.clone());
     }
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     if wanted.contains_key("limit") {
         let name = call.text("name");
         return Ok(state

@@ -84,7 +84,7 @@ fn saved(call: &Call<'_>, mut state: StateReturn, mut comments: Vec<String>) -> 
 
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let items = call.clean_kwargs().into_iter();
     let data: Vec<Value> = items
         .map(|(key, value)| [(key, value)].into_iter().collect::<Map>().into())
@@ -120,7 +120,7 @@ fn present(call: &Call<'_>) -> CallResult {
 
 fn absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if !current(call)?.contains_key(&name) {
         return saved(
             call,
@@ -140,7 +140,7 @@ fn absent(call: &Call<'_>) -> CallResult {
 
 fn switched(call: &Call<'_>, fun: &str, none: &str, done: &str) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if !current(call)?.contains_key(&name) {
         return Ok(state.ok(none).into());
     }

@@ -44,7 +44,7 @@ fn file_system(call: &Call<'_>, name: &str) -> Result<String, CallError> {
 
 fn formatted(call: &Call<'_>) -> CallResult {
     let (name, kind) = (call.text("name"), call.text("fs_type"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if !call.host().path(&name).exists() {
         return Ok(state.failed(format!("{name} does not exist")).into());
     }
@@ -107,7 +107,7 @@ fn shown(key: &str, value: Option<&Value>) -> String {
 
 fn tuned(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     if !is_block(call, &name) {
         let comment = format!("Changes to {name} cannot be applied. Not a block device.");
         return Ok(state.failed(comment).into());

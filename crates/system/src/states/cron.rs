@@ -46,11 +46,6 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-fn state(call: &Call<'_>, name: &str) -> StateReturn {
-    let _ = call;
-    StateReturn::new(name)
-}
-
 /// The name of the entry: the command, unless one is given or refused.
 fn identifier(call: &Call<'_>, name: &str) -> Option<String> {
     match call.arg("identifier") {
@@ -83,16 +78,27 @@ fn present(call: &Call<'_>) -> CallResult {
             .iter()
             .find(|entry| entry.is_meant(&name, job.identifier.as_deref()));
         return Ok(match found {
-            None => state(call, &name).pending(format!("Cron {name} is set to be added")),
-            Some(entry) if job.is_as(entry) => {
-                state(call, &name).ok(format!("Cron {name} already present"))
+            None => {
+                StateReturn::new(name.as_str()).pending(format!("Cron {name} is set to be added"))
             }
-            Some(_) => state(call, &name).pending(format!("Cron {name} is set to be updated")),
+            Some(entry) if job.is_as(entry) => {
+                StateReturn::new(name.as_str()).ok(format!("Cron {name} already present"))
+            }
+            Some(_) => {
+                StateReturn::new(name.as_str()).pending(format!("Cron {name} is set to be updated"))
+            }
         }
         .into());
     }
     let outcome = cron::set(call, &user, &job)?;
-    Ok(told(state(call, &name), "Cron", &name, &user, &outcome).into())
+    Ok(told(
+        StateReturn::new(name.as_str()),
+        "Cron",
+        &name,
+        &user,
+        &outcome,
+    )
+    .into())
 }
 
 /// The result of setting something.
@@ -130,9 +136,9 @@ fn absent(call: &Call<'_>) -> CallResult {
         };
         let is_there = list.iter().any(|entry| entry.is_meant(&name, identifier));
         return Ok(if is_there {
-            state(call, &name).pending(format!("Cron {name} is set to be removed"))
+            StateReturn::new(name.as_str()).pending(format!("Cron {name} is set to be removed"))
         } else {
-            state(call, &name).ok(format!("Cron {name} is absent"))
+            StateReturn::new(name.as_str()).ok(format!("Cron {name} is absent"))
         }
         .into());
     }
@@ -140,7 +146,14 @@ fn absent(call: &Call<'_>) -> CallResult {
         Some(special) => cron::remove_special(call, &user, &name, identifier, Some(&special))?,
         None => cron::remove(call, &user, &name, identifier, &Default::default())?,
     };
-    Ok(told(state(call, &name), "Cron", &name, &user, &outcome).into())
+    Ok(told(
+        StateReturn::new(name.as_str()),
+        "Cron",
+        &name,
+        &user,
+        &outcome,
+    )
+    .into())
 }
 
 fn env_status(
@@ -161,16 +174,25 @@ fn env_present(call: &Call<'_>) -> CallResult {
     if call.is_test() {
         let wanted = value.unwrap_or_default();
         return Ok(match env_status(call, &user, &name, &wanted)? {
-            None => state(call, &name).pending(format!("Cron env {name} is set to be added")),
-            Some(true) => state(call, &name).ok(format!("Cron env {name} already present")),
-            Some(false) => {
-                state(call, &name).pending(format!("Cron env {name} is set to be updated"))
+            None => StateReturn::new(name.as_str())
+                .pending(format!("Cron env {name} is set to be added")),
+            Some(true) => {
+                StateReturn::new(name.as_str()).ok(format!("Cron env {name} already present"))
             }
+            Some(false) => StateReturn::new(name.as_str())
+                .pending(format!("Cron env {name} is set to be updated")),
         }
         .into());
     }
     let outcome = cron::set_env(call, &user, &name, value)?;
-    Ok(told(state(call, &name), "Cron env", &name, &user, &outcome).into())
+    Ok(told(
+        StateReturn::new(name.as_str()),
+        "Cron env",
+        &name,
+        &user,
+        &outcome,
+    )
+    .into())
 }
 
 fn env_absent(call: &Call<'_>) -> CallResult {
@@ -178,13 +200,21 @@ fn env_absent(call: &Call<'_>) -> CallResult {
     let user = call.text("user");
     if call.is_test() {
         return Ok(match env_status(call, &user, &name, "")? {
-            None => state(call, &name).ok(format!("Cron env {name} is absent")),
-            Some(_) => state(call, &name).pending(format!("Cron env {name} is set to be removed")),
+            None => StateReturn::new(name.as_str()).ok(format!("Cron env {name} is absent")),
+            Some(_) => StateReturn::new(name.as_str())
+                .pending(format!("Cron env {name} is set to be removed")),
         }
         .into());
     }
     let outcome = cron::remove_env(call, &user, &name)?;
-    Ok(told(state(call, &name), "Cron env", &name, &user, &outcome).into())
+    Ok(told(
+        StateReturn::new(name.as_str()),
+        "Cron env",
+        &name,
+        &user,
+        &outcome,
+    )
+    .into())
 }
 
 /// The wanted crontab, fetched and rendered.
@@ -222,13 +252,13 @@ fn wanted_text(call: &Call<'_>, source: &str) -> Result<String, CallError> {
 fn file(call: &Call<'_>) -> CallResult {
     let (name, user) = (call.text("name"), call.text("user"));
     let Some(account) = db::user(call, &user) else {
-        return Ok(state(call, &name)
+        return Ok(StateReturn::new(name.as_str())
             .failed(format!("Could not identify group for user {user}"))
             .into());
     };
     let old = cron::raw(call, &user)?;
     if !call.flag("replace") && !old.is_empty() {
-        return Ok(state(call, &name)
+        return Ok(StateReturn::new(name.as_str())
             .ok(format!(
                 "User {user} already has a crontab. No changes made"
             ))
@@ -237,19 +267,19 @@ fn file(call: &Call<'_>) -> CallResult {
     let new = match wanted_text(call, &name) {
         Ok(new) => new,
         Err(error) => {
-            return Ok(state(call, &name)
+            return Ok(StateReturn::new(name.as_str())
                 .failed(format!("Unable to manage file: {error}"))
                 .into());
         }
     };
     if old == new || format!("{old}\n") == new {
-        return Ok(state(call, &name)
+        return Ok(StateReturn::new(name.as_str())
             .ok(format!("Crontab for user {user} is in the correct state"))
             .into());
     }
     let diff = difference(&old, &new);
     if call.is_test() {
-        return Ok(state(call, &name)
+        return Ok(StateReturn::new(name.as_str())
             .pending(format!(
                 "The following values are set to be changed:\ndiff: {diff}\n"
             ))
@@ -264,14 +294,14 @@ fn file(call: &Call<'_>) -> CallResult {
     let _ = std::fs::remove_file(&path);
     let ran = ran?;
     if !ran.ok() {
-        return Ok(state(call, &name)
+        return Ok(StateReturn::new(name.as_str())
             .failed(format!(
                 "Unable to update user {user} crontab {shown}. Error: {}",
                 ran.stderr
             ))
             .into());
     }
-    let mut state = state(call, &name)
+    let mut state = StateReturn::new(name.as_str())
         .ok(format!("Crontab for user {user} was updated"))
         .change("diff", diff);
     // Salt tells of the owners of the file that it makes on the way.

@@ -151,8 +151,7 @@ fn apply(call: &Call<'_>, name: &str, changes: &Changes) -> Result<(), CallError
 
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone())
-        .ok(format!("Group {name} is present and up to date"));
+    let mut state = StateReturn::of(call).ok(format!("Group {name} is present and up to date"));
     let (members, add, delete) = (
         names(call, "members"),
         names(call, "addusers"),
@@ -257,7 +256,7 @@ fn create(call: &Call<'_>, name: &str, mut state: StateReturn) -> CallResult {
 
 fn absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if db::group(call, &name).is_none() {
         return Ok(state.ok("Group not present").into());
     }

@@ -48,7 +48,7 @@ fn add_change(changes: &mut Map, kind: &str, ip: &str, what: &str) {
 
 fn present(call: &Call<'_>) -> CallResult {
     let (name, note) = (call.text("name"), call.text_opt("comment"));
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let wanted = addresses(call);
     let old = hosts::load(call);
     let entries = hosts::entries(&old);
@@ -141,7 +141,7 @@ fn present(call: &Call<'_>) -> CallResult {
 
 fn absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state.result = None;
     let mut comments = Vec::new();
     let old = hosts::load(call);
@@ -167,7 +167,7 @@ fn absent(call: &Call<'_>) -> CallResult {
 
 fn only(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let names = match call.arg("hostnames") {
         Value::List(items) => items.iter().map(python::str).collect(),
         other => vec![python::str(other)],

@@ -63,7 +63,7 @@ fn wait_for_successful_query(call: &Call<'_>) -> CallResult {
 }
 
 fn query(call: &Call<'_>, expected: &Expected, wait_for: &Value, mut kwargs: Map) -> CallResult {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state.more.insert("data", Map::new());
     if expected.text.is_nil() && expected.status.is_nil() {
         return Ok(state

@@ -46,7 +46,7 @@ fn run(
     call: &Call<'_>,
     work: impl Fn(&Call<'_>, &mut Job, StateReturn) -> Result<StateReturn, CallError>,
 ) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let file = call.text("name");
     let done = read(call, &file, &call.text("separator")).and_then(|ini| {
         let mut job = Job { file, ini };

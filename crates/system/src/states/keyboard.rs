@@ -24,7 +24,7 @@ pub(crate) const MODULE: Module = Module {
 /// `of` is what the execution functions call it, the others what the comments do.
 fn layout(call: &Call<'_>, of: &str, first: &str, within: &str) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let now = call.salt(&format!("keyboard.get_{of}"), &[], Map::new())?;
     if now.as_str() == Some(&name) {
         return Ok(state

@@ -50,7 +50,7 @@ fn present(call: &Call<'_>) -> CallResult {
     let (old, new): (Vec<String>, Vec<String>) = wanted
         .into_iter()
         .partition(|name| has.contains(&name.replace('-', "_")) || has.contains(name));
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let mut comments: Vec<String> = Vec::new();
     comments.extend(told(
         "K",
@@ -115,7 +115,7 @@ fn absent(call: &Call<'_>) -> CallResult {
         .filter(|name| has.contains(name) || has.contains(&name.replace('-', "_")))
         .cloned()
         .collect();
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     if there.is_empty() {
         let text = told("K", &wanted, " is already removed", " are already removed");
         return Ok(state.ok(text.unwrap_or_default()).into());

@@ -20,7 +20,7 @@ pub(crate) const MODULE: Module = Module {
 
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     if locale::avail(call, &name)? {
         return Ok(state.ok(format!("Locale {name} is already present")).into());
     }
@@ -40,7 +40,7 @@ fn present(call: &Call<'_>) -> CallResult {
 
 fn system(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let done = (|| {
         if locale::get(call)? == name {
             return Ok(state

@@ -24,7 +24,7 @@ fn number(value: &Value) -> Value {
 
 fn set(call: &Call<'_>) -> CallResult {
     let (key, value) = (call.text("key"), call.text("value"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let mut place = Map::from([
         ("key", key.as_str().into()),
         ("conf_file", call.arg("conf_file").clone()),

@@ -33,7 +33,7 @@ pub(crate) const STATUS: Module = Module {
 };
 
 fn done(call: &Call<'_>, result: bool, comment: String, data: impl Into<Value>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let mut state = if result {
         state.ok(comment)
     } else {

@@ -14,7 +14,7 @@ pub(crate) const MODULE: Module = Module {
 };
 
 fn absent(call: &Call<'_>) -> CallResult {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let args = [call.arg("name").clone()];
     let mut kwargs = Map::from([("user", call.arg("user").clone())]);
     let count = |found: Option<&Value>| match found {

@@ -15,7 +15,7 @@ pub(crate) const MODULE: Module = Module {
 
 fn mode(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let wanted = match call.arg("mode") {
         Value::Bool(true) => "on",
         _ => "off",

@@ -107,7 +107,7 @@ fn present(call: &Call<'_>) -> CallResult {
         Value::Str(one) => vec![one.clone()],
         list => python::texts(list),
     };
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let known = arrays(call)?;
     let array = known.get(&name);
     let devices = Devices::of(call, &wanted)?;
@@ -242,7 +242,7 @@ fn add(
 
 fn absent(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if !arrays(call)?.contains_key(&name) {
         return Ok(state.ok(format!("Raid {name} already absent")).into());
     }

@@ -36,7 +36,7 @@ fn seconds(value: &Value) -> Option<Duration> {
 }
 
 fn until(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, condition) = (call.text("name"), call.arg("condition"));
     let (period, timeout) = (seconds(call.arg("period")), seconds(call.arg("timeout")));
     if !call.has_function(&name) {
@@ -121,7 +121,7 @@ fn contains(whole: &Value, part: &Value) -> Option<bool> {
 }
 
 fn until_no_eval(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let (name, operator) = (call.text("name"), call.text("compare_operator"));
     let (period, timeout) = (seconds(call.arg("period")), seconds(call.arg("timeout")));
     let comparison = Comparison::named(call, &operator);

@@ -77,7 +77,7 @@ fn said(answer: &Value) -> String {
 /// Does to a job that is there what `fun` does; `done` says it.
 fn change(call: &Call<'_>, fun: &str, done: &str, may_be_offline: bool) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     if current(call, may_be_offline)?.get(name.as_str()).is_none() {
         return Ok(state
             .ok(format!("Job {name} not present in schedule"))
@@ -111,7 +111,7 @@ fn disabled(call: &Call<'_>) -> CallResult {
 
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let schedule = current(call, true)?;
     let known = schedule.get(name.as_str());
     let (fun, done) = match known {

@@ -5,14 +5,15 @@ use halite_proto::{Map, Value};
 
 use crate::ssh::{self, Key};
 
-const KEY: &str = "(name, user, enc='ssh-rsa', comment='', source='', options=None, config='.ssh/authorized_keys', fingerprint_hash_type=None, **kwargs)";
+/// Who may sign in; other names are let through, as Salt does.
+const PRESENT: &str = "(name, user, enc='ssh-rsa', comment='', source='', options=None, config='.ssh/authorized_keys', fingerprint_hash_type=None, **kwargs)";
 
 pub(crate) const MODULE: Module = Module {
     name: "ssh_auth",
     functions: &[
         Function::new(
             "ssh_auth.absent",
-            KEY,
+            "(name, user, enc='ssh-rsa', comment='', source='', options=None, config='.ssh/authorized_keys', fingerprint_hash_type=None)",
             absent,
             "A key may not sign in as a user.",
         ),
@@ -24,7 +25,7 @@ pub(crate) const MODULE: Module = Module {
         ),
         Function::new(
             "ssh_auth.present",
-            KEY,
+            PRESENT,
             present,
             "A key may sign in as a user.",
         ),

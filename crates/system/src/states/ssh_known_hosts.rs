@@ -3,7 +3,7 @@
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use crate::known_hosts;
+use crate::ssh::known_hosts;
 
 pub(crate) const MODULE: Module = Module {
     name: "ssh_known_hosts",
@@ -48,7 +48,7 @@ fn arguments(call: &Call<'_>, config: &Value, names: &[&str]) -> Map {
 }
 
 fn present(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let config = match config(call) {
         Ok(config) => config,
         Err(why) => return Ok(state.failed(why).into()),
@@ -139,7 +139,7 @@ fn predict(call: &Call<'_>, state: StateReturn, config: &Value) -> CallResult {
 }
 
 fn absent(call: &Call<'_>) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let config = match config(call) {
         Ok(config) => config,
         Err(why) => return Ok(state.failed(why).into()),

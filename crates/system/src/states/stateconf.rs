@@ -21,5 +21,5 @@ pub(crate) const MODULE: Module = Module {
 };
 
 fn nothing(call: &Call<'_>) -> CallResult {
-    Ok(StateReturn::new(call.arg("name").clone()).into())
+    Ok(StateReturn::of(call).into())
 }

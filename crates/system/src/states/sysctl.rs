@@ -20,7 +20,7 @@ fn present(call: &Call<'_>) -> CallResult {
     let config = config
         .as_deref()
         .unwrap_or_else(|| sysctl::default_config(call));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     if call.is_test() {
         return predict(call, state, &name, &value, config);
     }

@@ -25,7 +25,7 @@ fn chosen(value: Value) -> Value {
 
 fn present(call: &Call<'_>) -> CallResult {
     let (name, value) = (call.text("name"), call.arg("value"));
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let key = [Value::from(name.as_str())];
     let current = call.salt("sysfs.read", &key, Map::new())?;
     if current == Value::Bool(false) {

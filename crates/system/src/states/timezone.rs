@@ -16,7 +16,7 @@ pub(crate) const MODULE: Module = Module {
 
 fn system(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let utc = call.flag("utc");
     let same = match timezone::is_zone(call, &name) {
         Ok(same) => same,

@@ -11,7 +11,8 @@ use halite_modules::Registry;
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 
-use super::{Host, Machine, differing, from_json, replaced, sorted};
+use super::json::{from_json, replaced, sorted};
+use super::{Host, Machine, differing};
 
 /// A stand-in of each tool: gives the answer of the first run of the same
 /// command line that has not been given yet.
@@ -23,6 +24,7 @@ for run in "$DIR"/runs/*/; do
     [ -e "${run}used" ] && continue
     cmp -s "${run}argv" "$DIR/asked" || continue
     : >"${run}used"
+    [ -e "${run}stdin" ] && ! cmp -s "${run}stdin" - && echo "other input" >>"$DIR/unknown"
     [ -e "${run}change" ] && . "${run}change"
     cat "${run}stdout"
     cat "${run}stderr" >&2
@@ -107,6 +109,9 @@ fn lay_out(directory: &Path, runs: &[Json]) {
             fs::write(place.join("change"), change).unwrap();
         }
         fs::write(place.join("argv"), argv).unwrap();
+        if let Some(stdin) = run["stdin"].as_str() {
+            fs::write(place.join("stdin"), stdin).unwrap();
+        }
         fs::write(place.join("stdout"), text("stdout")).unwrap();
         fs::write(place.join("stderr"), text("stderr")).unwrap();
         fs::write(place.join("code"), run["code"].to_string()).unwrap();

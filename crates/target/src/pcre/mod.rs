@@ -14,7 +14,9 @@ mod translate;
 use fancy_regex::RegexBuilder;
 
 use crate::TargetError;
-use crate::limits::{EXPRESSION_BYTES_MAX, REGEX_BYTES_MAX, REGEX_STEPS_MAX};
+use crate::limits::{
+    EXPRESSION_BYTES_MAX, REGEX_BYTES_MAX, REGEX_CACHE_BYTES_MAX, REGEX_STEPS_MAX,
+};
 
 /// A regular expression that is ready to match many texts.
 #[derive(Debug, Clone)]
@@ -114,7 +116,7 @@ fn build(pattern: String) -> Result<fancy_regex::Regex, TargetError> {
     RegexBuilder::new(&pattern)
         .backtrack_limit(REGEX_STEPS_MAX)
         .delegate_size_limit(REGEX_BYTES_MAX)
-        .delegate_dfa_size_limit(REGEX_BYTES_MAX)
+        .delegate_dfa_size_limit(REGEX_CACHE_BYTES_MAX)
         .build()
         .map_err(|error| TargetError::new(0, format!("invalid regular expression: {error}")))
 }

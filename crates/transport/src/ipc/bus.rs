@@ -1,16 +1,18 @@
 //! The bus itself: who subscribes, and firing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_proto::stream::Framing;
-use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 use super::bus_connection::{Side, accept};
 use super::bus_event::BusEvent;
+use super::processes::Processes;
 use super::queue::{LocalEvents, Overflow, Pushed, Queue};
+use super::recent::{ForLate, LateListening, Missed, Recent};
 use super::stream::Listener;
 use crate::counters::Count;
 use crate::socket_file::SocketFile;
@@ -24,6 +26,9 @@ pub struct BusOptions {
     /// How the program with this process id wants its events framed, where
     /// that can be told; all others get `framing`.
     pub framing_of: Option<fn(u32) -> Option<Framing>>,
+    /// What programs of Salt's, and whoever comes over TCP, are given of the
+    /// time before they were connected.
+    pub late: Option<LateListening>,
     /// Mode of the socket file to subscribe at.
     pub publish_mode: u32,
     /// Mode of the socket file to send events to.
@@ -53,6 +58,7 @@ impl BusOptions {
         Self {
             framing,
             framing_of: None,
+            late: None,
             publish_mode: 0o600,
             pull_mode: 0o600,
             events_max: limits::BUS_EVENTS_MAX,
@@ -114,6 +120,9 @@ impl EventBus {
         }
         let hub = Arc::new(Hub::new(options));
         let (shutdown, ends) = watch::channel(());
+        if let Some(late) = hub.options.late {
+            tokio::spawn(forget_in_time(Arc::clone(&hub), late, ends.clone()));
+        }
         let (running, finished) = mpsc::channel(1);
         let mut endpoints = Vec::new();
         let mut files = Vec::new();
@@ -146,7 +155,13 @@ impl EventBus {
     /// Gives a packed event to every subscriber. Never waits. An event without
     /// a tag is dropped, as it would be by every reader.
     pub fn fire(&self, event: &[u8]) {
-        self.0.hub.fire(event);
+        self.0.hub.fire(event, None);
+    }
+
+    /// As `fire`; it is kept for a while for programs that come late, where
+    /// the bus has them (`BusOptions::late`).
+    pub fn fire_for_late(&self, event: &[u8], why: ForLate<'_>) {
+        self.0.hub.fire(event, Some(why));
     }
 
     /// Subscribes this process to all events fired from now on.
@@ -205,7 +220,35 @@ impl Drop for Shared {
 pub(super) struct Hub {
     pub(super) options: BusOptions,
     pub(super) counters: Arc<Counters>,
-    queues: Mutex<Vec<Arc<Queue>>>,
+    listeners: Mutex<Listeners>,
+    /// Told when something is kept for late listeners.
+    kept: Notify,
+}
+
+/// Who gets an event, and what was fired just now: under one lock, so that a
+/// subscriber gets each event once.
+#[derive(Debug, Default)]
+struct Listeners {
+    queues: Vec<Arc<Queue>>,
+    recent: Recent,
+    processes: Processes,
+}
+
+/// Forgets what is kept for late listeners when its time is over, also where
+/// nothing happens any more.
+async fn forget_in_time(hub: Arc<Hub>, late: LateListening, mut ends: watch::Receiver<()>) {
+    let forget = async {
+        loop {
+            hub.kept.notified().await;
+            while let Some(rest) = hub.forget(&late) {
+                sleep(rest).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = forget => {}
+        _ = ends.changed() => {}
+    }
 }
 
 impl Hub {
@@ -213,19 +256,24 @@ impl Hub {
         Self {
             options,
             counters: Arc::default(),
-            queues: Mutex::default(),
+            listeners: Mutex::default(),
+            kept: Notify::new(),
         }
     }
 
-    pub(super) fn fire(&self, event: &[u8]) {
+    pub(super) fn fire(&self, event: &[u8], why: Option<ForLate<'_>>) {
         let Some(event) = BusEvent::new(event) else {
             self.counters.add(Count::malformed);
             return;
         };
         self.counters.add(Count::received);
         // Locked while it is given out, so that all see the same order.
-        let mut queues = self.lock();
-        queues.retain(|queue| match queue.push(&event) {
+        let mut listeners = self.lock();
+        if let (Some(late), Some(why)) = (&self.options.late, why) {
+            listeners.recent.keep(&event, why, Instant::now(), late);
+            self.kept.notify_one();
+        }
+        listeners.queues.retain(|queue| match queue.push(&event) {
             Pushed::Fine => {
                 self.counters.add(Count::sent);
                 true
@@ -244,28 +292,64 @@ impl Hub {
     }
 
     pub(super) fn subscribe(&self, overflow: Overflow, prefixes: Vec<String>) -> Arc<Queue> {
-        let queue = Arc::new(Queue::new(
-            self.options.events_max,
-            self.options.bytes_max,
-            overflow,
-            prefixes,
-        ));
-        self.lock().push(Arc::clone(&queue));
+        let queue = self.queue(overflow, prefixes);
+        self.lock().queues.push(Arc::clone(&queue));
         queue
+    }
+
+    /// As `subscribe`, to all events; with it the number up to which what is
+    /// kept was fired before.
+    pub(super) fn subscribe_late(&self, overflow: Overflow) -> (Arc<Queue>, u64) {
+        let queue = self.queue(overflow, Vec::new());
+        let mut listeners = self.lock();
+        listeners.queues.push(Arc::clone(&queue));
+        (queue, listeners.recent.next_number())
+    }
+
+    /// What a process that has connected has missed of what is kept up to a
+    /// number. Of TCP nobody knows whose process it is.
+    pub(super) fn missed(&self, pid: Option<u32>, before: u64) -> Vec<Missed> {
+        let Some(late) = &self.options.late else {
+            return Vec::new();
+        };
+        let now = Instant::now();
+        let mut listeners = self.lock();
+        let heard = pid.and_then(|pid| listeners.processes.opened(pid, now, late.span));
+        listeners.recent.forget(now, late);
+        listeners.recent.between(heard, before)
+    }
+
+    /// A process that `missed` was asked for has closed its connection.
+    pub(super) fn left(&self, pid: Option<u32>) {
+        if let (Some(pid), Some(_)) = (pid, &self.options.late) {
+            self.lock().processes.closed(pid, Instant::now());
+        }
+    }
+
+    fn forget(&self, late: &LateListening) -> Option<Duration> {
+        self.lock().recent.forget(Instant::now(), late)
+    }
+
+    fn queue(&self, overflow: Overflow, prefixes: Vec<String>) -> Arc<Queue> {
+        let options = &self.options;
+        let queue = Queue::new(options.events_max, options.bytes_max, overflow, prefixes);
+        Arc::new(queue)
     }
 
     pub(super) fn unsubscribe(&self, queue: &Arc<Queue>) {
         queue.abandon();
-        self.lock().retain(|other| !Arc::ptr_eq(other, queue));
+        let mut listeners = self.lock();
+        listeners.queues.retain(|other| !Arc::ptr_eq(other, queue));
     }
 
     fn close(&self) {
-        for queue in self.lock().drain(..) {
+        for queue in self.lock().queues.drain(..) {
             queue.close();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Listeners> {
+        let listeners = self.listeners.lock();
+        listeners.unwrap_or_else(PoisonError::into_inner)
     }
 }

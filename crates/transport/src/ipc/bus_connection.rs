@@ -2,15 +2,20 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use halite_proto::stream::{FrameReader, Framing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::yield_now;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::bus::{BusOptions, Hub};
+use super::dialect::framing_of;
+use super::processes::age_of;
 use super::queue::{Overflow, Queue};
+use super::recent::Missed;
 use super::stream::{Accepted, Listener, Reader, Writer};
 use crate::counters::Count;
 use crate::limits;
@@ -60,11 +65,25 @@ pub(super) async fn accept(
             Side::Subscribers => {
                 // Before anything else runs: a program that has connected
                 // misses nothing of what it causes next.
-                let queue = hub.subscribe(Overflow::Close, Vec::new());
+                let (queue, before) = hub.subscribe_late(Overflow::Close);
                 tokio::spawn(async move {
-                    let framing = framing_for(&hub.options, pid);
+                    let program = Program::of(&hub.options, pid);
+                    // Its last connection may be closed, and nobody has looked.
+                    yield_now().await;
+                    let mut missed = if program.may_be_late {
+                        hub.missed(pid, before)
+                    } else {
+                        Vec::new()
+                    };
+                    if let Some(started) = program.started {
+                        missed.retain(|missed| missed.asked >= started);
+                    }
+                    let framing = program.framing;
                     let writer = Events { writer, framing };
-                    serve_subscriber(reader, writer, &hub, queue, ends).await;
+                    serve_subscriber(reader, writer, &hub, missed, queue, ends).await;
+                    if program.may_be_late {
+                        hub.left(pid);
+                    }
                     drop((slot, running));
                 });
             }
@@ -79,11 +98,43 @@ pub(super) async fn accept(
     }
 }
 
-fn framing_for(options: &BusOptions, pid: Option<u32>) -> Framing {
-    let known = options.framing_of.zip(pid);
-    known
-        .and_then(|(framing_of, pid)| framing_of(pid))
-        .unwrap_or(options.framing)
+/// Who has connected, as far as the bus asks.
+#[derive(Clone, Copy, Debug)]
+struct Program {
+    framing: Framing,
+    /// It may be one of Salt's, that begins to listen after it has published;
+    /// of TCP nobody knows. Ours listen first.
+    may_be_late: bool,
+    started: Option<Instant>,
+}
+
+impl Program {
+    /// Reads what the kernel says of the process, and a line of Salt's where it
+    /// is one of Salt's. Not handed to the threads for the disk: who listens is
+    /// not to wait while those wait for a job cache.
+    fn of(options: &BusOptions, pid: Option<u32>) -> Self {
+        let asks_for_late = options.late.is_some();
+        let ask = match options.framing_of {
+            None if asks_for_late => Some(framing_of as fn(u32) -> Option<Framing>),
+            ask => ask,
+        };
+        let found = ask.zip(pid).and_then(|(ask, pid)| ask(pid));
+        let may_be_late = asks_for_late && (pid.is_none() || found.is_some());
+        let wanted = found.filter(|_| options.framing_of.is_some());
+        Self {
+            framing: wanted.unwrap_or(options.framing),
+            may_be_late,
+            started: pid.filter(|_| may_be_late).and_then(start_of),
+        }
+    }
+}
+
+/// When a process was started, or some time before: nothing that was asked for
+/// earlier was asked for by it.
+fn start_of(pid: u32) -> Option<Instant> {
+    /// The kernel says it in hundredths of a second.
+    const INEXACT: Duration = Duration::from_millis(50);
+    Instant::now().checked_sub(age_of(pid)? + INEXACT)
 }
 
 /// The way to a subscriber, and how events are framed on it.
@@ -96,11 +147,12 @@ async fn serve_subscriber(
     mut reader: Reader,
     mut events: Events,
     hub: &Hub,
+    missed: Vec<Missed>,
     queue: Arc<Queue>,
     mut ends: watch::Receiver<()>,
 ) {
     tokio::select! {
-        result = events.write(&queue) => {
+        result = events.write(missed, &queue) => {
             if let Err(error) = result {
                 debug!(%error, "a subscriber of the event bus is gone");
             }
@@ -116,8 +168,14 @@ async fn serve_subscriber(
 }
 
 impl Events {
-    /// Writes events until there are no more, small ones together.
-    async fn write(&mut self, queue: &Queue) -> io::Result<()> {
+    /// Writes what was missed, then events until there are no more, small ones
+    /// together.
+    async fn write(&mut self, missed: Vec<Missed>, queue: &Queue) -> io::Result<()> {
+        for Missed { event, .. } in missed {
+            if let Some(frame) = event.late_frame(self.framing) {
+                self.writer.write_all(&frame).await?;
+            }
+        }
         let mut together = Vec::new();
         while let Some(first) = queue.next().await {
             let mut next = Some(first);
@@ -169,7 +227,7 @@ async fn serve_sender(mut reader: Reader, hub: &Hub, mut ends: watch::Receiver<(
         }
         loop {
             match frames.next_event() {
-                Ok(Some(event)) => hub.fire(&event),
+                Ok(Some(event)) => hub.fire(&event, None),
                 Ok(None) => break,
                 Err(error) => {
                     hub.counters.add(Count::malformed);

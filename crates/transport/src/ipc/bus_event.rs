@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use halite_proto::MessageError;
 use halite_proto::event::{Event, split};
-use halite_proto::stream::{Framing, frame_push};
+use halite_proto::stream::{Framing, frame_late, frame_push};
 
 /// The length in front of a frame, which `Framing::Bare` leaves out.
 const LENGTH_BYTES: usize = 4;
@@ -64,6 +64,11 @@ impl BusEvent {
             Framing::Prefixed => &self.frame,
             Framing::Bare => self.frame.get(LENGTH_BYTES..).unwrap_or_default(),
         }
+    }
+
+    /// Framed for a subscriber that came after it was fired.
+    pub(super) fn late_frame(&self, framing: Framing) -> Option<Vec<u8>> {
+        frame_late(self.bytes(), framing).ok()
     }
 
     /// How much memory it takes.

@@ -101,13 +101,19 @@ impl EventSubscriber {
     }
 
     /// The next event; `None` when the bus has closed. Nothing is lost when
-    /// the future is dropped.
+    /// the future is dropped. What the bus gives to programs that come late
+    /// is left out: ours are there before they cause anything, and one that
+    /// shows events is to show each once, however often it is started.
     ///
     /// # Errors
     /// When the connection breaks or carries something else than events.
     pub async fn next(&mut self) -> Result<Option<BusEvent>, ReceiveError> {
         loop {
-            while let Some(event) = self.frames.next_event().map_err(ReceiveError::Frame)? {
+            while let Some(frame) = self.frames.next_frame().map_err(ReceiveError::Frame)? {
+                if frame.is_late() {
+                    continue;
+                }
+                let event = frame.into_event().map_err(ReceiveError::Frame)?;
                 // Readers of all releases skip an event without a tag.
                 if let Some(event) = BusEvent::new(&event) {
                     return Ok(Some(event));

@@ -9,7 +9,9 @@ mod bus_connection;
 mod bus_event;
 mod client;
 mod dialect;
+mod processes;
 mod queue;
+mod recent;
 mod stream;
 
 pub use bus::{BusOptions, EventBus};
@@ -18,3 +20,4 @@ pub use client::{ConnectError, EventPusher, EventSubscriber, PushError, ReceiveE
 pub use dialect::framing_of;
 pub use halite_proto::stream::Framing;
 pub use queue::LocalEvents;
+pub use recent::{ForLate, LateListening};

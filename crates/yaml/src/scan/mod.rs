@@ -4,24 +4,20 @@
 //! The difficulty of YAML is that `a` is a key only because of a `:` behind
 //! it: places where a key may have started are remembered per flow level, and
 //! the key's token is put in before them once the `:` is found.
-//!
-//! Invariant: a remembered place is on the current line and at most
-//! [`SIMPLE_KEY_CHARS_MAX`] characters back.
 
 mod block;
+mod collections;
 pub(crate) mod cursor;
+mod keys;
 mod quoted;
 mod tag;
 pub(crate) mod token;
 
 use std::collections::VecDeque;
 
-use crate::limits::DEPTH_MAX;
 use cursor::{Cursor, END, Mark, is_blank, is_blankz};
+use keys::PossibleKey;
 use token::{Fault, Token, TokenKind};
-
-/// Longest key without a `?`, in characters.
-const SIMPLE_KEY_CHARS_MAX: usize = 1024;
 
 /// Finds the tokens of a text.
 pub(crate) struct Scanner<'t> {
@@ -40,38 +36,6 @@ pub(crate) struct Scanner<'t> {
     keys: Vec<PossibleKey>,
     /// Whether the end has been found.
     ended: bool,
-}
-
-/// A place where a key may have started.
-#[derive(Clone, Copy)]
-struct PossibleKey {
-    possible: bool,
-    /// Whether it has to be a key, because of where it stands.
-    required: bool,
-    token: usize,
-    mark: Mark,
-}
-
-impl PossibleKey {
-    const NONE: Self = Self {
-        possible: false,
-        required: false,
-        token: 0,
-        mark: Mark {
-            index: 0,
-            line: 0,
-            column: 0,
-        },
-    };
-
-    fn check(&self, here: Mark) -> Result<(), Fault> {
-        if self.possible && self.required {
-            let problem = "could not find expected ':'";
-            let context = "while scanning a simple key";
-            return Err(Fault::scanner(problem, here).while_reading(context, self.mark));
-        }
-        Ok(())
-    }
 }
 
 impl<'t> Scanner<'t> {
@@ -111,18 +75,6 @@ impl<'t> Scanner<'t> {
         self.ready = false;
         let end = || Fault::scanner("there is nothing more", mark);
         self.tokens.pop_front().ok_or_else(end)
-    }
-
-    fn needs_more(&mut self) -> Result<bool, Fault> {
-        if self.tokens.is_empty() {
-            return Ok(true);
-        }
-        self.forget_stale_keys()?;
-        let front = self.taken;
-        Ok(self
-            .keys
-            .iter()
-            .any(|key| key.possible && key.token == front))
     }
 
     fn in_flow(&self) -> bool {
@@ -222,59 +174,6 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Gives up places that are too far back to be keys.
-    fn forget_stale_keys(&mut self) -> Result<(), Fault> {
-        let here = self.cursor.mark();
-        for key in &mut self.keys {
-            let mark = key.mark;
-            let stale = mark.line < here.line || mark.index + SIMPLE_KEY_CHARS_MAX < here.index;
-            if key.possible && stale {
-                key.check(here)?;
-                key.possible = false;
-            }
-        }
-        Ok(())
-    }
-
-    /// Remembers that a key may start here.
-    fn save_key(&mut self) -> Result<(), Fault> {
-        if !self.key_allowed {
-            return Ok(());
-        }
-        let mark = self.cursor.mark();
-        let key = PossibleKey {
-            possible: true,
-            required: !self.in_flow() && self.indent == i64::from(mark.column),
-            token: self.taken + self.tokens.len(),
-            mark,
-        };
-        self.remove_key()?;
-        if let Some(last) = self.keys.last_mut() {
-            *last = key;
-        }
-        Ok(())
-    }
-
-    fn remove_key(&mut self) -> Result<(), Fault> {
-        let here = self.cursor.mark();
-        if let Some(key) = self.keys.last_mut() {
-            key.check(here)?;
-            key.possible = false;
-        }
-        Ok(())
-    }
-
-    /// Opens a block collection at `column` if it is further in; its token
-    /// goes before the token number `before`, or last.
-    fn roll_indent(&mut self, column: u32, before: Option<usize>, kind: TokenKind, mark: Mark) {
-        if self.in_flow() || self.indent >= i64::from(column) {
-            return;
-        }
-        self.indents.push(self.indent);
-        self.indent = i64::from(column);
-        self.insert(before, kind, mark);
-    }
-
     fn insert(&mut self, before: Option<usize>, kind: TokenKind, mark: Mark) {
         let token = Token {
             kind,
@@ -284,17 +183,6 @@ impl<'t> Scanner<'t> {
         let last = self.tokens.len();
         let at = before.map_or(last, |number| number.saturating_sub(self.taken));
         self.tokens.insert(at.min(last), token);
-    }
-
-    /// Closes the block collections further in than `column`.
-    fn unroll_indent(&mut self, column: i64) {
-        if self.in_flow() {
-            return;
-        }
-        while self.indent > column {
-            self.insert(None, TokenKind::BlockEnd, self.cursor.mark());
-            self.indent = self.indents.pop().unwrap_or(-1);
-        }
     }
 
     fn push_indicator(&mut self, kind: TokenKind, width: usize) {
@@ -318,78 +206,6 @@ impl<'t> Scanner<'t> {
         }
         self.ended = true;
         self.insert(None, TokenKind::StreamEnd, self.cursor.mark());
-        Ok(())
-    }
-
-    fn flow_start(&mut self, kind: TokenKind) -> Result<(), Fault> {
-        self.save_key()?;
-        if self.keys.len() > DEPTH_MAX {
-            let problem = format!("lists and maps are nested more than {DEPTH_MAX} deep");
-            return Err(Fault::limit(problem, self.cursor.mark()));
-        }
-        self.keys.push(PossibleKey::NONE);
-        self.key_allowed = true;
-        self.push_indicator(kind, 1);
-        Ok(())
-    }
-
-    fn flow_end(&mut self, kind: TokenKind) -> Result<(), Fault> {
-        self.remove_key()?;
-        if self.in_flow() {
-            self.keys.pop();
-        }
-        self.key_allowed = false;
-        self.push_indicator(kind, 1);
-        Ok(())
-    }
-
-    /// Opens a block collection here, where a key must be allowed.
-    fn block_start(&mut self, kind: TokenKind, problem: &'static str) -> Result<(), Fault> {
-        if self.in_flow() {
-            return Ok(());
-        }
-        let here = self.cursor.mark();
-        if !self.key_allowed {
-            return Err(Fault::scanner(problem, here));
-        }
-        self.roll_indent(here.column, None, kind, here);
-        Ok(())
-    }
-
-    fn block_entry(&mut self) -> Result<(), Fault> {
-        let problem = "block sequence entries are not allowed in this context";
-        self.block_start(TokenKind::BlockListStart, problem)?;
-        self.remove_key()?;
-        self.key_allowed = true;
-        self.push_indicator(TokenKind::BlockEntry, 1);
-        Ok(())
-    }
-
-    fn key(&mut self) -> Result<(), Fault> {
-        let problem = "mapping keys are not allowed in this context";
-        self.block_start(TokenKind::BlockMapStart, problem)?;
-        self.remove_key()?;
-        self.key_allowed = !self.in_flow();
-        self.push_indicator(TokenKind::Key, 1);
-        Ok(())
-    }
-
-    fn value(&mut self) -> Result<(), Fault> {
-        match self.keys.last_mut() {
-            Some(key) if key.possible => {
-                key.possible = false;
-                let PossibleKey { token, mark, .. } = *key;
-                self.insert(Some(token), TokenKind::Key, mark);
-                self.roll_indent(mark.column, Some(token), TokenKind::BlockMapStart, mark);
-                self.key_allowed = false;
-            }
-            _ => {
-                let problem = "mapping values are not allowed in this context";
-                self.block_start(TokenKind::BlockMapStart, problem)?;
-                self.key_allowed = !self.in_flow();
-            }
-        }
-        self.push_indicator(TokenKind::Value, 1);
         Ok(())
     }
 

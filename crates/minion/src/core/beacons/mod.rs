@@ -8,6 +8,7 @@ mod hours;
 mod manage;
 mod settings;
 mod validate;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,6 +19,7 @@ pub use hours::minute_of_day;
 pub use manage::Managed;
 pub use settings::{Settings, module};
 pub use validate::{AVAILABLE, threshold, validate};
+pub use waiting::{Bounds, Failure, Parcel, Untold, Waiting};
 
 /// The entry of the configuration that is no beacon.
 const ENABLED: &str = "enabled";
@@ -35,6 +37,24 @@ pub struct Due {
     pub run_once: bool,
     /// It is left alone while states run.
     pub pauses_for_states: bool,
+}
+
+/// What is wrong with configured beacons, by name. `is_users` tells the kinds
+/// that users have brought.
+pub fn faults(configured: &Map, is_users: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let fault = |(name, config): (&str, &Value)| {
+        let kind = module(name, config);
+        let text = match AVAILABLE.contains(&kind.as_str()) {
+            true => validate(&kind, config).err()?,
+            false if is_users(&kind) => return None,
+            false => format!(
+                "there is no beacon {kind} here; it is looked for in `_beacons` and in an \
+                 installed Salt"
+            ),
+        };
+        Some((name.to_owned(), text))
+    };
+    beacons(configured).filter_map(fault).collect()
 }
 
 /// What is configured.
@@ -151,6 +171,24 @@ fn beacons(all: &Map) -> impl Iterator<Item = (&str, &Value)> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn faults_are_told_by_name() {
+        let settings =
+            |key: &'static str, value: &str| Value::List(vec![Map::from([(key, value)]).into()]);
+        let configured = Map::from([
+            ("memusage", settings("percent", "63%")),
+            ("disk", settings("beacon_module", "diskusage")),
+            ("load", Value::from("often")),
+            ("inotfy", settings("files", "x")),
+            ("own", settings("x", "y")),
+            ("enabled", true.into()),
+        ]);
+        let faults = faults(&configured, |kind| kind == "own");
+        let names: Vec<_> = faults.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["load", "inotfy"]);
+        assert_eq!(faults[0].1, "Configuration for load beacon must be a list.");
+    }
+
     use super::*;
 
     fn item<const N: usize>(entries: [(&str, Value); N]) -> Value {

@@ -33,6 +33,12 @@ pub(super) const MODULE: Module = Module {
             "Caches a file of the master and returns where it lies, or False.",
         ),
         Function::new(
+            "cp.cache_file_ssh",
+            "(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False)",
+            fetch::cache_file,
+            "The same as cp.cache_file.",
+        ),
+        Function::new(
             "cp.cache_files",
             "(paths, saltenv=None)",
             fetch::cache_files,
@@ -91,6 +97,12 @@ pub(super) const MODULE: Module = Module {
             "(path, saltenv=None)",
             lists::hash_file,
             "The hash of a file of the master or of this machine.",
+        ),
+        Function::new(
+            "cp.hash_file_ssh",
+            "(path, saltenv=None)",
+            lists::hash_file,
+            "The same as cp.hash_file.",
         ),
         Function::new(
             "cp.is_cached",

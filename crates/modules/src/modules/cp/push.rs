@@ -1,13 +1,16 @@
 //! From here to the master.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use halite_crypto::random_bytes;
+use halite_proto::request::PushId;
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
 use crate::call::Call;
+use crate::context::ContextError;
 use crate::error::{CallError, CallResult};
 use crate::limits::CACHED_FILES_MAX;
 use crate::python;
@@ -56,37 +59,128 @@ fn send(call: &Call<'_>, path: &Path, upload: Option<&str>) -> Result<bool, Call
         tracing::error!("Path either does not exist, or is not a file: {shown}");
         return Ok(false);
     }
-    let failed =
-        |error: std::io::Error| CallError::command(format!("could not read {shown}: {error}"));
+    let id = format!("{:032x}", u128::from_le_bytes(random_bytes()));
+    let mut is_refused_before = false;
+    for attempt in 0..TRIES {
+        let is_last = attempt + 1 == TRIES;
+        let push = PushId {
+            id: id.clone(),
+            attempt,
+        };
+        match send_once(call, path, &parts, &push, is_last)? {
+            Sent::Whole => return Ok(true),
+            // One that has taken the beginning may be another master by now, or
+            // have lost it.
+            Sent::Refused { loc } if loc > 0 && !is_refused_before && !is_last => {
+                is_refused_before = true;
+            }
+            Sent::Refused { .. } => {
+                tracing::error!(
+                    "cp.push Failed transfer failed. Ensure master has 'file_recv' set to True and that the file \
+                     is not larger than the 'file_recv_size_max' setting on the master."
+                );
+                return Ok(false);
+            }
+            Sent::Changed => {}
+            Sent::Lost(error) if is_last => {
+                return Err(CallError::command(format!(
+                    "cp.push could not send '{shown}': {error}"
+                )));
+            }
+            Sent::Lost(error) => {
+                tracing::warn!("the master was lost while {shown} was sent: {error}")
+            }
+        }
+        tracing::info!("{shown} is sent once more, from the beginning");
+    }
+    Ok(false)
+}
+
+/// How often a file is begun with that changes on its way, or whose master is
+/// lost.
+const TRIES: u64 = 3;
+
+/// What came of sending a file.
+enum Sent {
+    /// The master has all of it.
+    Whole,
+    /// The master does not want the piece at `loc`.
+    Refused { loc: u64 },
+    /// The file has changed meanwhile.
+    Changed,
+    /// No master has answered.
+    Lost(ContextError),
+}
+
+/// Sends a file as it is read, from its beginning to its end; the last piece
+/// says how large it was. With `as_it_is` also if it changes meanwhile.
+fn send_once(
+    call: &Call<'_>,
+    path: &Path,
+    parts: &[Value],
+    push: &PushId,
+    as_it_is: bool,
+) -> Result<Sent, CallError> {
+    let failed = |error: std::io::Error| {
+        CallError::command(format!("could not read {}: {error}", path.display()))
+    };
     let mut file = File::open(path).map_err(failed)?;
-    let mut buffer = vec![0; piece_bytes(call)];
-    let mut sent = 0_u64;
+    let at_first = file.metadata().map_err(failed)?;
+    let most = piece_bytes(call);
+    let mut piece = read_full(&mut file, most).map_err(failed)?;
+    let mut loc = 0;
     loop {
-        let count = read_full(&mut file, &mut buffer).map_err(failed)?;
-        // An empty file is sent once, so that it exists there.
-        if count == 0 && sent > 0 {
-            return Ok(true);
+        let next = match piece.len() < most {
+            true => Vec::new(),
+            false => read_full(&mut file, most).map_err(failed)?,
+        };
+        let is_last = next.is_empty();
+        let end = loc + piece.len() as u64;
+        // A master takes a file for whole that has its size.
+        let size = match is_last {
+            true => end,
+            false => at_first.len().max(end + 1),
+        };
+        if is_last && has_changed(&at_first, &file.metadata().map_err(failed)?) {
+            if !as_it_is {
+                return Ok(Sent::Changed);
+            }
+            tracing::warn!(
+                "{} keeps changing: it is sent as it was read",
+                path.display()
+            );
         }
         let load = Map::from([
             ("cmd", Value::from("_file_recv")),
             ("id", call.ctx.id().into()),
-            ("path", parts.clone().into()),
-            ("size", data.len().into()),
-            ("loc", sent.into()),
-            ("data", Value::Bytes(buffer[..count].to_vec())),
+            ("path", parts.to_vec().into()),
+            ("size", size.into()),
+            ("loc", loc.into()),
+            ("data", Value::Bytes(piece)),
         ]);
-        if !call.ctx.request(load)?.is_true() {
-            tracing::error!(
-                "cp.push Failed transfer failed. Ensure master has 'file_recv' set to True and that the file \
-                 is not larger than the 'file_recv_size_max' setting on the master."
-            );
-            return Ok(false);
+        let mut beyond = load.clone();
+        push.put(&mut beyond);
+        match call.ctx.request_beyond(load, beyond) {
+            Ok(answer) if answer.is_true() => {}
+            Ok(_) => return Ok(Sent::Refused { loc }),
+            Err(error @ (ContextError::NoMaster | ContextError::TimedOut { .. })) => {
+                return Ok(Sent::Lost(error));
+            }
+            Err(error) => return Err(error.into()),
         }
-        if count == 0 {
-            return Ok(true);
+        if is_last {
+            return Ok(Sent::Whole);
         }
-        sent += count as u64;
+        (loc, piece) = (end, next);
     }
+}
+
+/// Whether something else than growing has happened to a file: what has been
+/// read of it may not belong together.
+fn has_changed(at_first: &Metadata, now: &Metadata) -> bool {
+    let modified = |data: &Metadata| data.modified().ok();
+    let is_written = modified(at_first) != modified(now);
+    now.len() < at_first.len() || (is_written && now.len() == at_first.len())
 }
 
 fn piece_bytes(call: &Call<'_>) -> usize {
@@ -99,15 +193,11 @@ fn piece_bytes(call: &Call<'_>) -> usize {
         .unwrap_or(DEFAULT)
 }
 
-fn read_full(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..])? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    Ok(filled)
+/// As much as there is, up to `most`.
+fn read_full(file: &mut File, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut piece = Vec::new();
+    file.take(most as u64).read_to_end(&mut piece)?;
+    Ok(piece)
 }
 
 pub(super) fn push_dir(call: &Call<'_>) -> CallResult {

@@ -1,18 +1,20 @@
 //! Files that come with the call itself: the other end of `salt-cp`.
 
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::pieces::{Behind, Place};
 use halite_proto::{Map, Value};
 
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
-use crate::limits::FILE_PIECE_BYTES_MAX;
+use crate::limits::{FILE_PIECE_BYTES_MAX, UNFINISHED_KEPT};
 use crate::modules::grains::map_argument;
 use crate::python;
 use crate::replace::{Dress, replace_with, umask};
@@ -75,41 +77,145 @@ pub(super) fn recv_chunked(call: &Call<'_>) -> CallResult {
     }
 }
 
+/// Writes a piece where it belongs. Salt's `salt-cp` does not say which piece
+/// is the last, so its files grow under their names; ours does (see
+/// [`Place`]), and its files get their names when they are whole.
 fn write_chunk(call: &Call<'_>, dest: &Path) -> io::Result<()> {
-    let chunk = call.arg("chunk");
     if let Some(parent) = dest.parent() {
         fs::create_dir_all(parent)?;
     }
-    let append = call.flag("append");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .append(append)
-        .truncate(!append)
-        .open(dest)?;
-    if !chunk.is_nil() {
-        let text = chunk.as_bytes().unwrap_or_default();
-        let text: Vec<u8> = text
-            .iter()
-            .copied()
-            .filter(|byte| !byte.is_ascii_whitespace())
-            .collect();
-        let bytes = STANDARD.decode(text).map_err(io::Error::other)?;
-        let bytes = if call.flag("compressed") {
-            let mut plain = Vec::new();
-            MultiGzDecoder::new(&*bytes)
-                .take(FILE_PIECE_BYTES_MAX)
-                .read_to_end(&mut plain)?;
-            plain
-        } else {
-            bytes
-        };
-        file.write_all(&bytes)?;
+    let bytes = piece(call)?;
+    let mode = match call.arg("mode") {
+        Value::Int(mode) => u32::try_from(*mode).ok().map(|mode| mode & 0o7777),
+        _ => None,
+    };
+    let dress = match mode {
+        Some(mode) => Dress::with_mode(mode),
+        None => Dress::kept(0o666 & !umask()),
+    };
+    // A link is followed, as by every other program that writes a file.
+    let place = fs::canonicalize(dest).unwrap_or_else(|_| dest.to_owned());
+    match call.arg("append").as_str().and_then(Place::parse) {
+        Some(Place::First) => {
+            let first = call.job.jid().unwrap_or_default();
+            Unfinished::of(call, dest, first).begin(&bytes)
+        }
+        Some(Place::More(Behind { first, loc })) => Unfinished::of(call, dest, first)
+            .append(&bytes, loc)
+            .map(drop),
+        Some(Place::Last(Behind { first, loc })) => {
+            let unfinished = Unfinished::of(call, dest, first);
+            let mut whole = unfinished.append(&bytes, loc)?;
+            whole.seek(SeekFrom::Start(0))?;
+            replace_with(&place, dress, |file| io::copy(&mut whole, file).map(drop))?;
+            unfinished.remove()
+        }
+        _ if call.flag("append") => {
+            let mut file = OpenOptions::new().append(true).create(true).open(dest)?;
+            file.write_all(&bytes)?;
+            match mode {
+                Some(mode) => fs::set_permissions(dest, Permissions::from_mode(mode)),
+                None => Ok(()),
+            }
+        }
+        _ => replace_with(&place, dress, |file| file.write_all(&bytes)),
     }
-    if let Value::Int(mode) = call.arg("mode")
-        && let Ok(mode) = u32::try_from(*mode)
-    {
-        fs::set_permissions(dest, Permissions::from_mode(mode & 0o7777))?;
+}
+
+/// The piece of a call.
+fn piece(call: &Call<'_>) -> io::Result<Vec<u8>> {
+    let text = call.arg("chunk").as_bytes().unwrap_or_default();
+    let text: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    let bytes = STANDARD.decode(text).map_err(io::Error::other)?;
+    if !call.flag("compressed") {
+        return Ok(bytes);
     }
-    Ok(())
+    let mut plain = Vec::new();
+    MultiGzDecoder::new(&*bytes)
+        .take(FILE_PIECE_BYTES_MAX)
+        .read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+/// A file that is not whole yet: in a directory of the minion's own, where
+/// nobody else takes it for whole or puts a link in its place.
+struct Unfinished {
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// That of the copy which began with the job `first`.
+    fn of(call: &Call<'_>, dest: &Path, first: &str) -> Self {
+        let cachedir = call.opt_text("cachedir").unwrap_or_default();
+        let place = hash_hex(HashType::Sha256, dest.as_os_str().as_encoded_bytes());
+        Self {
+            path: Path::new(&cachedir)
+                .join("salt-cp")
+                .join(format!("{place}-{first}")),
+        }
+    }
+
+    /// Removes it, and what was begun before it for the same place: job ids
+    /// are in the order of time.
+    fn remove(self) -> io::Result<()> {
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let place = |name: &str| Some(name.split_once('-')?.0.to_owned());
+        let own = name(&self.path).unwrap_or_default();
+        let dir = self.path.parent().unwrap_or(&self.path);
+        for entry in fs::read_dir(dir)?.flatten() {
+            let other = name(&entry.path()).unwrap_or_default();
+            if place(&other) == place(&own) && other < own {
+                let removed = fs::remove_file(entry.path());
+                tracing::debug!(path = ?entry.path(), ?removed, "an older copy");
+            }
+        }
+        fs::remove_file(&self.path)
+    }
+
+    /// Makes it anew with its first piece.
+    fn begin(&self, bytes: &[u8]) -> io::Result<()> {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        remove_abandoned(dir);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&self.path)?;
+        file.write_all(bytes)
+    }
+
+    /// Puts the piece that belongs at `loc` behind those that are there.
+    fn append(&self, bytes: &[u8], loc: u64) -> io::Result<File> {
+        let file = OpenOptions::new().read(true).append(true).open(&self.path);
+        let mut file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::other("its first piece is missing"),
+            _ => error,
+        })?;
+        let len = file.metadata()?.len();
+        if len != loc {
+            return Err(io::Error::other(format!(
+                "there are {len} bytes in front of its piece at {loc}"
+            )));
+        }
+        file.write_all(bytes)?;
+        Ok(file)
+    }
+}
+
+/// Removes what nobody has sent the rest of.
+fn remove_abandoned(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if age.is_some_and(|age| age > UNFINISHED_KEPT) {
+            let removed = fs::remove_file(entry.path());
+            tracing::debug!(path = ?entry.path(), ?removed, "a copy that was broken off");
+        }
+    }
 }

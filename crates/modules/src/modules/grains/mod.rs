@@ -1,6 +1,8 @@
 //! `grains.*`: what the minion is, and what people say that it is.
 
-mod write;
+mod lists;
+mod set;
+mod store;
 
 use halite_proto::{Map, Value};
 
@@ -13,9 +15,9 @@ use crate::registry::{Function, Module};
 pub(super) const MODULE: Module = Module {
     name: "grains",
     functions: &[
-        Function::new("grains.append", "(key, val, convert=False, delimiter=':')", write::append, "Adds a value to a list of the static grains; convert makes a list of what\nis none."),
-        Function::new("grains.delkey", "(key, force=False)", write::delkey, "Removes a static grain; with force also one that is a map or list."),
-        Function::new("grains.delval", "(key, destructive=False, force=False)", write::delval, "Sets a static grain to None, or with destructive removes it."),
+        Function::new("grains.append", "(key, val, convert=False, delimiter=':')", lists::append, "Adds a value to a list of the static grains; convert makes a list of what\nis none."),
+        Function::new("grains.delkey", "(key, force=False)", set::delkey, "Removes a static grain; with force also one that is a map or list."),
+        Function::new("grains.delval", "(key, destructive=False, force=False)", set::delval, "Sets a static grain to None, or with destructive removes it."),
         Function::new("grains.equals", "(key, value)", equals, "Whether a grain, written as text, equals a value."),
         Function::new("grains.fetch", "(key, default='', delimiter=':', ordered=True)", get, "The same as grains.get."),
         Function::new("grains.filter_by", "(lookup_dict, grain='os_family', merge=None, default='default', base=None)", filter_by, "Picks the entry of a map whose key matches a grain, over the entry `base`,\nunder `merge`; the entry `default` where none matches."),
@@ -24,10 +26,10 @@ pub(super) const MODULE: Module = Module {
         Function::new("grains.item", "(*args, **kwargs)", item, "The values of several grains; sanitize=True hides what tells machines apart.").nested(),
         Function::new("grains.items", "(sanitize=False)", items, "All grains; sanitize=True hides what tells machines apart.").nested(),
         Function::new("grains.ls", "()", ls, "The names of all grains."),
-        Function::new("grains.remove", "(key, val, delimiter=':')", write::remove, "Takes a value out of a list of the static grains."),
-        Function::new("grains.set", "(key, val='', force=False, destructive=False, delimiter=':')", write::set, "Sets a static grain, also within maps (`a:b`); with force over a value of\nanother kind."),
-        Function::new("grains.setval", "(key, val, destructive=False, refresh_pillar=True)", write::setval, "Sets a static grain, to be found in the file `grains` beside the\nconfiguration; with destructive, None removes it.").nested(),
-        Function::new("grains.setvals", "(grains, destructive=False, refresh_pillar=True)", write::setvals, "Sets several static grains at once."),
+        Function::new("grains.remove", "(key, val, delimiter=':')", lists::remove, "Takes a value out of a list of the static grains."),
+        Function::new("grains.set", "(key, val='', force=False, destructive=False, delimiter=':')", set::set, "Sets a static grain, also within maps (`a:b`); with force over a value of\nanother kind."),
+        Function::new("grains.setval", "(key, val, destructive=False, refresh_pillar=True)", store::setval, "Sets a static grain, to be found in the file `grains` beside the\nconfiguration; with destructive, None removes it.").nested(),
+        Function::new("grains.setvals", "(grains, destructive=False, refresh_pillar=True)", store::setvals, "Sets several static grains at once."),
     ],
 };
 
@@ -84,6 +86,7 @@ fn sanitize(grains: &mut Map) {
         ("domain", "DOMAINNAME"),
         ("fqdn", "MINION.DOMAINNAME"),
         ("host", "MINION"),
+        ("id", "MINION.DOMAINNAME"),
         ("localhost", "MINION"),
         ("nodename", "MINION"),
     ] {

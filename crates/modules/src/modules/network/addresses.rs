@@ -127,8 +127,8 @@ fn own(call: &Call<'_>, v6: bool) -> CallResult {
         found.retain(|address| !address.is_loopback());
     }
     if let Some(cidr) = call.text_opt("cidr") {
-        let net = Net::parse(&cidr).ok_or_else(|| bad(&cidr, "network"))?;
-        found.retain(|address| net.contains(*address));
+        let net = Net::parse(&cidr);
+        found.retain(|address| net.as_ref().is_some_and(|net| net.contains(*address)));
     }
     match call.get("type").and_then(Value::as_str) {
         Some("public") => found.retain(|address| !private(*address)),
@@ -220,9 +220,9 @@ pub(super) fn in_subnet(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn ip_in_subnet(call: &Call<'_>) -> CallResult {
-    let cidr = call.text("cidr");
-    let net = Net::parse(&cidr).ok_or_else(|| bad(&cidr, "network"))?;
-    Ok(net.contains(address(call, "ip_addr")?).into())
+    let address = address(call, "ip_addr")?;
+    let net = Net::parse(&call.text("cidr"));
+    Ok(net.is_some_and(|net| net.contains(address)).into())
 }
 
 pub(super) fn calc_net(call: &Call<'_>) -> CallResult {

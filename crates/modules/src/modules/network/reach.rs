@@ -106,9 +106,11 @@ pub(super) fn connect(call: &Call<'_>) -> CallResult {
         return answer(false, "Required argument, port, is missing.".to_owned());
     };
     let kwargs = call.kwargs();
-    let proto = kwargs
-        .get("proto")
-        .map_or_else(|| "tcp".to_owned(), python::str);
+    // What is neither is tcp.
+    let proto = match kwargs.get("proto").and_then(Value::as_str) {
+        Some("udp") => "udp",
+        _ => "tcp",
+    };
     let seconds = kwargs
         .get("timeout")
         .map(python::float)

@@ -2,20 +2,15 @@
 
 mod jobs;
 mod master;
+mod own_files;
 mod refresh;
 mod runner;
 mod sync;
 
 pub use sync::sync_extensions;
 
-use std::fs;
-use std::io;
-use std::path::Path;
-
-use halite_proto::{Map, Value};
-
 use crate::call::Call;
-use crate::error::{CallError, CallResult};
+use crate::error::CallResult;
 use crate::registry::{Function, Module};
 
 const SYNC: &str = "(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None)";
@@ -23,7 +18,7 @@ const SYNC_LATER: &str =
     "(saltenv=None, refresh=False, extmod_whitelist=None, extmod_blacklist=None)";
 const SYNC_PILLAR: &str = "(saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None, clean_pillar_cache=False)";
 const SYNC_SDB: &str = "(saltenv=None, extmod_whitelist=None, extmod_blacklist=None)";
-const SYNC_DOC: &str = "Fetches users' own Python modules of this kind from the file server, and\nremoves those that it has no more. Modules, states, grains and utils are run.";
+const SYNC_DOC: &str = "Fetches users' own Python modules of this kind from the file server, and\nremoves those that it has no more.";
 
 pub(super) const MODULE: Module = Module {
     name: "saltutil",
@@ -31,7 +26,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "saltutil.clear_cache",
             "()",
-            clear_cache,
+            own_files::clear_cache,
             "Removes what the minion has cached of the master's files and its own work.",
         ),
         Function::new(
@@ -85,8 +80,8 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "saltutil.list_extmods",
             "()",
-            empty_map,
-            "The modules of one's own that were fetched: none, this minion runs none.",
+            own_files::list_extmods,
+            "The names of users' own Python modules that were fetched, by kind.",
         ),
         Function::new(
             "saltutil.mmodule",
@@ -139,13 +134,13 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "saltutil.regen_keys",
             "()",
-            regen_keys,
+            own_files::regen_keys,
             "Removes the minion's keys and what it trusts; new ones are made when it\nstarts again, and must be accepted.",
         ),
         Function::new(
             "saltutil.revoke_auth",
             "(preserve_minion_cache=False)",
-            revoke_auth,
+            own_files::revoke_auth,
             "Asks the master to remove this minion's key.",
         ),
         Function::new(
@@ -358,78 +353,4 @@ fn sync_all(call: &Call<'_>) -> CallResult {
     let after: &[&str] = if local { &["pillar", "wrapper"] } else { &[] };
     let kinds: Vec<&str> = before.iter().chain(KINDS).chain(after).copied().collect();
     sync::sync_all(call, &kinds)
-}
-
-fn empty_map(_: &Call<'_>) -> CallResult {
-    Ok(Map::new().into())
-}
-
-/// Removes caches by name: what else lies there (jobs, returns that wait for a
-/// master) is no cache.
-fn clear_cache(call: &Call<'_>) -> CallResult {
-    const CACHES: &[&str] = &[
-        "accumulator",
-        "extmods",
-        "extrn_files",
-        "files",
-        "grains.cache.p",
-        "highstate.cache.p",
-        "localfiles",
-        "module_refresh",
-        "pillar_cache",
-        "sls.p",
-    ];
-    let directory = call.ctx.cachedir();
-    for name in CACHES {
-        if let Err(error) = remove(&directory.join(name)) {
-            tracing::error!(
-                "Attempt to clear cache with saltutil.clear_cache FAILED with: {error}"
-            );
-            return Ok(false.into());
-        }
-    }
-    Ok(true.into())
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(data) if data.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn regen_keys(call: &Call<'_>) -> CallResult {
-    let directory = call
-        .opt_text("pki_dir")
-        .unwrap_or_else(|| "/etc/salt/pki/minion".to_owned());
-    for name in ["minion.pem", "minion.pub", "minion_master.pub"] {
-        let path = Path::new(&directory).join(name);
-        remove(&path).map_err(|error| {
-            CallError::command(format!("could not remove {}: {error}", path.display()))
-        })?;
-    }
-    Ok(Value::Nil)
-}
-
-fn revoke_auth(call: &Call<'_>) -> CallResult {
-    let load = Map::from([
-        ("cmd", Value::from("revoke_auth")),
-        ("id", call.ctx.id().into()),
-        (
-            "preserve_minion_cache",
-            call.flag("preserve_minion_cache").into(),
-        ),
-    ]);
-    match call.ctx.request_every(load) {
-        Ok(answer) => Ok(answer),
-        Err(error) => {
-            tracing::error!(%error, "the key was not revoked");
-            Ok(false.into())
-        }
-    }
 }

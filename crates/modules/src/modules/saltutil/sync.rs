@@ -20,40 +20,28 @@ use crate::file_client::{FileClient, below, private_dirs};
 use crate::job::Job;
 use crate::python;
 
-/// Nobody is to think that what was fetched has an effect when it has none.
-fn say_unused(form: &str, names: &[String]) {
-    tracing::warn!(
-        "{} fetched, but nothing here uses {form} in Python",
-        names.join(", ")
-    );
+/// Why nothing uses files of a kind; nothing of those that something uses.
+fn why_unused(form: &str) -> Option<&'static str> {
+    Some(match form {
+        "cache" => "the data cache is kept in files",
+        "clouds" => "there is no salt-cloud here",
+        "fileserver" => "files come from file_roots",
+        "log_handlers" => "logs go where log_file says, and to the console",
+        "proxy" | "proxymodules" => "there are no proxy minions here",
+        "resources" => "there are no resources here",
+        "roster" | "wrapper" => "there is no salt-ssh here",
+        "thorium" => "there is no Thorium here",
+        "tokens" => "tokens are kept in files",
+        _ => return None,
+    })
 }
 
-/// The kinds of files that something here uses; of the others it is said that
-/// nothing does.
-const USED: [&str; 8] = [
-    "beacons",
-    "engines",
-    "grains",
-    "modules",
-    "returners",
-    "sdb",
-    "states",
-    "utils",
-];
-
-/// The same of a master.
-const USED_BY_MASTERS: [&str; 10] = [
-    "engines",
-    "grains",
-    "modules",
-    "pillar",
-    "returners",
-    "runners",
-    "sdb",
-    "states",
-    "tops",
-    "utils",
-];
+/// Nobody is to think that what was fetched has an effect when it has none.
+fn warn_of_unused(form: &str, names: &[String]) {
+    if let Some(why) = why_unused(form).filter(|_| !names.is_empty()) {
+        tracing::warn!("{} fetched, but not used: {why}", names.join(", "));
+    }
+}
 
 /// Fetches the modules of one kind: the names of those that are new or
 /// changed.
@@ -129,9 +117,7 @@ pub fn sync_extensions(
     for kind in kinds {
         let names = fetch(&call, &mut lists, kind, &envs);
         is_changed |= !names.is_empty();
-        if !names.is_empty() && !USED_BY_MASTERS.contains(kind) {
-            say_unused(kind, &names);
-        }
+        warn_of_unused(kind, &names);
         found.insert(*kind, list(names));
     }
     if is_changed {
@@ -187,9 +173,7 @@ fn after(call: &Call<'_>, form: &str, names: &[String]) -> Result<(), CallError>
         return Ok(());
     }
     extensions::forget();
-    if !USED.contains(&form) {
-        say_unused(form, names);
-    }
+    warn_of_unused(form, names);
     if !call.get("refresh").is_none_or(Value::is_true) {
         return Ok(());
     }

@@ -5,9 +5,12 @@
 //! saved file is changed. Texts are Salt's (`salt/modules/schedule.py`, 3008.5).
 
 mod change;
+mod files;
+mod hand_on;
 mod item;
 mod listing;
 mod moments;
+mod switch;
 
 pub(super) use listing::in_includes;
 
@@ -34,7 +37,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "schedule.copy",
             "(name, target, **kwargs)",
-            change::copy,
+            hand_on::copy,
             "Gives a job to other minions too.",
         ),
         Function::new(
@@ -46,25 +49,25 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "schedule.disable",
             "(**kwargs)",
-            change::disable,
+            switch::disable,
             "Turns the whole schedule off.",
         ),
         Function::new(
             "schedule.disable_job",
             "(name, **kwargs)",
-            change::disable_job,
+            switch::disable_job,
             "Turns a job off.",
         ),
         Function::new(
             "schedule.enable",
             "(**kwargs)",
-            change::enable,
+            switch::enable,
             "Turns the whole schedule on.",
         ),
         Function::new(
             "schedule.enable_job",
             "(name, **kwargs)",
-            change::enable_job,
+            switch::enable_job,
             "Turns a job on.",
         ),
         Function::new(
@@ -94,7 +97,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "schedule.move",
             "(name, target, **kwargs)",
-            change::move_,
+            hand_on::move_,
             "Gives a job to other minions and takes it out of this one's schedule.",
         ),
         Function::new(
@@ -112,19 +115,19 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "schedule.reload",
             "()",
-            change::reload,
+            files::reload,
             "Reads the schedule of minion.d/schedule.conf and of the pillar again.",
         ),
         Function::new(
             "schedule.run_job",
             "(name, force=False)",
-            change::run_job,
+            moments::run_job,
             "Runs a job now; one that is turned off only with force.",
         ),
         Function::new(
             "schedule.save",
             "(**kwargs)",
-            change::save,
+            files::save,
             "Writes the schedule to minion.d/_schedule.conf.",
         ),
         Function::new(

@@ -1,4 +1,4 @@
-//! Single moments: skipped, put off, shown.
+//! Single runs of jobs: now, left out, put off, shown.
 
 use halite_proto::{Map, Value};
 
@@ -124,4 +124,22 @@ pub(super) fn show_next_fire_time(call: &Call<'_>) -> CallResult {
         None => report.insert("comment", "next fire time not available."),
     };
     Ok(report.into())
+}
+
+pub(super) fn run_job(call: &Call<'_>) -> CallResult {
+    let name = call.text("name");
+    let jobs = listed(call, Wanted::ALL);
+    let Some(job) = jobs.get(&name) else {
+        return Ok(Report::new(false, format!("Job {name} does not exist.")).into_value());
+    };
+    let is_on = job.get("enabled").is_none_or(Value::is_true);
+    if !is_on && !call.flag("force") {
+        return Ok(Report::new(true, format!("Job {name} is disabled.")).into_value());
+    }
+    let asked = ask(call, "run_job", [("name", Value::from(name.as_str()))]);
+    Ok(match asked {
+        Some(_) => Report::new(true, format!("Scheduling Job {name} on minion.")),
+        None => Report::new(false, format!("Failed to run job {name} on minion.")),
+    }
+    .into_value())
 }

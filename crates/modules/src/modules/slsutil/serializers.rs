@@ -7,7 +7,9 @@ use halite_yaml::{DumpOptions, FlowStyle};
 use super::super::ini;
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::extensions::{self, Kind};
 use crate::python;
+use crate::run::run_plugin;
 
 fn unknown(name: &str) -> CallError {
     CallError::command(format!("Serializer '{name}' not found."))
@@ -41,8 +43,15 @@ pub(super) fn serialize(call: &Call<'_>) -> CallResult {
             let bytes = msgpack::pack_modern(data).map_err(|error| wrong(error.to_string()))?;
             Ok(Value::Bytes(bytes))
         }
-        other => Err(unknown(other)),
+        other => in_python(call, other, "serialize", data),
     }
+}
+
+/// A serializer of users', or of an installed Salt.
+fn in_python(call: &Call<'_>, name: &str, way: &str, data: &Value) -> CallResult {
+    let function = extensions::plugin(call.ctx, Kind::Serializers, &format!("{name}.{way}"));
+    let function = function.ok_or_else(|| unknown(name))?;
+    run_plugin(call, function, vec![data.clone()], call.clean_kwargs())
 }
 
 fn yaml(data: &Value, options: &Map) -> String {
@@ -91,6 +100,6 @@ pub(super) fn deserialize(call: &Call<'_>) -> CallResult {
             let bytes = given.as_bytes().unwrap_or_default();
             msgpack::unpack_modern(bytes).map_err(|error| unreadable(error.to_string()))
         }
-        other => Err(unknown(other)),
+        other => in_python(call, other, "deserialize", given),
     }
 }

@@ -1,14 +1,17 @@
 //! Everything that `sys` can tell of: execution and state functions, runners,
 //! returners and renderers.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use halite_proto::Map;
 use halite_signature::Signature;
 
 use crate::call::Call;
+use crate::context::MinionContext;
 use crate::extensions::{self, Kind};
+use crate::job::Job;
 use crate::registry::Function;
+use crate::run::within_call;
 
 /// The runners of the master, which are no part of this program: name,
 /// parameters and documentation. A test of the master keeps it up to date.
@@ -196,6 +199,17 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
             .map(|(name, doc)| Entry::new(name, "(data, saltenv='base', sls='', **kwargs)", doc))
             .collect(),
     }
+}
+
+/// What the execution functions do whose names begin so: for somebody who has
+/// asked for one that is not there. Those of an installed Salt, which would
+/// have to be asked, are left out.
+pub fn beginning_with(ctx: &dyn MinionContext, job: &Job, start: &str) -> Map {
+    let entries = within_call(ctx, job, |call| all(call, What::Modules));
+    let alike = entries.into_iter();
+    let alike = alike.filter(|entry| entry.name.starts_with(start));
+    let docs: BTreeMap<String, String> = alike.map(|entry| (entry.name, entry.doc)).collect();
+    docs.into_iter().collect()
 }
 
 /// The text of [`RUNNERS`] for these functions: what the file has to hold.

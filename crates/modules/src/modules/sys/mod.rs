@@ -86,7 +86,7 @@ pub(super) const MODULE: Module = Module {
         ),
         Function::new(
             "sys.reload_modules",
-            "()",
+            "(initial_load=False, context=None)",
             reload_modules,
             "Has the minion read anew what its modules depend on.",
         ),

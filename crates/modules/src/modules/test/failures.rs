@@ -24,6 +24,7 @@ fn bare_exception(kind: &'static str) -> CallError {
     CallError::Exception {
         kind,
         message: String::new(),
+        trace: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use halite_modules::{Call, host, python};
 use halite_proto::{Map, Value};
 
-use super::{Apt, Tool, refresh, run};
+use super::{Apt, Tool, refresh_unless_valid, run};
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider};
@@ -29,7 +29,7 @@ pub(super) fn latest(
     }
     let installed = Apt.list(call, Listing::Installed)?;
     if kwargs.get("refresh").is_none_or(host::is_true) {
-        refresh(call, &only(kwargs, "cache_valid_time"))?;
+        refresh_unless_valid(call, kwargs)?;
     }
     let candidates = candidates(call, names, kwargs)?;
     let mut names: Vec<String> = names.to_vec();
@@ -60,13 +60,6 @@ pub(super) fn latest(
         }
     }
     Ok(latest)
-}
-
-fn only(kwargs: &Map, key: &str) -> Map {
-    kwargs
-        .get(key)
-        .map(|value| Map::from([(key, value.clone())]))
-        .unwrap_or_default()
 }
 
 /// The candidate of each name that `apt-cache policy` knows.
@@ -123,7 +116,7 @@ pub(super) fn available(call: &Call<'_>, names: &[String]) -> Result<Map, PkgErr
 /// What an upgrade would install.
 pub(super) fn upgrades(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     if kwargs.get("refresh").is_none_or(host::is_true) {
-        refresh(call, &only(kwargs, "cache_valid_time"))?;
+        refresh_unless_valid(call, kwargs)?;
     }
     let dist = kwargs.get("dist_upgrade").is_none_or(Value::is_true);
     let mut words = vec!["apt-get".to_owned(), "--just-print".to_owned()];

@@ -4,7 +4,8 @@ use halite_modules::Call;
 use halite_modules::host::Program;
 use halite_proto::{Map, Value};
 
-use super::{Tool, run, with_arch};
+use super::database::with_arch;
+use super::{Tool, run};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{FileInfo, Files};
 use crate::time;

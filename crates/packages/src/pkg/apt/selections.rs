@@ -6,8 +6,8 @@ use halite_proto::{Map, Value};
 
 use super::{Apt, Tool, run};
 use crate::pkg::error::PkgError;
-use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider};
+use crate::pkg::{changes, lists};
 
 const STATES: &[&str] = &["install", "hold", "deinstall", "purge"];
 
@@ -71,7 +71,7 @@ pub(crate) fn set(call: &Call<'_>, selection: &Map, clear: bool) -> Result<Map, 
             tool.stdin = Some(format!("{name} {state}"));
             let ran = run(call, || tool.clone())?;
             if ran.ok() {
-                changes.insert(name, lists::change(old, state.as_str()));
+                changes.insert(name, changes::change(old, state.as_str()));
             } else {
                 tracing::error!(name, state, "failed to set the state of a package");
             }
@@ -140,7 +140,7 @@ pub(super) fn unpurge(call: &Call<'_>, names: &[String]) -> Result<Map, PkgError
     tool.stdin = Some(lines.join("\n"));
     run(call, || tool.clone())?;
     let new = Apt.list(call, Listing::PurgeDesired)?;
-    Ok(lists::differences(
+    Ok(changes::differences(
         &lists::joined(&old),
         &lists::joined(&new),
     ))

@@ -6,7 +6,7 @@ use halite_target::glob::fnmatch;
 
 use super::change::arguments;
 use crate::pkg::provider::{Files, Listing, Provider, provider};
-use crate::pkg::{apt, downloaded, lists, rpm, version, zypper};
+use crate::pkg::{apt, dnf, downloaded, lists, rpm, version, zypper};
 
 pub(in crate::pkg) fn names(call: &Call<'_>) -> Vec<String> {
     call.varargs().iter().map(python::str).collect()
@@ -202,7 +202,7 @@ pub(super) fn show(call: &Call<'_>) -> CallResult {
 pub(super) fn list_downloaded(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;
     Ok(match provider.name() {
-        "dnf" => rpm::list_downloaded(call)?,
+        "dnf" => dnf::list_downloaded(call)?,
         "zypper" => zypper::list_downloaded(call)?,
         _ => downloaded::list(call, provider, "/var/cache/apt", ".deb")?,
     }

@@ -5,9 +5,9 @@ use halite_proto::{Map, Value};
 
 use super::listing::names;
 use crate::pkg::apt::restarts;
+use crate::pkg::dnf::{self, groups};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Provider, provider};
-use crate::pkg::rpm::{groups, low};
 use crate::pkg::{pacman, rpm, zypper};
 
 /// The provider, if it is one of those that have the function.
@@ -47,12 +47,12 @@ pub(super) fn list_locks(call: &Call<'_>) -> CallResult {
 
 pub(super) fn diff(call: &Call<'_>) -> CallResult {
     only(call, WITH_RPM)?;
-    as_value(rpm::diff(call, &names(call)))
+    as_value(dnf::diff(call, &names(call)))
 }
 
 pub(super) fn download(call: &Call<'_>) -> CallResult {
     match only(call, WITH_RPM)?.name() {
-        "dnf" => as_value(rpm::download(call, &names(call), &call.clean_kwargs())),
+        "dnf" => as_value(dnf::download(call, &names(call), &call.clean_kwargs())),
         _ => as_value(zypper::download(call, &names(call))),
     }
 }
@@ -136,7 +136,7 @@ pub(super) fn search(call: &Call<'_>) -> CallResult {
 
 pub(super) fn modified(call: &Call<'_>) -> CallResult {
     only(call, WITH_RPM)?;
-    as_value(low::modified(call, &names(call), &call.clean_kwargs()))
+    as_value(rpm::modified(call, &names(call), &call.clean_kwargs()))
 }
 
 /// The arguments of a verification: options of rpm, kinds of files that do not
@@ -158,5 +158,5 @@ pub(super) fn services_need_restart(call: &Call<'_>) -> CallResult {
 pub(super) fn verify(call: &Call<'_>) -> CallResult {
     only(call, WITH_RPM)?;
     let (options, ignored) = verify_arguments(call);
-    as_value(low::verify(call, &names(call), &options, &ignored))
+    as_value(rpm::verify(call, &names(call), &options, &ignored))
 }

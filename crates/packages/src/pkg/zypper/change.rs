@@ -2,15 +2,16 @@
 
 use halite_modules::{Call, host, python};
 use halite_proto::{Map, Value};
-use halite_target::glob::fnmatch;
 
-use super::query::{current, observed, refresh};
+use super::query::refresh;
 use super::{Before, Zypper, ask, run};
+use crate::pkg::changes;
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider};
-use crate::pkg::rpm::words;
-use crate::pkg::targets::{Targets, parse_targets};
+use crate::pkg::rpm::{current, observed};
+use crate::pkg::targets::{self, Targets, parse_targets};
+use crate::words;
 
 /// The packages that it will not replace by older ones unless it is forced.
 fn downgrades(text: &str) -> Vec<String> {
@@ -35,7 +36,7 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
         Targets::Repository(wanted) => {
             let targets = wanted
                 .iter()
-                .map(|(name, version)| lists::target(name, version.as_deref()));
+                .map(|(name, version)| targets::target(name, version.as_deref()));
             (targets.collect(), true)
         }
         Targets::Files(files) => (files, false),
@@ -88,37 +89,24 @@ pub(super) fn install(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<
             .collect();
         run(call, before, &line(true, &forced))?;
     }
-    Ok(lists::differences(&old, &observed(call, kwargs)?))
+    Ok(changes::differences(&old, &observed(call, kwargs)?))
 }
 
 pub(super) fn remove(zypper: &Zypper, call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
-    let mut asked = kwargs.clone();
-    asked.retain(|key, _| matches!(key.as_str(), Some("name" | "pkgs" | "version")));
-    let Targets::Repository(wanted) = parse_targets(call, zypper, &asked, true)? else {
+    let arguments = ["name", "pkgs", "version"];
+    let Some(wanted) = targets::parse_removed(call, zypper, kwargs, &arguments)? else {
         return Ok(Map::new());
     };
     let old = zypper.list(call, Listing::Installed)?;
-    let mut targets: Vec<String> = Vec::new();
-    for (name, version) in wanted {
-        let is_meant =
-            |known: &String| *known == name || (name.contains('*') && fnmatch(&name, known));
-        for known in old.keys().map(python::str).filter(is_meant) {
-            match &version {
-                None => targets.push(known),
-                Some(version) if lists::versions(&old, &known).contains(version) => {
-                    targets.push(format!("{known}={version}"));
-                }
-                Some(_) => {}
-            }
-        }
-    }
+    let targets =
+        targets::removed_targets(&old, wanted, |name, version| format!("{name}={version}"));
     if targets.is_empty() {
         return Ok(Map::new());
     }
     let mut line = words(&["remove"]);
     line.extend(targets);
     run(call, Before::default(), &line)?;
-    Ok(lists::differences(&lists::joined(&old), &current(call)?))
+    Ok(changes::differences(&lists::joined(&old), &current(call)?))
 }
 
 /// The words of an upgrade, and what stands before them.
@@ -178,7 +166,7 @@ pub(super) fn upgrade(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
     let old = observed(call, kwargs)?;
     let (before, line) = upgrade_line(kwargs, false);
     let ran = run(call, before, &line);
-    let changes = lists::differences(&old, &observed(call, kwargs)?);
+    let changes = changes::differences(&old, &observed(call, kwargs)?);
     match ran {
         Ok(_) => Ok(changes),
         Err(error) => Err(PkgError::Tool {
@@ -204,7 +192,7 @@ pub(super) fn autoremove(call: &Call<'_>, list_only: bool) -> Result<Value, PkgE
     let mut line = words(&["remove"]);
     line.extend(unneeded);
     run(call, Before::default(), &line)?;
-    Ok(lists::differences(&old, &current(call)?).into())
+    Ok(changes::differences(&old, &current(call)?).into())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::query::refresh;
 use super::{Before, Zypper, run, xml};
 use crate::pkg::downloaded;
 use crate::pkg::error::PkgError;
-use crate::pkg::rpm::words;
+use crate::words;
 
 const CACHE: &str = "/var/cache/zypp/packages";
 

@@ -6,7 +6,8 @@ use halite_proto::{Map, Value};
 use super::query::refresh;
 use super::{Before, ask, run, xml};
 use crate::pkg::error::PkgError;
-use crate::pkg::rpm::{low, words};
+use crate::pkg::rpm;
+use crate::words;
 
 fn refresh_if_wanted(call: &Call<'_>) -> Result<(), PkgError> {
     if call.get("refresh").is_some_and(host::is_true) {
@@ -166,7 +167,7 @@ pub(in crate::pkg) fn search(call: &Call<'_>) -> Result<Map, PkgError> {
 /// The function `pkg.list_provides`: what packages provide beside themselves.
 pub(in crate::pkg) fn list_provides(call: &Call<'_>) -> Result<Map, PkgError> {
     let format = "[%{PROVIDES}_|-%{=NAME}\\n]";
-    let ran = low::rpm(call, &words(&["-qa", "--queryformat", format]))?;
+    let ran = rpm::rpm(call, &words(&["-qa", "--queryformat", format]))?;
     let mut all = Map::new();
     for (capability, name) in ran.stdout.lines().filter_map(|line| line.split_once("_|-")) {
         if capability == name {
@@ -187,7 +188,7 @@ pub(in crate::pkg) fn list_provides(call: &Call<'_>) -> Result<Map, PkgError> {
 /// that provides them.
 pub(in crate::pkg) fn resolve_capabilities(call: &Call<'_>) -> Result<Value, CallError> {
     refresh_if_wanted(call)?;
-    let installed = low::installed(call)?;
+    let installed = rpm::installed(call)?;
     let asked = Map::from([("provides", Value::from(true)), ("match", "exact".into())]);
     let resolve = |name: &str| -> String {
         if installed.contains_key(name) {

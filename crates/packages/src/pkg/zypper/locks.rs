@@ -5,9 +5,10 @@ use halite_proto::{Map, Value};
 
 use super::{Before, run, xml};
 use crate::pkg::error::PkgError;
+use crate::pkg::holds::{Wording, hold_each};
 use crate::pkg::lists;
-use crate::pkg::rpm::locks::{Wording, hold_each};
-use crate::pkg::rpm::{low, words};
+use crate::pkg::rpm;
+use crate::words;
 
 const FILE: &str = "/etc/zypp/locks";
 
@@ -60,7 +61,7 @@ pub(super) fn held(call: &Call<'_>) -> Vec<String> {
 
 /// Locked packages with the versions that are installed.
 pub(super) fn held_in_full(call: &Call<'_>) -> Result<Vec<String>, PkgError> {
-    let installed = low::installed(call)?;
+    let installed = rpm::installed(call)?;
     Ok(held(call)
         .into_iter()
         .map(|name| match lists::versions(&installed, &name).first() {

@@ -1,4 +1,4 @@
-//! SUSE's package manager: `zypper` over `rpm`.
+//! SUSE's package manager: `zypper`.
 
 mod change;
 mod download;
@@ -16,9 +16,9 @@ use halite_proto::{Map, Value};
 use xml::Element;
 
 use super::error::PkgError;
+use super::lists::{offered_by_repository, offered_versions};
 use super::provider::{FileInfo, Files, Listing, Provider};
-use super::rpm::{self, low};
-use super::version;
+use super::{rpm, version};
 
 pub(super) use download::{download, list_downloaded};
 pub(super) use lists::{list_patches, list_patterns, list_products, list_provides};
@@ -103,7 +103,7 @@ fn ask(call: &Call<'_>, words: &[&str], more: &[String]) -> Result<Vec<Element>,
         no_refresh: true,
         ..Before::default()
     };
-    let mut line = rpm::words(words);
+    let mut line = crate::words(words);
     line.extend(more.iter().cloned());
     Ok(xml::elements(&run(call, before, &line)?.stdout))
 }
@@ -115,7 +115,7 @@ impl Provider for Zypper {
 
     fn list(&self, call: &Call<'_>, listing: Listing) -> Result<Map, PkgError> {
         if listing == Listing::Installed {
-            low::installed(call)
+            rpm::installed(call)
         } else {
             Ok(Map::new())
         }
@@ -126,7 +126,7 @@ impl Provider for Zypper {
         call: &Call<'_>,
         attributes: &[String],
     ) -> Result<Option<Map>, PkgError> {
-        low::with_attributes(call, attributes).map(Some)
+        rpm::with_attributes(call, attributes).map(Some)
     }
 
     fn normalize(&self, call: &Call<'_>, name: &str) -> String {
@@ -172,7 +172,7 @@ impl Provider for Zypper {
     }
 
     fn available(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-        query::available(call, names, kwargs)
+        query::offered(call, names, kwargs).map(offered_versions)
     }
 
     fn by_repository(
@@ -181,7 +181,8 @@ impl Provider for Zypper {
         names: &[String],
         kwargs: &Map,
     ) -> Result<Option<Map>, PkgError> {
-        query::by_repository(call, names, kwargs).map(Some)
+        let offered = query::offered(call, names, kwargs)?;
+        Ok(Some(offered_by_repository(offered)))
     }
 
     fn held(&self, call: &Call<'_>) -> Result<Vec<String>, PkgError> {
@@ -201,18 +202,18 @@ impl Provider for Zypper {
     }
 
     fn owner(&self, call: &Call<'_>, path: &str) -> Result<String, PkgError> {
-        low::owner(call, path)
+        rpm::owner(call, path)
     }
 
     fn files(&self, call: &Call<'_>, names: &[String]) -> Result<Files, PkgError> {
-        low::files(call, names)
+        rpm::files(call, names)
     }
 
     fn file_info(&self, call: &Call<'_>, path: &str) -> Result<Option<FileInfo>, PkgError> {
-        low::file_info(call, path)
+        rpm::file_info(call, path)
     }
 
     fn info(&self, call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-        rpm::info(call, names, kwargs)
+        rpm::info_installed(call, names, kwargs)
     }
 }

@@ -6,8 +6,8 @@ use halite_target::glob::fnmatch;
 
 use super::{Before, ask, run, xml};
 use crate::pkg::error::PkgError;
-use crate::pkg::rpm::{self, low, words};
-use crate::pkg::{lists, version};
+use crate::pkg::{rpm, version};
+use crate::words;
 
 /// The text between the first two quotes.
 fn quoted(text: &str) -> Option<&str> {
@@ -155,7 +155,7 @@ pub(super) fn upgrades(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
 }
 
 /// Name, version, repository; newest first.
-fn offered(
+pub(super) fn offered(
     call: &Call<'_>,
     names: &[String],
     kwargs: &Map,
@@ -193,30 +193,4 @@ fn offered(
         .collect();
     all.sort_by(|(a, x, _), (b, y, _)| a.cmp(b).then_with(|| version::rpm(y, x)));
     Ok(all)
-}
-
-pub(super) fn available(call: &Call<'_>, names: &[String], kwargs: &Map) -> Result<Map, PkgError> {
-    offered(call, names, kwargs).map(lists::offered)
-}
-
-pub(super) fn by_repository(
-    call: &Call<'_>,
-    names: &[String],
-    kwargs: &Map,
-) -> Result<Map, PkgError> {
-    offered(call, names, kwargs).map(lists::offered_by_repository)
-}
-
-/// The list of installed packages, versions in one text.
-pub(super) fn current(call: &Call<'_>) -> Result<Map, PkgError> {
-    Ok(lists::joined(&low::installed(call)?))
-}
-
-/// The installed packages as a change of them is told: by the attributes that
-/// `diff_attr` names, else by their versions.
-pub(super) fn observed(call: &Call<'_>, kwargs: &Map) -> Result<Map, PkgError> {
-    match low::observed(call, kwargs)? {
-        Some(seen) => Ok(seen),
-        None => current(call),
-    }
 }

@@ -6,8 +6,8 @@ use halite_proto::{Map, Value};
 use super::query::refresh;
 use super::{Before, run, xml};
 use crate::pkg::error::PkgError;
-use crate::pkg::rpm::repos::parse;
-use crate::pkg::rpm::words;
+use crate::pkg::repo_file::{names_in, parse};
+use crate::words;
 
 const DIRECTORY: &str = "/etc/zypp/repos.d";
 
@@ -19,16 +19,8 @@ pub(in crate::pkg) fn list_repos(call: &Call<'_>) -> Map {
         .map(python::str)
         .unwrap_or_default();
     let directory = format!("{}{DIRECTORY}", root.trim_end_matches('/'));
-    let mut files: Vec<_> = std::fs::read_dir(call.host().path(&directory))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".repo"))
-        .collect();
-    files.sort();
     let mut all = Map::new();
-    for file in files {
+    for file in names_in(call, &directory) {
         for (alias, fields) in parse(&call.host().read(format!("{directory}/{file}"))).1 {
             let Value::Map(mut fields) = fields else {
                 continue;

@@ -95,7 +95,8 @@ pub(super) fn is_installed(call: &Call<'_>) -> CallResult {
     Ok((!list.is_empty()).into())
 }
 
-pub(super) fn list_all_versions(call: &Call<'_>) -> CallResult {
+/// Where pip looks for packages, if the call says so.
+pub(crate) fn index_options(call: &Call<'_>) -> Vec<String> {
     let mut index = Vec::new();
     for (name, option) in [
         ("index_url", "--index-url"),
@@ -105,6 +106,11 @@ pub(super) fn list_all_versions(call: &Call<'_>) -> CallResult {
             index.extend([option.to_owned(), call.text(name)]);
         }
     }
+    index
+}
+
+pub(super) fn list_all_versions(call: &Call<'_>) -> CallResult {
+    let mut index = index_options(call);
     if ["include_alpha", "include_beta", "include_rc"]
         .iter()
         .any(|name| call.flag(name))
@@ -147,7 +153,7 @@ pub(super) fn upgrade(call: &Call<'_>) -> CallResult {
             errors.push(Value::from(ran.stderr));
         }
     }
-    let changes = crate::pkg::lists::differences(&old, &pip.list(call, None)?);
+    let changes = crate::pkg::changes::differences(&old, &pip.list(call, None)?);
     let mut ret = Map::from([
         ("changes", Value::from(changes)),
         ("result", errors.is_empty().into()),

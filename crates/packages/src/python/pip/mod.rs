@@ -4,7 +4,7 @@ mod functions;
 mod run;
 use halite_modules::{Function, Module};
 
-pub(crate) use functions::arguments;
+pub(crate) use functions::{arguments, index_options};
 use functions::{
     freeze_, install_, is_installed, list_, list_all_versions, list_freeze_parse, list_upgrades_,
     normalize, uninstall_, upgrade, upgrade_available, version_,

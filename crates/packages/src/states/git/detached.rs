@@ -3,20 +3,20 @@
 use halite_modules::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
 
-use super::{auth, is_repository, latest, or_failed, state, target};
+use super::{auth, is_repository, latest, or_failed, target};
 use crate::git::Git;
 use crate::git::run::reason;
 
 pub(super) fn detached(call: &Call<'_>) -> CallResult {
     let target = match target(call) {
         Ok(target) => target,
-        Err(comment) => return Ok(state(call).failed(comment).into()),
+        Err(comment) => return Ok(StateReturn::of(call).failed(comment).into()),
     };
     or_failed(call, detach(call, &target))
 }
 
 fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let (name, rev, remote) = (call.text("name"), call.text("rev"), call.text("remote"));
     let mut git = Git::of(call);
     let real = call.host().path(target).display().to_string();

@@ -57,10 +57,6 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-fn state(call: &Call<'_>) -> StateReturn {
-    StateReturn::new(call.arg("name").clone())
-}
-
 fn mod_run_check(_: &Call<'_>) -> CallResult {
     Ok(true.into())
 }
@@ -69,7 +65,9 @@ fn mod_run_check(_: &Call<'_>) -> CallResult {
 fn or_failed(call: &Call<'_>, result: Result<StateReturn, CallError>) -> CallResult {
     match result {
         Ok(state) => Ok(state.into()),
-        Err(error @ CallError::Command(_)) => Ok(state(call).failed(reason(&error)).into()),
+        Err(error @ CallError::Command(_)) => {
+            Ok(StateReturn::of(call).failed(reason(&error)).into())
+        }
         Err(other) => Err(other),
     }
 }
@@ -93,13 +91,13 @@ fn is_repository(call: &Call<'_>, path: &str) -> bool {
 fn cloned(call: &Call<'_>) -> CallResult {
     let target = match target(call) {
         Ok(target) => target,
-        Err(comment) => return Ok(state(call).failed(comment).into()),
+        Err(comment) => return Ok(StateReturn::of(call).failed(comment).into()),
     };
     or_failed(call, clone_once(call, &target))
 }
 
 fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let name = call.text("name");
     let branch = call.text_opt("branch");
     let real = call.host().path(target);
@@ -170,7 +168,7 @@ fn auth(call: &Call<'_>, name: &str) -> Result<String, CallError> {
 
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     if !name.starts_with('/') {
         return Ok(state
             .failed(format!("Path '{name}' is not absolute"))
@@ -262,7 +260,7 @@ fn shown(values: &[String]) -> Value {
 
 fn config_set_(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let multivar = call.arg("multivar");
     if call.arg("value").is_nil() == multivar.is_nil() {
         let how = if multivar.is_nil() {
@@ -332,7 +330,7 @@ fn config_set_(call: &Call<'_>) -> CallResult {
 
 fn config_unset(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let (git, global) = config_of(call);
     if !global && git.cwd.is_none() {
         return Ok(state

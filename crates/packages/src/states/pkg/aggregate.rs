@@ -1,7 +1,7 @@
 //! Putting the packages of several states into one state, so that the package
 //! manager runs once.
 
-use halite_modules::{Call, CallResult, python};
+use halite_modules::{Aggregation, Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 const AGGREGATED: &[&str] = &["installed", "latest", "removed", "purged"];
@@ -30,35 +30,17 @@ fn add_list(all: &mut Versions, list: &Value) {
     }
 }
 
-/// The key of a chunk among results.
-fn tag(chunk: &Map) -> String {
-    let part = |name: &str| chunk.get(name).map(python::str).unwrap_or_default();
-    [part("state"), part("__id__"), part("name"), part("fun")].join("_|-")
-}
-
-/// Returns `low` with all packages. The chunks it took over are listed in its
-/// `__agg_tags__`, since they cannot be marked from here.
+/// The chunk with the packages of all states alike.
 pub(super) fn mod_aggregate(call: &Call<'_>) -> CallResult {
-    let Value::Map(low) = call.arg("low") else {
+    let Some(aggregation) = Aggregation::of(call, "pkg", AGGREGATED) else {
         return Ok(call.arg("low").clone());
     };
-    let text = |chunk: &Map, name: &str| chunk.get(name).map(python::str);
-    let fun = text(low, "fun").unwrap_or_default();
-    if !AGGREGATED.contains(&fun.as_str()) {
-        return Ok(low.clone().into());
-    }
+    let low = aggregation.low;
     let from_files = low.contains_key("sources");
     let mut found = Versions::new();
     let mut taken = Vec::new();
-    let chunks = call.arg("chunks").as_list().unwrap_or_default();
-    for chunk in chunks.iter().filter_map(Value::as_map) {
-        let fits = chunk.get("state").and_then(Value::as_str) == Some("pkg")
-            && !chunk.contains_key("__agg__")
-            && text(chunk, "fun").as_deref() == Some(&fun)
-            && chunk.get("fromrepo") == low.get("fromrepo")
-            && !chunk.contains_key("hold")
-            && call.arg("running").get(&tag(chunk)).is_none();
-        if !fits {
+    for chunk in &aggregation.others {
+        if chunk.get("fromrepo") != low.get("fromrepo") || chunk.has("hold") {
             continue;
         }
         match (from_files, chunk.get("sources"), chunk.get("pkgs")) {
@@ -67,39 +49,34 @@ pub(super) fn mod_aggregate(call: &Call<'_>) -> CallResult {
             (false, _, Some(pkgs)) => add_list(&mut found, pkgs),
             (false, _, None) => {
                 let version = chunk.get("version").cloned().unwrap_or_default();
-                add(
-                    &mut found,
-                    &text(chunk, "name").unwrap_or_default(),
-                    version,
-                );
+                let name = chunk.get("name").map(python::str).unwrap_or_default();
+                add(&mut found, &name, version);
             }
         }
-        taken.push(Value::from(tag(chunk)));
+        taken.push(chunk);
     }
-    let mut low = low.clone();
-    if !found.is_empty() {
-        let key = if from_files { "sources" } else { "pkgs" };
-        let mut all = Versions::new();
-        if let Some(own) = low.get(key) {
-            add_list(&mut all, own);
-        }
-        for (name, versions) in found {
-            for version in versions {
-                add(&mut all, &name, version);
-            }
-        }
-        let list = all.into_iter().flat_map(|(name, mut versions)| {
-            // A version says more than none.
-            if versions.len() > 1 {
-                versions.retain(|version| !version.is_nil());
-            }
-            versions.into_iter().map(move |version| match version {
-                Value::Nil => Value::from(name.as_str()),
-                version => Map::from([(name.as_str(), version)]).into(),
-            })
-        });
-        low.insert(key, Value::List(list.collect()));
-        low.insert("__agg_tags__", Value::List(taken));
+    if found.is_empty() {
+        return Ok(low.clone().into());
     }
-    Ok(low.into())
+    let key = if from_files { "sources" } else { "pkgs" };
+    let mut all = Versions::new();
+    if let Some(own) = low.get(key) {
+        add_list(&mut all, own);
+    }
+    for (name, versions) in found {
+        for version in versions {
+            add(&mut all, &name, version);
+        }
+    }
+    let list = all.into_iter().flat_map(|(name, mut versions)| {
+        // A version says more than none.
+        if versions.len() > 1 {
+            versions.retain(|version| !version.is_nil());
+        }
+        versions.into_iter().map(move |version| match version {
+            Value::Nil => Value::from(name.as_str()),
+            version => Map::from([(name.as_str(), version)]).into(),
+        })
+    });
+    Ok(aggregation.taking(&taken, key, list.collect::<Vec<_>>()))
 }

@@ -1,9 +1,9 @@
 //! `pkg.held` and `pkg.unheld`.
 
-use halite_modules::{Call, CallResult, python};
+use halite_modules::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use super::{is_empty_list, state};
+use super::is_empty_list;
 use crate::pkg::provider::provider;
 
 /// Names and versions of `name` or `pkgs`.
@@ -43,10 +43,12 @@ fn succeeded(results: &Map, name: &str) -> bool {
 pub(super) fn held(call: &Call<'_>) -> CallResult {
     let replace = call.flag("replace");
     if is_empty_list(call.arg("pkgs")) && !replace {
-        return Ok(state(call).ok("No packages to be held provided").into());
+        return Ok(StateReturn::of(call)
+            .ok("No packages to be held provided")
+            .into());
     }
     let provider = provider(call)?;
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let mut comments = Vec::new();
     let locks = provider.held(call)?;
     let asked = asked(call);
@@ -88,9 +90,11 @@ pub(super) fn held(call: &Call<'_>) -> CallResult {
 pub(super) fn unheld(call: &Call<'_>) -> CallResult {
     let all = call.flag("all");
     if is_empty_list(call.arg("pkgs")) && !all {
-        return Ok(state(call).ok("No packages to be unheld provided").into());
+        return Ok(StateReturn::of(call)
+            .ok("No packages to be unheld provided")
+            .into());
     }
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let mut comments = Vec::new();
     let asked = asked(call);
     for name in provider(call)?.held(call)? {
@@ -117,7 +121,7 @@ pub(super) fn unheld(call: &Call<'_>) -> CallResult {
 fn free(
     call: &Call<'_>,
     name: &str,
-    state: &mut halite_modules::StateReturn,
+    state: &mut StateReturn,
     comments: &mut Vec<String>,
 ) -> Result<(), halite_modules::CallError> {
     let results = provider(call)?.hold(call, false, &[name.to_owned()])?;
@@ -130,7 +134,7 @@ fn free(
     Ok(())
 }
 
-fn finish(mut state: halite_modules::StateReturn, comments: &[String]) -> CallResult {
+fn finish(mut state: StateReturn, comments: &[String]) -> CallResult {
     state.comment = if comments.is_empty() && state.changes.is_empty() {
         "No changes made".into()
     } else {

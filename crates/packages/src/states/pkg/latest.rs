@@ -1,10 +1,10 @@
 //! `pkg.latest`.
 
-use halite_modules::{Call, CallResult, python};
+use halite_modules::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::install::installable;
-use super::{extra, is_empty_list, state};
+use super::{extra, is_empty_list};
 use crate::pkg::provider::{Listing, provider};
 use crate::pkg::targets::{Wanted, repack_pkgs};
 use crate::pkg::{check_refresh, lists};
@@ -18,20 +18,22 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
     let refresh = check_refresh(call, call.arg("refresh"));
     let pkgs = call.arg("pkgs");
     if kwargs.get("sources").is_some_and(Value::is_true) {
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .failed("The \"sources\" parameter is not supported.")
             .into());
     }
     let desired: Vec<String> = if pkgs.is_true() {
         let wanted = repack_pkgs(call, provider, pkgs, true)?;
         if wanted.is_empty() {
-            return Ok(state(call)
+            return Ok(StateReturn::of(call)
                 .failed("Invalidly formatted \"pkgs\" parameter. See minion log.")
                 .into());
         }
         wanted.into_iter().map(|(name, _)| name).collect()
     } else if is_empty_list(pkgs) {
-        return Ok(state(call).ok("No packages to install provided").into());
+        return Ok(StateReturn::of(call)
+            .ok("No packages to install provided")
+            .into());
     } else {
         vec![call.text("name")]
     };
@@ -41,7 +43,7 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
     let available = match provider.latest(call, &desired, false, &options) {
         Ok(available) => available,
         Err(error) => {
-            return Ok(state(call)
+            return Ok(StateReturn::of(call)
                 .failed(format!(
                     "An error was encountered while checking the newest available version of package(s): {error}"
                 ))
@@ -50,7 +52,7 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
     };
     let current = match provider.list(call, Listing::Installed) {
         Ok(current) => lists::joined(&current),
-        Err(error) => return Ok(state(call).failed(error.to_string()).into()),
+        Err(error) => return Ok(StateReturn::of(call).failed(error.to_string()).into()),
     };
     let filled = |map: &Map, name: &str| {
         map.get(name)
@@ -69,10 +71,10 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
         }
     }
     if !problems.is_empty() {
-        return Ok(state(call).failed(problems.join(" ")).into());
+        return Ok(StateReturn::of(call).failed(problems.join(" ")).into());
     }
     if targets.is_empty() {
-        return Ok(state(call).ok(all_current(&desired)).into());
+        return Ok(StateReturn::of(call).ok(all_current(&desired)).into());
     }
     let is_target = |name: &String| targets.iter().any(|(known, _)| known == name);
     let mut up_to_date: Vec<String> = if pkgs.is_true() {
@@ -111,7 +113,7 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
             .iter()
             .map(|name| (name.as_str(), filled(&current, name).unwrap_or_default()))
             .collect();
-        let mut state = state(call).pending(comments.join("\n"));
+        let mut state = StateReturn::of(call).pending(comments.join("\n"));
         state.changes = installable(call, provider, &targets, &old, refresh)?;
         return Ok(state.into());
     }
@@ -124,7 +126,7 @@ pub(super) fn latest(call: &Call<'_>) -> CallResult {
     let changes = match provider.install(call, &arguments) {
         Ok(changes) => changes,
         Err(error) => {
-            return Ok(state(call)
+            return Ok(StateReturn::of(call)
                 .failed(format!(
                     "An error was encountered while installing package(s): {error}"
                 ))
@@ -182,7 +184,7 @@ fn report(
             comment.push(' ');
             comment.push_str(&more);
         }
-        return state(call).failed(comment).into();
+        return StateReturn::of(call).failed(comment).into();
     }
     let failed = |name: &String| {
         let Some(change) = changes.get(name).filter(|change| change.is_true()) else {
@@ -210,7 +212,7 @@ fn report(
         ));
     }
     comments.extend(current("were", " "));
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     state.changes = changes;
     state.result = Some(failed.is_empty());
     state.comment = comments.join(" ").into();

@@ -110,11 +110,6 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-/// The result of the state `name`.
-fn state(call: &Call<'_>) -> StateReturn {
-    StateReturn::new(call.arg("name").clone())
-}
-
 /// The arguments without a place, with the environment of the state.
 fn extra(call: &Call<'_>) -> Map {
     let mut kwargs = call.clean_kwargs();
@@ -170,7 +165,7 @@ fn mod_watch(call: &Call<'_>) -> CallResult {
     let sfun = call.get("sfun").map(python::str).unwrap_or_default();
     let known = ["installed", "latest", "removed", "purged"];
     if !known.contains(&sfun.as_str()) {
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .failed(format!("pkg.{sfun} does not work with the watch requisite"))
             .into());
     }

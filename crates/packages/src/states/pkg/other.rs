@@ -1,19 +1,17 @@
 //! `pkg.uptodate`, `pkg.downloaded`, groups and patches.
 
-use halite_modules::{Call, CallResult, python};
+use halite_modules::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use super::{extra, is_empty_list, state};
-use crate::pkg::lists;
+use super::{extra, is_empty_list};
 use crate::pkg::provider::{Listing, provider};
-use crate::pkg::requirement;
-use crate::pkg::rpm;
 use crate::pkg::targets::{Targets, parse_targets};
+use crate::pkg::{changes, dnf, lists, requirement};
 
 pub(super) fn uptodate(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;
     let Value::Bool(refresh) = call.arg("refresh") else {
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .failed("refresh must be either True or False")
             .into());
     };
@@ -21,7 +19,7 @@ pub(super) fn uptodate(call: &Call<'_>) -> CallResult {
     kwargs.insert("refresh", *refresh);
     let upgrades = match provider.upgrades(call, &kwargs) {
         Ok(upgrades) => upgrades,
-        Err(error) => return Ok(state(call).failed(error.to_string()).into()),
+        Err(error) => return Ok(StateReturn::of(call).failed(error.to_string()).into()),
     };
     let current = lists::joined(&provider.list(call, Listing::Installed)?);
     let pkgs = call.arg("pkgs");
@@ -31,13 +29,15 @@ pub(super) fn uptodate(call: &Call<'_>) -> CallResult {
         let name = python::str(name);
         if only.as_ref().is_none_or(|only| only.contains(&name)) {
             let old = current.get(&name).cloned().unwrap_or_else(|| "".into());
-            expected.insert(name, lists::change(old, version.clone()));
+            expected.insert(name, changes::change(old, version.clone()));
         }
     }
     if expected.is_empty() {
-        return Ok(state(call).ok("System is already up-to-date").into());
+        return Ok(StateReturn::of(call)
+            .ok("System is already up-to-date")
+            .into());
     }
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     if call.is_test() {
         state.changes = expected;
         return Ok(state.pending("System update will be performed").into());
@@ -75,7 +75,9 @@ pub(super) fn uptodate(call: &Call<'_>) -> CallResult {
 pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;
     if is_empty_list(call.arg("pkgs")) {
-        return Ok(state(call).ok("No packages to download provided").into());
+        return Ok(StateReturn::of(call)
+            .ok("No packages to download provided")
+            .into());
     }
     let mut kwargs = extra(call);
     for name in ["name", "version", "pkgs"] {
@@ -83,7 +85,7 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
     }
     kwargs.remove("sources");
     let Targets::Repository(wanted) = parse_targets(call, provider, &kwargs, true)? else {
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .failed("Invalidly formatted pkgs parameter. See minion log.")
             .into());
     };
@@ -115,7 +117,7 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
         } else {
             ""
         };
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .ok(format!(
                 "All specified packages{matching} are already downloaded"
             ))
@@ -123,7 +125,7 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
     }
     let names: Vec<&str> = targets.iter().map(|(name, _)| name.as_str()).collect();
     if call.is_test() {
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .pending(format!(
                 "The following packages would be downloaded: {}",
                 names.join(", ")
@@ -137,7 +139,7 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
     kwargs.remove("version");
     kwargs.insert("downloadonly", true);
     kwargs.insert("fromrepo", call.arg("fromrepo").clone());
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     if let Err(error) = provider.install(call, &kwargs) {
         state.changes = error.changes().unwrap_or_default();
         return Ok(state
@@ -151,7 +153,7 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
         for version in versions(&new, name) {
             if !versions(&old, name).contains(&version) {
                 let path = new.get(name).and_then(|all| all.get(&version)).cloned();
-                let change = lists::change("", path.unwrap_or_default());
+                let change = changes::change("", path.unwrap_or_default());
                 state.changes.insert(*name, Map::from([(version, change)]));
             }
         }
@@ -174,16 +176,16 @@ pub(super) fn downloaded(call: &Call<'_>) -> CallResult {
 pub(super) fn group_installed(call: &Call<'_>) -> CallResult {
     let provider = provider(call)?;
     if provider.name() != "dnf" {
-        return Ok(state(call)
+        return Ok(StateReturn::of(call)
             .failed("pkg.group_install not available for this platform")
             .into());
     }
-    rpm::groups::installed(call, provider, state(call))
+    dnf::groups::installed(call, provider, StateReturn::of(call))
 }
 
 pub(super) fn patch(call: &Call<'_>) -> CallResult {
     provider(call)?;
-    Ok(state(call)
+    Ok(StateReturn::of(call)
         .failed("The pkg.patch_installed state is not available on this platform")
         .into())
 }

@@ -3,8 +3,8 @@
 use halite_modules::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
+use super::extra;
 use super::targets::to_remove;
-use super::{extra, state};
 use crate::pkg::error::PkgError;
 use crate::pkg::lists;
 use crate::pkg::provider::{Listing, Provider, provider};
@@ -23,13 +23,13 @@ fn run(call: &Call<'_>, purge: bool) -> CallResult {
     match uninstall(call, provider, purge) {
         Ok(state) => Ok(state.into()),
         Err(error @ PkgError::Tool { .. }) => {
-            let mut state = state(call).failed(error.without_changes());
+            let mut state = StateReturn::of(call).failed(error.without_changes());
             state.changes = error.changes().unwrap_or_default();
             Ok(state.into())
         }
         Err(PkgError::Call(halite_modules::CallError::Command(text))) => {
             let verb = if purge { "purging" } else { "removing" };
-            Ok(state(call)
+            Ok(StateReturn::of(call)
                 .failed(format!(
                     "An error was encountered while {verb} package(s): {text}"
                 ))
@@ -74,12 +74,12 @@ fn uninstall(
     targets.sort();
     if targets.is_empty() {
         let partially = if purge { " or partially installed" } else { "" };
-        return Ok(state(call).ok(format!(
+        return Ok(StateReturn::of(call).ok(format!(
             "None of the targeted packages are installed{partially}"
         )));
     }
     if call.is_test() {
-        let mut state = state(call).pending(format!(
+        let mut state = StateReturn::of(call).pending(format!(
             "The following packages will be {action}d: {}.",
             targets.join(", ")
         ));
@@ -92,7 +92,7 @@ fn uninstall(
     kwargs.insert("split_arch", false);
     let changes = provider.remove(call, purge, &kwargs)?;
     let failed = left_over(call, provider, purge, &wanted)?;
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     state.changes = changes;
     if !failed.is_empty() {
         return Ok(state.failed(format!(

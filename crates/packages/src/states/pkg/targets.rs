@@ -59,7 +59,7 @@ pub(super) fn to_install(
     provider: &dyn Provider,
     request: &Request<'_>,
 ) -> Result<Result<Todo, Done>, PkgError> {
-    let state = || StateReturn::new(call.arg("name").clone());
+    let state = || StateReturn::of(call);
     let done = |state: StateReturn| Ok(Err(Box::new(state)));
     let sources = request.sources;
     if request.pkgs.is_true() && sources.is_true() {
@@ -317,7 +317,7 @@ pub(super) fn to_remove(
     normalize: bool,
     ignore_epoch: Option<bool>,
 ) -> Result<Result<Vec<String>, Done>, PkgError> {
-    let state = || StateReturn::new(call.arg("name").clone());
+    let state = || StateReturn::of(call);
     let current = provider.list(call, Listing::Installed)?;
     let Targets::Repository(wanted) = parse_targets(call, provider, kwargs, normalize)? else {
         return Ok(Err(Box::new(

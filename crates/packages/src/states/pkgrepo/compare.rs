@@ -4,7 +4,7 @@ use halite_modules::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::apt::repos;
-use crate::pkg::rpm;
+use crate::pkg::repo_file;
 
 use super::repository::Repo;
 
@@ -66,7 +66,7 @@ fn is_same_field(repo: &Repo, wanted: &Map, key: &str, value: &Value, old: &Valu
                 .is_none_or(|wanted| repos::comments_text(wanted) == comments.trim())
         }
         "comments" if repo.family == "RedHat" => {
-            rpm::repos::comments_text(value) == rpm::repos::comments_text(old)
+            repo_file::comments_text(value) == repo_file::comments_text(old)
         }
         "architectures" if value.is_true() => {
             let (mut a, mut b) = (set(value), set(old));

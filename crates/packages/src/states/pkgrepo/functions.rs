@@ -29,7 +29,7 @@ pub(crate) const MODULE: Module = Module {
 };
 
 fn managed(call: &Call<'_>) -> CallResult {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state.result = None;
     let of = match Repositories::of(call) {
         Ok(of) => of,
@@ -179,7 +179,7 @@ fn without_slash(repo: &str) -> String {
 }
 
 fn absent(call: &Call<'_>) -> CallResult {
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let kwargs = call.clean_kwargs();
     let of = Repositories::of(call)?;
     let apt = of == Repositories::Apt;

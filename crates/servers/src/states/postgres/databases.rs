@@ -61,7 +61,7 @@ fn absent(call: &Call<'_>) -> CallResult {
 
 fn present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let databases = call.salt("postgres.db_list", &[], server(call))?;
     let known = databases.get(&name);
     // Whether a setting is as wanted, where one is.
@@ -135,7 +135,7 @@ fn present(call: &Call<'_>) -> CallResult {
 fn initialized(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
     let what = format!("Postgres data directory {name}");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let args = [Value::from(name.as_str())];
     if holds(call, "datadir_exists", &args, Map::new())? {
         return Ok(state.ok(format!("{what} is already present")).into());
@@ -171,7 +171,7 @@ fn initialized(call: &Call<'_>) -> CallResult {
 
 fn privileges(call: &Call<'_>, wanted: bool) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let given = call.arg("privileges");
     let list = match given {
         // One privilege as a text is one, not its letters.

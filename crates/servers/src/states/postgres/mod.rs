@@ -61,7 +61,7 @@ fn with_psql(call: &Call<'_>, run: fn(&Call<'_>) -> CallResult) -> CallResult {
     if program(call, "psql")?.is_some() {
         return run(call);
     }
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let why = "Unable to load postgres module.  Make sure `postgres.bins_dir` is set.";
     Ok(state.failed(why).into())
 }
@@ -119,7 +119,7 @@ fn remove(
     server: &Map,
     more: Map,
 ) -> CallResult {
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let what = &removal.what;
     if !holds(call, removal.exists, args, server.clone())? {
         return Ok(state.ok(removal.nothing.as_str()).into());

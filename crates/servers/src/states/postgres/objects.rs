@@ -67,7 +67,7 @@ pub(super) const TABLESPACE: &[Function] = &[
 
 fn extension_present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let mut kwargs = server(call);
     for argument in ["schema", "ext_version"] {
         kwargs.insert(argument, call.arg(argument).clone());
@@ -131,7 +131,7 @@ fn extension_absent(call: &Call<'_>) -> CallResult {
 
 fn language_present(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let args = [Value::from(name.as_str())];
     if holds(call, "language_exists", &args, server(call))? {
         return Ok(state
@@ -165,7 +165,7 @@ fn language_absent(call: &Call<'_>) -> CallResult {
 
 fn schema_present(call: &Call<'_>) -> CallResult {
     let (database, name) = (call.text("dbname"), call.text("name"));
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state.more.insert("dbname", database.as_str());
     let args = [Value::from(database.as_str()), name.as_str().into()];
     let place = format!("{name} in database {database}");
@@ -192,7 +192,7 @@ fn schema_present(call: &Call<'_>) -> CallResult {
 
 fn schema_absent(call: &Call<'_>) -> CallResult {
     let (database, name) = (call.text("dbname"), call.text("name"));
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     state.more.insert("dbname", database.as_str());
     let args = [Value::from(database.as_str()), name.as_str().into()];
     if !holds(call, "schema_exists", &args, schema_server(call))? {
@@ -221,7 +221,7 @@ fn schema_absent(call: &Call<'_>) -> CallResult {
 
 fn tablespace_present(call: &Call<'_>) -> CallResult {
     let (name, directory) = (call.text("name"), call.text("directory"));
-    let mut state = StateReturn::new(call.arg("name").clone());
+    let mut state = StateReturn::of(call);
     let spaces = call.salt("postgres.tablespace_list", &[], server(call))?;
     let Some(space) = spaces.get(&name) else {
         if call.is_test() {

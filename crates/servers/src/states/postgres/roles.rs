@@ -54,7 +54,7 @@ const RIGHTS: [(&str, &str); 6] = [
 fn present(call: &Call<'_>, kind: &'static str) -> CallResult {
     let name = call.text("name");
     let capital = if kind == "user" { "User" } else { "Group" };
-    let state = StateReturn::new(call.arg("name").clone());
+    let state = StateReturn::of(call);
     let server = server(call);
     let refresh = call.flag("refresh_password");
     let mut kwargs = server.clone();

@@ -13,7 +13,7 @@ const WAIT_DEFAULT: Duration = Duration::from_secs(300);
 
 pub(super) fn wait_for_event(call: &Call<'_>) -> CallResult {
     let pattern = call.text("name");
-    let mut ret = StateReturn::new(call.arg("name").clone());
+    let mut ret = StateReturn::of(call);
     if call.is_test() {
         return Ok(shown(ret.pending(format!(
             "Orchestration would wait for event '{pattern}'"

@@ -8,7 +8,7 @@ use super::told;
 
 pub(super) fn function(call: &Call<'_>) -> CallResult {
     let fun = call.text("name");
-    let mut ret = StateReturn::new(call.arg("name").clone());
+    let mut ret = StateReturn::of(call);
     let arg = match call.arg("arg") {
         Value::List(args) => args.clone(),
         Value::Str(text) => {

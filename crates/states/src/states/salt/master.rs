@@ -16,7 +16,7 @@ pub(super) fn wheel(call: &Call<'_>) -> CallResult {
 
 fn run(call: &Call<'_>, kind: MasterFunction, word: &str) -> CallResult {
     let fun = call.text("name");
-    let mut ret = StateReturn::new(call.arg("name").clone());
+    let mut ret = StateReturn::of(call);
     if call.is_test() {
         return Ok(ret
             .pending(format!("{word} function '{fun}' would be executed."))

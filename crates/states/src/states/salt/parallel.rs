@@ -15,11 +15,10 @@ struct Asked {
 }
 
 pub(super) fn parallel_runners(call: &Call<'_>) -> CallResult {
-    let ret = StateReturn::new(call.arg("name").clone());
-    let Some(asked) = read(call.arg("runners")) else {
-        return Ok(ret
-            .failed("The runners parameter must be a string or dict.")
-            .into());
+    let ret = StateReturn::of(call);
+    let asked = match read(call.arg("runners")) {
+        Ok(asked) => asked,
+        Err(why) => return Ok(ret.failed(why).into()),
     };
     if call.is_test() {
         return Ok(ret
@@ -81,39 +80,51 @@ fn told(mut ret: StateReturn, outputs: Map, failed: &[String]) -> StateReturn {
     }
 }
 
-/// The runners that the argument lists; nothing if it is of no known form.
-fn read(runners: &Value) -> Option<Vec<Asked>> {
+/// The runners that the argument lists.
+fn read(runners: &Value) -> Result<Vec<Asked>, String> {
     match runners {
-        Value::Str(fun) => Some(vec![Asked {
+        Value::Str(fun) => Ok(vec![Asked {
             id: runners.clone(),
             fun: fun.clone(),
             kwargs: Map::new(),
         }]),
-        Value::Map(runners) => {
-            let read = |(id, options): (&Value, &Value)| {
-                let mut all = Map::new();
-                match options {
-                    Value::List(items) => {
-                        all.extend(items.iter().filter_map(Value::as_map).flat_map(Map::clone));
-                    }
-                    Value::Map(options) => all = options.clone(),
-                    _ => {}
-                }
-                let named = all.get("name").filter(|name| name.is_true());
-                Asked {
-                    fun: halite_modules::python::str(named.unwrap_or(id)),
-                    kwargs: all
-                        .get("kwarg")
-                        .and_then(Value::as_map)
-                        .cloned()
-                        .unwrap_or_default(),
-                    id: id.clone(),
-                }
-            };
-            Some(runners.iter().map(read).collect())
-        }
-        _ => None,
+        Value::Map(runners) => runners
+            .iter()
+            .map(|(id, options)| one(id, options))
+            .collect(),
+        _ => Err("The runners parameter must be a string or dict.".to_owned()),
     }
+}
+
+fn one(id: &Value, options: &Value) -> Result<Asked, String> {
+    let mut given = Map::new();
+    match options {
+        Value::List(items) => {
+            given.extend(items.iter().filter_map(Value::as_map).flat_map(Map::clone));
+        }
+        Value::Map(options) => given = options.clone(),
+        _ => {}
+    }
+    let refused = |what: String| {
+        let id = halite_modules::python::str(id);
+        Err(format!("The runner {id} {what}; it takes name and kwarg."))
+    };
+    let name = given.remove("name").filter(Value::is_true);
+    let kwargs = match given.remove("kwarg") {
+        None | Some(Value::Nil) => Map::new(),
+        Some(Value::Map(kwargs)) => kwargs,
+        Some(_) => return refused("has a kwarg that is no dict".to_owned()),
+    };
+    // What nobody heeds was meant to be heeded.
+    if let Some(other) = given.keys().next() {
+        let other = halite_modules::python::str(other);
+        return refused(format!("has no argument {other}"));
+    }
+    Ok(Asked {
+        fun: halite_modules::python::str(name.as_ref().unwrap_or(id)),
+        kwargs,
+        id: id.clone(),
+    })
 }
 
 fn is_of_states(output: &Value) -> bool {
@@ -144,4 +155,45 @@ fn changes_in(value: &Value) -> Option<Value> {
         .filter_map(|(key, value)| Some((key.clone(), changes_in(value)?)))
         .collect();
     (!found.is_empty()).then(|| found.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Result<Vec<(String, Map)>, String> {
+        let runners = halite_yaml::load(text, "test").unwrap().into_value();
+        let asked = read(&runners)?.into_iter();
+        Ok(asked.map(|asked| (asked.fun, asked.kwargs)).collect())
+    }
+
+    #[test]
+    fn runners_are_named_with_what_they_take() {
+        let text = "one:\n  - name: test.arg\n  - kwarg: {x: 1}\ntest.ping: []\n";
+        assert_eq!(
+            asked(text).unwrap(),
+            [
+                ("test.arg".to_owned(), Map::from([("x", 1)])),
+                ("test.ping".to_owned(), Map::new())
+            ]
+        );
+        assert_eq!(asked("test.ping").unwrap()[0].0, "test.ping");
+    }
+
+    #[test]
+    fn what_nobody_heeds_is_refused() {
+        for (text, why) in [
+            ("5", "The runners parameter must be a string or dict."),
+            (
+                "one: [{name: a.b}, {arg: [1]}]",
+                "The runner one has no argument arg; it takes name and kwarg.",
+            ),
+            (
+                "one: {name: a.b, kwarg: 5}",
+                "The runner one has a kwarg that is no dict; it takes name and kwarg.",
+            ),
+        ] {
+            assert_eq!(asked(text).unwrap_err(), why);
+        }
+    }
 }

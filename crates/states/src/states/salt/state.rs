@@ -7,7 +7,7 @@ use super::minions::{Excused, command, note_job, shown};
 use super::told;
 
 pub(super) fn state(call: &Call<'_>) -> CallResult {
-    let mut ret = StateReturn::new(call.arg("name").clone());
+    let mut ret = StateReturn::of(call);
     let Ok(allow_fail) = call.int("allow_fail") else {
         return Ok(shown(
             ret.failed("Passed invalid value for 'allow_fail', must be an int"),

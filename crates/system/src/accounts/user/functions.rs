@@ -1,4 +1,5 @@
 //! The functions of `user`.
+use halite_modules::host::Program;
 use halite_modules::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
@@ -90,6 +91,12 @@ pub(super) fn list_users(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn primary_group(call: &Call<'_>) -> CallResult {
-    let group = db::user(call, &call.text("name")).and_then(|user| db::group_of(call, user.gid));
-    Ok(group.map(|group| group.name).unwrap_or_default().into())
+    let name = call.text("name");
+    let group = db::user(call, &name).and_then(|user| db::group_of(call, user.gid));
+    if let Some(group) = group {
+        return Ok(group.name.into());
+    }
+    // Who is not in the files may be known elsewhere; else `id` says so.
+    let ran = Program::new(call, &["id", "-g", "-n", &name]).run()?;
+    Ok(ran.complaint().into())
 }

@@ -2,18 +2,18 @@
 use halite_modules::{Call, CallError, CallResult, StateReturn};
 use halite_proto::Map;
 
-use super::{or_failed, state};
+use super::or_failed;
 use crate::service::{self, How, Init};
 
 pub(super) fn masked(call: &Call<'_>) -> CallResult {
     let (name, runtime) = (call.text("name"), call.flag("runtime"));
     let result = put_on_mask(call, &name, runtime);
-    or_failed(state(call), result)
+    or_failed(StateReturn::of(call), result)
 }
 
 pub(super) fn no_masks(call: &Call<'_>) -> Option<StateReturn> {
     (!Init::of(call).masks() && !service::is_offline(call))
-        .then(|| state(call).failed("Service masking not available on this minion"))
+        .then(|| StateReturn::of(call).failed("Service masking not available on this minion"))
 }
 
 pub(super) fn mask_change(kind: &str, old: bool) -> Map {
@@ -30,7 +30,7 @@ pub(super) fn put_on_mask(
         return Ok(done);
     }
     let kind = if runtime { "runtime masked" } else { "masked" };
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let how = How::default();
     if service::masked(call, name, runtime, &how)? {
         return Ok(state.ok(format!("Service {name} is already {kind}")));
@@ -51,7 +51,7 @@ pub(super) fn put_on_mask(
 pub(super) fn unmasked(call: &Call<'_>) -> CallResult {
     let (name, runtime) = (call.text("name"), call.flag("runtime"));
     let result = take_off_mask(call, &name, runtime);
-    or_failed(state(call), result)
+    or_failed(StateReturn::of(call), result)
 }
 
 pub(super) fn take_off_mask(
@@ -67,7 +67,7 @@ pub(super) fn take_off_mask(
     } else {
         ("masked", "unmasked")
     };
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let how = How::default();
     if !service::masked(call, name, runtime, &how)? {
         return Ok(state.ok(format!("Service {name} was already {action}")));

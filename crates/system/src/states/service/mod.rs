@@ -112,10 +112,6 @@ impl Standing {
     }
 }
 
-fn state(call: &Call<'_>) -> StateReturn {
-    StateReturn::new(call.arg("name").clone())
-}
-
 /// What the state says of systemd's own arguments.
 fn how(call: &Call<'_>, allowed: &[&str], state: &mut StateReturn) -> How {
     let mut how = How::default();
@@ -237,7 +233,14 @@ fn toggle(
 
 fn enabled(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let state = toggle(call, &name, true, Standing::Desired, true, state(call))?;
+    let state = toggle(
+        call,
+        &name,
+        true,
+        Standing::Desired,
+        true,
+        StateReturn::of(call),
+    )?;
     let missing = format!("The named service {name} is not available");
     if call.is_test() && state.comment.as_str() == Some(&missing) {
         return Ok(state
@@ -251,12 +254,20 @@ fn enabled(call: &Call<'_>) -> CallResult {
 
 fn disabled(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    Ok(toggle(call, &name, false, Standing::Desired, true, state(call))?.into())
+    Ok(toggle(
+        call,
+        &name,
+        false,
+        Standing::Desired,
+        true,
+        StateReturn::of(call),
+    )?
+    .into())
 }
 
 fn mod_watch(call: &Call<'_>) -> CallResult {
     let name = call.text("name");
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let sfun = call.text("sfun");
     let (action, verb, participle) = match sfun.as_str() {
         "dead" => {

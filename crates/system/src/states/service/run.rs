@@ -5,7 +5,7 @@ use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::mask::take_off_mask;
-use super::{SYSTEMD_ONLY, Standing, how, or_failed, state, toggle, wanted};
+use super::{SYSTEMD_ONLY, Standing, how, or_failed, toggle, wanted};
 use crate::service::{self, Action, How};
 
 pub(super) fn delay(call: &Call<'_>) -> Result<(), CallError> {
@@ -28,11 +28,12 @@ pub(super) fn delay(call: &Call<'_>) -> Result<(), CallError> {
 /// that does not run.
 pub(super) fn early(call: &Call<'_>, name: &str) -> Option<StateReturn> {
     if call.kwargs().contains_key("enabled") {
-        return Some(state(call).failed(format!(
+        return Some(StateReturn::of(call).failed(format!(
             "Service {name} uses non-existent option \"enabled\".  Perhaps \"enable\" option was intended?"
         )));
     }
-    service::is_offline(call).then(|| state(call).ok("Running in OFFLINE mode. Nothing to do"))
+    service::is_offline(call)
+        .then(|| StateReturn::of(call).ok("Running in OFFLINE mode. Nothing to do"))
 }
 
 pub(super) fn running(call: &Call<'_>) -> CallResult {
@@ -40,11 +41,11 @@ pub(super) fn running(call: &Call<'_>) -> CallResult {
     if let Some(done) = early(call, &name) {
         return Ok(done.into());
     }
-    or_failed(state(call), run(call, &name))
+    or_failed(StateReturn::of(call), run(call, &name))
 }
 
 pub(super) fn run(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError> {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     if !service::available(call, name)? {
         return Ok(if call.is_test() {
             state.pending(format!(
@@ -156,11 +157,11 @@ pub(super) fn dead(call: &Call<'_>) -> CallResult {
     if let Some(done) = early(call, &name) {
         return Ok(done.into());
     }
-    or_failed(state(call), end(call, &name))
+    or_failed(StateReturn::of(call), end(call, &name))
 }
 
 pub(super) fn end(call: &Call<'_>, name: &str) -> Result<StateReturn, CallError> {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     if !service::available(call, name)? {
         return Ok(if call.is_test() {
             state.pending(format!(

@@ -7,7 +7,7 @@ mod update;
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use super::{auth, is_repository, state};
+use super::{auth, is_repository};
 use crate::git::Git;
 use crate::git::run::{parse_refs, reason};
 
@@ -132,7 +132,7 @@ impl From<CallError> for Stop {
 }
 
 pub(super) fn latest(call: &Call<'_>) -> CallResult {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let mut comments = Vec::new();
     match prepare(call).and_then(|job| job.run(&mut state, &mut comments)) {
         Ok(done) => Ok(done.into()),

@@ -2,7 +2,7 @@
 use halite_modules::StateReturn;
 
 use super::{Job, Stop, sentence, short};
-use crate::git::run::redacted;
+use halite_modules::addresses::redacted;
 
 impl Job<'_, '_> {
     pub(super) fn predict(

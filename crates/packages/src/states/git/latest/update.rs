@@ -4,7 +4,7 @@ use halite_proto::Value;
 
 use super::predict::Seen;
 use super::{Job, Stop, sentence, short};
-use crate::git::run::redacted;
+use halite_modules::addresses::redacted;
 
 impl Job<'_, '_> {
     pub(super) fn update(

@@ -6,7 +6,7 @@ use halite_modules::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::targets::{self, Request, Todo, add_warnings};
-use super::{extra, is_empty_list, state};
+use super::{extra, is_empty_list};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::{Provider, provider};
 use crate::pkg::targets::{Wanted, one_entry};
@@ -17,10 +17,14 @@ use predict::predict;
 
 pub(super) fn installed(call: &Call<'_>) -> CallResult {
     if is_empty_list(call.arg("pkgs")) {
-        return Ok(state(call).ok("No packages to install provided").into());
+        return Ok(StateReturn::of(call)
+            .ok("No packages to install provided")
+            .into());
     }
     if call.arg("pkg_verify").is_true() && provider(call)?.name() != "dnf" {
-        return Ok(state(call).failed("pkg.verify not implemented").into());
+        return Ok(StateReturn::of(call)
+            .failed("pkg.verify not implemented")
+            .into());
     }
     let provider = provider(call)?;
     let request = request(call);
@@ -108,11 +112,11 @@ fn hold_only(
     };
     let names = match hold_names(&Value::Nil, &request.pkgs, request.sources) {
         Ok(names) => names,
-        Err(error) => return Ok(state(call).failed(error.to_string())),
+        Err(error) => return Ok(StateReturn::of(call).failed(error.to_string())),
     };
     let holds = match hold(call, provider, wanted, &names) {
         Ok(holds) => holds,
-        Err(error) => return Ok(state(call).failed(error.to_string())),
+        Err(error) => return Ok(StateReturn::of(call).failed(error.to_string())),
     };
     let mut comment = python::str(&done.comment);
     for result in holds
@@ -190,7 +194,7 @@ fn carry_out(
         match hold(call, provider, wanted, &names) {
             Ok(done) => holds = done,
             Err(error) => {
-                let mut state = state(call).failed(error.to_string());
+                let mut state = StateReturn::of(call).failed(error.to_string());
                 state.changes = changes;
                 add_warnings(&mut state, &todo.warnings);
                 return Ok(state);
@@ -200,7 +204,7 @@ fn carry_out(
     if !todo.unpurge.is_empty() {
         match provider.unpurge(call, &todo.unpurge) {
             Some(done) => drop(changes.insert("purge_desired", done?)),
-            None => return Ok(state(call).failed("lowpkg.unpurge not implemented")),
+            None => return Ok(StateReturn::of(call).failed("lowpkg.unpurge not implemented")),
         }
     }
     let outcome = outcome(call, provider, request, todo, &changes)?;
@@ -236,7 +240,7 @@ fn carry_out(
             result = false;
         }
     }
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     state.changes = changes;
     state.result = Some(result);
     state.comment = comments.join("\n").into();

@@ -5,11 +5,10 @@ use halite_proto::{Map, Value};
 use crate::pkg::error::PkgError;
 use crate::pkg::provider::Provider;
 use crate::pkg::targets::Wanted;
-use crate::states::pkg::state;
 use crate::states::pkg::targets::{self, Request, Todo, add_warnings, written};
 
 pub(super) fn not_installed(call: &Call<'_>, error: &PkgError, warnings: &[String]) -> StateReturn {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     match error.changes() {
         Some(changes) => {
             state.changes = changes;

@@ -2,11 +2,10 @@
 use halite_modules::{Call, StateReturn};
 use halite_proto::{Map, Value};
 
+use crate::pkg::changes;
 use crate::pkg::error::PkgError;
-use crate::pkg::lists;
 use crate::pkg::provider::Provider;
 use crate::pkg::targets::Wanted;
-use crate::states::pkg::state;
 use crate::states::pkg::targets::{Request, Todo, add_warnings, written};
 
 /// What test mode says.
@@ -16,10 +15,10 @@ pub(super) fn predict(
     request: &Request<'_>,
     todo: &Todo,
 ) -> Result<StateReturn, PkgError> {
-    let mut state = state(call);
+    let mut state = StateReturn::of(call);
     let mut comments = Vec::new();
     let from_files = request.sources.is_true();
-    let installed = || lists::change("", "installed");
+    let installed = || changes::change("", "installed");
     if !todo.targets.is_empty() {
         state.changes = if from_files {
             todo.targets

@@ -1,0 +1,283 @@
+//! What people are told of what is wrong, not heeded or hardly meant.
+
+use halite_config::{ConfigError, load_master, load_minion};
+use halite_proto::Value;
+
+use crate::Dir;
+
+#[test]
+fn mistakes_have_their_place_and_say_what_is_allowed() {
+    for (name, text, expected) in [
+        (
+            "minion",
+            "id: x\nauth_timeout: soon\n",
+            "DIR/minion:2:15: auth_timeout cannot be \"soon\"; it is a number of seconds\n  \
+             auth_timeout: soon\n                ^",
+        ),
+        (
+            "minion",
+            "id: x\nmaster:\n  - m1\n  - m2:x\n",
+            "DIR/minion:4:5: master cannot be \"m2:x\"; it is host, host:port or [v6]:port \
+             (the port is not a number from 1 to 65535)\n    - m2:x\n      ^",
+        ),
+        (
+            "minion",
+            "id: a/b\n",
+            "DIR/minion:1:5: id cannot be \"a/b\"; it is a name that can be a file's \
+             (it contains a path separator)\n  id: a/b\n      ^",
+        ),
+        (
+            "minion",
+            "id: x\nencryption_algorithm: none\n",
+            "DIR/minion:2:23: encryption_algorithm cannot be \"none\"; \
+             it is OAEP-SHA1 or OAEP-SHA224\n  encryption_algorithm: none\n                        ^",
+        ),
+        (
+            "master",
+            "ret_port: 0\n",
+            "DIR/master:1:11: ret_port cannot be \"0\"; it is a port (1 to 65535)\n  \
+             ret_port: 0\n            ^",
+        ),
+        (
+            "master",
+            "publish_port: 4506\n",
+            "DIR/master:1:15: publish_port cannot be \"4506\"; \
+             it is another port than ret_port, 4506\n  publish_port: 4506\n                ^",
+        ),
+        (
+            "master",
+            "auto_accept: maybe\n",
+            "DIR/master:1:14: auto_accept cannot be \"maybe\"; it is True or False\n  \
+             auto_accept: maybe\n               ^",
+        ),
+        (
+            "master",
+            "hash_type: sha7\n",
+            "DIR/master:1:12: hash_type cannot be \"sha7\"; \
+             it is md5, sha1, sha224, sha256, sha384 or sha512\n  hash_type: sha7\n             ^",
+        ),
+        (
+            "master",
+            "interface: 127.0.0.1\n\tuser: root\n",
+            "DIR/master:2:1: found a tab character that violates indentation \
+             (while scanning a plain scalar from line 1)\n   user: root\n  ^",
+        ),
+        (
+            "master",
+            "timeout: 1\ntimeout: 2\n",
+            "DIR/master:2:1: found conflicting ID 'timeout' \
+             (while constructing a mapping from line 1)\n  timeout: 2\n  ^",
+        ),
+        (
+            "master",
+            "- a\n",
+            "DIR/master:1:1: the file is a list, not a map of options\n  - a\n  ^",
+        ),
+    ] {
+        let dir = Dir::new();
+        dir.file(name, text);
+        let error = match name {
+            "master" => load_master(&dir.options()).map(drop).unwrap_err(),
+            _ => load_minion(&dir.options()).map(drop).unwrap_err(),
+        };
+        assert_eq!(dir.anonymous(&error.render()), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn what_a_master_does_not_have_is_refused_where_it_is_set() {
+    for (text, expected) in [
+        (
+            "external_auth:\n  pam: {alice: [.*]}\n  ../x: {bob: [.*]}\n",
+            "DIR/master:3:3: external_auth cannot be \"../x\"; it is a map from ways to log in",
+        ),
+        (
+            "external_auth:\n  pam: [alice]\n",
+            "DIR/master:2:3: external_auth cannot be \"pam\"",
+        ),
+        (
+            "event_return: [rawfile_json, ../x]\n",
+            "DIR/master:1:30: event_return cannot be \"../x\"",
+        ),
+        (
+            "master_tops:\n  ext_nodes: /bin/enc\n  a/b: {}\n",
+            "DIR/master:3:3: master_tops cannot be \"a/b\"",
+        ),
+        (
+            "master_tops:\n  ext_nodes: ''\n",
+            "DIR/master:2:3: master_tops cannot be \"ext_nodes\"",
+        ),
+        (
+            "master_job_cache: ../redis\n",
+            "DIR/master:1:19: master_job_cache cannot be \"../redis\"; it is `local_cache`",
+        ),
+    ] {
+        let home = Dir::new();
+        home.file("master", text);
+        let error = load_master(&home.options()).unwrap_err();
+        let error = home.anonymous(&error.render());
+        assert!(error.starts_with(expected), "{text}\n{error}");
+    }
+    let home = Dir::new();
+    home.file(
+        "master",
+        "external_auth:\nevent_return: []\neauth_acl_module: ''\n",
+    );
+    assert!(home.master().config.external_auth.0.is_empty());
+}
+
+#[test]
+fn what_programs_set_for_themselves_is_not_for_files() {
+    let dir = Dir::new();
+    dir.file("minion", "id: x\nuser: root\n__host_path__: /tmp/bin\n");
+    dir.file("minion.d/more.conf", "__role: master\n__cli: salt-call\n");
+    let loaded = dir.minion();
+    let report = dir.anonymous(&loaded.check_report());
+    assert!(
+        report.starts_with(
+            "warning: DIR/minion:3:1: __host_path__ is left out: names with __ are not for files, \
+             a program gives them to itself\n  __host_path__: /tmp/bin\n  ^\n\
+             warning: DIR/minion.d/more.conf:1:1: __role is left out"
+        ),
+        "{report}"
+    );
+    let opts = loaded.config.opts();
+    assert!(!opts.contains_key("__host_path__") && !opts.contains_key("__cli"));
+}
+
+#[test]
+fn names_that_are_not_heeded_are_named() {
+    let dir = Dir::new();
+    dir.file(
+        "minion",
+        "id: x\nuser: root\nmysql.host: db\nauth_timeot: 3\nwinrepo_branch: main\n\
+         company: us\ninclude: nothing/*.conf\nreturn: [syslog]\nsyslog: {tag: x}\n\
+         state_aggregate: true\nfailhard: true\ngpg_keydir: /x\nmodule_dirs: [/y]\n",
+    );
+    let loaded = dir.minion();
+    let report = dir.anonymous(&loaded.check_report());
+    assert_eq!(
+        report,
+        "warning: DIR/minion:7:10: no file matches the include \"nothing/*.conf\"\n  \
+         include: nothing/*.conf\n           ^\n\
+         warning: DIR/minion:4:1: unknown option auth_timeot, did you mean auth_timeout?\n  \
+         auth_timeot: 3\n  ^\n\
+         warning: DIR/minion:5:1: winrepo_branch is an option of Salt that is not honoured here: there \
+         is no winrepo\n  \
+         winrepo_branch: main\n  ^\n\
+         warning: DIR/minion:6:1: unknown option company\n  company: us\n  ^\n\
+         the configuration is valid: DIR/minion\n"
+    );
+    assert_eq!(
+        loaded.config.opts().get("company"),
+        Some(&Value::from("us"))
+    );
+}
+
+#[test]
+fn a_missing_file_means_defaults_and_an_unreadable_one_an_error() {
+    let dir = Dir::new();
+    let loaded = load_master(&dir.options()).unwrap();
+    let report = dir.anonymous(&loaded.check_report());
+    assert_eq!(
+        report,
+        "warning: DIR/master does not exist, defaults are used\nthe configuration is valid\n"
+    );
+    std::fs::create_dir(dir.path("minion")).unwrap();
+    let error = load_minion(&dir.options()).unwrap_err();
+    assert!(matches!(error, ConfigError::Read { .. }), "{error:?}");
+}
+
+#[test]
+fn files_that_include_each_other_are_an_error() {
+    let dir = Dir::new();
+    dir.file("master", "include: a\n").file("a", "include: a\n");
+    let error = load_master(&dir.options()).unwrap_err();
+    assert!(
+        matches!(error, ConfigError::IncludeDepth { .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn options_that_are_no_fields_have_types_too() {
+    for (file, place) in [
+        (
+            "failhard: maybe\n",
+            "DIR/minion:1:11: failhard cannot be \"maybe\"; it is True or False",
+        ),
+        (
+            "module_dirs:\n  - /a\n  - {b: 1}\n",
+            "DIR/minion:3:5: module_dirs cannot be a map; it is text or a list of texts",
+        ),
+        (
+            "providers: pkg\n",
+            "DIR/minion:1:12: providers cannot be \"pkg\"; it is a map",
+        ),
+        (
+            "log_granular_levels:\n  salt: debug\n  salt.minion: loud\n",
+            "DIR/minion:3:16: log_granular_levels cannot be \"loud\"; it is a map of names to levels \
+             (debug, info, warning ...)",
+        ),
+        (
+            "file_roots:\n  base:\n    - /a\n    - [/b]\n",
+            "DIR/minion:4:7: file_roots cannot be a list; it is a map of environments to lists of \
+             directories",
+        ),
+    ] {
+        let dir = Dir::new();
+        dir.file("minion", file);
+        let error = load_minion(&dir.options()).unwrap_err();
+        assert_eq!(dir.anonymous(&error.to_string()), place);
+    }
+    let dir = Dir::new();
+    dir.file(
+        "minion",
+        "failhard:\nstate_queue: 3\nrenderer: jinja|yaml\n",
+    );
+    assert!(dir.minion().warnings.is_empty());
+}
+
+#[test]
+fn what_is_hardly_meant_is_told_with_its_place() {
+    let dir = Dir::new();
+    dir.file("here/x.sls", "").file(
+        "master",
+        "file_roots:\n  base: [DIR/here, DIR/gone]\n  dev: ['DIR/none-*']\n\
+         pillar_roots: {base: [DIR/here]}\nmodule_dirs: DIR/mods\n\
+         nodegroups:\n  good: 'G@os:Debian or web*'\n  bad: 'N@good and ('\n  lost: N@nobody\n\
+         reactor:\n  - 'a/*': [DIR/here/x.sls, DIR/here/y.sls, 'salt://z.sls']\n\
+         schedule:\n  j: {function: test.ping, second: 3}\n",
+    );
+    let text = std::fs::read_to_string(dir.path("master")).unwrap();
+    let here = dir.path("");
+    let here = here.to_str().unwrap().trim_end_matches('/');
+    dir.file("master", &text.replace("DIR", here));
+    let config = dir.master().config;
+    let mut doubts = config.doubts();
+    doubts.extend(config.odd_within("schedule", &["j", "second"], "no such option"));
+    doubts.extend(config.odd_within("schedule", &["j", "none"], "lacks something"));
+    let lines: Vec<_> = doubts
+        .iter()
+        .map(|doubt| {
+            let line = dir.anonymous(&doubt.to_string());
+            // The columns depend on how long the name of the directory is.
+            let mut parts = line.splitn(4, ':');
+            let place: Vec<_> = parts.by_ref().take(2).collect();
+            format!("{}:{}", place.join(":"), parts.nth(1).unwrap())
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "DIR/master:2: file_roots: DIR/gone is no directory",
+            "DIR/master:3: file_roots: nothing matches DIR/none-*",
+            "DIR/master:5: module_dirs: DIR/mods is no directory",
+            "DIR/master:8: nodegroups: bad: in the node group: `)` where a target is expected",
+            "DIR/master:9: nodegroups: lost: there is no node group \"nobody\"",
+            "DIR/master:11: reactor: DIR/here/y.sls is no file",
+            "DIR/master:13: schedule: no such option",
+            "DIR/master:13: schedule: lacks something",
+        ]
+    );
+}

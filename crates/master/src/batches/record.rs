@@ -1,0 +1,93 @@
+//! What lies beside a job in batches, in Salt's form: so that programs of Salt's
+//! read how far it is, and a master that was restarted goes on.
+
+use halite_proto::{Map, Value};
+
+use super::{Job, Plan, count};
+use crate::error::chain;
+use crate::master::Master;
+
+/// How far a job is, on disk.
+pub(super) struct Record {
+    /// What does not change while it goes on, and what others have written.
+    state: Map,
+}
+
+impl Record {
+    /// Notes a job that begins, and that it has.
+    pub(super) fn begin(master: &Master, job: &Job, plan: &Plan, minions: &[String]) -> Self {
+        let (request, settings) = (&job.request, &master.settings);
+        let mut state = job.about();
+        state.insert("user", job.user());
+        for (name, value) in [
+            ("all_minions", list(minions)),
+            ("arg", Value::List(request.arg.clone())),
+            ("batch_size", count(job.course().batch_size).into()),
+            ("batch_wait", plan.wait.as_secs_f64().into()),
+            ("created", job.created_s.into()),
+            ("driver", "master".into()),
+            ("failed", Map::new().into()),
+            ("failhard", plan.failhard.into()),
+            (
+                "gather_job_timeout",
+                settings.gather_job_timeout.as_secs_f64().into(),
+            ),
+            ("kwargs", request.kwargs.clone().into()),
+            ("ret", request.ret.as_str().into()),
+            ("timeout", settings.timeout.as_secs_f64().into()),
+            ("wait", Value::List(Vec::new())),
+        ] {
+            state.insert(name, value);
+        }
+        let _one = master.batches.listing();
+        if let Err(error) = master.jobs.begin_batch(&job.jid) {
+            tracing::warn!(jid = %job.jid, "a batch would not outlive the master: {}", chain(&error));
+        }
+        Self { state }
+    }
+
+    /// Goes on with what lies there.
+    pub(super) fn of(state: Map) -> Self {
+        Self { state }
+    }
+
+    /// Notes how far the job is: who has it, and who is still to get it.
+    pub(super) fn save(&self, master: &Master, job: &Job, active: &[String], left: &[String]) {
+        let course = job.course().clone();
+        let mut state = self.state.clone();
+        let all = state.get("all_minions").and_then(Value::as_list);
+        let all = all.unwrap_or_default().iter().filter_map(Value::as_str);
+        let done = all
+            .map(str::to_owned)
+            .filter(|id| !active.contains(id) && !left.contains(id));
+        let done: Vec<String> = done.collect();
+        let returned = Map::from([("ret", Value::from("")), ("retcode", 0.into())]);
+        for (name, value) in [
+            ("active", each(active, &course.last_progress_s.into())),
+            ("done", each(&done, &returned.into())),
+            ("pending", list(left)),
+            ("halted", course.halted.is_some().into()),
+            (
+                "halted_reason",
+                course.halted.map_or(Value::Nil, Value::from),
+            ),
+            ("last_progress", course.last_progress_s.into()),
+        ] {
+            state.insert(name, value);
+        }
+        if let Err(error) = master.jobs.put_batch(&job.jid, &state) {
+            tracing::warn!(jid = %job.jid, "could not note how far a batch is: {}", chain(&error));
+        }
+    }
+}
+
+fn list(ids: &[String]) -> Value {
+    Value::List(ids.iter().map(|id| id.as_str().into()).collect())
+}
+
+fn each(ids: &[String], value: &Value) -> Value {
+    let each = ids
+        .iter()
+        .map(|id| (Value::from(id.as_str()), value.clone()));
+    each.collect::<Map>().into()
+}

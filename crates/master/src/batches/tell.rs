@@ -1,0 +1,108 @@
+//! What is told of a job in batches on the event bus, under `salt/batch/<jid>`.
+
+use std::time::Duration;
+
+use halite_proto::Value;
+
+use super::{Course, Job, count};
+use crate::master::Master;
+
+/// Why a job ended before its time, in Salt's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// A minion has failed, and that ends it.
+    Failhard,
+    /// Somebody has stopped it.
+    Stop,
+    /// It cannot go on.
+    Error,
+}
+
+impl Halt {
+    /// The word for it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Failhard => "failhard",
+            Self::Stop => "stop",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Job {
+    /// It begins.
+    pub(super) fn tell_new(&self, master: &Master) {
+        let course = self.course().clone();
+        let data = [
+            ("total_minions", count(course.total).into()),
+            ("batch_size", count(course.batch_size).into()),
+            ("driver", "master".into()),
+            ("created", self.created_s.into()),
+        ];
+        self.tell(master, "new", data);
+    }
+
+    /// It goes on.
+    pub(super) fn tell_progress(&self, master: &Master) {
+        let course = self.course().clone();
+        let data = [
+            ("total", count(course.total).into()),
+            ("completed", count(course.completed).into()),
+            ("active", count(course.active).into()),
+            ("pending", count(course.pending).into()),
+            ("failed", count(course.failed).into()),
+            ("iter", Value::Nil),
+            ("last_progress", course.last_progress_s.into()),
+        ];
+        self.tell(master, "progress", data);
+    }
+
+    /// All have had it.
+    pub(super) fn tell_complete(&self, master: &Master, took: Duration) {
+        let Course {
+            total,
+            completed,
+            failed,
+            ..
+        } = self.course().clone();
+        let data = [
+            ("total_minions", count(total).into()),
+            ("completed", count(completed).into()),
+            ("failed", count(failed).into()),
+            ("duration", took.as_secs_f64().into()),
+        ];
+        self.tell(master, "complete", data);
+    }
+
+    /// It has ended before its time.
+    pub(super) fn tell_halted(
+        &self,
+        master: &Master,
+        halt: Halt,
+        active: Vec<String>,
+        left: Vec<String>,
+        took: Duration,
+    ) {
+        let Course {
+            completed, failed, ..
+        } = self.course().clone();
+        let list = |ids: Vec<String>| Value::List(ids.into_iter().map(Value::from).collect());
+        let data = [
+            ("reason", halt.word().into()),
+            ("completed", count(completed).into()),
+            ("failed", count(failed).into()),
+            ("abandoned_active", list(active)),
+            ("abandoned_pending", list(left)),
+            ("duration", took.as_secs_f64().into()),
+        ];
+        self.tell(master, "halted", data);
+    }
+
+    fn tell<const N: usize>(&self, master: &Master, what: &str, data: [(&str, Value); N]) {
+        let mut told = self.about();
+        told.insert("user", self.user());
+        told.extend(data.map(|(name, value)| (Value::from(name), value)));
+        let jid = &self.jid;
+        master.bus.fire(&format!("salt/batch/{jid}/{what}"), told);
+    }
+}

@@ -1,0 +1,255 @@
+//! `master_job_cache` of another name: jobs and their returns go to a returner
+//! in Python, beside the files of this master.
+//!
+//! Invariant: nobody waits for the returner, what waits for it is bounded, and
+//! the files have everything in any case: what a minion repeats is known by
+//! them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use halite_config::JobCacheName;
+use halite_modules::extensions::{Kind, plugin};
+use halite_modules::{Cancel, Job, TimeLimit, run_plugin, within_call};
+use halite_proto::msgpack::{Packing, packed_len};
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use crate::limits::{JOB_MIRROR_BYTES_MAX, JOB_MIRROR_CALL_MAX};
+use crate::master::Master;
+
+/// How often the log says that jobs cannot be given on.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// One call of the returner.
+struct Write {
+    /// `save_load`, `returner` ...
+    function: &'static str,
+    args: Vec<Value>,
+    /// What it counts for.
+    bytes: usize,
+}
+
+/// Where jobs go beside our files, if anywhere.
+#[derive(Default)]
+pub(crate) struct JobMirror(Mutex<Option<Waiting>>);
+
+/// What waits for the returner, and the word that it is done.
+struct Waiting {
+    queue: Sender<Write>,
+    bytes: Arc<AtomicUsize>,
+    done: Receiver<()>,
+    complained: Complained,
+}
+
+/// When the log was last told of a trouble.
+#[derive(Default)]
+struct Complained(Option<Instant>);
+
+impl Complained {
+    /// Whether it is time to tell it of another one.
+    fn is_time(&mut self) -> bool {
+        let is_time = |last: Instant| last.elapsed() >= COMPLAINT_INTERVAL;
+        let is_time = self.0.is_none_or(is_time);
+        if is_time {
+            self.0 = Some(Instant::now());
+        }
+        is_time
+    }
+}
+
+/// The returner that `master_job_cache` names, if it is not the files alone.
+pub(crate) fn configured(opts: &Map) -> Option<&str> {
+    let name = opts.get("master_job_cache").and_then(Value::as_str);
+    name.filter(|name| !matches!(*name, "" | JobCacheName::LOCAL))
+}
+
+impl JobMirror {
+    /// Begins to give jobs on, if the configuration names a returner.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub(crate) fn start(master: &Arc<Master>) -> std::io::Result<()> {
+        let Some(name) = configured(&master.opts).map(str::to_owned) else {
+            return Ok(());
+        };
+        let (queue, waiting) = mpsc::channel();
+        let (tell, done) = mpsc::channel();
+        let bytes = Arc::new(AtomicUsize::default());
+        let writer = Writer {
+            name,
+            master: Arc::downgrade(master),
+            bytes: Arc::clone(&bytes),
+            complained: Complained::default(),
+        };
+        thread::Builder::new()
+            .name("job-mirror".to_owned())
+            .spawn(move || {
+                writer.write(&waiting);
+                // Nobody may wait any more.
+                let _ = tell.send(());
+            })?;
+        *master.job_mirror.waiting() = Some(Waiting {
+            queue,
+            bytes,
+            done,
+            complained: Complained::default(),
+        });
+        Ok(())
+    }
+
+    /// Gives what waits to the returner, for so long at most.
+    pub(crate) fn finish(&self, longest: Duration) {
+        let Some(Waiting { queue, done, .. }) = self.waiting().take() else {
+            return;
+        };
+        drop(queue);
+        if done.recv_timeout(longest).is_err() {
+            tracing::warn!("stopping before all jobs are with master_job_cache");
+        }
+    }
+
+    /// A job that was published.
+    pub(crate) fn load(&self, jid: &Jid, load: &Map, minions: Option<&[MinionId]>) {
+        self.write("save_load", || {
+            let ids = minions.map(|ids| ids.iter().map(Value::from).collect::<Vec<_>>());
+            vec![
+                jid.into(),
+                load.clone().into(),
+                ids.map_or(Value::Nil, Value::List),
+            ]
+        });
+    }
+
+    /// What a minion returned.
+    pub(crate) fn returned(&self, jid: &Jid, id: &MinionId, job: &JobReturn) {
+        self.write("returner", || {
+            let mut load = job.to_map();
+            load.insert("cmd", "_return");
+            load.insert("jid", jid);
+            load.insert("id", id);
+            vec![load.into()]
+        });
+    }
+
+    /// When the last return of a job came.
+    pub(crate) fn ended(&self, jid: &Jid, at: &str) {
+        self.write("update_endtime", || vec![jid.into(), at.into()]);
+    }
+
+    /// Old jobs may go.
+    pub(crate) fn clean(&self) {
+        self.write("clean_old_jobs", Vec::new);
+    }
+
+    fn write(&self, function: &'static str, args: impl FnOnce() -> Vec<Value>) {
+        let mut waiting = self.waiting();
+        let Some(waiting) = waiting.as_mut() else {
+            return;
+        };
+        let args = args();
+        let sizes = args.iter().map(|arg| packed_len(arg, Packing::Modern));
+        let bytes = sizes.sum();
+        let before = waiting.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > JOB_MIRROR_BYTES_MAX {
+            waiting.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            if waiting.complained.is_time() {
+                tracing::error!(
+                    "master_job_cache is too slow: {function} is left out, the files have it"
+                );
+            }
+            return;
+        }
+        let write = Write {
+            function,
+            args,
+            bytes,
+        };
+        // A thread that is gone has said why.
+        let _ = waiting.queue.send(write);
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who calls the returner, one call after the other.
+struct Writer {
+    name: String,
+    master: Weak<Master>,
+    bytes: Arc<AtomicUsize>,
+    complained: Complained,
+}
+
+impl Writer {
+    fn write(mut self, waiting: &Receiver<Write>) {
+        while let Ok(write) = waiting.recv() {
+            let Some(master) = self.master.upgrade() else {
+                return;
+            };
+            let called = call(&master, &self.name, write.function, write.args);
+            self.bytes.fetch_sub(write.bytes, Ordering::Relaxed);
+            match called {
+                Ok(_) => {}
+                // Not every returner keeps these.
+                Err(CallFailed::NoFunction(_))
+                    if matches!(write.function, "update_endtime" | "clean_old_jobs") => {}
+                Err(error) => self.complain(&error),
+            }
+        }
+    }
+
+    fn complain(&mut self, error: &CallFailed) {
+        if self.complained.is_time() {
+            tracing::error!("master_job_cache: {error}; the files of this master have the jobs");
+        }
+    }
+}
+
+/// Why a returner gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallFailed {
+    /// It has no such function, or there is no such returner.
+    #[error(
+        "there is no {0}, neither among users' returners (`salt-run saltutil.sync_returners` \
+         fetches those of `_returners`) nor in an installed Salt"
+    )]
+    NoFunction(String),
+    /// It failed; the text is Python's traceback, where there is one.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Calls a function of a returner in Python.
+pub(crate) fn call(
+    master: &Master,
+    returner: &str,
+    function: &str,
+    args: Vec<Value>,
+) -> Result<Value, CallFailed> {
+    let house = master.pillars.house();
+    let name = format!("{returner}.{function}");
+    let Some(found) = plugin(house, Kind::Returners, &name) else {
+        return Err(CallFailed::NoFunction(name));
+    };
+    let cancel = Cancel::default();
+    let _limit = TimeLimit::start(cancel.clone(), JOB_MIRROR_CALL_MAX, "a returner of jobs");
+    let job = Job {
+        cancel,
+        ..Job::default()
+    };
+    within_call(house, &job, |call| {
+        run_plugin(call, found, args, Map::new())
+    })
+    .map_err(|error| {
+        CallFailed::Failed(
+            error
+                .trace()
+                .map_or_else(|| error.to_string(), str::to_owned),
+        )
+    })
+}

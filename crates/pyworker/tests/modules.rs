@@ -1,0 +1,263 @@
+//! What users' modules of several kinds see and say. Where there is no
+//! `python3` there is nothing to test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use halite_proto::{Map, Value};
+use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
+
+/// One test at a time: they ask the same process, and what one job has left
+/// behind is in that.
+static ONE: Mutex<()> = Mutex::new(());
+
+struct Host {
+    root: tempfile::TempDir,
+    events: Mutex<Vec<(String, Map)>>,
+    retcodes: Mutex<Vec<i64>>,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Host {
+    /// With the text of one module, if there is a Python.
+    fn with(kind: &str, text: &str) -> Option<Self> {
+        let host = Self {
+            root: tempfile::tempdir().unwrap(),
+            events: Mutex::default(),
+            retcodes: Mutex::default(),
+            _one: ONE.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        host.write(kind, "mine.py", text);
+        let ready = Workers::global().run(&host, Request::Forget);
+        ready.is_ok().then_some(host)
+    }
+
+    fn write(&self, kind: &str, name: &str, text: &str) {
+        let path = self.root.path().join(kind).join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn call(&self, kind: &str, name: &str, args: &[Value], job: &str) -> Result<Value, PyError> {
+        let request = Request::Call {
+            kind,
+            name,
+            args,
+            kwargs: &Map::new(),
+            scope: &Map::from([("__jid__", job)]),
+            salt: false,
+            job: Some(job),
+        };
+        Workers::global().run(self, request)
+    }
+
+    fn list(&self, kind: &str) -> Vec<Value> {
+        let list = Workers::global().run(self, Request::List { kind }).unwrap();
+        list.as_list().unwrap().to_vec()
+    }
+}
+
+impl PyHost for Host {
+    fn data(&self, name: &str) -> Value {
+        match name {
+            "opts" => Map::from([("id", "m1")]).into(),
+            _ => Map::new().into(),
+        }
+    }
+
+    fn directories(&self, kind: &str) -> Vec<PathBuf> {
+        vec![self.root.path().join(kind)]
+    }
+
+    fn has_function(&self, fun: &str) -> bool {
+        fun == "test.echo"
+    }
+
+    fn call(&self, _fun: &str, mut args: Vec<Value>, _kwargs: Map) -> Result<Value, Raised> {
+        Ok(args.pop().unwrap_or_default())
+    }
+
+    fn event(&self, tag: &str, data: Map) -> Result<(), Raised> {
+        self.events.lock().unwrap().push((tag.to_owned(), data));
+        Ok(())
+    }
+
+    fn retcode(&self, retcode: i64) {
+        self.retcodes.lock().unwrap().push(retcode);
+    }
+}
+
+#[test]
+fn a_job_finds_nothing_of_another_one_and_tells_its_return_code() {
+    let text = "def count():\n    __context__['n'] = __context__.get('n', 0) + 1\n    __opts__['left'] = 1\n    return __context__['n']\ndef left():\n    return 'left' in __opts__\ndef fail(n):\n    __context__['retcode'] = n\n    return 'done'\n";
+    let Some(host) = Host::with("modules", text) else {
+        return;
+    };
+    let call = |name: &str, job: &str| host.call("modules", name, &[], job).unwrap();
+    assert_eq!(call("mine.count", "1"), 1.into());
+    assert_eq!(call("mine.count", "1"), 2.into());
+    assert_eq!(call("mine.count", "2"), 1.into());
+    assert_eq!(call("mine.left", "2"), true.into());
+    assert_eq!(call("mine.left", "3"), false.into());
+    let done = host.call("modules", "mine.fail", &[5.into()], "3").unwrap();
+    assert_eq!(done, "done".into());
+    assert_eq!(call("mine.left", "3"), false.into());
+    assert_eq!(*host.retcodes.lock().unwrap(), [5]);
+}
+
+#[test]
+fn a_module_shows_its_own_functions_alone() {
+    let text = "from os.path import join\nfrom functools import wraps\n__virtual_aliases__ = ('also',)\n__outputter__ = {'own': 'txt'}\ndef deco(f):\n    @wraps(f)\n    def inner(*args):\n        return f(*args)\n    return inner\ndef own():\n    return 1\n@deco\ndef decorated():\n    return 2\nlam = lambda: 3\nclass Class:\n    def __call__(self):\n        return 4\ninstance = Class()\n";
+    let Some(host) = Host::with("modules", text) else {
+        return;
+    };
+    let names: Vec<Value> = host
+        .list("modules")
+        .iter()
+        .map(|m| m.get("name").cloned().unwrap())
+        .collect();
+    assert_eq!(names, ["mine".into(), "also".into()]);
+    let functions = host.list("modules")[0].get("functions").cloned().unwrap();
+    let shown: Vec<&str> = functions
+        .as_map()
+        .unwrap()
+        .keys()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(shown, ["deco", "decorated", "lam", "own"]);
+    assert_eq!(
+        functions.get("own").unwrap().get("out"),
+        Some(&"txt".into())
+    );
+    assert_eq!(
+        host.call("modules", "also.decorated", &[], "1").unwrap(),
+        2.into()
+    );
+}
+
+#[test]
+fn why_a_module_is_not_there_is_said_as_salt_says_it() {
+    let Some(host) = Host::with("modules", "1/0\n") else {
+        return;
+    };
+    for (name, text) in [
+        ("exits.py", "import sys\nsys.exit(3)\n"),
+        ("init.py", "def __init__(opts): raise ValueError('x')\n"),
+        ("none.py", "def __virtual__(): return None\n"),
+        (
+            "raises.py",
+            "def __virtual__(): raise ValueError('in it')\n",
+        ),
+        ("syntax.py", "def f(:\n"),
+        (
+            "two.py",
+            "__virtualname__ = 'other'\ndef __virtual__(): return False, 'why'\n",
+        ),
+    ] {
+        host.write("modules", name, text);
+    }
+    let mut why: Vec<String> = host
+        .list("modules")
+        .iter()
+        .map(|module| module.get("why").unwrap().as_str().unwrap().to_owned())
+        .collect();
+    why.sort();
+    assert_eq!(
+        why,
+        [
+            "'exits' __virtual__ returned False: 3",
+            "'init' __virtual__ returned False: __init__ failed",
+            "'mine' __virtual__ returned False: division by zero",
+            "'none' __virtual__ returned False",
+            "'other' __virtual__ returned False: why",
+            "'raises' __virtual__ returned False: Exception raised when processing __virtual__ function for salt.loaded.ext.module.raises. Module will not be loaded: in it",
+            "'syntax' __virtual__ returned False: invalid syntax (syntax.py, line 1)",
+            "'two' __virtual__ returned False: why",
+        ]
+    );
+}
+
+#[test]
+fn renderers_read_texts_and_executors_call_functions() {
+    let text = "import io\ndef render(data, saltenv='base', sls='', argline='', **kwargs):\n    return io.StringIO(data.read().upper() + saltenv + sls + argline + kwargs['tmplpath'])\n";
+    let Some(host) = Host::with("renderers", text) else {
+        return;
+    };
+    let kwargs = Map::from([("tmplpath", "/x"), ("argline", "a")]);
+    let request = Request::Render {
+        name: "mine.render",
+        data: &"text".into(),
+        saltenv: "dev",
+        sls: "s",
+        kwargs: &kwargs,
+        salt: false,
+    };
+    let rendered = Workers::global().run(&host, request).unwrap();
+    assert_eq!(rendered, "TEXTdevsa/x".into());
+    host.write(
+        "executors",
+        "around.py",
+        "def execute(opts, data, func, args, kwargs):\n    return [opts['id'], data['fun'], func(*args, **kwargs)]\n",
+    );
+    let request = Request::Execute {
+        name: "around.execute",
+        fun: "test.echo",
+        data: &Map::from([("fun", "test.echo")]),
+        args: &[7.into()],
+        kwargs: &Map::new(),
+        salt: false,
+        job: Some("1"),
+    };
+    let executed = Workers::global().run(&host, request).unwrap();
+    let wanted: Vec<Value> = vec!["m1".into(), "test.echo".into(), 7.into()];
+    assert_eq!(executed, wanted.into());
+}
+
+#[test]
+fn threads_ask_and_log_while_their_call_lasts() {
+    let text = "import logging, threading\nlog = logging.getLogger(__name__)\ndef all():\n    out = []\n    def run(n):\n        log.warning('thread %s', n)\n        out.append(__salt__['test.echo'](n))\n    threads = [threading.Thread(target=run, args=(n,)) for n in range(16)]\n    for thread in threads: thread.start()\n    for thread in threads: thread.join()\n    return sorted(out)\n";
+    let Some(host) = Host::with("modules", text) else {
+        return;
+    };
+    let all = host.call("modules", "mine.all", &[], "1").unwrap();
+    assert_eq!(all, (0..16).map(Value::from).collect::<Vec<_>>().into());
+}
+
+#[test]
+fn runners_fire_events_about_themselves() {
+    let text = "def run():\n    __jid_event__.fire_event({'message': __jid__}, 'progress')\n    return 1\n";
+    let Some(host) = Host::with("runners", text) else {
+        return;
+    };
+    assert_eq!(
+        host.call("runners", "mine.run", &[], "7").unwrap(),
+        1.into()
+    );
+    let events = host.events.lock().unwrap().clone();
+    assert_eq!(
+        events,
+        [("progress".to_owned(), Map::from([("message", "7")]))]
+    );
+}
+
+#[test]
+fn odd_texts_and_dates_cross() {
+    let text = "import datetime, os\ndef odd():\n    return os.fsdecode(b'\\xffabc')\ndef date():\n    return datetime.datetime(2020, 1, 2, 3, 4, 5)\ndef year(date):\n    return date.year\n";
+    let Some(host) = Host::with("modules", text) else {
+        return;
+    };
+    let odd = host.call("modules", "mine.odd", &[], "1").unwrap();
+    assert_eq!(odd, Value::Bytes(b"\xffabc".to_vec()));
+    let date = host.call("modules", "mine.date", &[], "1").unwrap();
+    assert_eq!(date, Value::Ext(78, b"20200102T03:04:05.000000".to_vec()));
+    assert_eq!(
+        host.call("modules", "mine.year", &[date], "1").unwrap(),
+        2020.into()
+    );
+}

@@ -1,0 +1,112 @@
+//! A `known_hosts` file: whose it is, and how it is written.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use halite_modules::host::replace_file;
+use halite_modules::{Call, CallError};
+use halite_proto::{Map, Value};
+
+use crate::accounts::db;
+
+/// A `known_hosts` file.
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    owner: Option<db::User>,
+}
+
+impl File {
+    /// The file that `config` and `user` mean, or why there is none.
+    pub(super) fn of(call: &Call<'_>) -> Result<Self, Map> {
+        let user = call.text_opt("user");
+        let config = call
+            .text_opt("config")
+            .unwrap_or_else(|| default(user.is_some()));
+        let owner = user.as_deref().and_then(|user| db::user(call, user));
+        let named = match (&user, &owner) {
+            _ if config.starts_with('/') => PathBuf::from(config),
+            (None, _) => return Err(refused("Cannot determine absolute path to file.")),
+            (Some(user), None) => return Err(refused(format!("User {user} does not exist"))),
+            (Some(_), Some(owner)) => Path::new(&owner.home).join(config),
+        };
+        Ok(Self {
+            path: call.host().path(named),
+            owner,
+        })
+    }
+
+    pub(super) fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    pub(super) fn missing(&self) -> Map {
+        refused(format!("Known hosts file {} does not exist", self.shown()))
+    }
+
+    pub(super) fn failed(&self, what: &str, error: &io::Error) -> CallError {
+        CallError::command(format!("{what}: '{error}: {}'", self.shown()))
+    }
+
+    /// Gives a path to the user whose file it is.
+    fn give(&self, call: &Call<'_>, path: &Path) -> Result<(), CallError> {
+        let Some(owner) = self.owner.as_ref().filter(|_| call.host().is_real()) else {
+            return Ok(());
+        };
+        if !nix::unistd::geteuid().is_root() {
+            return Ok(());
+        }
+        let id = |id: i64| u32::try_from(id).ok();
+        chown(path, id(owner.uid), id(owner.gid))
+            .map_err(|error| self.failed("Couldn't change the owner", &error))
+    }
+
+    /// Sets its mode and owner, which `ssh-keygen` does not keep.
+    pub(super) fn restore(&self, call: &Call<'_>, mode: u32) -> Result<(), CallError> {
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
+            .map_err(|error| self.failed("Couldn't change the mode", &error))?;
+        self.give(call, &self.path)
+    }
+
+    pub(super) fn mode(&self) -> Option<u32> {
+        let found = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file);
+        found.map(|found| found.mode() & 0o7777)
+    }
+}
+
+/// An error as these functions return it.
+pub(super) fn refused(why: impl Into<String>) -> Map {
+    Map::from([
+        ("status", Value::from("error")),
+        ("error", why.into().into()),
+    ])
+}
+
+/// Where known hosts are, as the states say it.
+pub(crate) fn default(has_user: bool) -> String {
+    match has_user {
+        true => ".ssh/known_hosts",
+        false => "/etc/ssh/ssh_known_hosts",
+    }
+    .to_owned()
+}
+
+pub(super) fn save(
+    call: &Call<'_>,
+    file: &File,
+    text: &str,
+    mode: Option<u32>,
+) -> Result<(), CallError> {
+    let failed = |error: &io::Error| file.failed("Couldn't append to known hosts file", error);
+    if let Some(parent) = file.path.parent().filter(|parent| !parent.is_dir()) {
+        fs::create_dir_all(parent).map_err(|error| failed(&error))?;
+        if file.owner.is_some() {
+            file.give(call, parent)?;
+            fs::set_permissions(parent, fs::Permissions::from_mode(0o700))
+                .map_err(|error| failed(&error))?;
+        }
+    }
+    replace_file(&file.path, text.as_bytes()).map_err(|error| failed(&error))?;
+    file.restore(call, mode.unwrap_or(0o600))
+}

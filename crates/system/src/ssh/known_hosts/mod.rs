@@ -1,0 +1,312 @@
+//! Hosts that a user, or everyone here, knows by their keys: the part of the
+//! execution module `ssh` about `known_hosts` files.
+//!
+//! Invariant: names are looked up by `ssh-keygen`, since they may be hashed;
+//! the file is written here, at once.
+
+mod file;
+
+use std::fs;
+
+pub(crate) use file::default;
+use file::{File, refused, save};
+use halite_crypto::HashType;
+use halite_modules::host::Program;
+use halite_modules::{Call, CallError, CallResult, python};
+use halite_proto::{Map, Value};
+
+use super::key::fingerprint;
+
+const PORT: i64 = 22;
+
+/// How often a server is asked that does not answer.
+const SCANS_MAX: u32 = 5;
+
+/// Runs a program and returns all it wrote.
+fn run(call: &Call<'_>, words: &[&str]) -> Result<String, CallError> {
+    let name = words.first().copied().unwrap_or_default();
+    if !call.host().has(name) {
+        return Err(CallError::NotFound(format!("'{name}' is not in the path")));
+    }
+    let ran = Program::new(call, words)
+        .may_fail()
+        .option("redirect_stderr", true)
+        .run()?;
+    Ok(ran.stdout)
+}
+
+/// The host as the file has it: with a port that is not the usual one.
+fn in_file(call: &Call<'_>, port: Option<&Value>) -> String {
+    let host = call.text("hostname");
+    match port.filter(|port| port.is_true() && **port != Value::from(PORT)) {
+        Some(port) => format!("[{host}]:{}", python::str(port)),
+        None => host,
+    }
+}
+
+/// The keys in what `ssh-keygen -F` or `ssh-keyscan` wrote.
+fn entries(call: &Call<'_>, text: &str) -> Result<Vec<Map>, CallError> {
+    let named = call.text_opt("fingerprint_hash_type");
+    let kind = match named.map(|named| named.to_lowercase()) {
+        None => HashType::Sha256,
+        Some(named) => HashType::parse(&named).map_err(|_| {
+            CallError::command(format!(
+                "The fingerprint_hash_type {named} is not supported."
+            ))
+        })?,
+    };
+    let read = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [host, enc, key] = words.as_slice() else {
+            return None;
+        };
+        if host.starts_with('#') {
+            return None;
+        }
+        Some(Map::from([
+            ("hostname", Value::from(*host)),
+            ("key", (*key).into()),
+            ("enc", (*enc).into()),
+            ("fingerprint", fingerprint(kind, key)?.into()),
+        ]))
+    };
+    Ok(text.lines().filter_map(read).collect())
+}
+
+fn known(call: &Call<'_>, file: &File) -> Result<Vec<Map>, CallError> {
+    let host = in_file(call, call.get("port"));
+    let text = run(call, &["ssh-keygen", "-F", &host, "-f", &file.shown()])?;
+    entries(call, &text)
+}
+
+fn scan(call: &Call<'_>) -> Result<Vec<Map>, CallError> {
+    let mut words = vec!["ssh-keyscan".to_owned()];
+    for (option, name) in [("-p", "port"), ("-t", "enc")] {
+        if let Some(value) = call.text_opt(name) {
+            words.extend([option.to_owned(), value]);
+        }
+    }
+    if call.flag("hash_known_hosts") {
+        words.push("-H".to_owned());
+    }
+    words.extend(["-T".to_owned(), call.text("timeout"), call.text("hostname")]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut text = String::new();
+    for _ in 0..SCANS_MAX {
+        text = run(call, &words)?;
+        if !text.is_empty() {
+            break;
+        }
+    }
+    entries(call, &text)
+}
+
+/// A list, or nothing if there is nothing in it.
+fn listed(entries: Vec<Map>) -> Value {
+    if entries.is_empty() {
+        return Value::Nil;
+    }
+    entries
+        .into_iter()
+        .map(Value::from)
+        .collect::<Vec<_>>()
+        .into()
+}
+
+fn all<'a>(entries: &'a [Map], field: &'a str) -> impl Iterator<Item = &'a Value> {
+    entries.iter().filter_map(move |entry| entry.get(field))
+}
+
+pub(crate) fn get_known_host_entries(call: &Call<'_>) -> CallResult {
+    match File::of(call) {
+        Ok(file) => Ok(listed(known(call, &file)?)),
+        Err(why) => Ok(why.into()),
+    }
+}
+
+pub(crate) fn recv_known_host_entries(call: &Call<'_>) -> CallResult {
+    Ok(listed(scan(call)?))
+}
+
+pub(crate) fn check_known_host(call: &Call<'_>) -> CallResult {
+    if !call.flag("hostname") {
+        return Ok(refused("hostname argument required").into());
+    }
+    let file = match File::of(call) {
+        Ok(file) => file,
+        Err(why) => return Ok(why.into()),
+    };
+    let entries = known(call, &file)?;
+    let wanted = ["key", "fingerprint"]
+        .into_iter()
+        .find(|name| call.flag(name));
+    Ok(match wanted {
+        _ if entries.is_empty() => "add",
+        Some(name) if !all(&entries, name).any(|known| known == call.arg(name)) => "update",
+        _ => "exists",
+    }
+    .into())
+}
+
+pub(crate) fn rm_known_host(call: &Call<'_>) -> CallResult {
+    if !call.flag("hostname") {
+        return Ok(refused("hostname argument required").into());
+    }
+    let file = match File::of(call) {
+        Ok(file) => file,
+        Err(why) => return Ok(why.into()),
+    };
+    let Some(mode) = file.mode() else {
+        return Ok(file.missing().into());
+    };
+    let host = in_file(call, call.get("port"));
+    let said = run(call, &["ssh-keygen", "-R", &host, "-f", &file.shown()])?;
+    file.restore(call, mode)?;
+    Ok(Map::from([("status", "removed"), ("comment", said.as_str())]).into())
+}
+
+pub(crate) fn hash_known_hosts(call: &Call<'_>) -> CallResult {
+    let file = match File::of(call) {
+        Ok(file) => file,
+        Err(why) => return Ok(why.into()),
+    };
+    let Some(mode) = file.mode() else {
+        return Ok(file.missing().into());
+    };
+    let said = hash(call, &file, mode)?;
+    Ok(Map::from([("status", "updated"), ("comment", said.as_str())]).into())
+}
+
+fn hash(call: &Call<'_>, file: &File, mode: u32) -> Result<String, CallError> {
+    let said = run(call, &["ssh-keygen", "-H", "-f", &file.shown()])?;
+    file.restore(call, mode)?;
+    Ok(said)
+}
+
+pub(crate) fn set_known_host(call: &Call<'_>) -> CallResult {
+    if !call.flag("hostname") {
+        return Ok(refused("hostname argument required").into());
+    }
+    let port = call.arg("port");
+    let is_usual = port.is_nil() || *port == Value::from(PORT);
+    let hashes = call.flag("hash_known_hosts");
+    if !is_usual && hashes {
+        return Ok(refused(
+            "argument port can not be used in conjunction with argument hash_known_hosts",
+        )
+        .into());
+    }
+    let (key, enc, print) = (call.arg("key"), call.arg("enc"), call.arg("fingerprint"));
+    if key.is_true() && !enc.is_true() {
+        // A line without it would be of no use.
+        return Ok(refused("Required argument \"enc\" if using \"key\" argument.").into());
+    }
+    let file = match File::of(call) {
+        Ok(file) => file,
+        Err(why) => return Ok(why.into()),
+    };
+    let stored = known(call, &file)?;
+    let keys: Vec<Value> = stored
+        .iter()
+        .filter(|entry| enc.is_nil() || entry.get("enc") == Some(enc))
+        .filter_map(|entry| entry.get("key").cloned())
+        .collect();
+    let exists = |keys: Vec<Value>| {
+        let found = Map::from([("status", Value::from("exists")), ("keys", keys.into())]);
+        Ok(found.into())
+    };
+    let lacks_print = print.is_true() && !all(&stored, "fingerprint").any(|known| known == print);
+    let lacks_key = key.is_true() && !keys.contains(key);
+    let must = stored.is_empty() || lacks_print || lacks_key;
+    let must_look = !must && key.is_nil() && print.is_nil();
+    if !must && !must_look {
+        return exists(keys);
+    }
+    let mut new = if key.is_true() {
+        let host = call.arg("hostname").clone();
+        vec![Map::from([
+            ("hostname", host),
+            ("enc", enc.clone()),
+            ("key", key.clone()),
+        ])]
+    } else {
+        let found = scan(call)?;
+        if found.is_empty() {
+            return Ok(refused("Unable to receive remote host keys").into());
+        }
+        if print.is_true() && !all(&found, "fingerprint").any(|known| known == print) {
+            return Ok(refused("Remote host public keys found but none of their fingerprints match the one you have provided").into());
+        }
+        if must_look
+            && all(&found, "key").all(|key| keys.contains(key))
+            && keys.iter().all(|key| all(&found, "key").any(|k| k == key))
+        {
+            return exists(keys);
+        }
+        found
+    };
+    let mode = file.mode();
+    let mut text = match mode {
+        Some(_) => without(call, &file, enc)?,
+        None => String::new(),
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for entry in &mut new {
+        let get = |name| entry.get(name).map(python::str).unwrap_or_default();
+        let mut host = get("hostname");
+        let rest = format!("{} {}", get("enc"), get("key"));
+        if !hashes && !is_usual && !host.contains(':') {
+            entry.insert("port", port.clone());
+            host = format!("[{host}]:{}", python::str(port));
+        }
+        text.push_str(&format!("{host} {rest}\n"));
+    }
+    save(call, &file, &text, mode)?;
+    if key.is_true() && hashes {
+        hash(call, &file, mode.unwrap_or(0o600))?;
+    }
+    Ok(Map::from([
+        ("status", Value::from("updated")),
+        ("old", listed(stored)),
+        ("new", listed(new)),
+    ])
+    .into())
+}
+
+/// The file without the lines of the host, or of its keys of one kind.
+fn without(call: &Call<'_>, file: &File, enc: &Value) -> Result<String, CallError> {
+    let host = in_file(call, call.get("port"));
+    let found = run(call, &["ssh-keygen", "-F", &host, "-f", &file.shown()])?;
+    let mut gone = Vec::new();
+    let mut lines = found.lines();
+    while let Some(line) = lines.next() {
+        let number = line
+            .strip_prefix('#')
+            .and_then(|line| line.rsplit(' ').next())
+            .and_then(|word| word.parse::<usize>().ok());
+        let Some(number) = number else {
+            continue;
+        };
+        let kind = lines.next().and_then(|line| {
+            let mut words = line.split_whitespace();
+            words.find(|word| !word.starts_with('@'))?;
+            words.next()
+        });
+        if enc.is_nil() || kind == enc.as_str() {
+            gone.push(number);
+        }
+    }
+    let text = fs::read_to_string(&file.path).map_err(|error| {
+        file.failed(
+            "Couldn't remove old entry(ies) from known hosts file",
+            &error,
+        )
+    })?;
+    let kept = text
+        .split_inclusive('\n')
+        .enumerate()
+        .filter(|(at, _)| !gone.contains(&(at + 1)));
+    Ok(kept.map(|(_, line)| line).collect())
+}

@@ -1,0 +1,99 @@
+//! Where documents begin and end, and the directives before them.
+
+use super::{Event, Parser, State, What, event};
+use crate::scan::token::{Fault, TagParts, TokenKind};
+
+impl Parser<'_> {
+    pub(super) fn document(&mut self, first: bool) -> Result<Event, Fault> {
+        if !first {
+            while self.scanner.peek()?.kind == TokenKind::DocumentEnd {
+                self.scanner.take()?;
+            }
+        }
+        let token = self.scanner.peek()?;
+        let mark = token.start;
+        if token.kind == TokenKind::StreamEnd {
+            self.state = State::End;
+            return Ok(event(What::StreamEnd, mark));
+        }
+        let explicit = matches!(
+            token.kind,
+            TokenKind::Version { .. } | TokenKind::TagDirective(_) | TokenKind::DocumentStart
+        );
+        self.directives()?;
+        self.states.push(State::DocumentEnd);
+        if first && !explicit {
+            self.state = State::BlockNode;
+            return Ok(event(What::DocumentStart, mark));
+        }
+        let token = self.scanner.peek()?;
+        if token.kind != TokenKind::DocumentStart {
+            let problem = "did not find expected <document start>";
+            return Err(Fault::parser(problem, token.start));
+        }
+        self.scanner.take()?;
+        self.state = State::Content;
+        Ok(event(What::DocumentStart, mark))
+    }
+
+    fn directives(&mut self) -> Result<(), Fault> {
+        let mut version_seen = false;
+        self.handles.clear();
+        loop {
+            let token = self.scanner.peek()?;
+            let mark = token.start;
+            match &token.kind {
+                TokenKind::Version { major, minor } => {
+                    if version_seen {
+                        return Err(Fault::parser("found duplicate %YAML directive", mark));
+                    }
+                    if *major != 1 || !matches!(minor, 1 | 2) {
+                        return Err(Fault::parser("found incompatible YAML document", mark));
+                    }
+                    version_seen = true;
+                    self.scanner.take()?;
+                }
+                TokenKind::TagDirective(_) => {
+                    if let TokenKind::TagDirective(parts) = self.scanner.take()?.kind {
+                        let TagParts { handle, rest } = *parts;
+                        if self.handles.iter().any(|(own, _)| *own == handle) {
+                            return Err(Fault::parser("found duplicate %TAG directive", mark));
+                        }
+                        self.handles.push((handle, rest));
+                    }
+                }
+                _ => break,
+            }
+        }
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            self.handles.push((handle.to_owned(), prefix.to_owned()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn content(&mut self) -> Result<Event, Fault> {
+        let token = self.scanner.peek()?;
+        let mark = token.start;
+        match token.kind {
+            TokenKind::Version { .. }
+            | TokenKind::TagDirective(_)
+            | TokenKind::DocumentStart
+            | TokenKind::DocumentEnd
+            | TokenKind::StreamEnd => {
+                let then = self.states.pop().unwrap_or(State::End);
+                Ok(self.empty(mark, then))
+            }
+            _ => self.node(true, false),
+        }
+    }
+
+    pub(super) fn document_end(&mut self) -> Result<Event, Fault> {
+        let token = self.scanner.peek()?;
+        let mark = token.start;
+        if token.kind == TokenKind::DocumentEnd {
+            self.scanner.take()?;
+        }
+        self.state = State::Document { first: false };
+        Ok(event(What::DocumentEnd, mark))
+    }
+}

@@ -1,0 +1,5 @@
+import sys; sys.exit(3)
+
+
+def run():
+    return 1

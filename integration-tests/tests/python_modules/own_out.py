@@ -1,0 +1,7 @@
+"""
+An outputter of users.
+"""
+
+
+def output(data, **kwargs):
+    return "shown %r" % (data,)

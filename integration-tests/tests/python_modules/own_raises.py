@@ -1,0 +1,5 @@
+def __virtual__(): raise ValueError('in it')
+
+
+def run():
+    return 1

@@ -1,0 +1,5 @@
+def run(:
+
+
+def run():
+    return 1

@@ -1,0 +1,5 @@
+1/0
+
+
+def run():
+    return 1

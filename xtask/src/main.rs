@@ -23,6 +23,7 @@ mod pages;
 mod peers;
 mod random;
 mod screen;
+mod second_try;
 mod suites;
 mod test;
 

@@ -4,7 +4,7 @@
 //! Invariant: the last line is `N passed, N failed`, and the exit code is 0
 //! only if nothing failed. A test program that does not report its results
 //! (it crashed, or hung) counts as a failure, and so do processes that a suite
-//! leaves behind.
+//! leaves behind. Tests that fail have a second try (`second_try`).
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +17,7 @@ use halite_integration_tests::{end_marked, marked, until};
 use crate::build::{Artifact, bin_dir, build, features, root};
 use crate::peers;
 use crate::screen::{Style, paint};
+use crate::second_try::{UNSTEADY_MAX, failed_names};
 use crate::suites::Suite;
 
 /// How long one test program may run before it counts as hung.
@@ -59,6 +60,13 @@ impl Count {
         self.ignored += other.ignored;
     }
 
+    /// Takes this many that passed for failed.
+    fn fail(&mut self, count: usize) {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.passed = self.passed.saturating_sub(count);
+        self.failed = self.failed.saturating_add(count);
+    }
+
     fn summary(self) -> String {
         format!("{} passed, {} failed", self.passed, self.failed)
     }
@@ -76,10 +84,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let artifacts = build_for(&suites)?;
     let mut lines = Vec::new();
     let mut total = Count::default();
+    let mut unsteady = Vec::new();
     for suite in suites {
-        let count = run_suite(suite, &artifacts, args)?;
+        let count = run_suite(suite, &artifacts, args, &mut unsteady)?;
         lines.push(format!("{}: {}", suite.name(), count.summary()));
         total.add(count);
+    }
+    for name in &unsteady {
+        lines.push(format!("unsteady (failed, then passed alone): {name}"));
+    }
+    if unsteady.len() > UNSTEADY_MAX {
+        lines.push(format!(
+            "more than {UNSTEADY_MAX} tests are unsteady: they count as failed"
+        ));
+        total.fail(unsteady.len());
     }
     println!("\n{}\n{}", lines.join("\n"), total.summary());
     Ok(if total.failed == 0 {
@@ -123,7 +141,12 @@ fn build_for(suites: &[Suite]) -> Result<Vec<Artifact>> {
     build(&args)
 }
 
-fn run_suite(suite: Suite, artifacts: &[Artifact], args: &Args) -> Result<Count> {
+fn run_suite(
+    suite: Suite,
+    artifacts: &[Artifact],
+    args: &Args,
+    unsteady: &mut Vec<String>,
+) -> Result<Count> {
     let begun = Instant::now();
     let programs: Vec<&Artifact> = artifacts
         .iter()
@@ -141,7 +164,19 @@ fn run_suite(suite: Suite, artifacts: &[Artifact], args: &Args) -> Result<Count>
     }
     let mut count = Count::default();
     for program in programs {
-        count.add(run_program(suite, program, artifacts, args)?);
+        let wanted: Vec<String> = args.filter.iter().cloned().collect();
+        let first = run_program(suite, program, artifacts, args.long, &wanted)?;
+        count.add(first.count);
+        let Some(names) = first.failed else { continue };
+        println!("  {} once more, alone: {}", program.target, names.join(", "));
+        let alone = ["--exact", "--test-threads=1"].map(str::to_owned);
+        let again: Vec<String> = names.iter().cloned().chain(alone).collect();
+        let second = run_program(suite, program, artifacts, args.long, &again)?;
+        if second.count.failed == 0 && second.count.passed == first.count.failed {
+            count.passed += second.count.passed;
+            count.failed -= first.count.failed;
+            unsteady.extend(names);
+        }
     }
     if count.ignored > 0 {
         println!("  {} belong to the long form (--long)", count.ignored);
@@ -161,12 +196,20 @@ fn run_suite(suite: Suite, artifacts: &[Artifact], args: &Args) -> Result<Count>
     Ok(count)
 }
 
+/// What a test program has come to.
+struct Outcome {
+    count: Count,
+    /// The names of the tests that failed, where that is all that went wrong.
+    failed: Option<Vec<String>>,
+}
+
 fn run_program(
     suite: Suite,
     program: &Artifact,
     artifacts: &[Artifact],
-    args: &Args,
-) -> Result<Count> {
+    long: bool,
+    words: &[String],
+) -> Result<Outcome> {
     let output = tempfile::NamedTempFile::new().context("no temporary file")?;
     let written = output.reopen()?;
     let token = format!("{}-{}", std::process::id(), program.target);
@@ -186,22 +229,24 @@ fn run_program(
     if suite.runs_daemons() {
         command
             .env("HALITE_BIN_DIR", bin_dir(artifacts)?)
-            .arg(format!("--test-threads={}", threads()));
+            .env("RUST_TEST_THREADS", threads().to_string());
     }
-    if args.long {
+    if long {
         command.arg("--include-ignored");
     }
-    command.args(&args.filter);
+    command.args(words);
     let ended = wait(command, &mark)?;
     let text = String::from_utf8_lossy(&fs::read(output.path())?).into_owned();
     for line in text.lines().filter(|line| line.starts_with(NOT_RUN)) {
         println!("  {line}");
     }
     let mut count = results(&text, ended == Some(true));
+    let mut failed = failed_names(&text, count.failed);
     let label = format!("{} {}", program.package, program.target);
     match ended {
         None => {
             count.failed = count.failed.max(1);
+            failed = None;
             println!(
                 "{}",
                 paint(
@@ -219,6 +264,7 @@ fn run_program(
     let left = gone.map_or_else(|_| end_marked(&mark), |()| Vec::new());
     if !left.is_empty() {
         count.failed += 1;
+        failed = None;
         println!(
             "{}",
             paint(
@@ -234,7 +280,7 @@ fn run_program(
             text.trim_end()
         );
     }
-    Ok(count)
+    Ok(Outcome { count, failed })
 }
 
 /// Whether the program ended well; nothing if it did not end.

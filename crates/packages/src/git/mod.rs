@@ -5,6 +5,7 @@
 mod command;
 mod config;
 mod history;
+mod interrupted;
 mod remote;
 pub(crate) mod run;
 mod worktree;

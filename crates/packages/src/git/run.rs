@@ -5,6 +5,8 @@ use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, python, shlex};
 use halite_proto::{Map, Value};
 
+use super::interrupted::Note;
+
 /// Where and as whom git runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Git {
@@ -111,7 +113,9 @@ impl Git {
         let mut program = Program::new(call, &line)
             .user(self.user.as_deref())
             .cwd(cwd.as_deref())
-            .env("GIT_TERMINAL_PROMPT", "0");
+            .env("GIT_TERMINAL_PROMPT", "0")
+            // Who only looks locks nothing.
+            .env("GIT_OPTIONAL_LOCKS", "0");
         if !self.identity.is_empty() {
             let keys: String = self
                 .identity
@@ -132,7 +136,23 @@ impl Git {
     pub(crate) fn may_fail(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
         names_are_no_options(call)?;
         self.keys_are_there(call)?;
-        self.program(call, words).may_fail().run()
+        self.noted(call, words, |program| program.may_fail().run())
+    }
+
+    /// Runs it with a note that it runs.
+    fn noted(
+        &self,
+        call: &Call<'_>,
+        words: &[String],
+        run: impl FnOnce(Program<'_, '_>) -> Result<Ran, CallError>,
+    ) -> Result<Ran, CallError> {
+        let cwd = self.cwd.as_ref().map(|cwd| call.host().path(cwd));
+        let note = cwd.and_then(|cwd| Note::take(call, &cwd, words));
+        let ran = run(self.program(call, words));
+        if let Some(note) = note {
+            note.end(ran.as_ref().map_or(0, |ran| ran.code));
+        }
+        ran
     }
 
     /// Without its keys git would ask for a password, or go without.
@@ -160,7 +180,7 @@ impl Git {
     pub(crate) fn ran(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
         names_are_no_options(call)?;
         self.keys_are_there(call)?;
-        let ran = self.program(call, words).run()?;
+        let ran = self.noted(call, words, |program| program.run())?;
         if ran.ok() {
             return Ok(ran);
         }

@@ -62,6 +62,10 @@ fn told(mut kills: Kills, run: fn(&mut Kills) -> Result<()>) -> Result<()> {
     #[allow(clippy::print_stdout, reason = "the ledger is what one wants to see")]
     {
         println!("{}", kills.ledger);
+        // Before the logs, which may be cut off where this is read.
+        if let Err(error) = &outcome {
+            println!("{error:#}");
+        }
     }
     if let Some(path) = std::env::var_os("HALITE_KILLS_LEDGER") {
         fs::write(path, &kills.ledger)?;

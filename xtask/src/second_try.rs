@@ -1,0 +1,44 @@
+//! A second try for tests that have failed.
+//!
+//! Most tests here run several daemons against the clock of a machine that
+//! others share. One that fails beside others and passes alone, on a machine
+//! that does nothing else, is called *unsteady*: what it said is printed, its
+//! name stands above the last line of the run, and a run with more than a few
+//! of them fails. A test that fails twice has failed.
+
+/// More unsteady tests than this in one run are a failure: something is wrong
+/// that is more than a slow machine.
+pub(crate) const UNSTEADY_MAX: usize = 3;
+
+/// The names of the tests that have failed, from the list at the end of what a
+/// test program has written. Nothing if the list does not hold as many as
+/// `count`: then it is not understood, or cut off.
+pub(crate) fn failed_names(text: &str, count: u32) -> Option<Vec<String>> {
+    let (_, list) = text.rsplit_once("\nfailures:\n")?;
+    let names: Vec<String> = list
+        .lines()
+        .map_while(|line| line.strip_prefix("    "))
+        .map(str::to_owned)
+        .collect();
+    let is_whole = u32::try_from(names.len()).is_ok_and(|found| found == count);
+    (is_whole && count > 0).then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failed_names;
+
+    const TEXT: &str = "test a::b ... FAILED\n\nfailures:\n\n---- a::b stdout ----\nno\n\nfailures:\n    a::b\n    c\n\ntest result: FAILED. 1 passed; 2 failed;\n";
+
+    #[test]
+    fn the_list_at_the_end_is_understood() {
+        assert_eq!(failed_names(TEXT, 2).unwrap(), ["a::b", "c"]);
+    }
+
+    #[test]
+    fn a_list_that_is_not_whole_is_none() {
+        assert_eq!(failed_names(TEXT, 3), None);
+        assert_eq!(failed_names("test a ... FAILED\n", 1), None);
+        assert_eq!(failed_names("\nfailures:\n\ntest result: ok.", 0), None);
+    }
+}

@@ -11,8 +11,9 @@
 pub(crate) const UNSTEADY_MAX: usize = 3;
 
 /// The names of the tests that have failed, from the list at the end of what a
-/// test program has written. Nothing if the list does not hold as many as
-/// `count`: then it is not understood, or cut off.
+/// test program has written, for a second try. Nothing if there are too many to
+/// be unsteady, or if the list does not hold as many as `count`: then it is not
+/// understood, or cut off.
 pub(crate) fn failed_names(text: &str, count: u32) -> Option<Vec<String>> {
     let (_, list) = text.rsplit_once("\nfailures:\n")?;
     let names: Vec<String> = list
@@ -21,7 +22,7 @@ pub(crate) fn failed_names(text: &str, count: u32) -> Option<Vec<String>> {
         .map(str::to_owned)
         .collect();
     let is_whole = u32::try_from(names.len()).is_ok_and(|found| found == count);
-    (is_whole && count > 0).then_some(names)
+    (is_whole && (1..=UNSTEADY_MAX).contains(&names.len())).then_some(names)
 }
 
 #[cfg(test)]
@@ -40,5 +41,11 @@ mod tests {
         assert_eq!(failed_names(TEXT, 3), None);
         assert_eq!(failed_names("test a ... FAILED\n", 1), None);
         assert_eq!(failed_names("\nfailures:\n\ntest result: ok.", 0), None);
+    }
+
+    #[test]
+    fn many_failures_are_failures() {
+        let text = "\nfailures:\n    a\n    b\n    c\n    d\n\ntest result: FAILED.";
+        assert_eq!(failed_names(text, 4), None);
     }
 }

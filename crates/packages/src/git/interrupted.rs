@@ -5,7 +5,8 @@
 //!
 //! Invariant: a lock file is removed only if it is no older than the note of a
 //! run that has not ended, and no git is at work in that repository. Links are
-//! not followed on the way to it.
+//! not followed on the way to it, and nobody can name a directory of somebody
+//! else's as the repository.
 
 use std::ffi::CStr;
 use std::fs::{self, File, OpenOptions};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use halite_modules::Call;
 use nix::dir::{Dir, Type};
 use nix::fcntl::{AtFlags, OFlag};
-use nix::sys::stat::{Mode, fstatat};
+use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// How long is waited for a git that has outlived the minion that started it.
@@ -72,18 +73,18 @@ impl Note {
         if READING.contains(&verb) {
             return None;
         }
-        let repository = Repository::at(cwd)?;
+        let mut repository = Repository::at(cwd)?;
         let notes = call.ctx.cachedir().join("git");
-        let noted = Self::open(&notes, &repository);
+        let noted = Self::open(&notes, &mut repository);
         noted
             .inspect_err(|error| tracing::debug!(%error, "no note is taken of a run of git"))
             .ok()
             .flatten()
     }
 
-    fn open(notes: &Path, repository: &Repository) -> io::Result<Option<Self>> {
+    fn open(notes: &Path, repository: &mut Repository) -> io::Result<Option<Self>> {
         fs::create_dir_all(notes)?;
-        let path = notes.join(repository.key()?);
+        let path = notes.join(&repository.key);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -96,13 +97,13 @@ impl Note {
         }
         let mut earlier = Vec::new();
         Read::take(&mut file, NOTE_BYTES_MAX).read_to_end(&mut earlier)?;
-        let git_dir = repository.git_dir.as_os_str().as_encoded_bytes();
+        let git_dir = repository.git_dir.clone().into_os_string().into_encoded_bytes();
         if earlier == git_dir {
             repository.recover(file.metadata()?.modified()?);
         }
         file.set_len(0)?;
         io::Seek::rewind(&mut file)?;
-        file.write_all(git_dir)?;
+        file.write_all(&git_dir)?;
         // A power cut is to find it.
         file.sync_data()?;
         Ok(Some(Self { path, _file: file }))
@@ -123,37 +124,31 @@ struct Repository {
     /// Where its files are checked out; for a bare one where it is itself.
     work_tree: PathBuf,
     git_dir: PathBuf,
+    opened: Dir,
+    /// The same for each way to name the repository.
+    key: String,
 }
 
 impl Repository {
     fn at(cwd: &Path) -> Option<Self> {
         let work_tree = cwd.canonicalize().ok()?;
-        let dot_git = work_tree.join(".git");
-        let git_dir = match fs::symlink_metadata(&dot_git) {
-            Ok(data) if data.is_dir() => dot_git,
-            // Further work trees and submodules have theirs elsewhere.
-            Ok(data) if data.is_file() => {
-                let text = fs::read_to_string(&dot_git).ok()?;
-                let place = text.strip_prefix("gitdir:")?.trim();
-                work_tree.join(place).canonicalize().ok()?
-            }
-            Ok(_) => return None,
-            Err(_) if work_tree.join("HEAD").is_file() && work_tree.join("refs").is_dir() => {
-                work_tree.clone()
-            }
-            Err(_) => return None,
-        };
-        Some(Self { work_tree, git_dir })
-    }
-
-    /// The same for each way to name the repository.
-    fn key(&self) -> io::Result<String> {
-        let data = fs::metadata(&self.git_dir)?;
-        Ok(format!("{:x}-{:x}", data.dev(), data.ino()))
+        let git_dir = git_dir_of(&work_tree)?;
+        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let opened = Dir::open(&git_dir, flags, Mode::empty()).ok()?;
+        let data = fstat(&opened).ok()?;
+        if data.st_uid != fs::metadata(&work_tree).ok()?.uid() {
+            return None;
+        }
+        Some(Self {
+            work_tree,
+            git_dir,
+            opened,
+            key: format!("{:x}-{:x}", data.st_dev, data.st_ino),
+        })
     }
 
     /// Removes what a git has left that was killed after `begun`.
-    fn recover(&self, begun: SystemTime) {
+    fn recover(&mut self, begun: SystemTime) {
         let give_up = Instant::now() + SURVIVOR_WAIT_MAX;
         while self.is_at_work() {
             if Instant::now() >= give_up {
@@ -169,10 +164,7 @@ impl Repository {
         let since = since
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0));
-        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let removed = Dir::open(&self.git_dir, flags, Mode::empty())
-            .and_then(|mut dir| remove_locks(&mut dir, since, DEPTH_MAX));
-        match removed {
+        match remove_locks(&mut self.opened, since, DEPTH_MAX) {
             Ok(0) => {}
             Ok(count) => tracing::warn!(
                 repository = %self.git_dir.display(),
@@ -202,6 +194,25 @@ impl Repository {
                     Err(error) => error.kind() != io::ErrorKind::NotFound,
                 }
         })
+    }
+}
+
+/// Where the repository of a work tree is.
+fn git_dir_of(work_tree: &Path) -> Option<PathBuf> {
+    let dot_git = work_tree.join(".git");
+    match fs::symlink_metadata(&dot_git) {
+        Ok(data) if data.is_dir() => Some(dot_git),
+        // Further work trees and submodules have theirs elsewhere.
+        Ok(data) if data.is_file() && data.len() <= NOTE_BYTES_MAX => {
+            let text = fs::read_to_string(&dot_git).ok()?;
+            let place = text.strip_prefix("gitdir:")?.trim();
+            work_tree.join(place).canonicalize().ok()
+        }
+        Ok(_) => None,
+        Err(_) => {
+            let is_bare = work_tree.join("HEAD").is_file() && work_tree.join("refs").is_dir();
+            is_bare.then(|| work_tree.to_owned())
+        }
     }
 }
 
@@ -251,14 +262,14 @@ mod tests {
         (dir, repository)
     }
 
-    fn note(dir: &Path, repository: &Repository) -> Note {
+    fn note(dir: &Path, repository: &mut Repository) -> Note {
         Note::open(&dir.join("notes"), repository).unwrap().unwrap()
     }
 
     #[test]
     fn locks_of_a_killed_git_are_removed_by_the_next() {
-        let (dir, repository) = repository();
-        let killed = note(dir.path(), &repository);
+        let (dir, mut repository) = repository();
+        let killed = note(dir.path(), &mut repository);
         let locks = ["index.lock", "refs/heads/feature/x.lock"].map(|name| {
             let path = repository.git_dir.join(name);
             fs::write(&path, "").unwrap();
@@ -267,7 +278,7 @@ mod tests {
         let kept = repository.git_dir.join("refs/heads/feature/main");
         fs::write(&kept, "").unwrap();
         drop(killed);
-        let next = note(dir.path(), &repository);
+        let next = note(dir.path(), &mut repository);
         assert!(locks.iter().all(|lock| !lock.exists()));
         assert!(kept.exists());
         next.end(0);
@@ -276,42 +287,53 @@ mod tests {
 
     #[test]
     fn locks_of_others_stay() {
-        let (dir, repository) = repository();
+        let (dir, mut repository) = repository();
         let lock = repository.git_dir.join("index.lock");
         fs::write(&lock, "").unwrap();
         // No run of ours was cut off.
-        note(dir.path(), &repository).end(128);
-        note(dir.path(), &repository).end(0);
+        note(dir.path(), &mut repository).end(128);
+        note(dir.path(), &mut repository).end(0);
         assert!(lock.exists());
         // One was, but the lock is older.
-        let killed = note(dir.path(), &repository);
+        let killed = note(dir.path(), &mut repository);
         let old = SystemTime::now() - Duration::from_secs(60);
         let file = File::options().write(true).open(&lock).unwrap();
         file.set_modified(old).unwrap();
         killed.end(-9);
-        note(dir.path(), &repository).end(0);
+        note(dir.path(), &mut repository).end(0);
         assert!(lock.exists());
     }
 
     #[test]
     fn a_link_leads_to_no_removal() {
-        let (dir, repository) = repository();
+        let (dir, mut repository) = repository();
         let outside = dir.path().join("outside");
         fs::create_dir(&outside).unwrap();
-        drop(note(dir.path(), &repository));
+        drop(note(dir.path(), &mut repository));
         fs::write(outside.join("passwd.lock"), "").unwrap();
         symlink(&outside, repository.git_dir.join("refs/link")).unwrap();
         let file = repository.git_dir.join("file.lock");
         symlink(outside.join("passwd.lock"), file).unwrap();
-        note(dir.path(), &repository).end(0);
+        note(dir.path(), &mut repository).end(0);
         assert!(outside.join("passwd.lock").exists());
     }
 
     #[test]
+    fn a_directory_of_somebody_elses_is_no_repository() {
+        let dir = tempfile::tempdir().unwrap();
+        let work_tree = dir.path().join("tree");
+        fs::create_dir(&work_tree).unwrap();
+        fs::write(work_tree.join(".git"), "gitdir: /etc\n").unwrap();
+        // It is root's: for root the work tree has to be somebody else's.
+        nix::unistd::chown(&work_tree, Some(4321.into()), None).ok();
+        assert!(Repository::at(&work_tree).is_none());
+    }
+
+    #[test]
     fn two_runs_at_once_do_not_wait_for_each_other() {
-        let (dir, repository) = repository();
-        let first = note(dir.path(), &repository);
-        let second = Note::open(&dir.path().join("notes"), &repository).unwrap();
+        let (dir, mut repository) = repository();
+        let first = note(dir.path(), &mut repository);
+        let second = Note::open(&dir.path().join("notes"), &mut repository).unwrap();
         assert!(second.is_none());
         first.end(0);
     }

@@ -168,7 +168,11 @@ fn run_suite(
         let first = run_program(suite, program, artifacts, args.long, &wanted)?;
         count.add(first.count);
         let Some(names) = first.failed else { continue };
-        println!("  {} once more, alone: {}", program.target, names.join(", "));
+        println!(
+            "  {} once more, alone: {}",
+            program.target,
+            names.join(", ")
+        );
         let alone = ["--exact", "--test-threads=1"].map(str::to_owned);
         let again: Vec<String> = names.iter().cloned().chain(alone).collect();
         let second = run_program(suite, program, artifacts, args.long, &again)?;

@@ -97,7 +97,11 @@ impl Note {
         }
         let mut earlier = Vec::new();
         Read::take(&mut file, NOTE_BYTES_MAX).read_to_end(&mut earlier)?;
-        let git_dir = repository.git_dir.clone().into_os_string().into_encoded_bytes();
+        let git_dir = repository
+            .git_dir
+            .clone()
+            .into_os_string()
+            .into_encoded_bytes();
         if earlier == git_dir {
             repository.recover(file.metadata()?.modified()?);
         }

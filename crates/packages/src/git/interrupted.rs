@@ -9,9 +9,9 @@
 //! else's as the repository.
 
 use std::ffi::CStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,26 +22,26 @@ use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
+use super::note::{MTIME_SLACK, Note, notes_of};
+
 /// How long is waited for a git that has outlived the minion that started it.
 const SURVIVOR_WAIT_MAX: Duration = Duration::from_secs(30);
 const SURVIVOR_POLL: Duration = Duration::from_millis(50);
 
-/// File systems may have coarser times than the clock.
-const MTIME_SLACK: Duration = Duration::from_secs(1);
-
 /// Deeper than names of branches go.
 const DEPTH_MAX: u32 = 32;
 
-/// A longer note is not one of ours.
-const NOTE_BYTES_MAX: u64 = 64 * 1024;
+/// A longer file `.git` is not one of git's.
+const DOT_GIT_BYTES_MAX: u64 = 64 * 1024;
 
 /// Verbs that only read. Beside `GIT_OPTIONAL_LOCKS=0` they lock nothing.
-const READING: [&str; 16] = [
+const READING: [&str; 17] = [
     "archive",
     "cat-file",
     "describe",
     "diff",
     "for-each-ref",
+    "hash-object",
     "log",
     "ls-files",
     "ls-remote",
@@ -55,70 +55,43 @@ const READING: [&str; 16] = [
     "version",
 ];
 
-/// The note of a run of git in a repository.
+/// A run of git that changes a repository.
 #[derive(Debug)]
-pub(super) struct Note {
-    path: PathBuf,
-    /// Locked as long as this process lives.
-    _file: File,
-}
+pub(super) struct Run(Note);
 
-impl Note {
+impl Run {
     /// Takes down that git is about to run in `cwd`, and first sees to what a
     /// killed one has left there. Nothing where there is no repository yet, or
     /// another run of ours is at work in it, or nothing can be noted: then git
     /// runs as if there were no notes.
-    pub(super) fn take(call: &Call<'_>, cwd: &Path, words: &[String]) -> Option<Self> {
+    pub(super) fn begin(call: &Call<'_>, cwd: &Path, words: &[String]) -> Option<Self> {
         let verb = words.first().map_or("", String::as_str);
         if READING.contains(&verb) {
             return None;
         }
         let mut repository = Repository::at(cwd)?;
-        let notes = call.ctx.cachedir().join("git");
-        let noted = Self::open(&notes, &mut repository);
-        noted
+        Self::noted(&notes_of(call), &mut repository)
             .inspect_err(|error| tracing::debug!(%error, "no note is taken of a run of git"))
             .ok()
             .flatten()
     }
 
-    fn open(notes: &Path, repository: &mut Repository) -> io::Result<Option<Self>> {
-        fs::create_dir_all(notes)?;
-        let path = notes.join(&repository.key);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)?;
-        if file.try_lock().is_err() {
+    fn noted(notes: &Path, repository: &mut Repository) -> io::Result<Option<Self>> {
+        let Some(mut note) = Note::hold(notes, &repository.key, &repository.git_dir)? else {
             return Ok(None);
+        };
+        if let Some(begun) = note.cut_off() {
+            repository.recover(begun);
         }
-        let mut earlier = Vec::new();
-        Read::take(&mut file, NOTE_BYTES_MAX).read_to_end(&mut earlier)?;
-        let git_dir = repository
-            .git_dir
-            .clone()
-            .into_os_string()
-            .into_encoded_bytes();
-        if earlier == git_dir {
-            repository.recover(file.metadata()?.modified()?);
-        }
-        file.set_len(0)?;
-        io::Seek::rewind(&mut file)?;
-        file.write_all(&git_dir)?;
-        // A power cut is to find it.
-        file.sync_data()?;
-        Ok(Some(Self { path, _file: file }))
+        note.begin()?;
+        Ok(Some(Self(note)))
     }
 
     /// Git has ended. One that was killed (`code` is that of a signal) may have
     /// left something: its note stays.
     pub(super) fn end(self, code: i64) {
         if code >= 0 {
-            // One that stays costs a look the next time.
-            fs::remove_file(&self.path).ok();
+            self.0.end();
         }
     }
 }
@@ -207,7 +180,7 @@ fn git_dir_of(work_tree: &Path) -> Option<PathBuf> {
     match fs::symlink_metadata(&dot_git) {
         Ok(data) if data.is_dir() => Some(dot_git),
         // Further work trees and submodules have theirs elsewhere.
-        Ok(data) if data.is_file() && data.len() <= NOTE_BYTES_MAX => {
+        Ok(data) if data.is_file() && data.len() <= DOT_GIT_BYTES_MAX => {
             let text = fs::read_to_string(&dot_git).ok()?;
             let place = text.strip_prefix("gitdir:")?.trim();
             work_tree.join(place).canonicalize().ok()
@@ -266,14 +239,14 @@ mod tests {
         (dir, repository)
     }
 
-    fn note(dir: &Path, repository: &mut Repository) -> Note {
-        Note::open(&dir.join("notes"), repository).unwrap().unwrap()
+    fn run(dir: &Path, repository: &mut Repository) -> Run {
+        Run::noted(&dir.join("notes"), repository).unwrap().unwrap()
     }
 
     #[test]
     fn locks_of_a_killed_git_are_removed_by_the_next() {
         let (dir, mut repository) = repository();
-        let killed = note(dir.path(), &mut repository);
+        let killed = run(dir.path(), &mut repository);
         let locks = ["index.lock", "refs/heads/feature/x.lock"].map(|name| {
             let path = repository.git_dir.join(name);
             fs::write(&path, "").unwrap();
@@ -282,7 +255,7 @@ mod tests {
         let kept = repository.git_dir.join("refs/heads/feature/main");
         fs::write(&kept, "").unwrap();
         drop(killed);
-        let next = note(dir.path(), &mut repository);
+        let next = run(dir.path(), &mut repository);
         assert!(locks.iter().all(|lock| !lock.exists()));
         assert!(kept.exists());
         next.end(0);
@@ -295,16 +268,16 @@ mod tests {
         let lock = repository.git_dir.join("index.lock");
         fs::write(&lock, "").unwrap();
         // No run of ours was cut off.
-        note(dir.path(), &mut repository).end(128);
-        note(dir.path(), &mut repository).end(0);
+        run(dir.path(), &mut repository).end(128);
+        run(dir.path(), &mut repository).end(0);
         assert!(lock.exists());
         // One was, but the lock is older.
-        let killed = note(dir.path(), &mut repository);
+        let killed = run(dir.path(), &mut repository);
         let old = SystemTime::now() - Duration::from_secs(60);
-        let file = File::options().write(true).open(&lock).unwrap();
+        let file = fs::File::options().write(true).open(&lock).unwrap();
         file.set_modified(old).unwrap();
         killed.end(-9);
-        note(dir.path(), &mut repository).end(0);
+        run(dir.path(), &mut repository).end(0);
         assert!(lock.exists());
     }
 
@@ -313,12 +286,12 @@ mod tests {
         let (dir, mut repository) = repository();
         let outside = dir.path().join("outside");
         fs::create_dir(&outside).unwrap();
-        drop(note(dir.path(), &mut repository));
+        drop(run(dir.path(), &mut repository));
         fs::write(outside.join("passwd.lock"), "").unwrap();
         symlink(&outside, repository.git_dir.join("refs/link")).unwrap();
         let file = repository.git_dir.join("file.lock");
         symlink(outside.join("passwd.lock"), file).unwrap();
-        note(dir.path(), &mut repository).end(0);
+        run(dir.path(), &mut repository).end(0);
         assert!(outside.join("passwd.lock").exists());
     }
 
@@ -336,8 +309,8 @@ mod tests {
     #[test]
     fn two_runs_at_once_do_not_wait_for_each_other() {
         let (dir, mut repository) = repository();
-        let first = note(dir.path(), &mut repository);
-        let second = Note::open(&dir.path().join("notes"), &mut repository).unwrap();
+        let first = run(dir.path(), &mut repository);
+        let second = Run::noted(&dir.path().join("notes"), &mut repository).unwrap();
         assert!(second.is_none());
         first.end(0);
     }

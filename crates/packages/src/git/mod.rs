@@ -4,8 +4,11 @@
 
 mod command;
 mod config;
+pub(crate) mod half_clone;
+pub(crate) mod half_update;
 mod history;
 mod interrupted;
+mod note;
 mod remote;
 pub(crate) mod run;
 mod worktree;

@@ -5,7 +5,7 @@ use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, python, shlex};
 use halite_proto::{Map, Value};
 
-use super::interrupted::Note;
+use super::interrupted;
 
 /// Where and as whom git runs.
 #[derive(Debug, Clone, Default)]
@@ -147,10 +147,10 @@ impl Git {
         run: impl FnOnce(Program<'_, '_>) -> Result<Ran, CallError>,
     ) -> Result<Ran, CallError> {
         let cwd = self.cwd.as_ref().map(|cwd| call.host().path(cwd));
-        let note = cwd.and_then(|cwd| Note::take(call, &cwd, words));
+        let noted = cwd.and_then(|cwd| interrupted::Run::begin(call, &cwd, words));
         let ran = run(self.program(call, words));
-        if let Some(note) = note {
-            note.end(ran.as_ref().map_or(0, |ran| ran.code));
+        if let Some(noted) = noted {
+            noted.end(ran.as_ref().map_or(0, |ran| ran.code));
         }
         ran
     }
@@ -215,6 +215,18 @@ impl Git {
     pub(crate) fn ask(&self, call: &Call<'_>, words: &[&str]) -> Result<Option<String>, CallError> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let ran = self.may_fail(call, &words)?;
+        Ok(ran.ok().then_some(ran.stdout))
+    }
+
+    /// What git writes when it reads `input`, nothing if it fails.
+    pub(crate) fn fed(
+        &self,
+        call: &Call<'_>,
+        words: &[&str],
+        input: &str,
+    ) -> Result<Option<String>, CallError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let ran = self.program(call, &words).stdin(input).may_fail().run()?;
         Ok(ran.ok().then_some(ran.stdout))
     }
 

@@ -85,7 +85,8 @@ struct Kills {
 impl Kills {
     fn new(moments: u64) -> Result<Self> {
         let seed = setting("HALITE_KILLS_SEED", 7);
-        let tree = Tree::new()?;
+        // Two that are not killed come first.
+        let tree = Tree::new(moments + 2)?;
         let roots = json!({ "base": [tree.roots()] });
         let mut several =
             Several::without_minions(1, |plan| plan.set("file_roots", roots.clone()))?;
@@ -228,6 +229,7 @@ impl Kills {
         let after = View::of(&self.tree)?;
         check(&apply(self)?, Changes::None).with_context(says)?;
         after.check_whole(version, &self.tree).with_context(says)?;
+        self.tree.check_git(version).with_context(says)?;
         cut.check_between(before, &after, &self.tree)
             .with_context(says)?;
         let left: Vec<PathBuf> = [self.tree.target(), self.several.minions[0].dir().to_owned()]

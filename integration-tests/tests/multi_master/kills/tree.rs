@@ -20,7 +20,8 @@ const LARGE_BYTES: usize = 3 << 20;
 const FILES: usize = 20;
 
 impl Tree {
-    pub(super) fn new() -> Result<Self> {
+    /// For this many versions.
+    pub(super) fn new(versions: u64) -> Result<Self> {
         let guard = tempfile::Builder::new().prefix("kills.").tempdir()?;
         let base = guard.path().canonicalize()?;
         let tree = Self {
@@ -32,7 +33,7 @@ impl Tree {
         }
         tree.sources()?;
         tree.archives()?;
-        tree.repository()?;
+        tree.repository(versions)?;
         tree.shim()?;
         tree.begun()?;
         fs::write(tree.at("roots/tree.sls"), tree.states())?;
@@ -101,7 +102,8 @@ impl Tree {
         Ok(())
     }
 
-    fn repository(&self) -> Result<()> {
+    /// A branch for each parity, and one with a tag for each version.
+    fn repository(&self, versions: u64) -> Result<()> {
         let git = self.at("git").display().to_string();
         let git = |args: &[&str]| {
             let own = [
@@ -120,11 +122,21 @@ impl Tree {
                 git(&["checkout", "-q", "-b", "odd"])?;
             }
             for number in 0..FILES {
-                let text = format!("{branch} {number}\n").repeat(500);
+                let text = committed(branch, number);
                 fs::write(self.at(&format!("git/file{number}")), text)?;
             }
             git(&["add", "."])?;
             git(&["commit", "-q", "-m", branch])?;
+        }
+        git(&["checkout", "-q", "-b", "line"])?;
+        for version in 1..=versions {
+            let tag = format!("v{version}");
+            for number in 0..FILES {
+                let text = committed(&tag, number);
+                fs::write(self.at(&format!("git/file{number}")), text)?;
+            }
+            git(&["commit", "-q", "-a", "-m", &tag])?;
+            git(&["tag", &tag])?;
         }
         Ok(())
     }
@@ -166,8 +178,36 @@ impl Tree {
     /// A name that may have content of neither version: what git does to its
     /// own files is its own affair.
     pub(super) fn is_foreign(&self, path: &Path) -> bool {
-        path.starts_with(self.at("target/worktree"))
+        ["target/worktree", "target/clones", "target/forward"]
+            .iter()
+            .any(|foreign| path.starts_with(self.at(foreign)))
     }
+
+    /// Where git is to have what is in its repository.
+    pub(super) fn check_git(&self, version: u64) -> Result<()> {
+        let clone = self.at(&format!("target/clones/{version}"));
+        let branch = ["even", "odd"][usize::from(version % 2 == 1)];
+        let tag = format!("v{version}");
+        for (work_tree, revision) in [
+            (self.at("target/worktree"), branch),
+            (clone, branch),
+            (self.at("target/forward"), &tag),
+        ] {
+            for number in 0..FILES {
+                let file = work_tree.join(format!("file{number}"));
+                let text = fs::read_to_string(&file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                let is_whole = text == committed(revision, number);
+                ensure!(is_whole, "{} is not that of {revision}", file.display());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a file of the repository holds at a revision.
+fn committed(revision: &str, number: usize) -> String {
+    format!("{revision} {number}\n").repeat(500)
 }
 
 fn run(program: &str, args: &[&str]) -> Result<()> {

@@ -101,6 +101,22 @@ TARGET/worktree:
     - force_reset: True
     - force_checkout: True
 
+{# One that is made anew in each run. #}
+TARGET/clones/{{ version }}:
+  git.latest:
+    - name: file://BASE/git
+    - target: TARGET/clones/{{ version }}
+    - rev: {{ 'odd' if parity else 'even' }}
+
+TARGET/clones/{{ before }}:
+  file.absent
+
+TARGET/forward:
+  git.latest:
+    - name: file://BASE/git
+    - target: TARGET/forward
+    - rev: v{{ version }}
+
 TARGET/link:
   file.symlink:
     - target: version{{ version }}

@@ -1,10 +1,14 @@
 //! `git.detached`: a tree at a revision, on no branch.
 
+use std::path::Path;
+
 use halite_modules::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::{auth, is_repository, latest, or_failed, target};
 use crate::git::Git;
+use crate::git::half_clone::{Clone, HalfClone};
+use crate::git::half_update::{HalfUpdate, Update};
 use crate::git::run::reason;
 
 pub(super) fn detached(call: &Call<'_>) -> CallResult {
@@ -22,7 +26,19 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let real = call.host().path(target).display().to_string();
     let mut comments = Vec::new();
     let url = auth(call, &name)?;
+    let mut is_completed = false;
+    if let Some(half) = HalfClone::at(call, Path::new(&real)) {
+        if call.is_test() {
+            return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
+        }
+        if half.settle(call, &git)? {
+            comments.push(format!("Clone of {name} was completed"));
+            is_completed = true;
+        }
+    }
     let is_new = !is_repository(call, target);
+    // The files come after the clone.
+    let mut noted = None;
     let mut old = None;
     if is_new {
         let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
@@ -44,6 +60,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             state.changes.insert("forced clone", true);
         }
         git.cwd = None;
+        noted = Some(Clone::begin(call, Path::new(&real)));
         if let Err(error) = git.go(
             call,
             &[
@@ -62,7 +79,13 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         git.cwd = Some(target.to_owned());
     } else {
         git.cwd = Some(target.to_owned());
-        old = git.commit_of(call, "HEAD")?;
+        let half = HalfUpdate::at(call, &git, Path::new(&real))?;
+        if let Some(half) = half.filter(|_| !call.is_test()) {
+            half.settle(call, &git)?;
+        }
+        if !is_completed {
+            old = git.commit_of(call, "HEAD")?;
+        }
         let branch = git.ask(call, &["symbolic-ref", "--quiet", "--short", "HEAD"])?;
         // What a name means may have moved; a commit stays what it is.
         if is_commit(&rev) && old.as_ref() == Some(&rev) && branch.is_none() {
@@ -113,7 +136,14 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         words.push("--force");
     }
     words.push(&commit);
+    let is_clean = noted.is_none() && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
+    let mut update = Update::begin(call, Path::new(&real), is_clean);
+    update.towards(&commit);
     git.go(call, &words)?;
+    update.end();
+    if let Some(noted) = noted {
+        noted.end();
+    }
     if call.flag("hard_reset") {
         git.go(call, &["reset", "--hard", &commit])?;
         comments.push("Repository was reset to HEAD".to_owned());

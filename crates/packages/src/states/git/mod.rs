@@ -6,6 +6,7 @@ mod latest;
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
+use crate::git::half_clone::{Clone, HalfClone};
 use crate::git::run::reason;
 use crate::git::{Git, config_values, config_words, set_config};
 
@@ -102,6 +103,20 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let branch = call.text_opt("branch");
     let real = call.host().path(target);
     let mut git = Git::of(call);
+    let at_branch = branch
+        .as_ref()
+        .map(|branch| format!(" with branch '{branch}'"))
+        .unwrap_or_default();
+    let would_be = format!("{name} would be cloned to {target}{at_branch}");
+    if let Some(half) = HalfClone::at(call, &real) {
+        if call.is_test() {
+            return Ok(state.pending(would_be));
+        }
+        if half.settle(call, &git)? {
+            state.changes.insert("new", format!("{name} => {target}"));
+            return Ok(state.ok(format!("{name} cloned to {target}{at_branch}")));
+        }
+    }
     if is_repository(call, target) {
         git.cwd = Some(target.to_owned());
         let Some(branch) = branch else {
@@ -134,13 +149,9 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             "Clone failed: fatal: destination path '{target}' already exists and is not an empty directory."
         )));
     }
-    let at_branch = branch
-        .as_ref()
-        .map(|branch| format!(" with branch '{branch}'"))
-        .unwrap_or_default();
     state.changes.insert("new", format!("{name} => {target}"));
     if call.is_test() {
-        return Ok(state.pending(format!("{name} would be cloned to {target}{at_branch}")));
+        return Ok(state.pending(would_be));
     }
     let mut words = vec!["clone"];
     if let Some(branch) = &branch {
@@ -150,10 +161,12 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let shown = real.display().to_string();
     words.extend(["--", &url, &shown]);
     git.cwd = None;
+    let noted = Clone::begin(call, &real);
     if let Err(error) = git.go(call, &words) {
         state.changes = Map::new();
         return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
     }
+    noted.end();
     Ok(state.ok(format!("{name} cloned to {target}{at_branch}")))
 }
 

@@ -1,7 +1,12 @@
 //! Making the clone where there is none.
+
+use std::path::Path;
+
 use halite_modules::StateReturn;
 
 use super::{Job, Stop, empty_directory, sentence};
+use crate::git::half_clone::Clone;
+use crate::git::half_update::Update;
 use crate::git::run::reason;
 
 impl Job<'_, '_> {
@@ -31,11 +36,7 @@ impl Job<'_, '_> {
             empty_directory(&path)?;
         }
         if call.is_test() {
-            state.changes.insert("new", new);
-            return Ok(state.clone().pending(format!(
-                "Repository {} would be cloned to {}",
-                self.name, self.target
-            )));
+            return Ok(self.would_be_cloned(state));
         }
         let depth = call.text("depth");
         let mut words = vec!["clone"];
@@ -51,9 +52,11 @@ impl Job<'_, '_> {
             words.extend(["--depth", &depth, "--branch", &self.rev]);
         }
         words.extend(["--", &self.url, &path]);
+        let noted = Clone::begin(call, Path::new(&path));
         if let Err(error) = self.git.go(call, &words) {
             return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
         }
+        noted.end();
         self.git.cwd = Some(self.target.clone());
         state.changes.insert("new", new);
         let kind = if self.mirror {
@@ -75,10 +78,22 @@ impl Job<'_, '_> {
         Ok(state.clone().ok(sentence(comments)))
     }
 
+    /// What a test says of a clone that is not there.
+    pub(super) fn would_be_cloned(&self, state: &mut StateReturn) -> StateReturn {
+        let new = format!("{} => {}", self.name, self.target);
+        state.changes.insert("new", new);
+        state.clone().pending(format!(
+            "Repository {} would be cloned to {}",
+            self.name, self.target
+        ))
+    }
+
     /// Brings a fresh clone to the wanted revision.
     pub(super) fn check_out_clone(&self, comments: &mut Vec<String>) -> Result<(), Stop> {
         let (call, git) = (self.call, &self.git);
         let hash = self.remote.hash.clone().unwrap_or_default();
+        let mut update = Update::begin(call, Path::new(&self.path()), true);
+        update.towards(&hash);
         if let Some(branch) = &self.branch
             && !git.refs(call, "refs/heads/")?.contains(branch)
         {
@@ -105,6 +120,7 @@ impl Job<'_, '_> {
             git.go(call, &["reset", "--hard", &hash])?;
             comments.push(format!("Repository was reset to {}", self.remote.place));
         }
+        update.end();
         if let Some(action) = self.track(local_branch.as_deref())? {
             comments.push(action);
         }

@@ -4,11 +4,15 @@ mod clone;
 mod fetch;
 mod predict;
 mod update;
+
+use std::path::Path;
+
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{auth, is_repository};
 use crate::git::Git;
+use crate::git::half_clone::HalfClone;
 use crate::git::run::{parse_refs, reason};
 
 /// Comments in one text: sentences, if there are several.
@@ -260,6 +264,17 @@ impl Job<'_, '_> {
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<StateReturn, Stop> {
+        let half = HalfClone::at(self.call, Path::new(&self.path()));
+        if let Some(half) = half {
+            if self.call.is_test() {
+                return Ok(self.would_be_cloned(state));
+            }
+            if half.settle(self.call, &self.git)? {
+                let new = format!("{} => {}", self.name, self.target);
+                state.changes.insert("new", new);
+                comments.push(format!("Clone of {} was completed", self.name));
+            }
+        }
         let there = if self.bare {
             self.call.host().path(&self.target).join("refs").is_dir()
         } else {

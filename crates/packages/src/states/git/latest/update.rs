@@ -1,9 +1,13 @@
 //! Bringing a clone that is there to the wanted revision.
+
+use std::path::PathBuf;
+
 use halite_modules::{CallError, StateReturn};
 use halite_proto::Value;
 
 use super::predict::Seen;
 use super::{Job, Stop, sentence, short};
+use crate::git::half_update::{HalfUpdate, Update};
 use halite_modules::addresses::redacted;
 
 impl Job<'_, '_> {
@@ -41,7 +45,14 @@ impl Job<'_, '_> {
             _ => local_branch.clone(),
         };
         let matches = self.equal(local.as_deref());
-        let dirty = git.ask(call, &["diff", "--quiet", "HEAD"])?.is_none() && local.is_some();
+        let path = PathBuf::from(self.path());
+        let mut dirty = git.ask(call, &["diff", "--quiet", "HEAD"])?.is_none() && local.is_some();
+        if let Some(half) = HalfUpdate::at(call, git, &path)? {
+            if !call.is_test() {
+                half.settle(call, git)?;
+            }
+            dirty = false;
+        }
         let reset = call.arg("force_reset");
         let reset_remote = reset.as_str() == Some("remote-changes");
         let forced = reset.is_true();
@@ -153,7 +164,10 @@ impl Job<'_, '_> {
                 return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));
             }
         }
+        let mut update = Update::begin(call, &path, !dirty);
+        update.towards(base.as_deref().unwrap_or(&hash));
         self.switch(other_branch, &branches, dirty, comments)?;
+        update.towards(&hash);
         if forward == Some(false) {
             git.go(call, &["reset", "--hard", &hash])?;
             state.changes.insert("forced update", true);
@@ -177,6 +191,7 @@ impl Job<'_, '_> {
         if forward == Some(true) && !self.equal(base.as_deref()) {
             self.go_forward(&hash, current.is_some(), comments)?;
         }
+        update.end();
         self.submodules()?;
         let now = git.commit_of(call, "HEAD")?;
         if !self.equal(now.as_deref()) {

@@ -153,6 +153,37 @@ fn a_clone_with_some_of_its_files_is_completed() -> Result<()> {
     cut.converges(&FILES.map(|file| (file, "old")))
 }
 
+#[test]
+fn a_clone_that_is_not_at_the_wanted_revision_is_brought_there() -> Result<()> {
+    let cut = Cut::new("cut-reset")?;
+    cut.git(&["checkout", "-q", "-b", "other"])?;
+    cut.commit("other", &["a", "e"])?;
+    cut.cut("checkout", "")?;
+    ensure!(cut.tree("e").exists());
+    cut.converges(&FILES.map(|file| (file, "old")))
+}
+
+#[test]
+fn what_somebody_has_committed_in_a_half_clone_stays() -> Result<()> {
+    let cut = Cut::new("cut-mine-too")?;
+    let states = cut.base.join("roots/tree.sls");
+    let text = fs::read_to_string(&states)?.replace("    - branch: main\n", "");
+    fs::write(&states, text)?;
+    cut.git(&["checkout", "-q", "-b", "other"])?;
+    cut.commit("other", &["a", "e"])?;
+    cut.cut("reset", "")?;
+    fs::write(cut.tree("e"), line("mine", "e"))?;
+    let commit = ["-c", "user.name=x", "-c", "user.email=x@example.com"];
+    let commit = [&commit[..], &["commit", "-q", "-a", "-m", "mine"]].concat();
+    command("git", &cut.base.join("tree"), &commit)?;
+    let state = cut.apply(&[])?;
+    ensure!(state["result"] == false, "{state:#}");
+    let log = ["log", "--format=%s"];
+    let log = command("git", &cut.base.join("tree"), &log)?;
+    ensure!(log.lines().any(|line| line == "mine"), "{log}");
+    Ok(())
+}
+
 /// What is there after an update to other `a` and `b` and a new `d`, when git
 /// was at `b`.
 const HALF: &str = ": >.git/index.lock\n$REAL show $3:a >a\n$REAL show $3:d >d\nprintf ne >b";

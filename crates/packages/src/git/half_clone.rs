@@ -1,9 +1,11 @@
 //! A clone that was cut off, with the minion or by a power cut. What is there
-//! then has no branch that could be brought forward, or no files.
+//! then has no branch that could be brought forward, or no files, or not those
+//! that were wanted.
 //!
 //! Invariant: only what a clone makes is removed or written anew, and only
-//! where a note says that one has not ended, and git has not come to the index,
-//! which it writes last: what somebody else has put there stays.
+//! where a note says that one has not ended. Where git has come to the index,
+//! which it writes last, nobody must have changed or committed anything since:
+//! what somebody else has put there stays.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,6 +18,7 @@ use halite_crypto::{HashType, hash_hex};
 use halite_modules::host::Program;
 use halite_modules::{Call, CallError};
 
+use super::half_update::HalfUpdate;
 use super::note::{Note, notes_of};
 use super::run::Git;
 
@@ -53,7 +56,7 @@ impl Clone {
         Self(note)
     }
 
-    /// It is whole, its files are there. One that failed may have left
+    /// It is whole, the wanted files are there. One that failed may have left
     /// something, if git was killed.
     pub(crate) fn end(self) {
         if let Some(note) = self.0 {
@@ -77,51 +80,81 @@ enum Made {
     Repository(Vec<PathBuf>),
     /// Some files are there.
     Files,
+    /// All are there, of the branch that the remote side has checked out.
+    Clone,
 }
 
 impl HalfClone {
     /// What an earlier run has left at `target`.
-    pub(crate) fn at(call: &Call<'_>, target: &Path) -> Option<Self> {
-        let (note, _) = Note::left(&notes_of(call), &name_for(target), target)?;
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub(crate) fn at(call: &Call<'_>, git: &Git, target: &Path) -> Result<Option<Self>, CallError> {
+        let Some((note, _)) = Note::left(&notes_of(call), &name_for(target), target) else {
+            return Ok(None);
+        };
         if !call.is_test() {
             wait_for_survivors(target);
         }
         if is_cloning(target) {
-            return None;
+            return Ok(None);
         }
-        let Some(made) = made_at(target) else {
-            // It came to its end, or somebody has seen to it.
-            note.end();
-            return None;
+        let made = match made_at(target) {
+            Some(Made::Clone) if !is_untouched(call, &in_target(call, git), target)? => None,
+            made => made,
         };
-        Some(Self {
-            note,
-            target: target.to_owned(),
-            made,
-        })
+        let Some(made) = made else {
+            // It came to its end, or somebody has seen to it.
+            if !call.is_test() {
+                note.end();
+            }
+            return Ok(None);
+        };
+        let target = target.to_owned();
+        Ok(Some(Self { note, target, made }))
     }
 
-    /// Makes it a clone, or nothing at all; whether it is one.
+    /// Makes it a clone, of the branch that the remote side has checked out, or
+    /// nothing at all.
     ///
     /// # Errors
     /// When git or the file system refuses.
-    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<bool, CallError> {
+    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<Clone>, CallError> {
         tracing::warn!(target = %self.target.display(), "an earlier clone was cut off");
-        let is_whole = self.made == Made::Files;
         match self.made {
-            Made::Repository(paths) => remove(call, git, "-rf", &paths)?,
+            Made::Repository(paths) => {
+                remove(call, git, "-rf", &paths)?;
+                self.note.end();
+                return Ok(None);
+            }
             Made::Files => {
                 remove(call, git, "-f", &[self.target.join(".git/index.lock")])?;
-                let git = Git {
-                    cwd: call.text_opt("target"),
-                    ..git.clone()
-                };
-                git.go(call, &["reset", "--hard", "HEAD"])?;
+                in_target(call, git).go(call, &["reset", "--hard", "HEAD"])?;
             }
+            Made::Clone => {}
         }
-        self.note.end();
-        Ok(is_whole)
+        Ok(Some(Clone(Some(self.note))))
     }
+}
+
+fn in_target(call: &Call<'_>, git: &Git) -> Git {
+    Git {
+        cwd: call.text_opt("target"),
+        ..git.clone()
+    }
+}
+
+/// Whether nobody has changed a file of the clone, or committed anything.
+fn is_untouched(call: &Call<'_>, git: &Git, target: &Path) -> Result<bool, CallError> {
+    match HalfUpdate::at(call, git, target)? {
+        Some(_) if call.is_test() => {}
+        Some(half) => half.settle(call, git)?,
+        None if git.ask(call, &["diff", "--quiet", "HEAD"])?.is_none() => return Ok(false),
+        None => {}
+    }
+    let known = ["for-each-ref", "--contains", "HEAD", "refs/remotes"];
+    let known = git.ask(call, &known)?.unwrap_or_default();
+    Ok(!known.is_empty())
 }
 
 /// Removes files as the user whose git made them.
@@ -150,10 +183,8 @@ fn made_at(target: &Path) -> Option<Made> {
     let dot_git = target.join(".git");
     let is_own = fs::symlink_metadata(&dot_git).is_ok_and(|data| data.is_dir());
     if is_own {
-        if dot_git.join("index").exists() {
-            return None;
-        }
         return Some(match names.len() {
+            _ if dot_git.join("index").exists() => Made::Clone,
             1 => Made::Repository(vec![dot_git]),
             _ => Made::Files,
         });
@@ -205,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn what_has_an_index_is_no_half_clone() {
+    fn what_has_an_index_has_all_files() {
         let dir = directory(&[".git/HEAD", ".git/index", "file"]);
-        assert_eq!(made_at(dir.path()), None);
+        assert_eq!(made_at(dir.path()), Some(Made::Clone));
     }
 
     #[test]

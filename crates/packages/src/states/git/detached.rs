@@ -26,19 +26,19 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let real = call.host().path(target).display().to_string();
     let mut comments = Vec::new();
     let url = auth(call, &name)?;
-    let mut is_completed = false;
-    if let Some(half) = HalfClone::at(call, Path::new(&real)) {
+    // The files come after the clone.
+    let mut noted = None;
+    if let Some(half) = HalfClone::at(call, &git, Path::new(&real))? {
         if call.is_test() {
             return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
         }
-        if half.settle(call, &git)? {
+        noted = half.settle(call, &git)?;
+        if noted.is_some() {
             comments.push(format!("Clone of {name} was completed"));
-            is_completed = true;
         }
     }
+    let is_completed = noted.is_some();
     let is_new = !is_repository(call, target);
-    // The files come after the clone.
-    let mut noted = None;
     let mut old = None;
     if is_new {
         let non_empty = std::fs::read_dir(&real).is_ok_and(|mut entries| entries.next().is_some());
@@ -122,6 +122,9 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         None => git.commit_of(call, &rev)?,
     };
     let Some(commit) = commit else {
+        if let Some(noted) = noted {
+            noted.end();
+        }
         return Ok(state.failed(format!("Revision '{rev}' does not exist")));
     };
     let on_branch = git
@@ -136,7 +139,9 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         words.push("--force");
     }
     words.push(&commit);
-    let is_clean = noted.is_none() && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
+    // A new one has no files that could be half written: no index.
+    let is_clean =
+        is_completed || !is_new && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
     let mut update = Update::begin(call, Path::new(&real), is_clean);
     update.towards(&commit);
     git.go(call, &words)?;

@@ -108,11 +108,12 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         .map(|branch| format!(" with branch '{branch}'"))
         .unwrap_or_default();
     let would_be = format!("{name} would be cloned to {target}{at_branch}");
-    if let Some(half) = HalfClone::at(call, &real) {
+    if let Some(half) = HalfClone::at(call, &git, &real)? {
         if call.is_test() {
             return Ok(state.pending(would_be));
         }
-        if half.settle(call, &git)? {
+        if let Some(noted) = half.settle(call, &git)? {
+            noted.end();
             state.changes.insert("new", format!("{name} => {target}"));
             return Ok(state.ok(format!("{name} cloned to {target}{at_branch}")));
         }

@@ -56,8 +56,6 @@ impl Job<'_, '_> {
         if let Err(error) = self.git.go(call, &words) {
             return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
         }
-        noted.end();
-        self.git.cwd = Some(self.target.clone());
         state.changes.insert("new", new);
         let kind = if self.mirror {
             " as mirror"
@@ -67,10 +65,27 @@ impl Job<'_, '_> {
             ""
         };
         comments.push(format!("{} cloned to {}{kind}", self.name, self.target));
+        self.finish_clone(noted, state, comments)
+    }
+
+    /// Brings a clone to what is wanted.
+    pub(super) fn finish_clone(
+        &mut self,
+        noted: Clone,
+        state: &mut StateReturn,
+        comments: &mut Vec<String>,
+    ) -> Result<StateReturn, Stop> {
+        let call = self.call;
+        self.git.cwd = Some(self.target.clone());
+        let mut done = Ok(());
         if !self.bare && self.remote.hash.is_some() {
-            self.check_out_clone(comments)?;
-            self.submodules()?;
+            done = self
+                .check_out_clone(comments)
+                .and_then(|()| self.submodules());
         }
+        // One that failed is whole; what it lacks is for the update.
+        noted.end();
+        done?;
         let now = self.git.commit_of(call, "HEAD")?;
         if let Some(now) = now {
             self.set_revision(state, None, &now);

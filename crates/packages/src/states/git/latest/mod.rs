@@ -264,15 +264,16 @@ impl Job<'_, '_> {
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<StateReturn, Stop> {
-        let half = HalfClone::at(self.call, Path::new(&self.path()));
+        let half = HalfClone::at(self.call, &self.git, Path::new(&self.path()))?;
         if let Some(half) = half {
             if self.call.is_test() {
                 return Ok(self.would_be_cloned(state));
             }
-            if half.settle(self.call, &self.git)? {
+            if let Some(noted) = half.settle(self.call, &self.git)? {
                 let new = format!("{} => {}", self.name, self.target);
                 state.changes.insert("new", new);
                 comments.push(format!("Clone of {} was completed", self.name));
+                return self.finish_clone(noted, state, comments);
             }
         }
         let there = if self.bare {

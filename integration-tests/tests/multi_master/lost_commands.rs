@@ -7,7 +7,7 @@ use halite_integration_tests::{Kind, SHORT, Signal, until};
 
 use crate::proxy::Proxy;
 use crate::support::{
-    Several, Tokens, check_told_once, plain_master, publish, stored, wait_log, wait_ping,
+    Several, Tokens, check_told_once, is_logged, plain_master, publish, stored, wait_ping,
     wait_starts, wait_stored,
 };
 
@@ -112,8 +112,13 @@ fn a_command_reaches_a_minion_whose_connection_is_dead() -> Result<()> {
         let jid = publish(master, "web1", &tokens.command(token))?;
         assert_eq!(wait_stored(master, &jid, "web1")?, token);
     }
-    // It hears again.
-    wait_log(minion.dir(), &["connecting anew"])?;
+    // It hears again, whether the job that was not heard or the poll of the
+    // master has shown that the connection is dead.
+    until("another connection", SHORT, || {
+        let signs = [["connecting anew"], ["connection lost"]];
+        let is_seen = signs.iter().any(|sign| is_logged(minion.dir(), sign));
+        Ok(is_seen.then_some(()))
+    })?;
     wait_ping(master, "web1")?;
     several.minions.push(minion);
     check_once(&tokens, &["deaf", "still"].map(str::to_owned))

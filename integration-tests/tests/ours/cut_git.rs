@@ -184,6 +184,44 @@ fn what_somebody_has_committed_in_a_half_clone_stays() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn what_somebody_has_written_in_a_half_clone_stays() -> Result<()> {
+    let cut = Cut::new("cut-written")?;
+    let target = cut.base.join("tree").display().to_string();
+    let script = format!("$REAL \"$@\"\ncd {target}\nrm .git/index a b\nprintf mine >c");
+    cut.cut("clone", &script)?;
+    cut.apply(&[])?;
+    ensure!(fs::read_to_string(cut.tree("c"))? == "mine");
+    Ok(())
+}
+
+/// What fails by itself is no run that was cut off.
+#[test]
+fn what_comes_after_a_failure_is_not_touched() -> Result<()> {
+    let cut = Cut::new("cut-failed")?;
+    ensure!(cut.apply(&[])?["result"] == true);
+    cut.commit("new", &["a", "d"])?;
+    for text in ["first", "second"] {
+        // Git does not write over a file that it does not know.
+        fs::write(cut.tree("d"), text)?;
+        let state = cut.apply(&[])?;
+        ensure!(state["result"] == false, "{state:#}");
+        ensure!(fs::read_to_string(cut.tree("d"))? == text);
+    }
+    fs::remove_dir_all(cut.base.join("tree"))?;
+    fs::rename(cut.base.join("repository"), cut.base.join("away"))?;
+    ensure!(cut.apply(&[])?["result"] == false);
+    for name in ["objects/model", "config/x", "HEAD"] {
+        let path = cut.tree(name);
+        fs::create_dir_all(path.parent().context("a parent")?)?;
+        fs::write(path, "mine")?;
+    }
+    fs::rename(cut.base.join("away"), cut.base.join("repository"))?;
+    ensure!(cut.apply(&[])?["result"] == false);
+    ensure!(cut.tree("objects/model").exists());
+    Ok(())
+}
+
 /// What is there after an update to other `a` and `b` and a new `d`, when git
 /// was at `b`.
 const HALF: &str = ": >.git/index.lock\n$REAL show $3:a >a\n$REAL show $3:d >d\nprintf ne >b";
@@ -211,6 +249,12 @@ fn what_somebody_has_changed_meanwhile_stays() -> Result<()> {
         ("c", "printf mine >c"),
         // One that it was to change, beside the one that it was at.
         ("a", "printf mine >a"),
+        // The one that it was at.
+        ("b", "printf mine >b"),
+        // One of nobody's that is where a new one is to be.
+        ("d", "printf mine >d"),
+        // One that is to be committed.
+        ("c", "printf mine >c; rm .git/index.lock; $REAL add c"),
     ] {
         let cut = Cut::new("cut-mine")?;
         ensure!(cut.apply(&[])?["result"] == true);
@@ -223,7 +267,6 @@ fn what_somebody_has_changed_meanwhile_stays() -> Result<()> {
             ensure!(comment.contains("uncommitted changes"), "{comment}");
         }
         ensure!(fs::read_to_string(cut.tree(file))? == "mine", "{file}");
-        ensure!(fs::read_to_string(cut.tree("b"))? == "ne");
     }
     Ok(())
 }

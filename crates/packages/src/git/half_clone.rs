@@ -14,17 +14,19 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use halite_crypto::{HashType, hash_hex};
 use halite_modules::host::Program;
 use halite_modules::{Call, CallError};
 
-use super::half_update::HalfUpdate;
-use super::note::{Note, notes_of};
+use super::half_update::{HalfUpdate, is_beginning_of};
+use super::interrupted::running_gits;
+use super::note::{Note, is_killed, notes_of};
 use super::run::Git;
 
 /// How long is waited for a clone that has outlived the minion.
 const SURVIVOR_WAIT_MAX: Duration = Duration::from_secs(30);
 const SURVIVOR_POLL: Duration = Duration::from_millis(50);
+
+const KIND: &str = "clone";
 
 /// What a bare clone has before its first reference.
 const BARE: [&str; 9] = [
@@ -47,19 +49,21 @@ impl Clone {
     /// Takes down that a repository is about to be cloned to a directory that
     /// is empty or not there.
     pub(crate) fn begin(call: &Call<'_>, target: &Path) -> Self {
-        let held = Note::hold(&notes_of(call), &name_for(target), target);
+        let held = Note::hold(&notes_of(call), KIND, target);
         let note = held.ok().flatten().map(|mut note| {
             // Without a note the clone is as good, as long as nobody kills it.
-            note.begin().ok();
+            note.begin("").ok();
             note
         });
         Self(note)
     }
 
-    /// It is whole, the wanted files are there. One that failed may have left
-    /// something, if git was killed.
-    pub(crate) fn end(self) {
-        if let Some(note) = self.0 {
+    /// It has come to its end: it is whole, with the wanted files, or it has
+    /// failed. Only if git was killed the next run has to see to it.
+    pub(crate) fn end(self, error: Option<&CallError>) {
+        if let Some(note) = self.0
+            && !error.is_some_and(is_killed)
+        {
             note.end();
         }
     }
@@ -85,12 +89,18 @@ enum Made {
 }
 
 impl HalfClone {
-    /// What an earlier run has left at `target`.
+    /// What an earlier run has left at `target`, where a bare clone was made or
+    /// one with files.
     ///
     /// # Errors
     /// When git cannot be run.
-    pub(crate) fn at(call: &Call<'_>, git: &Git, target: &Path) -> Result<Option<Self>, CallError> {
-        let Some((note, _)) = Note::left(&notes_of(call), &name_for(target), target) else {
+    pub(crate) fn at(
+        call: &Call<'_>,
+        git: &Git,
+        target: &Path,
+        is_bare: bool,
+    ) -> Result<Option<Self>, CallError> {
+        let Some(note) = Note::left(&notes_of(call), KIND, target) else {
             return Ok(None);
         };
         if !call.is_test() {
@@ -99,8 +109,10 @@ impl HalfClone {
         if is_cloning(target) {
             return Ok(None);
         }
-        let made = match made_at(target) {
-            Some(Made::Clone) if !is_untouched(call, &in_target(call, git), target)? => None,
+        let own = in_target(call, git);
+        let made = match made_at(target, is_bare) {
+            Some(Made::Clone) if !is_untouched(call, &own, target)? => None,
+            Some(Made::Files) if own.commit_of(call, "HEAD")?.is_none() => None,
             made => made,
         };
         let Some(made) = made else {
@@ -115,26 +127,54 @@ impl HalfClone {
     }
 
     /// Makes it a clone, of the branch that the remote side has checked out, or
-    /// nothing at all.
+    /// nothing at all; nothing is told, too, of one that somebody has changed.
     ///
     /// # Errors
     /// When git or the file system refuses.
     pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<Clone>, CallError> {
         tracing::warn!(target = %self.target.display(), "an earlier clone was cut off");
-        match self.made {
+        let is_clone = match &self.made {
             Made::Repository(paths) => {
-                remove(call, git, "-rf", &paths)?;
-                self.note.end();
-                return Ok(None);
+                remove(call, git, "-rf", paths)?;
+                false
             }
             Made::Files => {
                 remove(call, git, "-f", &[self.target.join(".git/index.lock")])?;
-                in_target(call, git).go(call, &["reset", "--hard", "HEAD"])?;
+                complete(call, &in_target(call, git), &self.target)?
             }
-            Made::Clone => {}
+            Made::Clone => true,
+        };
+        if is_clone {
+            return Ok(Some(Clone(Some(self.note))));
         }
-        Ok(Some(Clone(Some(self.note))))
+        self.note.end();
+        Ok(None)
     }
+}
+
+/// Checks the files out that are not there. Not if one is there that is neither
+/// that of the commit nor the beginning of it: somebody else has written it.
+fn complete(call: &Call<'_>, git: &Git, target: &Path) -> Result<bool, CallError> {
+    git.go(call, &["read-tree", "HEAD"])?;
+    let status = ["diff", "--name-status", "-z", "--no-renames"];
+    let status = git.go(call, &status)?;
+    let mut fields = status.split('\0');
+    let mut differing = Vec::new();
+    while let (Some(kind), Some(name)) = (fields.next(), fields.next()) {
+        if kind != "D" {
+            differing.push(name);
+        }
+    }
+    for name in &differing {
+        let Some(hash) = git.ask(call, &["rev-parse", &format!("HEAD:{name}")])? else {
+            return Ok(false);
+        };
+        if differing.len() > 1 || !is_beginning_of(call, git, target, name, &hash)? {
+            return Ok(false);
+        }
+    }
+    git.go(call, &["reset", "--hard", "HEAD"])?;
+    Ok(true)
 }
 
 fn in_target(call: &Call<'_>, git: &Git) -> Git {
@@ -168,13 +208,8 @@ fn remove(call: &Call<'_>, git: &Git, option: &str, paths: &[PathBuf]) -> Result
     }
 }
 
-fn name_for(target: &Path) -> String {
-    let hash = hash_hex(HashType::Sha256, target.as_os_str().as_bytes());
-    format!("clone-{hash}")
-}
-
 /// What of a half clone is in a directory; nothing if it is none.
-fn made_at(target: &Path) -> Option<Made> {
+fn made_at(target: &Path, is_bare: bool) -> Option<Made> {
     let names: Vec<OsString> = fs::read_dir(target)
         .ok()?
         .map(|entry| entry.map(|entry| entry.file_name()))
@@ -189,14 +224,21 @@ fn made_at(target: &Path) -> Option<Made> {
             _ => Made::Files,
         });
     }
-    let is_bare = names.iter().any(|name| name == "objects")
-        && names
-            .iter()
-            .all(|name| BARE.iter().any(|known| name == known));
-    let heads = fs::read_dir(target.join("refs/heads"));
-    let has_branches = heads.is_ok_and(|mut heads| heads.next().is_some());
-    (is_bare && !has_branches)
-        .then(|| Made::Repository(names.iter().map(|name| target.join(name)).collect()))
+    let is_known = |name: &OsString| BARE.iter().any(|known| name == known);
+    let is_half = is_bare
+        && target.join("HEAD").is_file()
+        && names.iter().all(is_known)
+        && !has_files(&target.join("refs"));
+    is_half.then(|| Made::Repository(names.iter().map(|name| target.join(name)).collect()))
+}
+
+/// Whether there is a file somewhere below a directory.
+fn has_files(dir: &Path) -> bool {
+    let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.any(|entry| {
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        !is_dir || has_files(&entry.path())
+    })
 }
 
 fn wait_for_survivors(target: &Path) {
@@ -206,18 +248,19 @@ fn wait_for_survivors(target: &Path) {
     }
 }
 
-/// Whether a git is cloning to `target`.
+/// Whether a git is at work that has `target` in its command line, in whichever
+/// way it is written.
 fn is_cloning(target: &Path) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else {
+    let Ok(real) = target.canonicalize() else {
         return false;
     };
-    processes.flatten().any(|process| {
-        let process = process.path();
-        fs::read(process.join("comm")).is_ok_and(|name| name.starts_with(b"git"))
-            && fs::read(process.join("cmdline")).is_ok_and(|line| {
-                line.split(|byte| *byte == 0)
-                    .any(|word| word == target.as_os_str().as_bytes())
-            })
+    running_gits().any(|process| {
+        let cwd = fs::read_link(process.join("cwd")).unwrap_or_default();
+        let line = fs::read(process.join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| {
+            let word = cwd.join(std::ffi::OsStr::from_bytes(word));
+            word.canonicalize().is_ok_and(|word| word == real)
+        })
     })
 }
 
@@ -238,33 +281,37 @@ mod tests {
     #[test]
     fn what_has_an_index_has_all_files() {
         let dir = directory(&[".git/HEAD", ".git/index", "file"]);
-        assert_eq!(made_at(dir.path()), Some(Made::Clone));
+        assert_eq!(made_at(dir.path(), false), Some(Made::Clone));
     }
 
     #[test]
     fn a_repository_without_files_is_all_that_goes() {
         let dir = directory(&[".git/HEAD", ".git/objects/x"]);
         let made = Made::Repository(vec![dir.path().join(".git")]);
-        assert_eq!(made_at(dir.path()), Some(made));
+        assert_eq!(made_at(dir.path(), false), Some(made));
         let dir = directory(&[".git/HEAD", "file"]);
-        assert_eq!(made_at(dir.path()), Some(Made::Files));
+        assert_eq!(made_at(dir.path(), false), Some(Made::Files));
     }
 
     #[test]
     fn a_bare_one_goes_before_it_has_a_reference() {
         let half = ["HEAD", "config", "objects/pack/tmp_pack_1"];
         let dir = directory(&half);
-        assert!(matches!(made_at(dir.path()), Some(Made::Repository(paths)) if paths.len() == 3));
-        for more in ["packed-refs", "refs/heads/main", "notes-of-somebody"] {
+        let made = made_at(dir.path(), true);
+        assert!(matches!(made, Some(Made::Repository(paths)) if paths.len() == 3));
+        assert_eq!(made_at(dir.path(), false), None, "no bare one was wanted");
+        for more in ["packed-refs", "refs/tags/v1", "notes-of-somebody"] {
             let dir = directory(&[&half[..], &[more]].concat());
-            assert_eq!(made_at(dir.path()), None, "{more}");
+            assert_eq!(made_at(dir.path(), true), None, "{more}");
         }
+        let dir = directory(&["objects/model", "config/x"]);
+        assert_eq!(made_at(dir.path(), true), None);
     }
 
     #[test]
     fn what_is_not_of_git_stays() {
         let dir = directory(&["file"]);
-        assert_eq!(made_at(dir.path()), None);
-        assert_eq!(made_at(&dir.path().join("nowhere")), None);
+        assert_eq!(made_at(dir.path(), true), None);
+        assert_eq!(made_at(&dir.path().join("nowhere"), true), None);
     }
 }

@@ -5,19 +5,23 @@
 //!
 //! Invariant: files are written anew only where a note says which commit they
 //! were on the way to, and each file that differs from the commit before is as
-//! in that one; but for one, which git may have been at. Then nothing is lost.
+//! in that one; but for one, which is not there or the beginning of that. Then
+//! nothing is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::Path;
 
-use halite_crypto::{HashType, hash_hex};
 use halite_modules::{Call, CallError};
 
-use super::note::{MTIME_SLACK, Note, notes_of};
+use super::note::{Note, is_killed, notes_of};
 use super::run::Git;
+
+const KIND: &str = "update";
+
+/// The mode of a submodule in a tree. Those are not looked into.
+const GITLINK: &str = "160000";
 
 /// A work tree without changes of its own that is about to get other files.
 #[derive(Debug)]
@@ -27,7 +31,7 @@ impl Update {
     /// Of the work tree at `target`; `is_clean` is whether nobody has changed
     /// anything in it.
     pub(crate) fn begin(call: &Call<'_>, target: &Path, is_clean: bool) -> Self {
-        let held = || Note::hold(&notes_of(call), &name_for(target), target).ok()?;
+        let held = || Note::hold(&notes_of(call), KIND, target).ok()?;
         Self(is_clean.then(held).flatten())
     }
 
@@ -35,13 +39,16 @@ impl Update {
     pub(crate) fn towards(&mut self, commit: &str) {
         if let Some(note) = &mut self.0 {
             // Without a note the update is as good, as long as nobody kills it.
-            note.begin_with(commit).ok();
+            note.begin(commit).ok();
         }
     }
 
-    /// It has the files that it was to have.
-    pub(crate) fn end(self) {
-        if let Some(note) = self.0 {
+    /// It has come to its end, well or not. Only if git was killed the next run
+    /// has to see to it.
+    pub(crate) fn end(self, error: Option<&CallError>) {
+        if let Some(note) = self.0
+            && !error.is_some_and(is_killed)
+        {
             note.end();
         }
     }
@@ -60,12 +67,12 @@ impl HalfUpdate {
     /// # Errors
     /// When git cannot be run.
     pub(crate) fn at(call: &Call<'_>, git: &Git, target: &Path) -> Result<Option<Self>, CallError> {
-        let Some((note, begun)) = Note::left(&notes_of(call), &name_for(target), target) else {
+        let Some(note) = Note::left(&notes_of(call), KIND, target) else {
             return Ok(None);
         };
         let commit = note.with().to_owned();
         let is_id = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_id || !is_half(call, git, target, &commit, begun)? {
+        if !is_id || !is_half(call, git, target, &commit)? {
             if !call.is_test() {
                 note.end();
             }
@@ -86,86 +93,150 @@ impl HalfUpdate {
         // The first takes charge of all files that the killed git may have
         // written, those that are new too.
         for commit in [self.commit.as_str(), "HEAD"] {
-            git.go(call, &["read-tree", "--reset", "-u", commit])?;
+            let words = [
+                "read-tree",
+                "--reset",
+                "-u",
+                "--no-recurse-submodules",
+                commit,
+            ];
+            git.go(call, &words)?;
         }
         self.note.end();
         Ok(())
     }
 }
 
-fn name_for(target: &Path) -> String {
-    let hash = hash_hex(HashType::Sha256, target.as_os_str().as_bytes());
-    format!("update-{hash}")
-}
+/// What differs between two commits, or between one and the index: the names of
+/// the files, and the hashes that they have in the second.
+type Differing = BTreeMap<String, Option<String>>;
 
 /// Whether the files are on the way from the commit that is checked out to
 /// another one, all that differ.
-fn is_half(
-    call: &Call<'_>,
-    git: &Git,
-    target: &Path,
-    commit: &str,
-    begun: SystemTime,
-) -> Result<bool, CallError> {
-    let list = |words: &[&str]| git.ask(call, words);
-    let raw = [
-        "diff",
-        "--raw",
-        "-z",
-        "--no-renames",
-        "--no-abbrev",
-        "HEAD",
-        commit,
-    ];
-    let Some(between) = list(&raw)? else {
-        return Ok(false);
+fn is_half(call: &Call<'_>, git: &Git, target: &Path, commit: &str) -> Result<bool, CallError> {
+    let list = |more: &[&str]| {
+        let words = ["diff", "-z", "--no-renames", "--no-ext-diff"];
+        git.ask(call, &[&words, more].concat())
     };
-    let (Some(differing), Some(others)) = (
-        list(&["diff", "--name-only", "-z", "--no-renames", "HEAD"])?,
-        list(&["ls-files", "--others", "-z"])?,
+    let raw = ["--raw", "--no-abbrev", "HEAD"];
+    let (Some(wanted), Some(staged), Some(differing), Some(others)) = (
+        list(&[&raw[..], &[commit]].concat())?,
+        list(&[&raw[..], &["--cached"]].concat())?,
+        list(&["--name-only", "HEAD"])?,
+        git.ask(call, &["ls-files", "--others", "-z"])?,
     ) else {
         return Ok(false);
     };
-    let wanted = parse_raw(&between);
+    let (Some(wanted), Some(staged)) = (parse_raw(&wanted), parse_raw(&staged)) else {
+        return Ok(false);
+    };
     let names = |text: &str| -> BTreeSet<String> {
         let names = text.split('\0').filter(|name| !name.is_empty());
         names.map(str::to_owned).collect()
     };
-    let mut touched = names(&differing);
-    touched.extend(
-        names(&others)
-            .into_iter()
-            .filter(|name| wanted.contains_key(name)),
-    );
-    if touched.is_empty() || touched.iter().any(|name| !wanted.contains_key(name)) {
+    let (differing, others) = (names(&differing), names(&others));
+    // What git has staged is what it was to stage.
+    let is_foreign = |(name, hash): (&String, &Option<String>)| wanted.get(name) != Some(hash);
+    if staged.iter().any(is_foreign) || others.iter().any(|name| is_in_the_way(name, &wanted)) {
+        return Ok(false);
+    }
+    let mut touched = differing;
+    touched.extend(others.into_iter().filter(|name| wanted.contains_key(name)));
+    let is_certain = |name: &String| wanted.contains_key(name) && is_plain(name);
+    if touched.is_empty() || !touched.iter().all(is_certain) {
         return Ok(false);
     }
     let hashes = hashes(call, git, target, &touched)?;
-    let odd: Vec<&String> = touched
+    let mut odd = touched
         .iter()
-        .filter(|name| hashes.get(*name) != wanted.get(*name).and_then(Option::as_ref))
-        .collect();
-    // The one that git was at is not there, or not whole.
-    let is_gits = |name: &str| match fs::symlink_metadata(target.join(name)) {
-        Ok(data) => data
-            .modified()
-            .is_ok_and(|modified| modified + MTIME_SLACK >= begun),
-        Err(_) => true,
-    };
-    Ok(odd.len() <= 1 && odd.iter().all(|name| is_gits(name)))
+        .filter(|name| hashes.get(*name) != wanted.get(*name).and_then(Option::as_ref));
+    let (first, second) = (odd.next(), odd.next());
+    match (first, second) {
+        (_, Some(_)) => Ok(false),
+        (None, None) => Ok(true),
+        (Some(name), None) => match wanted.get(name) {
+            Some(Some(hash)) => is_beginning_of(call, git, target, name, hash),
+            // It is to go, and was changed.
+            _ => Ok(false),
+        },
+    }
 }
 
-/// The files that differ between two commits, with the hashes that they have in
-/// the second; none where the file is not in it.
-fn parse_raw(text: &str) -> BTreeMap<String, Option<String>> {
+/// Whether a file that git does not know is where one of the wanted ones needs a
+/// directory, or the other way round.
+fn is_in_the_way(name: &str, wanted: &Differing) -> bool {
+    let below = format!("{name}/");
+    let mut after = wanted.range(below.clone()..);
+    let is_above = after
+        .next()
+        .is_some_and(|(next, _)| next.starts_with(&below));
+    let parents = name.match_indices('/').map(|(at, _)| &name[..at]);
+    is_above
+        || parents
+            .into_iter()
+            .any(|parent| wanted.contains_key(parent))
+}
+
+/// Whether a name is read as it is written by all that it is handed to.
+fn is_plain(name: &str) -> bool {
+    !name.contains(['\\', '\n', '\u{fffd}']) && !name.starts_with('"')
+}
+
+/// Whether a file of the work tree is not there, or the beginning of the blob
+/// with this hash: what a git that was killed leaves of a file that it was at.
+///
+/// # Errors
+/// When git cannot be run.
+pub(super) fn is_beginning_of(
+    call: &Call<'_>,
+    git: &Git,
+    target: &Path,
+    name: &str,
+    hash: &str,
+) -> Result<bool, CallError> {
+    let path = target.join(name);
+    match fs::symlink_metadata(&path) {
+        Err(error) => return Ok(error.kind() == io::ErrorKind::NotFound),
+        Ok(data) if !data.is_file() => return Ok(false),
+        Ok(data) if data.len() == 0 => return Ok(true),
+        Ok(_) => {}
+    }
+    // As it is in the repository; a file that git writes in another way counts
+    // as somebody's.
+    let Some(whole) = git.ask(call, &["unpack-file", hash])? else {
+        return Ok(false);
+    };
+    let whole = target.join(whole);
+    let is_beginning = starts_with(&whole, &path).unwrap_or(false);
+    fs::remove_file(&whole).ok();
+    Ok(is_beginning)
+}
+
+/// Whether what is in `part` is how `whole` begins.
+fn starts_with(whole: &Path, part: &Path) -> io::Result<bool> {
+    let (whole, part) = (File::open(whole)?, File::open(part)?);
+    let (mut whole, part) = (BufReader::new(whole).bytes(), BufReader::new(part).bytes());
+    for byte in part {
+        if whole.next().transpose()? != Some(byte?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What `git diff --raw -z` tells. Nothing if submodules are in it.
+fn parse_raw(text: &str) -> Option<Differing> {
     let mut fields = text.split('\0');
     let mut all = BTreeMap::new();
     while let (Some(head), Some(name)) = (fields.next(), fields.next()) {
-        let hash = head.split(' ').nth(3).unwrap_or_default();
+        if head.contains(GITLINK) {
+            return None;
+        }
+        let hash = head.split(' ').nth(3)?;
         let is_there = hash.bytes().any(|byte| byte != b'0');
         all.insert(name.to_owned(), is_there.then(|| hash.to_owned()));
     }
-    all
+    Some(all)
 }
 
 /// The hashes that files have for git; none of those that are not there.
@@ -178,7 +249,7 @@ fn hashes(
     let mut hashes = BTreeMap::new();
     let mut files = Vec::new();
     for name in names {
-        let path: PathBuf = target.join(name);
+        let path = target.join(name);
         let Ok(data) = fs::symlink_metadata(&path) else {
             continue;
         };
@@ -187,7 +258,7 @@ fn hashes(
             let link = link.display().to_string();
             let hash = git.fed(call, &["hash-object", "--stdin"], &link)?;
             hashes.insert(name.clone(), hash.unwrap_or_default());
-        } else if data.is_file() && !name.contains('\n') {
+        } else if data.is_file() {
             files.push(name);
         }
     }
@@ -207,12 +278,36 @@ mod tests {
     fn files_between_commits_have_the_hash_of_the_second() {
         let text = ":100644 100644 aa bb M\0a b\0:000000 100644 00 cc A\0new\0\
                     :100644 000000 dd 00 D\0gone\0";
-        let wanted = parse_raw(text);
+        let wanted = parse_raw(text).unwrap();
         let hash = |name: &str| wanted.get(name).unwrap().as_deref();
         assert_eq!(wanted.len(), 3);
         assert_eq!(hash("a b"), Some("bb"));
         assert_eq!(hash("new"), Some("cc"));
         assert_eq!(hash("gone"), None);
-        assert!(parse_raw("").is_empty());
+        assert!(parse_raw("").unwrap().is_empty());
+        assert!(parse_raw(":160000 160000 aa bb M\0module\0").is_none());
+    }
+
+    #[test]
+    fn a_file_can_be_in_the_way_of_a_directory() {
+        let wanted = ["data", "dir/file"].map(|name| (name.to_owned(), None));
+        let wanted = Differing::from(wanted);
+        assert!(is_in_the_way("data/mine", &wanted));
+        assert!(is_in_the_way("dir", &wanted));
+        assert!(!is_in_the_way("dir/other", &wanted));
+        assert!(!is_in_the_way("data", &wanted));
+        assert!(!is_in_the_way("data.mine", &wanted));
+    }
+
+    #[test]
+    fn a_beginning_is_told_from_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = dir.path().join("whole");
+        fs::write(&whole, "0123456789").unwrap();
+        for (text, is_beginning) in [("0123", true), ("mine", false), ("0123456789x", false)] {
+            let part = dir.path().join("part");
+            fs::write(&part, text).unwrap();
+            assert_eq!(starts_with(&whole, &part).unwrap(), is_beginning, "{text}");
+        }
     }
 }

@@ -3,39 +3,49 @@
 //! has run, and that was killed with it or by a power cut, the next run removes
 //! them; for that a note is kept while git runs.
 //!
-//! Invariant: a lock file is removed only if it is no older than the note of a
-//! run that has not ended, and no git is at work in that repository. Links are
-//! not followed on the way to it, and nobody can name a directory of somebody
-//! else's as the repository.
+//! Invariant: a lock file is removed only if it is from the time between the
+//! note of a run that has not ended and the start of this process, no git is at
+//! work there, and work tree and repository are of the user whom git runs as.
+//! Links are not followed on the way to it.
 
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use halite_modules::Call;
+use halite_modules::{Call, CallError};
 use nix::dir::{Dir, Type};
+use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::{Mode, fstat, fstatat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{SysconfVar, UnlinkatFlags, User, geteuid, sysconf, unlinkat};
 
-use super::note::{MTIME_SLACK, Note, notes_of};
+use super::note::{Note, is_killed, notes_of};
+use super::run::Git;
 
 /// How long is waited for a git that has outlived the minion that started it.
 const SURVIVOR_WAIT_MAX: Duration = Duration::from_secs(30);
 const SURVIVOR_POLL: Duration = Duration::from_millis(50);
 
+/// File systems may have coarser times than the clock, and that of the start of
+/// the machine is known to the second.
+const SLACK: Duration = Duration::from_secs(1);
+
 /// Deeper than names of branches go.
 const DEPTH_MAX: u32 = 32;
 
-/// A longer file `.git` is not one of git's.
-const DOT_GIT_BYTES_MAX: u64 = 64 * 1024;
+/// What git locks at the top of a repository, beside `HEAD` and its like.
+const LOCKED: [&str; 4] = ["config", "index", "packed-refs", "shallow"];
+
+const DIRECTORY: OFlag = OFlag::O_DIRECTORY
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
 
 /// Verbs that only read. Beside `GIT_OPTIONAL_LOCKS=0` they lock nothing.
-const READING: [&str; 17] = [
+const READING: [&str; 18] = [
     "archive",
     "cat-file",
     "describe",
@@ -52,80 +62,122 @@ const READING: [&str; 17] = [
     "show",
     "show-ref",
     "status",
+    "unpack-file",
     "version",
 ];
 
+/// Verbs that only read if this comes next.
+const READING_WITH: [(&str, &str); 5] = [
+    ("config", "--get"),
+    ("config", "--get-all"),
+    ("config", "--get-regexp"),
+    ("remote", "--verbose"),
+    ("symbolic-ref", "--quiet"),
+];
+
+fn is_reading(words: &[String]) -> bool {
+    let word = |at: usize| words.get(at).map_or("", String::as_str);
+    READING.contains(&word(0)) || READING_WITH.contains(&(word(0), word(1)))
+}
+
 /// A run of git that changes a repository.
 #[derive(Debug)]
-pub(super) struct Run(Note);
+pub(super) struct Run {
+    note: Note,
+    repository: Repository,
+    begun: SystemTime,
+}
 
 impl Run {
     /// Takes down that git is about to run in `cwd`, and first sees to what a
     /// killed one has left there. Nothing where there is no repository yet, or
     /// another run of ours is at work in it, or nothing can be noted: then git
     /// runs as if there were no notes.
-    pub(super) fn begin(call: &Call<'_>, cwd: &Path, words: &[String]) -> Option<Self> {
-        let verb = words.first().map_or("", String::as_str);
-        if READING.contains(&verb) {
+    pub(super) fn begin(call: &Call<'_>, git: &Git, cwd: &Path, words: &[String]) -> Option<Self> {
+        if call.is_test() || is_reading(words) {
             return None;
         }
-        let mut repository = Repository::at(cwd)?;
-        Self::noted(&notes_of(call), &mut repository)
+        let user = match &git.user {
+            Some(name) => User::from_name(name).ok()??.uid,
+            None => geteuid(),
+        };
+        let repository = Repository::at(cwd, user.as_raw())?;
+        Self::noted(&notes_of(call), repository, process_began()?)
             .inspect_err(|error| tracing::debug!(%error, "no note is taken of a run of git"))
             .ok()
             .flatten()
     }
 
-    fn noted(notes: &Path, repository: &mut Repository) -> io::Result<Option<Self>> {
-        let Some(mut note) = Note::hold(notes, &repository.key, &repository.git_dir)? else {
+    fn noted(
+        notes: &Path,
+        mut repository: Repository,
+        until: SystemTime,
+    ) -> io::Result<Option<Self>> {
+        let Some(mut note) = Note::hold(notes, "run", &repository.git_dir)? else {
             return Ok(None);
         };
         if let Some(begun) = note.cut_off() {
-            repository.recover(begun);
+            if !repository.is_left_alone() {
+                // It stays for the next run.
+                return Ok(None);
+            }
+            repository.remove_locks(begun, until);
         }
-        note.begin()?;
-        Ok(Some(Self(note)))
+        note.begin("")?;
+        Ok(Some(Self {
+            note,
+            repository,
+            begun: SystemTime::now(),
+        }))
     }
 
-    /// Git has ended. One that was killed (`code` is that of a signal) may have
-    /// left something: its note stays.
-    pub(super) fn end(self, code: i64) {
-        if code >= 0 {
-            self.0.end();
+    /// Git has ended. What one leaves that was killed goes at once.
+    pub(super) fn end(mut self, error: Option<&CallError>) {
+        if error.is_some_and(is_killed) && !self.repository.is_at_work() {
+            self.repository.remove_locks(self.begun, SystemTime::now());
         }
+        self.note.end();
     }
 }
 
 /// A repository that is there.
+#[derive(Debug)]
 struct Repository {
     /// Where its files are checked out; for a bare one where it is itself.
     work_tree: PathBuf,
     git_dir: PathBuf,
     opened: Dir,
-    /// The same for each way to name the repository.
-    key: String,
 }
 
 impl Repository {
-    fn at(cwd: &Path) -> Option<Self> {
+    /// The repository with its work tree, or without one, at `cwd`, if they
+    /// belong to this user. Further work trees and submodules are none: theirs
+    /// is elsewhere.
+    fn at(cwd: &Path, user: u32) -> Option<Self> {
         let work_tree = cwd.canonicalize().ok()?;
-        let git_dir = git_dir_of(&work_tree)?;
-        let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let opened = Dir::open(&git_dir, flags, Mode::empty()).ok()?;
-        let data = fstat(&opened).ok()?;
-        if data.st_uid != fs::metadata(&work_tree).ok()?.uid() {
-            return None;
-        }
-        Some(Self {
+        let tree = Dir::open(&work_tree, DIRECTORY, Mode::empty()).ok()?;
+        let (git_dir, opened) = match Dir::openat(&tree, ".git", DIRECTORY, Mode::empty()) {
+            Ok(opened) => (work_tree.join(".git"), opened),
+            Err(Errno::ENOENT) => {
+                let is_there = |name| fstatat(&tree, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_ok();
+                if !is_there("HEAD") || !is_there("refs") {
+                    return None;
+                }
+                let opened = Dir::openat(&tree, ".", DIRECTORY, Mode::empty()).ok()?;
+                (work_tree.clone(), opened)
+            }
+            Err(_) => return None,
+        };
+        let is_users = |dir: &Dir| fstat(dir).is_ok_and(|data| data.st_uid == user);
+        (is_users(&tree) && is_users(&opened)).then_some(Self {
             work_tree,
             git_dir,
             opened,
-            key: format!("{:x}-{:x}", data.st_dev, data.st_ino),
         })
     }
 
-    /// Removes what a git has left that was killed after `begun`.
-    fn recover(&mut self, begun: SystemTime) {
+    /// Waits for a git that is at work here; whether it has ended.
+    fn is_left_alone(&self) -> bool {
         let give_up = Instant::now() + SURVIVOR_WAIT_MAX;
         while self.is_at_work() {
             if Instant::now() >= give_up {
@@ -133,15 +185,38 @@ impl Repository {
                     repository = %self.git_dir.display(),
                     "a git that outlived an earlier run is still at work here"
                 );
-                return;
+                return false;
             }
             thread::sleep(SURVIVOR_POLL);
         }
-        let since = begun - MTIME_SLACK;
-        let since = since
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0));
-        match remove_locks(&mut self.opened, since, DEPTH_MAX) {
+        true
+    }
+
+    /// Whether a git is at work here: it changes to the top of the work tree
+    /// that it works in.
+    fn is_at_work(&self) -> bool {
+        running_gits().any(|process| {
+            fs::read_link(process.join("cwd"))
+                .is_ok_and(|cwd| cwd.starts_with(&self.work_tree) || cwd.starts_with(&self.git_dir))
+        })
+    }
+
+    /// Removes the lock files of a git that was at work in this time.
+    fn remove_locks(&mut self, begun: SystemTime, ended: SystemTime) {
+        let seconds = |time: SystemTime| {
+            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+            i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+        };
+        let from = seconds(begun).saturating_sub(1);
+        let to = seconds(ended).saturating_add(1);
+        let found = locks_in(&mut self.opened, &mut |dir, name, time| {
+            if (from..=to).contains(&time) {
+                unlinkat(dir.as_fd(), name, UnlinkatFlags::NoRemoveDir)?;
+                return Ok(1);
+            }
+            Ok(0)
+        });
+        match found {
             Ok(0) => {}
             Ok(count) => tracing::warn!(
                 repository = %self.git_dir.display(),
@@ -155,73 +230,89 @@ impl Repository {
             ),
         }
     }
+}
 
-    /// Whether a git is at work here, or may be: git changes to the top of the
-    /// work tree it works in.
-    fn is_at_work(&self) -> bool {
-        let Ok(processes) = fs::read_dir("/proc") else {
-            return true;
-        };
-        processes.flatten().any(|process| {
-            let process = process.path();
-            let is_git = fs::read(process.join("comm")).is_ok_and(|name| name.starts_with(b"git"));
-            is_git
-                && match fs::read_link(process.join("cwd")) {
-                    Ok(cwd) => cwd.starts_with(&self.work_tree) || cwd.starts_with(&self.git_dir),
-                    Err(error) => error.kind() != io::ErrorKind::NotFound,
-                }
+/// The directories in `/proc` of all processes that are git.
+pub(super) fn running_gits() -> impl Iterator<Item = PathBuf> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.map(|process| process.path()).filter(|process| {
+        fs::read(process.join("comm")).is_ok_and(|name| {
+            let name = name.trim_ascii_end();
+            name == b"git" || name.starts_with(b"git-")
         })
-    }
+    })
 }
 
-/// Where the repository of a work tree is.
-fn git_dir_of(work_tree: &Path) -> Option<PathBuf> {
-    let dot_git = work_tree.join(".git");
-    match fs::symlink_metadata(&dot_git) {
-        Ok(data) if data.is_dir() => Some(dot_git),
-        // Further work trees and submodules have theirs elsewhere.
-        Ok(data) if data.is_file() && data.len() <= DOT_GIT_BYTES_MAX => {
-            let text = fs::read_to_string(&dot_git).ok()?;
-            let place = text.strip_prefix("gitdir:")?.trim();
-            work_tree.join(place).canonicalize().ok()
-        }
-        Ok(_) => None,
-        Err(_) => {
-            let is_bare = work_tree.join("HEAD").is_file() && work_tree.join("refs").is_dir();
-            is_bare.then(|| work_tree.to_owned())
-        }
-    }
+/// When this process was started. Nothing where the system does not say it.
+fn process_began() -> Option<SystemTime> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name stands in brackets and may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let ticks: u64 = rest.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    let hertz = u64::try_from(sysconf(SysconfVar::CLK_TCK).ok()??).ok()?;
+    let boot = fs::read_to_string("/proc/stat").ok()?;
+    let boot = boot.lines().find_map(|line| line.strip_prefix("btime "))?;
+    let seconds = boot.trim().parse::<u64>().ok()? + ticks.checked_div(hertz)?;
+    UNIX_EPOCH.checked_add(Duration::from_secs(seconds) + SLACK)
 }
 
-/// Removes lock files below `dir` that are no older than `since`, a time of
-/// Unix; how many there were.
-fn remove_locks(dir: &mut Dir, since: i64, depth: u32) -> nix::Result<u32> {
-    let entries: Vec<_> = dir.iter().collect::<nix::Result<_>>()?;
-    let mut removed = 0;
-    for entry in entries {
-        let name = entry.file_name();
-        match entry.file_type() {
-            Some(Type::Directory) if is_looked_into(name) && depth > 0 => {
-                let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-                let mut below = Dir::openat(&*dir, name, flags, Mode::empty())?;
-                removed += remove_locks(&mut below, since, depth - 1)?;
-            }
-            Some(Type::File) if name.to_bytes().ends_with(b".lock") => {
-                let data = fstatat(&*dir, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-                if data.st_mtime >= since {
-                    unlinkat(&*dir, name, UnlinkatFlags::NoRemoveDir)?;
-                    removed += 1;
-                }
+type OnLock<'a> = &'a mut dyn FnMut(&Dir, &CStr, i64) -> nix::Result<u32>;
+
+/// Calls `on_lock` with each lock file at the top of a repository and below its
+/// references, and when it was made; the sum.
+fn locks_in(git_dir: &mut Dir, on_lock: OnLock<'_>) -> nix::Result<u32> {
+    let mut sum = 0;
+    for (name, kind) in entries(git_dir)? {
+        let stem = name.to_bytes().strip_suffix(b".lock");
+        let is_lock = |stem: &[u8]| {
+            let is_head = stem.iter().all(|b| b.is_ascii_uppercase() || *b == b'_');
+            is_head || LOCKED.iter().any(|known| known.as_bytes() == stem)
+        };
+        match (kind, stem) {
+            (Type::File, Some(stem)) if is_lock(stem) => sum += told(git_dir, &name, on_lock)?,
+            (Type::Directory, _) if name.to_bytes() == b"refs" => {
+                let mut refs = Dir::openat(&*git_dir, &*name, DIRECTORY, Mode::empty())?;
+                sum += locks_below(&mut refs, on_lock, DEPTH_MAX)?;
             }
             _ => {}
         }
     }
-    Ok(removed)
+    Ok(sum)
 }
 
-/// What is in `objects` has names of hashes and is no lock.
-fn is_looked_into(name: &CStr) -> bool {
-    !matches!(name.to_bytes(), b"." | b".." | b"objects")
+fn locks_below(dir: &mut Dir, on_lock: OnLock<'_>, depth: u32) -> nix::Result<u32> {
+    let mut sum = 0;
+    for (name, kind) in entries(dir)? {
+        match kind {
+            Type::File if name.to_bytes().ends_with(b".lock") => sum += told(dir, &name, on_lock)?,
+            Type::Directory if depth > 0 => {
+                let mut below = Dir::openat(&*dir, &*name, DIRECTORY, Mode::empty())?;
+                sum += locks_below(&mut below, on_lock, depth - 1)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(sum)
+}
+
+fn told(dir: &Dir, name: &CStr, on_lock: OnLock<'_>) -> nix::Result<u32> {
+    let data = fstatat(dir, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    on_lock(dir, name, data.st_mtime)
+}
+
+/// What is in a directory.
+fn entries(dir: &mut Dir) -> nix::Result<Vec<(std::ffi::CString, Type)>> {
+    let mut all = Vec::new();
+    for entry in dir.iter() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if let Some(kind) = entry.file_type()
+            && !matches!(name.to_bytes(), b"." | b"..")
+        {
+            all.push((name.to_owned(), kind));
+        }
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -230,88 +321,133 @@ mod tests {
 
     use super::*;
 
-    fn repository() -> (tempfile::TempDir, Repository) {
-        let dir = tempfile::tempdir().unwrap();
-        let git_dir = dir.path().canonicalize().unwrap().join("tree/.git");
-        fs::create_dir_all(git_dir.join("refs/heads/feature")).unwrap();
-        let repository = Repository::at(&dir.path().join("tree")).unwrap();
-        assert_eq!(repository.git_dir, git_dir);
-        (dir, repository)
+    struct Tried {
+        dir: tempfile::TempDir,
+        git_dir: PathBuf,
     }
 
-    fn run(dir: &Path, repository: &mut Repository) -> Run {
-        Run::noted(&dir.join("notes"), repository).unwrap().unwrap()
+    impl Tried {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let git_dir = dir.path().canonicalize().unwrap().join("tree/.git");
+            fs::create_dir_all(git_dir.join("refs/heads/feature")).unwrap();
+            Self { dir, git_dir }
+        }
+
+        fn repository(&self) -> Repository {
+            let tree = self.dir.path().join("tree");
+            Repository::at(&tree, geteuid().as_raw()).unwrap()
+        }
+
+        /// A run of a process that began now.
+        fn run(&self) -> Option<Run> {
+            let notes = self.dir.path().join("notes");
+            Run::noted(&notes, self.repository(), SystemTime::now()).unwrap()
+        }
+
+        fn lock(&self, name: &str) -> PathBuf {
+            let path = self.git_dir.join(name);
+            fs::write(&path, "").unwrap();
+            path
+        }
     }
 
     #[test]
     fn locks_of_a_killed_git_are_removed_by_the_next() {
-        let (dir, mut repository) = repository();
-        let killed = run(dir.path(), &mut repository);
-        let locks = ["index.lock", "refs/heads/feature/x.lock"].map(|name| {
-            let path = repository.git_dir.join(name);
-            fs::write(&path, "").unwrap();
-            path
-        });
-        let kept = repository.git_dir.join("refs/heads/feature/main");
-        fs::write(&kept, "").unwrap();
+        let tried = Tried::new();
+        let killed = tried.run().unwrap();
+        let locks = ["index.lock", "HEAD.lock", "refs/heads/feature/x.lock"];
+        let locks = locks.map(|name| tried.lock(name));
+        let kept = ["refs/heads/feature/main", "Cargo.lock"].map(|name| tried.lock(name));
         drop(killed);
-        let next = run(dir.path(), &mut repository);
+        let next = tried.run().unwrap();
         assert!(locks.iter().all(|lock| !lock.exists()));
-        assert!(kept.exists());
-        next.end(0);
-        assert_eq!(fs::read_dir(dir.path().join("notes")).unwrap().count(), 0);
+        assert!(kept.iter().all(|file| file.exists()));
+        next.end(None);
+        let notes = tried.dir.path().join("notes");
+        assert_eq!(fs::read_dir(notes).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn those_of_a_git_that_was_killed_alone_go_at_once() {
+        let tried = Tried::new();
+        let run = tried.run().unwrap();
+        let lock = tried.lock("index.lock");
+        run.end(Some(&CallError::command("failed")));
+        assert!(lock.exists());
+        tried.run().unwrap().end(Some(&CallError::Ended(9)));
+        assert!(!lock.exists());
     }
 
     #[test]
     fn locks_of_others_stay() {
-        let (dir, mut repository) = repository();
-        let lock = repository.git_dir.join("index.lock");
-        fs::write(&lock, "").unwrap();
+        let tried = Tried::new();
+        let lock = tried.lock("index.lock");
         // No run of ours was cut off.
-        run(dir.path(), &mut repository).end(128);
-        run(dir.path(), &mut repository).end(0);
+        tried.run().unwrap().end(None);
+        tried.run().unwrap().end(None);
         assert!(lock.exists());
-        // One was, but the lock is older.
-        let killed = run(dir.path(), &mut repository);
-        let old = SystemTime::now() - Duration::from_secs(60);
-        let file = fs::File::options().write(true).open(&lock).unwrap();
-        file.set_modified(old).unwrap();
-        killed.end(-9);
-        run(dir.path(), &mut repository).end(0);
-        assert!(lock.exists());
+        // One was, but the lock is older than that, or younger than this process.
+        let minute = Duration::from_secs(60);
+        for time in [SystemTime::now() - minute, SystemTime::now() + minute] {
+            let killed = tried.run().unwrap();
+            let file = fs::File::options().write(true).open(&lock).unwrap();
+            file.set_modified(time).unwrap();
+            drop(killed);
+            tried.run().unwrap().end(None);
+            assert!(lock.exists());
+        }
     }
 
     #[test]
     fn a_link_leads_to_no_removal() {
-        let (dir, mut repository) = repository();
-        let outside = dir.path().join("outside");
+        let tried = Tried::new();
+        let outside = tried.dir.path().join("outside");
         fs::create_dir(&outside).unwrap();
-        drop(run(dir.path(), &mut repository));
-        fs::write(outside.join("passwd.lock"), "").unwrap();
-        symlink(&outside, repository.git_dir.join("refs/link")).unwrap();
-        let file = repository.git_dir.join("file.lock");
-        symlink(outside.join("passwd.lock"), file).unwrap();
-        run(dir.path(), &mut repository).end(0);
-        assert!(outside.join("passwd.lock").exists());
+        drop(tried.run().unwrap());
+        fs::write(outside.join("index.lock"), "").unwrap();
+        symlink(&outside, tried.git_dir.join("refs/link")).unwrap();
+        symlink(outside.join("index.lock"), tried.git_dir.join("index.lock")).unwrap();
+        tried.run().unwrap().end(None);
+        assert!(outside.join("index.lock").exists());
     }
 
     #[test]
-    fn a_directory_of_somebody_elses_is_no_repository() {
-        let dir = tempfile::tempdir().unwrap();
-        let work_tree = dir.path().join("tree");
-        fs::create_dir(&work_tree).unwrap();
-        fs::write(work_tree.join(".git"), "gitdir: /etc\n").unwrap();
-        // It is root's: for root the work tree has to be somebody else's.
-        nix::unistd::chown(&work_tree, Some(4321.into()), None).ok();
-        assert!(Repository::at(&work_tree).is_none());
+    fn a_repository_of_somebody_elses_or_elsewhere_is_left_alone() {
+        let tried = Tried::new();
+        let tree = tried.dir.path().join("tree");
+        assert!(Repository::at(&tree, geteuid().as_raw() + 1).is_none());
+        let other = tried.dir.path().join("other");
+        fs::create_dir(&other).unwrap();
+        let place = format!("gitdir: {}\n", tried.git_dir.display());
+        fs::write(other.join(".git"), place).unwrap();
+        assert!(Repository::at(&other, geteuid().as_raw()).is_none());
+        fs::remove_file(other.join(".git")).unwrap();
+        symlink(&tried.git_dir, other.join(".git")).unwrap();
+        assert!(Repository::at(&other, geteuid().as_raw()).is_none());
     }
 
     #[test]
     fn two_runs_at_once_do_not_wait_for_each_other() {
-        let (dir, mut repository) = repository();
-        let first = run(dir.path(), &mut repository);
-        let second = Run::noted(&dir.path().join("notes"), &mut repository).unwrap();
-        assert!(second.is_none());
-        first.end(0);
+        let tried = Tried::new();
+        let first = tried.run().unwrap();
+        assert!(tried.run().is_none());
+        first.end(None);
+    }
+
+    #[test]
+    fn what_only_looks_is_known() {
+        let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+        assert!(is_reading(&words("rev-parse HEAD")));
+        assert!(is_reading(&words("remote --verbose")));
+        assert!(!is_reading(&words("remote add origin x")));
+        assert!(!is_reading(&words("fetch origin")));
+        assert!(!is_reading(&[]));
+    }
+
+    #[test]
+    fn this_process_has_begun() {
+        let began = process_began().unwrap();
+        assert!(began <= SystemTime::now() + 2 * SLACK);
     }
 }

@@ -2,22 +2,20 @@
 //! if that one was cut off.
 //!
 //! Invariant: a note is held by one run at a time, and one that nobody holds is
-//! of a run that has not ended.
+//! of a run that was killed. Runs that fail by themselves take theirs away.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use halite_modules::Call;
+use halite_crypto::{HashType, hash_hex};
+use halite_modules::{Call, CallError};
 
 /// A longer note is not one of ours.
 const NOTE_BYTES_MAX: u64 = 64 * 1024;
-
-/// File systems may have coarser times than the clock.
-pub(super) const MTIME_SLACK: Duration = Duration::from_secs(1);
 
 /// A note, held as long as this process lives.
 #[derive(Debug)]
@@ -34,27 +32,39 @@ pub(super) fn notes_of(call: &Call<'_>) -> PathBuf {
     call.ctx.cachedir().join("git")
 }
 
+/// Whether git was killed, and had no time to clear up.
+pub(crate) const fn is_killed(error: &CallError) -> bool {
+    matches!(error, CallError::Ended(_))
+}
+
 impl Note {
-    /// The note `name` about the directory `about`, made if it is not there.
+    /// The note of a kind about the directory `about`, made if it is not there.
     /// Nothing if somebody holds it.
-    pub(super) fn hold(notes: &Path, name: &str, about: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn hold(notes: &Path, kind: &str, about: &Path) -> io::Result<Option<Self>> {
         fs::create_dir_all(notes)?;
         let mut options = OpenOptions::new();
         options.create(true).truncate(false);
-        Self::open(&mut options, notes.join(name), about)
+        Self::open(&mut options, notes, kind, about)
     }
 
     /// The note of a run that was cut off, if there is one.
-    pub(super) fn left(notes: &Path, name: &str, about: &Path) -> Option<(Self, SystemTime)> {
-        let note = Self::open(&mut OpenOptions::new(), notes.join(name), about);
+    pub(super) fn left(notes: &Path, kind: &str, about: &Path) -> Option<Self> {
+        let note = Self::open(&mut OpenOptions::new(), notes, kind, about);
         let note = note.ok().flatten()?;
-        let begun = note.cut_off?;
-        Some((note, begun))
+        note.cut_off.is_some().then_some(note)
     }
 
-    fn open(options: &mut OpenOptions, path: PathBuf, about: &Path) -> io::Result<Option<Self>> {
+    fn open(
+        options: &mut OpenOptions,
+        notes: &Path,
+        kind: &str,
+        about: &Path,
+    ) -> io::Result<Option<Self>> {
+        let hash = hash_hex(HashType::Sha256, about.as_os_str().as_bytes());
+        let path = notes.join(format!("{kind}-{hash}"));
         let mut file = options.read(true).write(true).mode(0o600).open(&path)?;
-        if file.try_lock().is_err() {
+        if file.try_lock().is_err() || file.metadata()?.nlink() == 0 {
+            // Held, or just taken away by who held it.
             return Ok(None);
         }
         let mut earlier = Vec::new();
@@ -87,13 +97,8 @@ impl Note {
         &self.with
     }
 
-    /// Takes down that git begins.
-    pub(super) fn begin(&mut self) -> io::Result<()> {
-        self.begin_with("")
-    }
-
     /// Takes down that git begins, and a word about it.
-    pub(super) fn begin_with(&mut self, word: &str) -> io::Result<()> {
+    pub(super) fn begin(&mut self, word: &str) -> io::Result<()> {
         let text = [self.about.as_os_str().as_bytes(), b"\n", word.as_bytes()].concat();
         self.file.set_len(0)?;
         self.file.rewind()?;
@@ -106,5 +111,29 @@ impl Note {
     pub(super) fn end(self) {
         // One that stays costs a look the next time.
         fs::remove_file(&self.path).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_left_by_who_did_not_end_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let about = Path::new("/srv/tree");
+        let left = || Note::left(dir.path(), "kind", about);
+        let hold = || Note::hold(dir.path(), "kind", about).unwrap();
+        assert!(left().is_none());
+        let mut note = hold().unwrap();
+        assert!(hold().is_none(), "two hold it");
+        note.begin("word").unwrap();
+        drop(note);
+        assert_eq!(left().unwrap().with(), "word");
+        assert!(Note::left(dir.path(), "kind", Path::new("/srv/other")).is_none());
+        hold().unwrap().end();
+        assert!(left().is_none());
+        drop(hold());
+        assert!(left().is_none(), "nothing has begun");
     }
 }

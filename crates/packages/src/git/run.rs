@@ -147,10 +147,10 @@ impl Git {
         run: impl FnOnce(Program<'_, '_>) -> Result<Ran, CallError>,
     ) -> Result<Ran, CallError> {
         let cwd = self.cwd.as_ref().map(|cwd| call.host().path(cwd));
-        let noted = cwd.and_then(|cwd| interrupted::Run::begin(call, &cwd, words));
+        let noted = cwd.and_then(|cwd| interrupted::Run::begin(call, self, &cwd, words));
         let ran = run(self.program(call, words));
         if let Some(noted) = noted {
-            noted.end(ran.as_ref().map_or(0, |ran| ran.code));
+            noted.end(ran.as_ref().err());
         }
         ran
     }

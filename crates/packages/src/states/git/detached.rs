@@ -28,7 +28,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let url = auth(call, &name)?;
     // The files come after the clone.
     let mut noted = None;
-    if let Some(half) = HalfClone::at(call, &git, Path::new(&real))? {
+    if let Some(half) = HalfClone::at(call, &git, Path::new(&real), false)? {
         if call.is_test() {
             return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
         }
@@ -60,7 +60,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             state.changes.insert("forced clone", true);
         }
         git.cwd = None;
-        noted = Some(Clone::begin(call, Path::new(&real)));
+        let clone = Clone::begin(call, Path::new(&real));
         if let Err(error) = git.go(
             call,
             &[
@@ -73,8 +73,13 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
                 &real,
             ],
         ) {
-            return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
+            clone.end(Some(&error));
+            return match error {
+                error @ CallError::Ended(_) => Err(error),
+                error => Ok(state.failed(format!("Clone failed: {}", reason(&error)))),
+            };
         }
+        noted = Some(clone);
         comments.push(format!("{name} cloned to {target}"));
         git.cwd = Some(target.to_owned());
     } else {
@@ -123,7 +128,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     };
     let Some(commit) = commit else {
         if let Some(noted) = noted {
-            noted.end();
+            noted.end(None);
         }
         return Ok(state.failed(format!("Revision '{rev}' does not exist")));
     };
@@ -144,11 +149,12 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         is_completed || !is_new && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
     let mut update = Update::begin(call, Path::new(&real), is_clean);
     update.towards(&commit);
-    git.go(call, &words)?;
-    update.end();
+    let done = git.go(call, &words);
+    update.end(done.as_ref().err());
     if let Some(noted) = noted {
-        noted.end();
+        noted.end(done.as_ref().err());
     }
+    done?;
     if call.flag("hard_reset") {
         git.go(call, &["reset", "--hard", &commit])?;
         comments.push("Repository was reset to HEAD".to_owned());

@@ -108,12 +108,12 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         .map(|branch| format!(" with branch '{branch}'"))
         .unwrap_or_default();
     let would_be = format!("{name} would be cloned to {target}{at_branch}");
-    if let Some(half) = HalfClone::at(call, &git, &real)? {
+    if let Some(half) = HalfClone::at(call, &git, &real, false)? {
         if call.is_test() {
             return Ok(state.pending(would_be));
         }
         if let Some(noted) = half.settle(call, &git)? {
-            noted.end();
+            noted.end(None);
             state.changes.insert("new", format!("{name} => {target}"));
             return Ok(state.ok(format!("{name} cloned to {target}{at_branch}")));
         }
@@ -163,11 +163,16 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     words.extend(["--", &url, &shown]);
     git.cwd = None;
     let noted = Clone::begin(call, &real);
-    if let Err(error) = git.go(call, &words) {
-        state.changes = Map::new();
-        return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
+    let cloned = git.go(call, &words);
+    noted.end(cloned.as_ref().err());
+    match cloned {
+        Ok(_) => {}
+        Err(error @ CallError::Ended(_)) => return Err(error),
+        Err(error) => {
+            state.changes = Map::new();
+            return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
+        }
     }
-    noted.end();
     Ok(state.ok(format!("{name} cloned to {target}{at_branch}")))
 }
 

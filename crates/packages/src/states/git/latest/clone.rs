@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::StateReturn;
+use halite_modules::{CallError, StateReturn};
 
 use super::{Job, Stop, empty_directory, sentence};
 use crate::git::half_clone::Clone;
@@ -54,7 +54,11 @@ impl Job<'_, '_> {
         words.extend(["--", &self.url, &path]);
         let noted = Clone::begin(call, Path::new(&path));
         if let Err(error) = self.git.go(call, &words) {
-            return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
+            noted.end(Some(&error));
+            return Err(match error {
+                error @ CallError::Ended(_) => Stop::Error(error),
+                error => Stop::Said(format!("Clone failed: {}", reason(&error))),
+            });
         }
         state.changes.insert("new", new);
         let kind = if self.mirror {
@@ -84,7 +88,7 @@ impl Job<'_, '_> {
                 .and_then(|()| self.submodules());
         }
         // One that failed is whole; what it lacks is for the update.
-        noted.end();
+        noted.end(done.as_ref().err().and_then(Stop::error));
         done?;
         let now = self.git.commit_of(call, "HEAD")?;
         if let Some(now) = now {
@@ -105,15 +109,36 @@ impl Job<'_, '_> {
 
     /// Brings a fresh clone to the wanted revision.
     pub(super) fn check_out_clone(&self, comments: &mut Vec<String>) -> Result<(), Stop> {
-        let (call, git) = (self.call, &self.git);
+        let call = self.call;
         let hash = self.remote.hash.clone().unwrap_or_default();
+        // One that was cut off may be older than what is wanted now.
+        if self.git.commit_of(call, &hash)?.is_none() {
+            self.git.set_remote(call, &self.remote_name, &self.url)?;
+            self.fetch(comments)?;
+        }
         let mut update = Update::begin(call, Path::new(&self.path()), true);
         update.towards(&hash);
+        let done = self.check_out_files(&hash, comments);
+        update.end(done.as_ref().err().and_then(Stop::error));
+        let local_branch = done?;
+        if let Some(action) = self.track(local_branch.as_deref())? {
+            comments.push(action);
+        }
+        Ok(())
+    }
+
+    /// The branch that is checked out then.
+    fn check_out_files(
+        &self,
+        hash: &str,
+        comments: &mut Vec<String>,
+    ) -> Result<Option<String>, Stop> {
+        let (call, git) = (self.call, &self.git);
         if let Some(branch) = &self.branch
             && !git.refs(call, "refs/heads/")?.contains(branch)
         {
             let start = match (&self.remote.upstream, self.rev.as_str()) {
-                (_, "HEAD") => &hash,
+                (_, "HEAD") => hash,
                 (Some(upstream), _) => upstream,
                 (None, rev) => &rev.to_owned(),
             };
@@ -132,14 +157,10 @@ impl Job<'_, '_> {
             ));
         }
         if !self.equal(local.as_deref()) {
-            git.go(call, &["reset", "--hard", &hash])?;
+            git.go(call, &["reset", "--hard", hash])?;
             comments.push(format!("Repository was reset to {}", self.remote.place));
         }
-        update.end();
-        if let Some(action) = self.track(local_branch.as_deref())? {
-            comments.push(action);
-        }
-        Ok(())
+        Ok(local_branch)
     }
 
     /// Sets what the branch tracks, if that is something else.

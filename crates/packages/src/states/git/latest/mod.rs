@@ -126,6 +126,16 @@ enum Stop {
     Error(CallError),
 }
 
+impl Stop {
+    /// The error behind it, if it is one.
+    const fn error(&self) -> Option<&CallError> {
+        match self {
+            Self::Said(_) => None,
+            Self::Error(error) => Some(error),
+        }
+    }
+}
+
 impl From<CallError> for Stop {
     fn from(error: CallError) -> Self {
         match error {
@@ -264,7 +274,7 @@ impl Job<'_, '_> {
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<StateReturn, Stop> {
-        let half = HalfClone::at(self.call, &self.git, Path::new(&self.path()))?;
+        let half = HalfClone::at(self.call, &self.git, Path::new(&self.path()), self.bare)?;
         if let Some(half) = half {
             if self.call.is_test() {
                 return Ok(self.would_be_cloned(state));

@@ -10,6 +10,17 @@ use super::{Job, Stop, sentence, short};
 use crate::git::half_update::{HalfUpdate, Update};
 use halite_modules::addresses::redacted;
 
+/// Where a work tree is to be brought, and what was found out about the way.
+struct Bring<'a> {
+    hash: &'a str,
+    base: Option<&'a str>,
+    other_branch: Option<&'a String>,
+    branches: &'a [String],
+    dirty: bool,
+    forced: bool,
+    forward: Option<bool>,
+}
+
 impl Job<'_, '_> {
     pub(super) fn update(
         &self,
@@ -165,11 +176,57 @@ impl Job<'_, '_> {
             }
         }
         let mut update = Update::begin(call, &path, !dirty);
-        update.towards(base.as_deref().unwrap_or(&hash));
-        self.switch(other_branch, &branches, dirty, comments)?;
-        update.towards(&hash);
+        let done = self.bring(
+            &mut update,
+            &Bring {
+                hash: &hash,
+                base: base.as_deref(),
+                other_branch,
+                branches: &branches,
+                dirty,
+                forced,
+                forward,
+            },
+            state,
+            comments,
+        );
+        update.end(done.as_ref().err().and_then(Stop::error));
+        done?;
+        self.submodules()?;
+        let now = git.commit_of(call, "HEAD")?;
+        if !self.equal(now.as_deref()) {
+            return Err(Stop::Said("Failed to update repository".to_owned()));
+        }
+        if local == now {
+            return Ok(self.up_to_date(state, comments, false));
+        }
+        self.set_revision(state, local.as_deref(), &now.unwrap_or_default());
+        Ok(state.clone().ok(sentence(comments)))
+    }
+
+    /// Brings branch and files there.
+    fn bring(
+        &self,
+        update: &mut Update,
+        wanted: &Bring<'_>,
+        state: &mut StateReturn,
+        comments: &mut Vec<String>,
+    ) -> Result<(), Stop> {
+        let (call, git) = (self.call, &self.git);
+        let &Bring {
+            hash,
+            base,
+            other_branch,
+            branches,
+            dirty,
+            forced,
+            forward,
+        } = wanted;
+        update.towards(base.unwrap_or(hash));
+        self.switch(other_branch, branches, dirty, comments)?;
+        update.towards(hash);
         if forward == Some(false) {
-            git.go(call, &["reset", "--hard", &hash])?;
+            git.go(call, &["reset", "--hard", hash])?;
             state.changes.insert("forced update", true);
             if dirty {
                 comments.push("Uncommitted changes were discarded".to_owned());
@@ -188,20 +245,10 @@ impl Job<'_, '_> {
         {
             comments.push(action);
         }
-        if forward == Some(true) && !self.equal(base.as_deref()) {
-            self.go_forward(&hash, current.is_some(), comments)?;
+        if forward == Some(true) && !self.equal(base) {
+            self.go_forward(hash, current.is_some(), comments)?;
         }
-        update.end();
-        self.submodules()?;
-        let now = git.commit_of(call, "HEAD")?;
-        if !self.equal(now.as_deref()) {
-            return Err(Stop::Said("Failed to update repository".to_owned()));
-        }
-        if local == now {
-            return Ok(self.up_to_date(state, comments, false));
-        }
-        self.set_revision(state, local.as_deref(), &now.unwrap_or_default());
-        Ok(state.clone().ok(sentence(comments)))
+        Ok(())
     }
 
     pub(super) fn go_forward(

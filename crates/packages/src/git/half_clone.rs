@@ -58,6 +58,14 @@ impl Clone {
         Self(note)
     }
 
+    /// Its first files are those of a commit, where that is not the one that the
+    /// remote side has checked out.
+    pub(crate) fn towards(&mut self, commit: &str) {
+        if let Some(note) = &mut self.0 {
+            note.begin(commit).ok();
+        }
+    }
+
     /// It has come to its end: it is whole, with the wanted files, or it has
     /// failed. Only if git was killed the next run has to see to it.
     pub(crate) fn end(self, error: Option<&CallError>) {
@@ -140,7 +148,7 @@ impl HalfClone {
             }
             Made::Files => {
                 remove(call, git, "-f", &[self.target.join(".git/index.lock")])?;
-                complete(call, &in_target(call, git), &self.target)?
+                complete(call, &in_target(call, git), &self.target, self.note.with())?
             }
             Made::Clone => true,
         };
@@ -152,10 +160,15 @@ impl HalfClone {
     }
 }
 
-/// Checks the files out that are not there. Not if one is there that is neither
-/// that of the commit nor the beginning of it: somebody else has written it.
-fn complete(call: &Call<'_>, git: &Git, target: &Path) -> Result<bool, CallError> {
-    git.go(call, &["read-tree", "HEAD"])?;
+/// Checks the files out, where those of `commit`, or else of HEAD, are not all
+/// there. Not if one is neither that of the commit nor the beginning of it:
+/// somebody else has written it.
+fn complete(call: &Call<'_>, git: &Git, target: &Path, commit: &str) -> Result<bool, CallError> {
+    let commit = match commit {
+        "" => "HEAD",
+        commit => commit,
+    };
+    git.go(call, &["read-tree", commit])?;
     let status = ["diff", "--name-status", "-z", "--no-renames"];
     let status = git.go(call, &status)?;
     let mut fields = status.split('\0');
@@ -166,7 +179,7 @@ fn complete(call: &Call<'_>, git: &Git, target: &Path) -> Result<bool, CallError
         }
     }
     for name in &differing {
-        let Some(hash) = git.ask(call, &["rev-parse", &format!("HEAD:{name}")])? else {
+        let Some(hash) = git.ask(call, &["rev-parse", &format!("{commit}:{name}")])? else {
             return Ok(false);
         };
         if differing.len() > 1 || !is_beginning_of(call, git, target, name, &hash)? {

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use halite_modules::host::Ran;
 use halite_modules::{Call, CallError};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
@@ -131,9 +132,15 @@ impl Run {
         }))
     }
 
-    /// Git has ended. What one leaves that was killed goes at once.
-    pub(super) fn end(mut self, error: Option<&CallError>) {
-        if error.is_some_and(is_killed) && !self.repository.is_at_work() {
+    /// Git has ended. What one leaves that was killed, with the job or by
+    /// somebody else, goes at once.
+    pub(super) fn end(mut self, ran: &Result<Ran, CallError>) {
+        let was_killed = match ran {
+            // The number of a signal.
+            Ok(ran) => ran.code < 0,
+            Err(error) => is_killed(error),
+        };
+        if was_killed && !self.repository.is_at_work() {
             self.repository.remove_locks(self.begun, SystemTime::now());
         }
         self.note.end();
@@ -352,6 +359,14 @@ mod tests {
         }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "what a run of git comes to")]
+    fn ended(code: i64) -> Result<Ran, CallError> {
+        Ok(Ran {
+            code,
+            ..Ran::default()
+        })
+    }
+
     #[test]
     fn locks_of_a_killed_git_are_removed_by_the_next() {
         let tried = Tried::new();
@@ -363,7 +378,7 @@ mod tests {
         let next = tried.run().unwrap();
         assert!(locks.iter().all(|lock| !lock.exists()));
         assert!(kept.iter().all(|file| file.exists()));
-        next.end(None);
+        next.end(&ended(0));
         let notes = tried.dir.path().join("notes");
         assert_eq!(fs::read_dir(notes).unwrap().count(), 0);
     }
@@ -373,10 +388,13 @@ mod tests {
         let tried = Tried::new();
         let run = tried.run().unwrap();
         let lock = tried.lock("index.lock");
-        run.end(Some(&CallError::command("failed")));
+        run.end(&ended(128));
         assert!(lock.exists());
-        tried.run().unwrap().end(Some(&CallError::Ended(9)));
-        assert!(!lock.exists());
+        for killed in [ended(-9), Err(CallError::Ended(9))] {
+            fs::write(&lock, "").unwrap();
+            tried.run().unwrap().end(&killed);
+            assert!(!lock.exists());
+        }
     }
 
     #[test]
@@ -384,8 +402,8 @@ mod tests {
         let tried = Tried::new();
         let lock = tried.lock("index.lock");
         // No run of ours was cut off.
-        tried.run().unwrap().end(None);
-        tried.run().unwrap().end(None);
+        tried.run().unwrap().end(&ended(0));
+        tried.run().unwrap().end(&ended(0));
         assert!(lock.exists());
         // One was, but the lock is older than that, or younger than this process.
         let minute = Duration::from_secs(60);
@@ -394,7 +412,7 @@ mod tests {
             let file = fs::File::options().write(true).open(&lock).unwrap();
             file.set_modified(time).unwrap();
             drop(killed);
-            tried.run().unwrap().end(None);
+            tried.run().unwrap().end(&ended(0));
             assert!(lock.exists());
         }
     }
@@ -408,7 +426,7 @@ mod tests {
         fs::write(outside.join("index.lock"), "").unwrap();
         symlink(&outside, tried.git_dir.join("refs/link")).unwrap();
         symlink(outside.join("index.lock"), tried.git_dir.join("index.lock")).unwrap();
-        tried.run().unwrap().end(None);
+        tried.run().unwrap().end(&ended(0));
         assert!(outside.join("index.lock").exists());
     }
 
@@ -432,7 +450,7 @@ mod tests {
         let tried = Tried::new();
         let first = tried.run().unwrap();
         assert!(tried.run().is_none());
-        first.end(None);
+        first.end(&ended(0));
     }
 
     #[test]

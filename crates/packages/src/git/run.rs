@@ -150,7 +150,7 @@ impl Git {
         let noted = cwd.and_then(|cwd| interrupted::Run::begin(call, self, &cwd, words));
         let ran = run(self.program(call, words));
         if let Some(noted) = noted {
-            noted.end(ran.as_ref().err());
+            noted.end(&ran);
         }
         ran
     }

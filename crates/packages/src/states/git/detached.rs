@@ -149,6 +149,9 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         is_completed || !is_new && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
     let mut update = Update::begin(call, Path::new(&real), is_clean);
     update.towards(&commit);
+    if let Some(noted) = &mut noted {
+        noted.towards(&commit);
+    }
     let done = git.go(call, &words);
     update.end(done.as_ref().err());
     if let Some(noted) = noted {

@@ -33,7 +33,7 @@ impl Cut {
             &shim,
             format!(
                 "#!/bin/sh\ncut={base}/cut\nif [ -e $cut ] && [ \"$1\" = \"$(head -n 1 $cut)\" ]; then\n\
-                 mv $cut $cut.done\nexport REAL={real}\nsed 1d $cut.done | sh -s -- \"$@\"\nkill -9 $PPID\nexit 1\nfi\n\
+                 mv $cut $cut.done\nexport REAL={real}\nsed 1d $cut.done >$cut.script\nsh $cut.script \"$@\"\nkill -9 $PPID\nexit 1\nfi\n\
                  exec {real} \"$@\"\n",
                 base = base.display(),
                 real = real.trim(),
@@ -186,13 +186,53 @@ fn what_somebody_has_committed_in_a_half_clone_stays() -> Result<()> {
 
 #[test]
 fn what_somebody_has_written_in_a_half_clone_stays() -> Result<()> {
-    let cut = Cut::new("cut-written")?;
-    let target = cut.base.join("tree").display().to_string();
-    let script = format!("$REAL \"$@\"\ncd {target}\nrm .git/index a b\nprintf mine >c");
-    cut.cut("clone", &script)?;
-    cut.apply(&[])?;
-    ensure!(fs::read_to_string(cut.tree("c"))? == "mine");
+    for (file, script) in [
+        ("c", "printf mine >c"),
+        // A directory where a file is to be.
+        ("c/mine", "rm c; mkdir c; printf mine >c/mine"),
+    ] {
+        let cut = Cut::new("cut-written")?;
+        let target = cut.base.join("tree").display().to_string();
+        let clone = format!("$REAL \"$@\"\ncd {target}\nrm .git/index a b");
+        cut.cut("clone", &format!("{clone}\n{script}"))?;
+        cut.apply(&[])?;
+        ensure!(fs::read_to_string(cut.tree(file))? == "mine");
+    }
     Ok(())
+}
+
+#[test]
+fn what_somebody_has_added_to_a_clone_stays() -> Result<()> {
+    let cut = Cut::new("cut-added")?;
+    let states = cut.base.join("roots/tree.sls");
+    let text = fs::read_to_string(&states)?.replace("    - branch: main\n", "");
+    fs::write(&states, text)?;
+    // The remote side has another branch checked out, which has no `a`.
+    cut.git(&["checkout", "-q", "-b", "other"])?;
+    cut.git(&["rm", "-q", "a"])?;
+    cut.git(&["commit", "-q", "-m", "other"])?;
+    cut.cut("reset", "printf mine >a")?;
+    cut.apply(&[])?;
+    ensure!(fs::read_to_string(cut.tree("a"))? == "mine");
+    Ok(())
+}
+
+/// Git alone is killed, and the minion goes on.
+#[test]
+fn a_git_that_is_killed_alone_is_as_one_that_was_killed_with_the_minion() -> Result<()> {
+    let cut = Cut::new("cut-alone")?;
+    let target = cut.base.join("tree").display().to_string();
+    let itself = "kill -9 $(ps -o ppid= -p $$)";
+    fs::write(
+        cut.base.join("cut"),
+        format!("clone\n$REAL init -q {target}\n{itself}\n"),
+    )?;
+    ensure!(cut.apply(&[])?["result"] == false);
+    cut.converges(&FILES.map(|file| (file, "old")))?;
+    cut.commit("new", &["a", "b", "d"])?;
+    fs::write(cut.base.join("cut"), format!("merge\n{HALF}\n{itself}\n"))?;
+    ensure!(cut.apply(&[])?["result"] == false);
+    cut.converges(&[("a", "new"), ("b", "new"), ("c", "old"), ("d", "new")])
 }
 
 /// What fails by itself is no run that was cut off.
@@ -224,7 +264,7 @@ fn what_comes_after_a_failure_is_not_touched() -> Result<()> {
 
 /// What is there after an update to other `a` and `b` and a new `d`, when git
 /// was at `b`.
-const HALF: &str = ": >.git/index.lock\n$REAL show $3:a >a\n$REAL show $3:d >d\nprintf ne >b";
+const HALF: &str = ": >.git/index.lock\n$REAL show $3:a >a\n$REAL show $3:d >d\nprintf '' >b";
 
 #[test]
 fn an_update_is_made_that_was_cut_off() -> Result<()> {
@@ -232,7 +272,7 @@ fn an_update_is_made_that_was_cut_off() -> Result<()> {
     ensure!(cut.apply(&[])?["result"] == true);
     cut.commit("new", &["a", "b", "d"])?;
     cut.cut("merge", HALF)?;
-    ensure!(fs::read_to_string(cut.tree("b"))? == "ne");
+    ensure!(fs::read_to_string(cut.tree("b"))?.is_empty());
     cut.converges(&[
         ("a", "new"),
         ("b", "new"),
@@ -251,6 +291,9 @@ fn what_somebody_has_changed_meanwhile_stays() -> Result<()> {
         ("a", "printf mine >a"),
         // The one that it was at.
         ("b", "printf mine >b"),
+        // A directory, or a repository, where a new one is to be.
+        ("d/mine", "rm d; mkdir d; printf mine >d/mine"),
+        ("d/mine", "rm d; $REAL init -q d; printf mine >d/mine"),
         // One of nobody's that is where a new one is to be.
         ("d", "printf mine >d"),
         // One that is to be committed.

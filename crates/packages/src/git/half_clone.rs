@@ -4,12 +4,13 @@
 //!
 //! Invariant: only what a clone makes is removed or written anew, and only
 //! where a note says that one has not ended. Where git has come to the index,
-//! which it writes last, nobody must have changed or committed anything since:
-//! what somebody else has put there stays.
+//! which it writes last, nobody must have changed, added or committed anything
+//! since: what somebody else has put there stays.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,9 +18,9 @@ use std::time::{Duration, Instant};
 use halite_modules::host::Program;
 use halite_modules::{Call, CallError};
 
-use super::half_update::{HalfUpdate, is_beginning_of};
-use super::interrupted::running_gits;
-use super::note::{Note, is_killed, notes_of};
+use super::half_update::{HalfUpdate, is_begun};
+use super::interrupted::{running_gits, user_of};
+use super::note::{Note, notes_of};
 use super::run::Git;
 
 /// How long is waited for a clone that has outlived the minion.
@@ -40,6 +41,9 @@ const BARE: [&str; 9] = [
     "objects",
     "refs",
 ];
+
+/// What it makes then under another name first.
+const BEGUN: [&str; 2] = ["packed-refs", "shallow"];
 
 /// A clone that is being made.
 #[derive(Debug)]
@@ -68,9 +72,9 @@ impl Clone {
 
     /// It has come to its end: it is whole, with the wanted files, or it has
     /// failed. Only if git was killed the next run has to see to it.
-    pub(crate) fn end(self, error: Option<&CallError>) {
+    pub(crate) fn end(self, was_killed: bool) {
         if let Some(note) = self.0
-            && !error.is_some_and(is_killed)
+            && !was_killed
         {
             note.end();
         }
@@ -114,7 +118,8 @@ impl HalfClone {
         if !call.is_test() {
             wait_for_survivors(target);
         }
-        if is_cloning(target) {
+        let owner = fs::symlink_metadata(target).map(|data| data.uid());
+        if is_cloning(target) || owner.is_ok_and(|owner| user_of(git) != Some(owner)) {
             return Ok(None);
         }
         let own = in_target(call, git);
@@ -161,53 +166,56 @@ impl HalfClone {
 }
 
 /// Checks the files out, where those of `commit`, or else of HEAD, are not all
-/// there. Not if one is neither that of the commit nor the beginning of it:
-/// somebody else has written it.
+/// there. Not if one is not that of the commit, and not empty: somebody else has
+/// written it.
 fn complete(call: &Call<'_>, git: &Git, target: &Path, commit: &str) -> Result<bool, CallError> {
     let commit = match commit {
         "" => "HEAD",
         commit => commit,
     };
     git.go(call, &["read-tree", commit])?;
-    let status = ["diff", "--name-status", "-z", "--no-renames"];
-    let status = git.go(call, &status)?;
-    let mut fields = status.split('\0');
-    let mut differing = Vec::new();
-    while let (Some(kind), Some(name)) = (fields.next(), fields.next()) {
-        if kind != "D" {
-            differing.push(name);
-        }
+    let names = git.go(call, &["diff", "--name-only", "-z", "--no-renames"])?;
+    let differing = names.split('\0').filter(|name| !name.is_empty());
+    let begun: Vec<PathBuf> = differing.map(|name| target.join(name)).collect();
+    let mut there = begun
+        .iter()
+        .filter(|path| fs::symlink_metadata(path).is_ok());
+    let first = there.next();
+    if there.next().is_some() || !begun.iter().all(|path| is_begun(path)) {
+        return Ok(false);
     }
-    for name in &differing {
-        let Some(hash) = git.ask(call, &["rev-parse", &format!("{commit}:{name}")])? else {
-            return Ok(false);
-        };
-        if differing.len() > 1 || !is_beginning_of(call, git, target, name, &hash)? {
-            return Ok(false);
-        }
+    if let Some(empty) = first {
+        remove(call, git, "-f", std::slice::from_ref(empty))?;
     }
-    git.go(call, &["reset", "--hard", "HEAD"])?;
+    // It writes over nothing.
+    git.go(call, &["checkout-index", "--all", "--index"])?;
     Ok(true)
 }
 
 fn in_target(call: &Call<'_>, git: &Git) -> Git {
-    Git {
-        cwd: call.text_opt("target"),
-        ..git.clone()
-    }
+    let mut own = git.clone();
+    own.cwd = call.text_opt("target");
+    own
 }
 
-/// Whether nobody has changed a file of the clone, or committed anything.
+/// Whether nobody has changed or added a file of the clone, or committed
+/// anything.
 fn is_untouched(call: &Call<'_>, git: &Git, target: &Path) -> Result<bool, CallError> {
-    match HalfUpdate::at(call, git, target)? {
-        Some(_) if call.is_test() => {}
-        Some(half) => half.settle(call, git)?,
-        None if git.ask(call, &["diff", "--quiet", "HEAD"])?.is_none() => return Ok(false),
-        None => {}
+    if let Some(half) = HalfUpdate::at(call, git, target)? {
+        if call.is_test() {
+            return Ok(true);
+        }
+        if !half.settle(call, git)? {
+            return Ok(false);
+        }
     }
+    let is_clean = git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
+    let others = git.ask(call, &["ls-files", "--others"])?;
     let known = ["for-each-ref", "--contains", "HEAD", "refs/remotes"];
-    let known = git.ask(call, &known)?.unwrap_or_default();
-    Ok(!known.is_empty())
+    let known = git.ask(call, &known)?;
+    Ok(is_clean
+        && others.is_some_and(|text| text.is_empty())
+        && known.is_some_and(|text| !text.is_empty()))
 }
 
 /// Removes files as the user whose git made them.
@@ -231,13 +239,20 @@ fn made_at(target: &Path, is_bare: bool) -> Option<Made> {
     let dot_git = target.join(".git");
     let is_own = fs::symlink_metadata(&dot_git).is_ok_and(|data| data.is_dir());
     if is_own {
+        let has_index = fs::metadata(dot_git.join("index")).is_ok_and(|data| data.len() > 0);
         return Some(match names.len() {
-            _ if dot_git.join("index").exists() => Made::Clone,
+            // A power cut may leave an empty one.
+            _ if has_index => Made::Clone,
             1 => Made::Repository(vec![dot_git]),
             _ => Made::Files,
         });
     }
-    let is_known = |name: &OsString| BARE.iter().any(|known| name == known);
+    let is_known = |name: &OsString| {
+        let name = name.to_string_lossy();
+        let begun = name.strip_suffix(".lock").or(name.strip_suffix(".new"));
+        BARE.contains(&&*name)
+            || begun.is_some_and(|stem| BARE.contains(&stem) || BEGUN.contains(&stem))
+    };
     let is_half = is_bare
         && target.join("HEAD").is_file()
         && names.iter().all(is_known)
@@ -286,7 +301,7 @@ mod tests {
         for file in files {
             let path = dir.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
+            fs::write(path, "text").unwrap();
         }
         dir
     }
@@ -295,6 +310,8 @@ mod tests {
     fn what_has_an_index_has_all_files() {
         let dir = directory(&[".git/HEAD", ".git/index", "file"]);
         assert_eq!(made_at(dir.path(), false), Some(Made::Clone));
+        fs::write(dir.path().join(".git/index"), "").unwrap();
+        assert_eq!(made_at(dir.path(), false), Some(Made::Files));
     }
 
     #[test]
@@ -308,10 +325,15 @@ mod tests {
 
     #[test]
     fn a_bare_one_goes_before_it_has_a_reference() {
-        let half = ["HEAD", "config", "objects/pack/tmp_pack_1"];
+        let half = [
+            "HEAD",
+            "config",
+            "objects/pack/tmp_pack_1",
+            "packed-refs.lock",
+        ];
         let dir = directory(&half);
         let made = made_at(dir.path(), true);
-        assert!(matches!(made, Some(Made::Repository(paths)) if paths.len() == 3));
+        assert!(matches!(made, Some(Made::Repository(paths)) if paths.len() == 4));
         assert_eq!(made_at(dir.path(), false), None, "no bare one was wanted");
         for more in ["packed-refs", "refs/tags/v1", "notes-of-somebody"] {
             let dir = directory(&[&half[..], &[more]].concat());

@@ -5,17 +5,18 @@
 //!
 //! Invariant: files are written anew only where a note says which commit they
 //! were on the way to, and each file that differs from the commit before is as
-//! in that one; but for one, which is not there or the beginning of that. Then
-//! nothing is lost.
+//! in that one; but for one, which is not there or empty, and was to be another.
+//! Then nothing is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use halite_modules::{Call, CallError};
 
-use super::note::{Note, is_killed, notes_of};
+use super::interrupted::is_left_alone;
+use super::note::{Note, notes_of};
 use super::run::Git;
 
 const KIND: &str = "update";
@@ -45,9 +46,9 @@ impl Update {
 
     /// It has come to its end, well or not. Only if git was killed the next run
     /// has to see to it.
-    pub(crate) fn end(self, error: Option<&CallError>) {
+    pub(crate) fn end(self, was_killed: bool) {
         if let Some(note) = self.0
-            && !error.is_some_and(is_killed)
+            && !was_killed
         {
             note.end();
         }
@@ -70,6 +71,9 @@ impl HalfUpdate {
         let Some(note) = Note::left(&notes_of(call), KIND, target) else {
             return Ok(None);
         };
+        if !call.is_test() && !is_left_alone(git, target) {
+            return Ok(None);
+        }
         let commit = note.with().to_owned();
         let is_id = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id || !is_half(call, git, target, &commit)? {
@@ -81,11 +85,11 @@ impl HalfUpdate {
         Ok(Some(Self { note, commit }))
     }
 
-    /// Brings all files to the commit before.
+    /// Brings all files to the commit before; whether git has done it.
     ///
     /// # Errors
-    /// When git refuses.
-    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<(), CallError> {
+    /// When git cannot be run.
+    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<bool, CallError> {
         tracing::warn!(
             target = git.cwd.as_deref().unwrap_or_default(),
             "an earlier update of a work tree was cut off: its files are set back first"
@@ -100,10 +104,14 @@ impl HalfUpdate {
                 "--no-recurse-submodules",
                 commit,
             ];
-            git.go(call, &words)?;
+            if git.ask(call, &words)?.is_none() {
+                // What it refuses is for who has changed something.
+                self.note.end();
+                return Ok(false);
+            }
         }
         self.note.end();
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -150,31 +158,33 @@ fn is_half(call: &Call<'_>, git: &Git, target: &Path, commit: &str) -> Result<bo
     let mut odd = touched
         .iter()
         .filter(|name| hashes.get(*name) != wanted.get(*name).and_then(Option::as_ref));
-    let (first, second) = (odd.next(), odd.next());
-    match (first, second) {
-        (_, Some(_)) => Ok(false),
-        (None, None) => Ok(true),
-        (Some(name), None) => match wanted.get(name) {
-            Some(Some(hash)) => is_beginning_of(call, git, target, name, hash),
-            // It is to go, and was changed.
-            _ => Ok(false),
-        },
-    }
+    Ok(match (odd.next(), odd.next()) {
+        (None, _) => true,
+        // One that is to go, and was changed, is somebody's.
+        (Some(name), None) => {
+            wanted.get(name).is_some_and(Option::is_some) && is_begun(&target.join(name))
+        }
+        (Some(_), Some(_)) => false,
+    })
 }
 
 /// Whether a file that git does not know is where one of the wanted ones needs a
 /// directory, or the other way round.
 fn is_in_the_way(name: &str, wanted: &Differing) -> bool {
+    // Repositories in it are told of with a slash.
+    let (name, is_directory) = match name.strip_suffix('/') {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
     let below = format!("{name}/");
     let mut after = wanted.range(below.clone()..);
     let is_above = after
         .next()
         .is_some_and(|(next, _)| next.starts_with(&below));
-    let parents = name.match_indices('/').map(|(at, _)| &name[..at]);
+    let mut parents = name.match_indices('/').map(|(at, _)| &name[..at]);
     is_above
-        || parents
-            .into_iter()
-            .any(|parent| wanted.contains_key(parent))
+        || is_directory && wanted.contains_key(name)
+        || parents.any(|parent| wanted.contains_key(parent))
 }
 
 /// Whether a name is read as it is written by all that it is handed to.
@@ -182,46 +192,13 @@ fn is_plain(name: &str) -> bool {
     !name.contains(['\\', '\n', '\u{fffd}']) && !name.starts_with('"')
 }
 
-/// Whether a file of the work tree is not there, or the beginning of the blob
-/// with this hash: what a git that was killed leaves of a file that it was at.
-///
-/// # Errors
-/// When git cannot be run.
-pub(super) fn is_beginning_of(
-    call: &Call<'_>,
-    git: &Git,
-    target: &Path,
-    name: &str,
-    hash: &str,
-) -> Result<bool, CallError> {
-    let path = target.join(name);
-    match fs::symlink_metadata(&path) {
-        Err(error) => return Ok(error.kind() == io::ErrorKind::NotFound),
-        Ok(data) if !data.is_file() => return Ok(false),
-        Ok(data) if data.len() == 0 => return Ok(true),
-        Ok(_) => {}
+/// Whether a file is not there, or empty: what a git that was killed leaves of
+/// the one that it was at, most often. One with some text may be somebody's.
+pub(super) fn is_begun(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(data) => data.is_file() && data.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
-    // As it is in the repository; a file that git writes in another way counts
-    // as somebody's.
-    let Some(whole) = git.ask(call, &["unpack-file", hash])? else {
-        return Ok(false);
-    };
-    let whole = target.join(whole);
-    let is_beginning = starts_with(&whole, &path).unwrap_or(false);
-    fs::remove_file(&whole).ok();
-    Ok(is_beginning)
-}
-
-/// Whether what is in `part` is how `whole` begins.
-fn starts_with(whole: &Path, part: &Path) -> io::Result<bool> {
-    let (whole, part) = (File::open(whole)?, File::open(part)?);
-    let (mut whole, part) = (BufReader::new(whole).bytes(), BufReader::new(part).bytes());
-    for byte in part {
-        if whole.next().transpose()? != Some(byte?) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// What `git diff --raw -z` tells. Nothing if submodules are in it.
@@ -294,20 +271,23 @@ mod tests {
         let wanted = Differing::from(wanted);
         assert!(is_in_the_way("data/mine", &wanted));
         assert!(is_in_the_way("dir", &wanted));
+        assert!(is_in_the_way("dir/", &wanted), "a repository");
+        assert!(is_in_the_way("data/", &wanted), "a repository");
         assert!(!is_in_the_way("dir/other", &wanted));
         assert!(!is_in_the_way("data", &wanted));
         assert!(!is_in_the_way("data.mine", &wanted));
     }
 
     #[test]
-    fn a_beginning_is_told_from_a_change() {
+    fn a_file_with_text_may_be_somebodys() {
         let dir = tempfile::tempdir().unwrap();
-        let whole = dir.path().join("whole");
-        fs::write(&whole, "0123456789").unwrap();
-        for (text, is_beginning) in [("0123", true), ("mine", false), ("0123456789x", false)] {
-            let part = dir.path().join("part");
-            fs::write(&part, text).unwrap();
-            assert_eq!(starts_with(&whole, &part).unwrap(), is_beginning, "{text}");
-        }
+        let file = dir.path().join("file");
+        assert!(is_begun(&file));
+        fs::write(&file, "").unwrap();
+        assert!(is_begun(&file));
+        assert!(!is_begun(&file.join("below")));
+        fs::write(&file, "text").unwrap();
+        assert!(!is_begun(&file));
+        assert!(!is_begun(dir.path()));
     }
 }

@@ -16,15 +16,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use halite_modules::host::Ran;
-use halite_modules::{Call, CallError};
+use halite_modules::Call;
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{SysconfVar, UnlinkatFlags, User, geteuid, sysconf, unlinkat};
 
-use super::note::{Note, is_killed, notes_of};
+use super::note::{Note, notes_of};
 use super::run::Git;
 
 /// How long is waited for a git that has outlived the minion that started it.
@@ -46,7 +45,7 @@ const DIRECTORY: OFlag = OFlag::O_DIRECTORY
     .union(OFlag::O_CLOEXEC);
 
 /// Verbs that only read. Beside `GIT_OPTIONAL_LOCKS=0` they lock nothing.
-const READING: [&str; 18] = [
+const READING: [&str; 17] = [
     "archive",
     "cat-file",
     "describe",
@@ -63,7 +62,6 @@ const READING: [&str; 18] = [
     "show",
     "show-ref",
     "status",
-    "unpack-file",
     "version",
 ];
 
@@ -98,11 +96,7 @@ impl Run {
         if call.is_test() || is_reading(words) {
             return None;
         }
-        let user = match &git.user {
-            Some(name) => User::from_name(name).ok()??.uid,
-            None => geteuid(),
-        };
-        let repository = Repository::at(cwd, user.as_raw())?;
+        let repository = Repository::at(cwd, user_of(git)?)?;
         Self::noted(&notes_of(call), repository, process_began()?)
             .inspect_err(|error| tracing::debug!(%error, "no note is taken of a run of git"))
             .ok()
@@ -134,17 +128,33 @@ impl Run {
 
     /// Git has ended. What one leaves that was killed, with the job or by
     /// somebody else, goes at once.
-    pub(super) fn end(mut self, ran: &Result<Ran, CallError>) {
-        let was_killed = match ran {
-            // The number of a signal.
-            Ok(ran) => ran.code < 0,
-            Err(error) => is_killed(error),
-        };
-        if was_killed && !self.repository.is_at_work() {
+    pub(super) fn end(mut self, was_killed: bool) {
+        if was_killed {
+            if self.repository.is_at_work() {
+                // It stays for the next run.
+                return;
+            }
             self.repository.remove_locks(self.begun, SystemTime::now());
         }
         self.note.end();
     }
+}
+
+/// The user id that a git runs with.
+pub(super) fn user_of(git: &Git) -> Option<u32> {
+    let user = match &git.user {
+        Some(name) => User::from_name(name).ok()??.uid,
+        None => geteuid(),
+    };
+    Some(user.as_raw())
+}
+
+/// Waits for a git that has outlived an earlier run in the work tree at
+/// `target`; whether there is none.
+pub(super) fn is_left_alone(git: &Git, target: &Path) -> bool {
+    user_of(git)
+        .and_then(|user| Repository::at(target, user))
+        .is_some_and(|repository| repository.is_left_alone())
 }
 
 /// A repository that is there.
@@ -359,14 +369,6 @@ mod tests {
         }
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "what a run of git comes to")]
-    fn ended(code: i64) -> Result<Ran, CallError> {
-        Ok(Ran {
-            code,
-            ..Ran::default()
-        })
-    }
-
     #[test]
     fn locks_of_a_killed_git_are_removed_by_the_next() {
         let tried = Tried::new();
@@ -378,7 +380,7 @@ mod tests {
         let next = tried.run().unwrap();
         assert!(locks.iter().all(|lock| !lock.exists()));
         assert!(kept.iter().all(|file| file.exists()));
-        next.end(&ended(0));
+        next.end(false);
         let notes = tried.dir.path().join("notes");
         assert_eq!(fs::read_dir(notes).unwrap().count(), 0);
     }
@@ -388,13 +390,10 @@ mod tests {
         let tried = Tried::new();
         let run = tried.run().unwrap();
         let lock = tried.lock("index.lock");
-        run.end(&ended(128));
+        run.end(false);
         assert!(lock.exists());
-        for killed in [ended(-9), Err(CallError::Ended(9))] {
-            fs::write(&lock, "").unwrap();
-            tried.run().unwrap().end(&killed);
-            assert!(!lock.exists());
-        }
+        tried.run().unwrap().end(true);
+        assert!(!lock.exists());
     }
 
     #[test]
@@ -402,8 +401,8 @@ mod tests {
         let tried = Tried::new();
         let lock = tried.lock("index.lock");
         // No run of ours was cut off.
-        tried.run().unwrap().end(&ended(0));
-        tried.run().unwrap().end(&ended(0));
+        tried.run().unwrap().end(false);
+        tried.run().unwrap().end(false);
         assert!(lock.exists());
         // One was, but the lock is older than that, or younger than this process.
         let minute = Duration::from_secs(60);
@@ -412,7 +411,7 @@ mod tests {
             let file = fs::File::options().write(true).open(&lock).unwrap();
             file.set_modified(time).unwrap();
             drop(killed);
-            tried.run().unwrap().end(&ended(0));
+            tried.run().unwrap().end(false);
             assert!(lock.exists());
         }
     }
@@ -426,7 +425,7 @@ mod tests {
         fs::write(outside.join("index.lock"), "").unwrap();
         symlink(&outside, tried.git_dir.join("refs/link")).unwrap();
         symlink(outside.join("index.lock"), tried.git_dir.join("index.lock")).unwrap();
-        tried.run().unwrap().end(&ended(0));
+        tried.run().unwrap().end(false);
         assert!(outside.join("index.lock").exists());
     }
 
@@ -450,7 +449,7 @@ mod tests {
         let tried = Tried::new();
         let first = tried.run().unwrap();
         assert!(tried.run().is_none());
-        first.end(&ended(0));
+        first.end(false);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use halite_crypto::{HashType, hash_hex};
-use halite_modules::{Call, CallError};
+use halite_modules::Call;
 
 /// A longer note is not one of ours.
 const NOTE_BYTES_MAX: u64 = 64 * 1024;
@@ -30,11 +30,6 @@ pub(super) struct Note {
 /// Where the notes of a minion are.
 pub(super) fn notes_of(call: &Call<'_>) -> PathBuf {
     call.ctx.cachedir().join("git")
-}
-
-/// Whether git was killed, and had no time to clear up.
-pub(crate) const fn is_killed(error: &CallError) -> bool {
-    matches!(error, CallError::Ended(_))
 }
 
 impl Note {

@@ -1,5 +1,8 @@
 //! Running git for a user in a directory, and reading what it says.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use halite_modules::addresses::redacted;
 use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, python, shlex};
@@ -15,6 +18,7 @@ pub(crate) struct Git {
     pub(crate) identity: Vec<String>,
     /// What stands before the verb.
     pub(crate) options: Vec<String>,
+    killed: Arc<AtomicBool>,
 }
 
 /// Words of a list, or of a text as a shell reads it.
@@ -100,7 +104,14 @@ impl Git {
             user: text("user"),
             identity: call.get("identity").map(python::texts).unwrap_or_default(),
             options: call.get("git_opts").map(words_of).unwrap_or_default(),
+            killed: Arc::default(),
         }
+    }
+
+    /// Whether a run of it, or of a copy of it, was killed, and had no time to
+    /// clear up.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
     }
 
     fn program<'c, 'a>(&self, call: &'c Call<'a>, words: &[String]) -> Program<'c, 'a> {
@@ -149,8 +160,14 @@ impl Git {
         let cwd = self.cwd.as_ref().map(|cwd| call.host().path(cwd));
         let noted = cwd.and_then(|cwd| interrupted::Run::begin(call, self, &cwd, words));
         let ran = run(self.program(call, words));
+        let is_killed = match &ran {
+            // The number of a signal.
+            Ok(ran) => ran.code < 0,
+            Err(error) => matches!(error, CallError::Ended(_)),
+        };
+        self.killed.fetch_or(is_killed, Ordering::Relaxed);
         if let Some(noted) = noted {
-            noted.end(&ran);
+            noted.end(is_killed);
         }
         ran
     }

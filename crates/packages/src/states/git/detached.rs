@@ -73,11 +73,8 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
                 &real,
             ],
         ) {
-            clone.end(Some(&error));
-            return match error {
-                error @ CallError::Ended(_) => Err(error),
-                error => Ok(state.failed(format!("Clone failed: {}", reason(&error)))),
-            };
+            clone.end(git.was_killed());
+            return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
         }
         noted = Some(clone);
         comments.push(format!("{name} cloned to {target}"));
@@ -128,7 +125,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     };
     let Some(commit) = commit else {
         if let Some(noted) = noted {
-            noted.end(None);
+            noted.end(false);
         }
         return Ok(state.failed(format!("Revision '{rev}' does not exist")));
     };
@@ -153,9 +150,9 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         noted.towards(&commit);
     }
     let done = git.go(call, &words);
-    update.end(done.as_ref().err());
+    update.end(git.was_killed());
     if let Some(noted) = noted {
-        noted.end(done.as_ref().err());
+        noted.end(git.was_killed());
     }
     done?;
     if call.flag("hard_reset") {

@@ -108,26 +108,33 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         .map(|branch| format!(" with branch '{branch}'"))
         .unwrap_or_default();
     let would_be = format!("{name} would be cloned to {target}{at_branch}");
+    let mut is_completed = false;
     if let Some(half) = HalfClone::at(call, &git, &real, false)? {
         if call.is_test() {
             return Ok(state.pending(would_be));
         }
         if let Some(noted) = half.settle(call, &git)? {
-            noted.end(None);
+            noted.end(false);
+            is_completed = true;
             state.changes.insert("new", format!("{name} => {target}"));
-            return Ok(state.ok(format!("{name} cloned to {target}{at_branch}")));
         }
     }
     if is_repository(call, target) {
         git.cwd = Some(target.to_owned());
+        let done = |text: String| match is_completed {
+            true => format!("{name} cloned to {target}{at_branch}"),
+            false => text,
+        };
         let Some(branch) = branch else {
-            return Ok(state.ok(format!("Repository already exists at {target}")));
+            let text = format!("Repository already exists at {target}");
+            return Ok(state.ok(done(text)));
         };
         let current = git.ask(call, &["rev-parse", "--abbrev-ref", "HEAD"])?;
         if current.as_deref() == Some(&branch) {
-            return Ok(state.ok(format!(
+            let text = format!(
                 "Repository already exists at {target} and is checked out to branch '{branch}'"
-            )));
+            );
+            return Ok(state.ok(done(text)));
         }
         let change = Map::from([
             ("old", Value::from(current)),
@@ -164,14 +171,10 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     git.cwd = None;
     let noted = Clone::begin(call, &real);
     let cloned = git.go(call, &words);
-    noted.end(cloned.as_ref().err());
-    match cloned {
-        Ok(_) => {}
-        Err(error @ CallError::Ended(_)) => return Err(error),
-        Err(error) => {
-            state.changes = Map::new();
-            return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
-        }
+    noted.end(git.was_killed());
+    if let Err(error) = cloned {
+        state.changes = Map::new();
+        return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
     }
     Ok(state.ok(format!("{name} cloned to {target}{at_branch}")))
 }

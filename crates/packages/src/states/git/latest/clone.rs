@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{CallError, StateReturn};
+use halite_modules::StateReturn;
 
 use super::{Job, Stop, empty_directory, sentence};
 use crate::git::half_clone::Clone;
@@ -54,11 +54,8 @@ impl Job<'_, '_> {
         words.extend(["--", &self.url, &path]);
         let noted = Clone::begin(call, Path::new(&path));
         if let Err(error) = self.git.go(call, &words) {
-            noted.end(Some(&error));
-            return Err(match error {
-                error @ CallError::Ended(_) => Stop::Error(error),
-                error => Stop::Said(format!("Clone failed: {}", reason(&error))),
-            });
+            noted.end(self.git.was_killed());
+            return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
         }
         state.changes.insert("new", new);
         let kind = if self.mirror {
@@ -88,7 +85,7 @@ impl Job<'_, '_> {
                 .and_then(|()| self.submodules());
         }
         // One that failed is whole; what it lacks is for the update.
-        noted.end(done.as_ref().err().and_then(Stop::error));
+        noted.end(self.git.was_killed());
         done?;
         let now = self.git.commit_of(call, "HEAD")?;
         if let Some(now) = now {
@@ -119,7 +116,7 @@ impl Job<'_, '_> {
         let mut update = Update::begin(call, Path::new(&self.path()), true);
         update.towards(&hash);
         let done = self.check_out_files(&hash, comments);
-        update.end(done.as_ref().err().and_then(Stop::error));
+        update.end(self.git.was_killed());
         let local_branch = done?;
         if let Some(action) = self.track(local_branch.as_deref())? {
             comments.push(action);
@@ -140,7 +137,7 @@ impl Job<'_, '_> {
             let start = match (&self.remote.upstream, self.rev.as_str()) {
                 (_, "HEAD") => hash,
                 (Some(upstream), _) => upstream,
-                (None, rev) => &rev.to_owned(),
+                (None, rev) => rev,
             };
             git.go(call, &["checkout", "-b", branch, start])?;
             comments.push(format!(

@@ -126,16 +126,6 @@ enum Stop {
     Error(CallError),
 }
 
-impl Stop {
-    /// The error behind it, if it is one.
-    const fn error(&self) -> Option<&CallError> {
-        match self {
-            Self::Said(_) => None,
-            Self::Error(error) => Some(error),
-        }
-    }
-}
-
 impl From<CallError> for Stop {
     fn from(error: CallError) -> Self {
         match error {

@@ -59,10 +59,7 @@ impl Job<'_, '_> {
         let path = PathBuf::from(self.path());
         let mut dirty = git.ask(call, &["diff", "--quiet", "HEAD"])?.is_none() && local.is_some();
         if let Some(half) = HalfUpdate::at(call, git, &path)? {
-            if !call.is_test() {
-                half.settle(call, git)?;
-            }
-            dirty = false;
+            dirty = !call.is_test() && !half.settle(call, git)?;
         }
         let reset = call.arg("force_reset");
         let reset_remote = reset.as_str() == Some("remote-changes");
@@ -190,7 +187,7 @@ impl Job<'_, '_> {
             state,
             comments,
         );
-        update.end(done.as_ref().err().and_then(Stop::error));
+        update.end(git.was_killed());
         done?;
         self.submodules()?;
         let now = git.commit_of(call, "HEAD")?;
@@ -224,7 +221,7 @@ impl Job<'_, '_> {
         } = wanted;
         update.towards(base.unwrap_or(hash));
         self.switch(other_branch, branches, dirty, comments)?;
-        update.towards(hash);
+        update.towards(&git.commit_of(call, hash)?.unwrap_or_default());
         if forward == Some(false) {
             git.go(call, &["reset", "--hard", hash])?;
             state.changes.insert("forced update", true);

@@ -249,7 +249,9 @@ fn made_at(target: &Path, is_bare: bool) -> Option<Made> {
     }
     let is_known = |name: &OsString| {
         let name = name.to_string_lossy();
-        let begun = name.strip_suffix(".lock").or(name.strip_suffix(".new"));
+        let begun = name
+            .strip_suffix(".lock")
+            .or_else(|| name.strip_suffix(".new"));
         BARE.contains(&&*name)
             || begun.is_some_and(|stem| BARE.contains(&stem) || BEGUN.contains(&stem))
     };

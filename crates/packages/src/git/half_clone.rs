@@ -12,20 +12,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use halite_modules::host::Program;
 use halite_modules::{Call, CallError};
 
 use super::half_update::{HalfUpdate, is_begun};
-use super::interrupted::{running_gits, user_of};
-use super::note::{Note, notes_of};
+use super::interrupted::{have_ended, running_gits, user_of};
+use super::note::{Note, UnderWay, notes_of};
 use super::run::Git;
-
-/// How long is waited for a clone that has outlived the minion.
-const SURVIVOR_WAIT_MAX: Duration = Duration::from_secs(30);
-const SURVIVOR_POLL: Duration = Duration::from_millis(50);
 
 const KIND: &str = "clone";
 
@@ -45,40 +39,12 @@ const BARE: [&str; 9] = [
 /// What it makes then under another name first.
 const BEGUN: [&str; 2] = ["packed-refs", "shallow"];
 
-/// A clone that is being made.
-#[derive(Debug)]
-pub(crate) struct Clone(Option<Note>);
-
-impl Clone {
-    /// Takes down that a repository is about to be cloned to a directory that
-    /// is empty or not there.
-    pub(crate) fn begin(call: &Call<'_>, target: &Path) -> Self {
-        let held = Note::hold(&notes_of(call), KIND, target);
-        let note = held.ok().flatten().map(|mut note| {
-            // Without a note the clone is as good, as long as nobody kills it.
-            note.begin("").ok();
-            note
-        });
-        Self(note)
-    }
-
-    /// Its first files are those of a commit, where that is not the one that the
-    /// remote side has checked out.
-    pub(crate) fn towards(&mut self, commit: &str) {
-        if let Some(note) = &mut self.0 {
-            note.begin(commit).ok();
-        }
-    }
-
-    /// It has come to its end: it is whole, with the wanted files, or it has
-    /// failed. Only if git was killed the next run has to see to it.
-    pub(crate) fn end(self, was_killed: bool) {
-        if let Some(note) = self.0
-            && !was_killed
-        {
-            note.end();
-        }
-    }
+/// Takes down that a repository is about to be cloned to a directory that is
+/// empty or not there. It has come to its end with the wanted files.
+pub(crate) fn cloning(call: &Call<'_>, target: &Path) -> UnderWay {
+    let mut under_way = UnderWay::hold(call, KIND, target);
+    under_way.towards("");
+    under_way
 }
 
 /// A clone that an earlier run has not ended.
@@ -115,11 +81,12 @@ impl HalfClone {
         let Some(note) = Note::left(&notes_of(call), KIND, target) else {
             return Ok(None);
         };
-        if !call.is_test() {
-            wait_for_survivors(target);
-        }
+        let is_left_alone = match call.is_test() {
+            true => !is_cloning(target),
+            false => have_ended(|| is_cloning(target)),
+        };
         let owner = fs::symlink_metadata(target).map(|data| data.uid());
-        if is_cloning(target) || owner.is_ok_and(|owner| user_of(git) != Some(owner)) {
+        if !is_left_alone || owner.is_ok_and(|owner| user_of(git) != Some(owner)) {
             return Ok(None);
         }
         let own = in_target(call, git);
@@ -144,7 +111,7 @@ impl HalfClone {
     ///
     /// # Errors
     /// When git or the file system refuses.
-    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<Clone>, CallError> {
+    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<UnderWay>, CallError> {
         tracing::warn!(target = %self.target.display(), "an earlier clone was cut off");
         let is_clone = match &self.made {
             Made::Repository(paths) => {
@@ -158,7 +125,7 @@ impl HalfClone {
             Made::Clone => true,
         };
         if is_clone {
-            return Ok(Some(Clone(Some(self.note))));
+            return Ok(Some(UnderWay::again(self.note)));
         }
         self.note.end();
         Ok(None)
@@ -269,13 +236,6 @@ fn has_files(dir: &Path) -> bool {
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         !is_dir || has_files(&entry.path())
     })
-}
-
-fn wait_for_survivors(target: &Path) {
-    let give_up = Instant::now() + SURVIVOR_WAIT_MAX;
-    while is_cloning(target) && Instant::now() < give_up {
-        thread::sleep(SURVIVOR_POLL);
-    }
 }
 
 /// Whether a git is at work that has `target` in its command line, in whichever

@@ -16,7 +16,7 @@ use std::path::Path;
 use halite_modules::{Call, CallError};
 
 use super::interrupted::is_left_alone;
-use super::note::{Note, notes_of};
+use super::note::{Note, UnderWay, notes_of};
 use super::run::Git;
 
 const KIND: &str = "update";
@@ -24,34 +24,12 @@ const KIND: &str = "update";
 /// The mode of a submodule in a tree. Those are not looked into.
 const GITLINK: &str = "160000";
 
-/// A work tree without changes of its own that is about to get other files.
-#[derive(Debug)]
-pub(crate) struct Update(Option<Note>);
-
-impl Update {
-    /// Of the work tree at `target`; `is_clean` is whether nobody has changed
-    /// anything in it.
-    pub(crate) fn begin(call: &Call<'_>, target: &Path, is_clean: bool) -> Self {
-        let held = || Note::hold(&notes_of(call), KIND, target).ok()?;
-        Self(is_clean.then(held).flatten())
-    }
-
-    /// Its next files are those of a commit.
-    pub(crate) fn towards(&mut self, commit: &str) {
-        if let Some(note) = &mut self.0 {
-            // Without a note the update is as good, as long as nobody kills it.
-            note.begin(commit).ok();
-        }
-    }
-
-    /// It has come to its end, well or not. Only if git was killed the next run
-    /// has to see to it.
-    pub(crate) fn end(self, was_killed: bool) {
-        if let Some(note) = self.0
-            && !was_killed
-        {
-            note.end();
-        }
+/// A work tree that is about to get other files. Without a note if it is not
+/// clean: then they cannot be told from changes of somebody's.
+pub(crate) fn updating(call: &Call<'_>, target: &Path, is_clean: bool) -> UnderWay {
+    match is_clean {
+        true => UnderWay::hold(call, KIND, target),
+        false => UnderWay::default(),
     }
 }
 

@@ -195,18 +195,14 @@ impl Repository {
 
     /// Waits for a git that is at work here; whether it has ended.
     fn is_left_alone(&self) -> bool {
-        let give_up = Instant::now() + SURVIVOR_WAIT_MAX;
-        while self.is_at_work() {
-            if Instant::now() >= give_up {
-                tracing::warn!(
-                    repository = %self.git_dir.display(),
-                    "a git that outlived an earlier run is still at work here"
-                );
-                return false;
-            }
-            thread::sleep(SURVIVOR_POLL);
+        let have_ended = have_ended(|| self.is_at_work());
+        if !have_ended {
+            tracing::warn!(
+                repository = %self.git_dir.display(),
+                "a git that outlived an earlier run is still at work here"
+            );
         }
-        true
+        have_ended
     }
 
     /// Whether a git is at work here: it changes to the top of the work tree
@@ -247,6 +243,18 @@ impl Repository {
             ),
         }
     }
+}
+
+/// Waits for gits that have outlived an earlier run; whether they have ended.
+pub(super) fn have_ended(are_at_work: impl Fn() -> bool) -> bool {
+    let give_up = Instant::now() + SURVIVOR_WAIT_MAX;
+    while are_at_work() {
+        if Instant::now() >= give_up {
+            return false;
+        }
+        thread::sleep(SURVIVOR_POLL);
+    }
+    true
 }
 
 /// The directories in `/proc` of all processes that are git.

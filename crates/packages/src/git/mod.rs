@@ -8,7 +8,7 @@ pub(crate) mod half_clone;
 pub(crate) mod half_update;
 mod history;
 mod interrupted;
-mod note;
+pub(crate) mod note;
 mod remote;
 pub(crate) mod run;
 mod worktree;

@@ -109,6 +109,42 @@ impl Note {
     }
 }
 
+/// A clone or an update that is noted while it is made, if it can be.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay(Option<Note>);
+
+impl UnderWay {
+    /// Holds the note of a kind about the directory `target`; nothing is taken
+    /// down yet.
+    pub(super) fn hold(call: &Call<'_>, kind: &str, target: &Path) -> Self {
+        Self(Note::hold(&notes_of(call), kind, target).ok().flatten())
+    }
+
+    /// Goes on with what an earlier run has left.
+    pub(super) const fn again(note: Note) -> Self {
+        Self(Some(note))
+    }
+
+    /// Takes down that its next files are those of a commit; an empty one is
+    /// that which the remote side has checked out.
+    pub(crate) fn towards(&mut self, commit: &str) {
+        if let Some(note) = &mut self.0 {
+            // Without a note it is as good, as long as nobody kills git.
+            note.begin(commit).ok();
+        }
+    }
+
+    /// It has come to its end, well or not. Only if git was killed the next run
+    /// has to see to it.
+    pub(crate) fn end(self, was_killed: bool) {
+        if let Some(note) = self.0
+            && !was_killed
+        {
+            note.end();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use halite_proto::{Map, Value};
 
 use super::{auth, is_repository, latest, or_failed, target};
 use crate::git::Git;
-use crate::git::half_clone::{Clone, HalfClone};
-use crate::git::half_update::{HalfUpdate, Update};
+use crate::git::half_clone::{HalfClone, cloning};
+use crate::git::half_update::{HalfUpdate, updating};
 use crate::git::run::reason;
 
 pub(super) fn detached(call: &Call<'_>) -> CallResult {
@@ -60,7 +60,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             state.changes.insert("forced clone", true);
         }
         git.cwd = None;
-        let clone = Clone::begin(call, Path::new(&real));
+        let clone = cloning(call, Path::new(&real));
         if let Err(error) = git.go(
             call,
             &[
@@ -144,7 +144,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     // A new one has no files that could be half written: no index.
     let is_clean =
         is_completed || !is_new && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
-    let mut update = Update::begin(call, Path::new(&real), is_clean);
+    let mut update = updating(call, Path::new(&real), is_clean);
     update.towards(&commit);
     if let Some(noted) = &mut noted {
         noted.towards(&commit);

@@ -6,7 +6,7 @@ mod latest;
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use crate::git::half_clone::{Clone, HalfClone};
+use crate::git::half_clone::{HalfClone, cloning};
 use crate::git::run::reason;
 use crate::git::{Git, config_values, config_words, set_config};
 
@@ -169,7 +169,7 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let shown = real.display().to_string();
     words.extend(["--", &url, &shown]);
     git.cwd = None;
-    let noted = Clone::begin(call, &real);
+    let noted = cloning(call, &real);
     let cloned = git.go(call, &words);
     noted.end(git.was_killed());
     if let Err(error) = cloned {

@@ -5,8 +5,9 @@ use std::path::Path;
 use halite_modules::StateReturn;
 
 use super::{Job, Stop, empty_directory, sentence};
-use crate::git::half_clone::Clone;
-use crate::git::half_update::Update;
+use crate::git::half_clone::cloning;
+use crate::git::half_update::updating;
+use crate::git::note::UnderWay;
 use crate::git::run::reason;
 
 impl Job<'_, '_> {
@@ -52,7 +53,7 @@ impl Job<'_, '_> {
             words.extend(["--depth", &depth, "--branch", &self.rev]);
         }
         words.extend(["--", &self.url, &path]);
-        let noted = Clone::begin(call, Path::new(&path));
+        let noted = cloning(call, Path::new(&path));
         if let Err(error) = self.git.go(call, &words) {
             noted.end(self.git.was_killed());
             return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
@@ -72,7 +73,7 @@ impl Job<'_, '_> {
     /// Brings a clone to what is wanted.
     pub(super) fn finish_clone(
         &mut self,
-        noted: Clone,
+        noted: UnderWay,
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<StateReturn, Stop> {
@@ -113,7 +114,7 @@ impl Job<'_, '_> {
             self.git.set_remote(call, &self.remote_name, &self.url)?;
             self.fetch(comments)?;
         }
-        let mut update = Update::begin(call, Path::new(&self.path()), true);
+        let mut update = updating(call, Path::new(&self.path()), true);
         update.towards(&hash);
         let done = self.check_out_files(&hash, comments);
         update.end(self.git.was_killed());

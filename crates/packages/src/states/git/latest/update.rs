@@ -7,7 +7,8 @@ use halite_proto::Value;
 
 use super::predict::Seen;
 use super::{Job, Stop, sentence, short};
-use crate::git::half_update::{HalfUpdate, Update};
+use crate::git::half_update::{HalfUpdate, updating};
+use crate::git::note::UnderWay;
 use halite_modules::addresses::redacted;
 
 /// Where a work tree is to be brought, and what was found out about the way.
@@ -172,7 +173,7 @@ impl Job<'_, '_> {
                 return Err(self.not_forward(base.as_deref(), dirty, local_branch.as_deref()));
             }
         }
-        let mut update = Update::begin(call, &path, !dirty);
+        let mut update = updating(call, &path, !dirty);
         let done = self.bring(
             &mut update,
             &Bring {
@@ -204,7 +205,7 @@ impl Job<'_, '_> {
     /// Brings branch and files there.
     fn bring(
         &self,
-        update: &mut Update,
+        update: &mut UnderWay,
         wanted: &Bring<'_>,
         state: &mut StateReturn,
         comments: &mut Vec<String>,

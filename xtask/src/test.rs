@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -25,6 +25,9 @@ const PROGRAM_DEADLINE: Duration = Duration::from_secs(20 * 60);
 
 /// How long what a finished test program has started may take to end.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// The exit code of a test program whose tests have failed.
+const TESTS_FAILED: i32 = 101;
 
 /// How a test says that it cannot be run on this machine, and why.
 const NOT_RUN: &str = "not run: ";
@@ -244,8 +247,13 @@ fn run_program(
     for line in text.lines().filter(|line| line.starts_with(NOT_RUN)) {
         println!("  {line}");
     }
-    let mut count = results(&text, ended == Some(true));
-    let mut failed = failed_names(&text, count.failed);
+    let mut count = results(&text, ended.is_some_and(|status| status.success()));
+    // A program that crashed has more to say than the names of its tests.
+    let code = ended.and_then(|status| status.code());
+    let mut failed = match code {
+        Some(TESTS_FAILED) => failed_names(&text, count.failed),
+        _ => None,
+    };
     let label = format!("{} {}", program.package, program.target);
     match ended {
         None => {
@@ -259,8 +267,8 @@ fn run_program(
                 )
             );
         }
-        Some(false) => count.failed = count.failed.max(1),
-        Some(true) => {}
+        Some(status) if status.success() => {}
+        Some(_) => count.failed = count.failed.max(1),
     }
     let gone = until("the end of what it started", GRACE, || {
         Ok(marked(&mark).is_empty().then_some(()))
@@ -287,11 +295,11 @@ fn run_program(
     Ok(Outcome { count, failed })
 }
 
-/// Whether the program ended well; nothing if it did not end.
-fn wait(mut command: Command, mark: &str) -> Result<Option<bool>> {
+/// How the program ended; nothing if it did not end.
+fn wait(mut command: Command, mark: &str) -> Result<Option<ExitStatus>> {
     let mut child = command.spawn().context("could not start a test program")?;
     match until("a test program", PROGRAM_DEADLINE, || Ok(child.try_wait()?)) {
-        Ok(status) => Ok(Some(status.success())),
+        Ok(status) => Ok(Some(status)),
         Err(_) => {
             end_marked(mark);
             child.wait()?;

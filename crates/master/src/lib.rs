@@ -1,52 +1,39 @@
 //! The master daemon: takes requests of minions and of programs on its host,
 //! publishes jobs, keeps what comes back.
 //!
-//! [`core`] decides, without doing anything. The rest does: `server` and
-//! `workers` move requests off the network, `door` proves who sends them,
-//! `handlers` serve them, `publisher` and `bus` tell the world.
+//! [`core`] decides, without doing anything. The rest does: `serving`
+//! takes requests off the network and proves who sends them, `handlers` serve
+//! them, `publishing` and `events` tell the world.
 //!
-//! Invariant: nothing a peer sends reaches a handler before `door` has proven
-//! who sent it, and no handler runs on the thread that serves the network.
+//! Invariant: nothing a peer sends reaches a handler before
+//! `serving::request_pipeline` has proven who sent it, and no handler runs on
+//! the thread that serves the network.
 
-mod accepted;
-mod attendance;
+mod access;
 mod batches;
-mod bus;
 mod clock;
-mod connected;
+mod comparison;
 pub mod core;
 mod daemon;
-mod door;
-mod engines;
 mod error;
-mod event_returns;
-mod facts;
-mod file_changes;
+mod events;
+mod files;
+mod fleet;
 mod handlers;
-mod job_mirror;
+mod jobs;
+mod keys;
 pub mod limits;
-mod local_keys;
-mod logins;
-mod maintenance;
 mod master;
-mod missed;
-mod old_versions;
-mod pillars;
-mod publisher;
-mod pushed;
+mod pillar;
+mod publishing;
 mod reactor;
 mod runner;
-mod scheduler;
-mod server;
-mod sessions;
+mod serving;
 mod settings;
-mod sockets;
-mod stats;
 mod tokens;
-mod tops;
 mod wheel;
 mod workers;
 
 pub use daemon::Daemon;
 pub use error::{StartError, chain};
-pub use local_keys::prepare_local_keys;
+pub use keys::local_keys::prepare_local_keys;

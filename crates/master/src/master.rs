@@ -12,10 +12,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use halite_range::RangeServer;
 use halite_store::{Bank, DataCache, JobCache, Parts, StoreError};
 
-use crate::accepted::AcceptedKeys;
-use crate::attendance::Attendance;
 use crate::batches::Batches;
-use crate::bus::Bus;
 use crate::clock::{now_micros, now_s};
 use crate::core::acl::Users;
 use crate::core::auth::Room;
@@ -29,21 +26,24 @@ use crate::core::targets::{Asked, Minions, resolve};
 use crate::core::told::Told;
 use crate::core::turns::Turns;
 use crate::error::chain;
+use crate::events::bus::Bus;
+use crate::fleet::attendance::Attendance;
 use crate::handlers::publish;
-use crate::job_mirror::JobMirror;
+use crate::jobs::job_mirror::JobMirror;
+use crate::jobs::missed::MissedJobs;
+use crate::keys::accepted::AcceptedKeys;
+use crate::keys::local_keys::LocalKeys;
+use crate::keys::sessions::Sessions;
 use crate::limits::{
     PEER_RUNNERS_MAX, PEER_RUNNERS_PER_MINION_MAX, PEER_WAITING_PER_MINION_MAX,
     PILLARS_WAITING_PER_MINION_MAX, UNDECIDED_KEYS_MAX,
 };
-use crate::local_keys::LocalKeys;
-use crate::missed::MissedJobs;
-use crate::pillars::Pillars;
-use crate::publisher::Publisher;
+use crate::pillar::pillars::Pillars;
+use crate::publishing::publisher::Publisher;
 use crate::reactor::Reactor;
 use crate::runner::Runners;
-use crate::sessions::Sessions;
+use crate::serving::stats::Stats;
 use crate::settings::Settings;
-use crate::stats::Stats;
 use crate::tokens::Tokens;
 
 /// The state behind the ports. Every part guards itself.

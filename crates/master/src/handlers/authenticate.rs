@@ -7,11 +7,11 @@
 use halite_proto::clear::{Credentials, TokenRequest};
 use halite_proto::{Map, Value};
 
+use crate::access::logins;
 use crate::clock::now_s;
 use crate::core::acl::Rights;
 use crate::core::eauth::{self, Office, may_run};
 use crate::error::chain;
-use crate::logins;
 use crate::master::Master;
 use crate::tokens::Who;
 

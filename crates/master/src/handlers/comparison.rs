@@ -11,8 +11,8 @@ use halite_proto::{Map, PackError, Value};
 use thiserror::Error;
 
 use crate::clock::{now_micros, now_s};
+use crate::comparison::facts;
 use crate::error::chain;
-use crate::facts;
 use crate::master::Master;
 
 /// How much the clocks of two masters may differ for them to talk, in seconds.

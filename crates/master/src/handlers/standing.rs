@@ -8,9 +8,9 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::Bank;
 
 use super::authenticate::{LocalUser, authenticate};
-use crate::connected::Addresses;
 use crate::core::acl::Rights;
 use crate::core::roster::Seat;
+use crate::fleet::connected::Addresses;
 use crate::master::Master;
 
 /// Answers the question; with an empty map, as Salt's masters, where the

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{Caller, Handled};
 use crate::core::gate::Cause;
 use crate::master::Master;
-use crate::tops;
+use crate::pillar::tops;
 
 /// Asks the tops on a thread for pillars: both wait for commands.
 pub(super) fn tops(master: &Arc<Master>, caller: &Caller) -> Handled {

@@ -5,7 +5,7 @@ use halite_proto::{Map, SaltEnv, Value};
 use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
-use crate::file_changes;
+use crate::files::file_changes;
 
 const LISTED: &str = "(saltenv='base', backend=None)";
 

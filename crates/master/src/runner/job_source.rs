@@ -5,7 +5,7 @@ use halite_proto::{Jid, Map, Value, python};
 use halite_store::StoredReturn;
 
 use super::{Call, RunnerError};
-use crate::job_mirror::{self, CallFailed, configured};
+use crate::jobs::job_mirror::{self, CallFailed, configured};
 
 /// A reader of kept jobs.
 pub(super) enum Source<'c> {

@@ -14,7 +14,7 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
 use crate::clock::{now_micros, now_s};
-use crate::facts;
+use crate::comparison::facts;
 use crate::handlers::comparison;
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(

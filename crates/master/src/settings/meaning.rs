@@ -11,10 +11,10 @@ use halite_proto::Value;
 use halite_transport::zeromq::KeepAlive;
 
 use super::{ExternalAuth, KeySigning, LocalPorts};
+use crate::access::logins;
 use crate::core::rules::Rules;
 use crate::error::StartError;
-use crate::logins;
-use crate::tops::Tops;
+use crate::pillar::tops::Tops;
 
 pub(super) fn clamped(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
@@ -125,7 +125,7 @@ pub(super) fn external_auth(config: &MasterConfig) -> Result<ExternalAuth, Start
 }
 
 pub(super) fn engines(config: &MasterConfig) -> Result<Vec<Engine>, StartError> {
-    crate::engines::read(&config.engines.0).map_err(|why| StartError::Option {
+    crate::daemon::engines::read(&config.engines.0).map_err(|why| StartError::Option {
         option: "engines",
         why,
     })

@@ -13,8 +13,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::clock::now_micros;
-use crate::connected::connected_ids;
 use crate::core::roster::{PULSE_CHECK, Roster, Seat};
+use crate::fleet::connected::connected_ids;
 use crate::limits::{PRESENCE_SETTLE, ROSTER_SEATS_MAX};
 use crate::master::Master;
 

@@ -16,8 +16,8 @@ use halite_crypto::files::{self, FileError, MODE_SECRET, WriteOptions};
 use halite_crypto::{Crypticle, SymmetricKey};
 use halite_proto::MinionId;
 
-use crate::accepted::{AcceptedKey, KeyMark};
 use crate::core::replay::{Freshness, NonceMemory};
+use crate::keys::accepted::{AcceptedKey, KeyMark};
 
 /// One minion's session.
 pub(crate) struct Session {

@@ -17,12 +17,13 @@ use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
 
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
+use crate::core::lane::Lane;
 use crate::error::chain;
 use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish, sign_in, standing};
+use crate::keys::sessions::Session;
 use crate::limits::{PING_BYTES_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
 use crate::master::Master;
-use crate::old_versions;
-use crate::sessions::Session;
+use crate::serving::old_versions;
 
 /// The protocol version whose requests are sealed with a session key.
 const VERSION_SESSIONS: u32 = 3;
@@ -33,19 +34,10 @@ pub(crate) enum Answer {
     Now(Vec<u8>),
     /// It has to be waited for.
     Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
-    /// It is here, but takes its time: who was refused may be guessing.
+    /// It is here, but is sent late: a refused sender may be guessing.
     Slow(Vec<u8>),
-    /// A password has to be judged first, which is for those who do that.
+    /// A password has to be checked first, which the lane of logins does.
     LogsIn,
-}
-
-/// Who answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clerk {
-    /// One for everything but logins.
-    Any,
-    /// One for logins.
-    Logins,
 }
 
 /// How answers to a proven request are sealed.
@@ -109,7 +101,7 @@ pub(crate) struct Admitted {
 }
 
 /// Answers a request.
-pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], clerk: Clerk) -> Answer {
+pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], lane: Lane) -> Answer {
     let minimum = master.settings.minimum_auth_version;
     let envelope = match RequestEnvelope::decode_from(payload, minimum) {
         Ok(envelope) => envelope,
@@ -118,7 +110,7 @@ pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], clerk: Clerk) -> Answ
     match envelope {
         RequestEnvelope::Clear { load, version } => {
             let is_large = payload.len() > PING_BYTES_MAX;
-            answer_clear(master, load, version, clerk, is_large)
+            answer_clear(master, load, version, lane, is_large)
         }
         RequestEnvelope::Aes {
             load,
@@ -215,7 +207,7 @@ fn answer_clear(
     master: &Arc<Master>,
     load: Map,
     version: u32,
-    clerk: Clerk,
+    lane: Lane,
     is_large: bool,
 ) -> Answer {
     let command = match ClearCommand::from_map(load) {
@@ -231,7 +223,7 @@ fn answer_clear(
             return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
         }
     };
-    if clerk == Clerk::Any && command.logs_in() {
+    if lane != Lane::Logins && command.logs_in() {
         return Answer::LogsIn;
     }
     let mut is_slow = false;

@@ -180,7 +180,7 @@ mod tests {
     }
 
     /// The wheel functions of Salt 3008.5.
-    const SALTS: &str = include_str!("../tests/data/salt-wheel.txt");
+    const SALTS: &str = include_str!("../../tests/data/salt-wheel.txt");
 
     #[test]
     fn every_wheel_function_of_salt_is_there() {

@@ -21,8 +21,8 @@ use halite_transport::zeromq::KeepAlive;
 
 use crate::core::rules::Rules;
 use crate::error::StartError;
-use crate::event_returns::Plan;
-use crate::tops::Tops;
+use crate::events::event_returns::Plan;
+use crate::pillar::tops::Tops;
 
 use meaning::{
     autosign, clamped, clamped_i32, engines, external_auth, hash_type, keep_alive, key_signing,

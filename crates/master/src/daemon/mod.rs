@@ -1,6 +1,10 @@
 //! The daemon: binds everything, puts the parts together, runs until it is
 //! told to stop, and leaves nothing behind.
 
+pub(crate) mod engines;
+mod maintenance;
+mod scheduler;
+
 use std::fs;
 use std::future::Future;
 use std::path::Path;
@@ -22,32 +26,31 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::accepted::AcceptedKeys;
-use crate::attendance::{Attendance, tell_presence};
+use self::maintenance::{Health, maintain};
+use self::scheduler::keep_schedule;
 use crate::batches::{Batches, adopt};
-use crate::bus::{Bus, Style};
 use crate::core::counters::Counters;
 use crate::core::own_jobs::OwnJobs;
-use crate::engines;
 use crate::error::StartError;
-use crate::event_returns::return_events;
-use crate::job_mirror::JobMirror;
+use crate::events::bus::{Bus, Style};
+use crate::events::event_returns::return_events;
+use crate::fleet::attendance::{Attendance, tell_presence};
+use crate::jobs::job_mirror::JobMirror;
+use crate::jobs::missed::MissedJobs;
+use crate::keys::accepted::AcceptedKeys;
+use crate::keys::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
+use crate::keys::sessions::Sessions;
 use crate::limits::DRAIN_MAX;
-use crate::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
-use crate::maintenance::{Health, maintain};
 use crate::master::{Master, TurnsOfMinions};
-use crate::missed::MissedJobs;
-use crate::pillars::{Pillars, PillarsError};
-use crate::publisher::{Publisher, PublisherSettings};
-use crate::pushed::publish_pushed;
+use crate::pillar::pillars::{Pillars, PillarsError};
+use crate::publishing::publisher::{Publisher, PublisherSettings};
+use crate::publishing::pushed::publish_pushed;
 use crate::reactor::{Reactor, react};
 use crate::runner::Runners;
-use crate::scheduler::keep_schedule;
-use crate::server::Server;
-use crate::sessions::Sessions;
+use crate::serving::server::Server;
+use crate::serving::sockets::{Bound, Marks, listen_at};
+use crate::serving::stats::Stats;
 use crate::settings::Settings;
-use crate::sockets::{Bound, Marks, listen_at};
-use crate::stats::Stats;
 use crate::tokens::Tokens;
 
 /// A master that listens.

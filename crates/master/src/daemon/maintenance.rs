@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use crate::clock::now_s;
 use crate::error::chain;
-use crate::file_changes;
+use crate::files::file_changes;
 use crate::handlers::forget_publishers;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;

@@ -13,13 +13,13 @@ use tokio::time::sleep;
 
 use crate::core::gate::Cause;
 use crate::core::lane::{Lane, lane_of};
-use crate::door::{Answer, Clerk, answer, slow_answer_time};
 use crate::limits::{
     LATER_ANSWERS_MAX, LOGIN_BYTES_WAITING_MAX, LOGIN_THREADS_MAX, LOGINS_WAITING_MAX,
     REQUEST_BYTES_WAITING_MAX, REQUEST_WAIT_MAX, REQUESTS_WAITING_MAX, SIGN_IN_WAIT_MAX,
     SLOW_ANSWERS_MAX, WORKER_THREADS_MAX,
 };
 use crate::master::Master;
+use crate::serving::request_pipeline::{Answer, answer, slow_answer_time};
 use crate::workers::{LaneLimits, Work, Workers};
 
 impl Work for Incoming {
@@ -32,7 +32,7 @@ impl Work for Incoming {
 pub(crate) struct Server {
     master: Arc<Master>,
     sign_ins: Workers<Incoming>,
-    others: Workers<Incoming>,
+    general: Workers<Incoming>,
     logins: Arc<Workers<Incoming>>,
 }
 
@@ -51,7 +51,7 @@ impl Server {
             bytes_max: REQUEST_BYTES_WAITING_MAX,
             wait_max: SIGN_IN_WAIT_MAX,
         };
-        let desk = Desk {
+        let responder = Responder {
             master: Arc::clone(&master),
             replies: replies.clone(),
             runtime: Handle::current(),
@@ -59,8 +59,8 @@ impl Server {
             slow: Arc::new(Semaphore::new(SLOW_ANSWERS_MAX)),
             logins: None,
         };
-        let logins = Arc::new(desk.open(
-            "login",
+        let logins = Arc::new(responder.open(
+            Lane::Logins,
             LaneLimits {
                 // Without a way to log in there is nothing to judge.
                 threads: match master.settings.external_auth.rules.is_empty() {
@@ -72,13 +72,13 @@ impl Server {
                 wait_max: SIGN_IN_WAIT_MAX,
             },
         )?);
-        let desk = Desk {
+        let responder = Responder {
             logins: Some(Arc::clone(&logins)),
-            ..desk
+            ..responder
         };
-        let sign_ins = desk.open("sign-in", limits)?;
-        let others = desk.open(
-            "worker",
+        let sign_ins = responder.open(Lane::SignIn, limits)?;
+        let general = responder.open(
+            Lane::General,
             LaneLimits {
                 threads: master.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
                 wait_max: REQUEST_WAIT_MAX,
@@ -88,7 +88,7 @@ impl Server {
         Ok(Self {
             master,
             sign_ins,
-            others,
+            general,
             logins,
         })
     }
@@ -96,11 +96,12 @@ impl Server {
     /// Takes requests until the port fails.
     pub(crate) async fn serve(&self, router: &mut Router) {
         while let Some(incoming) = router.recv().await {
-            let lane = match lane_of(&incoming.payload) {
+            let workers = match lane_of(&incoming.payload) {
                 Lane::SignIn => &self.sign_ins,
-                Lane::Work => &self.others,
+                Lane::Logins => &*self.logins,
+                Lane::General => &self.general,
             };
-            if lane.submit(incoming).is_err() {
+            if workers.submit(incoming).is_err() {
                 self.master.complain(Cause::Overload, None);
             }
         }
@@ -108,49 +109,49 @@ impl Server {
 
     /// Finishes what is queued; false if that is not done by `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
-        // Both, whatever comes of the first.
+        // All lanes are drained, whatever comes of the first.
         let sign_ins = self.sign_ins.drain(deadline);
-        let others = self.others.drain(deadline);
-        self.logins.drain(deadline) && sign_ins && others
+        let general = self.general.drain(deadline);
+        self.logins.drain(deadline) && sign_ins && general
     }
 }
 
-/// Where a worker gets its answers from and brings them to.
+/// What a worker needs to answer a request.
 #[derive(Clone)]
-struct Desk {
+struct Responder {
     master: Arc<Master>,
     replies: Replies,
     runtime: Handle,
     later: Arc<Semaphore>,
     slow: Arc<Semaphore>,
-    /// Those who judge passwords; `None` at their own desk.
+    /// The workers of the lane of logins; `None` for these workers themselves.
     logins: Option<Arc<Workers<Incoming>>>,
 }
 
-impl Desk {
-    fn open(&self, name: &'static str, limits: LaneLimits) -> io::Result<Workers<Incoming>> {
-        let desk = self.clone();
+impl Responder {
+    fn open(&self, lane: Lane, limits: LaneLimits) -> io::Result<Workers<Incoming>> {
+        let responder = self.clone();
         let master = Arc::clone(&self.master);
         Workers::start(
-            name,
+            thread_name(lane),
             limits,
-            move |incoming| desk.handle(incoming),
+            move |incoming| responder.handle(incoming, lane),
             move |_| master.complain(Cause::Overload, None),
         )
     }
 
-    fn handle(&self, incoming: Incoming) {
-        let (clerk, permit) = match self.logins {
-            Some(_) => (Clerk::Any, None),
-            // Before the password is judged: a refusal that is not sent would
-            // be one as well.
-            None => match self.may_be_slow() {
-                Some(permit) => (Clerk::Logins, Some(permit)),
+    fn handle(&self, incoming: Incoming, lane: Lane) {
+        let permit = match lane {
+            Lane::SignIn | Lane::General => None,
+            // Before the password is checked: a missing answer would tell that
+            // it is wrong, without the delay of a refusal.
+            Lane::Logins => match self.may_be_slow() {
+                Some(permit) => Some(permit),
                 None => return self.master.complain(Cause::Overload, None),
             },
         };
         let peer = incoming.peer;
-        match answer(&self.master, &incoming.payload, clerk) {
+        match answer(&self.master, &incoming.payload, lane) {
             // An error means that the port is closed: the daemon stops.
             Answer::Now(reply) => {
                 let _ = self.replies.send(peer, reply);
@@ -190,5 +191,13 @@ impl Desk {
 
     fn may_be_slow(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.slow).try_acquire_owned().ok()
+    }
+}
+
+fn thread_name(lane: Lane) -> &'static str {
+    match lane {
+        Lane::SignIn => "sign-in",
+        Lane::Logins => "login",
+        Lane::General => "worker",
     }
 }

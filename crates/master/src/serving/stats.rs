@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::bus::Bus;
 use crate::core::stats;
+use crate::events::bus::Bus;
 
 /// Measures requests, if it is to.
 #[derive(Debug, Default)]

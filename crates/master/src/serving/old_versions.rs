@@ -8,9 +8,9 @@ use halite_crypto::Opened;
 use halite_proto::{Map, MinionId, Nonce, Value};
 
 use crate::core::gate::{self, Cause, Denied};
-use crate::door::{Admitted, EMPTY_MAP, Seal};
 use crate::handlers::Caller;
 use crate::master::Master;
+use crate::serving::request_pipeline::{Admitted, EMPTY_MAP, Seal};
 
 /// The first version whose requests carry a nonce.
 const VERSION_NONCE: u32 = 2;

@@ -1,0 +1,3 @@
+//! Who may do what: the ways to log in.
+
+pub(crate) mod logins;

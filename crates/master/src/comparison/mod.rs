@@ -1,0 +1,3 @@
+//! What masters are compared by.
+
+pub(crate) mod facts;

@@ -1,0 +1,3 @@
+//! What happens to the files for minions.
+
+pub(crate) mod file_changes;

@@ -1,0 +1,4 @@
+//! Which minions are connected.
+
+pub(crate) mod attendance;
+pub(crate) mod connected;

@@ -1,0 +1,4 @@
+//! Pillars and tops for minions.
+
+pub(crate) mod pillars;
+pub(crate) mod tops;

@@ -1,0 +1,4 @@
+//! The publish port, and what other programs push to it.
+
+pub(crate) mod publisher;
+pub(crate) mod pushed;

@@ -1,5 +1,5 @@
 //! The answers to minions' file requests, in the shapes that Salt gives them,
-//! also where nothing is found (section 6.2 of the protocol).
+//! also where nothing is found (`docs/protocol.md`, "Files").
 //!
 //! An error is the exception of a real master: the caller answers with an
 //! empty text.

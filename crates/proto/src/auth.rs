@@ -1,7 +1,7 @@
 //! Signing in: the `_auth` request and its answers.
 //!
-//! Mirrors section 4 of the protocol: `salt.crypt.AsyncAuth` and the server
-//! channel's `_auth` of 3006 to 3008.
+//! Described in `docs/protocol.md`, "Signing in". Mirrors
+//! `salt.crypt.AsyncAuth` and the server channel's `_auth` of 3006 to 3008.
 //!
 //! Invariant: a signature covers bytes as they arrived. The signed part of an
 //! answer is therefore kept packed, and only read after the outer one.

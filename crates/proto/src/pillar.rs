@@ -1,6 +1,6 @@
 //! The private reply that carries a minion's pillar.
 //!
-//! Mirrors section 6.4 of the protocol. Three layers: [`PillarReply`] travels,
+//! Described in `docs/protocol.md`, "Pillar". Three layers: [`PillarReply`] travels,
 //! its `pillar` opens to a [`SignedPillar`], whose signed bytes are a
 //! [`PillarData`].
 //!

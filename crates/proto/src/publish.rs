@@ -1,7 +1,7 @@
 //! Publications: how a command reaches minions, and how a client asks for it.
 //!
-//! Mirrors section 5 of the protocol and section 2 of the master's local
-//! interfaces (`salt.master.ClearFuncs.publish` of 3006 to 3008).
+//! Described in `docs/protocol.md`, "Publications" and "Clear commands". Mirrors
+//! `salt.master.ClearFuncs.publish` of 3006 to 3008.
 //!
 //! Invariant: a [`Publication`] holds nothing that could be run. Its load is
 //! sealed, and a [`PublishLoad`] comes only out of opened bytes.

@@ -1,6 +1,7 @@
 //! What a minion gives back for a job.
 //!
-//! Mirrors section 5.4 of the protocol (`salt.minion.Minion._return_pub`).
+//! Described in `docs/protocol.md`, "Returns". Mirrors
+//! `salt.minion.Minion._return_pub`.
 //!
 //! Invariant: a return is never lost over an odd detail. Only the job, the
 //! function and the value have to be there; everything else has a meaning when

@@ -1,6 +1,7 @@
 //! Frames on streams: the local event bus, and the tcp transport.
 //!
-//! Mirrors sections 3.3 and 8.2 of the protocol. Every frame is a packed map of
+//! Described in `docs/protocol.md`, "Ports and transport" and "Event bus". Every
+//! frame is a packed map of
 //! `head` and `body`. The event bus puts a length of four bytes in front where
 //! events are pushed, and on the publishing side of 3006; everything else is a
 //! bare stream.

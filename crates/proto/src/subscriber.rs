@@ -1,8 +1,9 @@
 //! How a subscriber says who it is: the first message on the publish port of
 //! the tcp transport.
 //!
-//! Mirrors section 3.3 of the protocol. It looks like a sealed request, but it
-//! names no minion outside and is sealed with the publish key.
+//! Described in `docs/protocol.md`, "Ports and transport". It looks like a sealed
+//! request, but its envelope names no minion and its load is sealed with the
+//! publish key.
 
 use crate::fields::{Fields, MessageError, Put, unreadable};
 use crate::msgpack::{Packing, Reading, pack_map, unpack};

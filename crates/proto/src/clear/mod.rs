@@ -1,8 +1,7 @@
 //! Commands in the clear: signing in, and what programs on the master's own
 //! host ask for.
 //!
-//! Mirrors section 6.3 of the protocol and sections 2, 8 and 9 of the master's
-//! local interfaces.
+//! Described in `docs/protocol.md`, "Clear commands".
 //!
 //! Invariant: the commands are a closed set, and keys and passwords never show
 //! in debug output.

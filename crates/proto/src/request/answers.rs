@@ -1,7 +1,7 @@
 //! What masters answer to sealed requests, where it has a shape.
 //!
-//! Mirrors sections 6.2, 6.3 and 7 of the protocol. Other answers are values as
-//! they are: lists of names, maps, booleans.
+//! Described in `docs/protocol.md`, "Files" and "Minion events, mine, peers".
+//! Other answers are values as they are: lists of names, maps, booleans.
 //!
 //! Invariant: an empty text or an empty map, which is what a handler that failed
 //! answers, is never read as a result.

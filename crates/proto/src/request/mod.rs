@@ -1,6 +1,7 @@
 //! What minions ask a master for, sealed with their session key.
 //!
-//! Mirrors sections 5.4, 6 and 7 of the protocol.
+//! Described in `docs/protocol.md`, "Sealed requests" and the sections on the
+//! single commands.
 //!
 //! Invariant: the commands are a closed set. A master matches on
 //! [`MinionRequest`]; nothing is ever dispatched by a name from the network.

@@ -54,14 +54,20 @@ impl Output {
         }
     }
 
-    /// What each minion returned: the keys of all JSON documents together.
+    /// What each minion returned: the keys of all JSON documents together. Two
+    /// documents about one minion are an error: it answered twice.
     pub fn by_minion(&self) -> Result<Map<String, Value>> {
         let mut all = Map::new();
         for document in self.documents()? {
             let Value::Object(map) = document else {
                 bail!("expected maps of minions in {self}");
             };
-            all.extend(map);
+            for (minion, value) in map {
+                if all.contains_key(&minion) {
+                    bail!("{minion} is in two documents of {self}");
+                }
+                all.insert(minion, value);
+            }
         }
         Ok(all)
     }
@@ -84,5 +90,28 @@ impl fmt::Display for Output {
         writeln!(out, "`{}` (exit code {})", self.command, self.code)?;
         writeln!(out, "--- stdout\n{}", self.stdout.trim_end())?;
         write!(out, "--- stderr\n{}", self.stderr.trim_end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(stdout: &str) -> Output {
+        Output {
+            command: "salt".to_owned(),
+            code: 0,
+            stdout: stdout.to_owned(),
+            stderr: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_minion_that_answers_twice_is_noticed() {
+        let once = output("{\"a\": 1}\n{\"b\": 2}\n").by_minion();
+        assert_eq!(once.map(|all| all.len()).ok(), Some(2));
+        let twice = output("{\"a\": 1}\n{\"a\": 1}\n").by_minion();
+        let text = twice.map_err(|error| error.to_string()).err();
+        assert!(text.is_some_and(|text| text.starts_with("a is in two documents")));
     }
 }

@@ -1,6 +1,6 @@
 //! Every case of the corpus against what real Jinja2 with Salt's extension
 //! gave. `tests/corpus/make.py` made the expectations; differences that are
-//! meant stand in `tests/corpus/differences.json` with their reasons.
+//! meant stand in `tests/corpus/differences.json` with what we answer and why.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,13 +8,17 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../../system/tests/common/differences.rs"]
+mod differences;
+
+use differences::Differences;
 use halite_crypto::{HashType, hash_hex};
 use halite_jinja::{
     Engine, Error, Globals, Host, LoadRequest, LoadedSource, Result, Settings, UndefinedMode,
 };
 use halite_proto::value::{Map, Value as Data};
 use halite_yaml::{DumpOptions, FlowStyle};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 struct Corpus {
     templates: Option<Json>,
@@ -128,10 +132,17 @@ fn ours(case: &Json, corpus: &Json) -> Result<String> {
     template.render(&host, &globals)
 }
 
+/// What came of a case, as the list of differences keeps it.
+fn as_json(result: &Result<String>) -> Json {
+    match result {
+        Ok(text) => json!({"output": text}),
+        Err(error) => json!({"error": error.kind().class_name(), "message": error.message()}),
+    }
+}
+
 /// How a case differs, if it does.
-fn difference(case: &Json, corpus: &Json) -> Option<String> {
-    let result = ours(case, corpus);
-    match (&result, case.get("output"), case.get("error")) {
+fn difference(case: &Json, result: &Result<String>) -> Option<String> {
+    match (result, case.get("output"), case.get("error")) {
         (Ok(text), Some(wanted), _) if Some(text.as_str()) == wanted.as_str() => None,
         (Ok(text), Some(wanted), _) => Some(format!("wanted {wanted}, got {text:?}")),
         (Err(error), Some(wanted), _) => Some(format!("wanted {wanted}, got {error:?}")),
@@ -159,23 +170,15 @@ fn difference(case: &Json, corpus: &Json) -> Option<String> {
 #[test]
 fn the_corpus_renders_as_real_salt_renders_it() {
     let corpus: Json = serde_json::from_str(include_str!("corpus/golden.json")).unwrap();
-    let meant: Json = serde_json::from_str(include_str!("corpus/differences.json")).unwrap();
-    let mut wrong = Vec::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/differences.json");
+    let mut differences = Differences::open(path);
     let cases = corpus["cases"].as_array().unwrap();
     assert!(cases.len() > 3000);
     for case in cases {
         let template = case["template"].as_str().unwrap();
-        match (difference(case, &corpus), meant.get(template)) {
-            (None, None) | (Some(_), Some(_)) => {}
-            (Some(difference), None) => wrong.push(format!("{template}\n    {difference}")),
-            (None, Some(_)) => wrong.push(format!("{template}\n    is listed, but equal")),
-        }
+        let result = ours(case, &corpus);
+        let unlike_salt = difference(case, &result).map(|text| format!("\n    {text}"));
+        differences.check(template, as_json(&result), unlike_salt);
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
+    differences.finish(true);
 }

@@ -1,6 +1,6 @@
 //! Texts, SLS files and functions of templates, against what real Salt made
 //! of them. `render/make.py` recorded it; differences that are meant stand in
-//! `render/differences.json` with their reasons.
+//! `render/differences.json` with what we answer and why.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,14 +10,16 @@
 )]
 
 mod common;
+#[path = "../../system/tests/common/differences.rs"]
+mod differences;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::{FakeMinion, from_json, job, kwargs, to_json};
+use differences::Differences;
 use halite_modules::{CallError, ContextError, Failure, run_function};
 use halite_proto::{Map, Value};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// A minion whose master has the files of the corpus.
 fn minion(corpus: &Json, more: &Json, root: &Path) -> FakeMinion {
@@ -137,7 +139,15 @@ fn ours(case: &Json, corpus: &Json, root: &Path) -> Result<Json, (String, String
     }
 }
 
-fn difference(case: &Json, corpus: &Json, root: &Path) -> Option<String> {
+/// What came of a case, as the list of differences keeps it.
+fn as_json(result: &Result<Json, (String, String)>) -> Json {
+    match result {
+        Ok(result) => json!({"result": result}),
+        Err((class, text)) => json!({"error": class, "text_of_error": text}),
+    }
+}
+
+fn difference(case: &Json, got: &Result<Json, (String, String)>) -> Option<String> {
     let wanted = match case.get("result") {
         Some(result) => Ok(result.clone()),
         None => Err((
@@ -145,8 +155,7 @@ fn difference(case: &Json, corpus: &Json, root: &Path) -> Option<String> {
             case["text_of_error"].as_str().unwrap().to_owned(),
         )),
     };
-    let got = ours(case, corpus, root);
-    (got != wanted).then(|| format!("wanted {wanted:?}\n   got {got:?}"))
+    (*got != wanted).then(|| format!("\nwanted {wanted:?}\n   got {got:?}"))
 }
 
 /// Cases that show the time of a machine that is in UTC, as the one was where
@@ -169,32 +178,22 @@ fn is_in_utc() -> bool {
 #[test]
 fn what_salt_renders_we_render() {
     let corpus: Json = serde_json::from_str(include_str!("render/golden.json")).unwrap();
-    let meant: BTreeMap<String, String> =
-        serde_json::from_str(include_str!("render/differences.json")).unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/render/differences.json");
+    let mut differences = Differences::open(path);
     let root = tempfile::tempdir().unwrap();
     let python = std::process::Command::new("python3").arg("-V").output();
     let in_utc = is_in_utc();
-    let (mut wrong, mut unused) = (Vec::new(), meant.clone());
     for case in corpus["cases"].as_array().unwrap() {
         let name = case["sls"]
             .as_str()
             .or_else(|| case["text"].as_str())
             .unwrap();
-        let reason = unused.remove(name);
         if name.starts_with("py_") && python.is_err() || IN_UTC.contains(&name) && !in_utc {
+            differences.skip(name);
             continue;
         }
-        match (difference(case, &corpus, root.path()), reason) {
-            (Some(difference), None) => wrong.push(format!("{name}\n{difference}")),
-            (None, Some(reason)) => wrong.push(format!("{name}\nno longer differs: {reason}")),
-            _ => {}
-        }
+        let got = ours(case, &corpus, root.path());
+        differences.check(name, as_json(&got), difference(case, &got));
     }
-    assert!(unused.is_empty(), "no such cases: {unused:?}");
-    assert!(
-        wrong.is_empty(),
-        "{} differ:\n{}",
-        wrong.len(),
-        wrong.join("\n\n")
-    );
+    differences.finish(true);
 }

@@ -80,6 +80,10 @@ fn compare(theirs: &Side, ours: &Side, states_min: usize, texts: &[&str]) -> Res
     let mut wrong = Vec::new();
     let second = theirs.run("second")?;
     for run in RUNS {
+        let codes = (theirs.code(run)?, ours.code(run)?);
+        if codes.0 != codes.1 {
+            wrong.push(format!("{run}: exit codes {} and {}", codes.0, codes.1));
+        }
         let (theirs, ours) = (theirs.run(run)?, ours.run(run)?);
         ensure!(
             theirs.len() >= states_min,

@@ -227,6 +227,13 @@ impl Side {
         }
     }
 
+    /// The exit code of a run.
+    pub(crate) fn code(&self, name: &str) -> Result<i32> {
+        let text = self.text(&format!("{name}.code"))?;
+        let code = text.trim().parse();
+        code.with_context(|| format!("{}, {name}: exit code {text}", self.kind))
+    }
+
     fn problems(&self, name: &str) -> String {
         self.text(&format!("{name}.err")).unwrap_or_default()
     }

@@ -26,6 +26,11 @@ const SETTLED: Duration = Duration::from_secs(60);
 /// Pause between two commands, for the sake of the machine.
 const PACE: Duration = Duration::from_millis(60);
 
+/// Fewer faults or commands in a second would prove little. Both come several
+/// times a second on a machine that is not busy.
+const FAULTS_PER_SECOND_MIN: u64 = 1;
+const COMMANDS_PER_SECOND_MIN: u64 = 1;
+
 fn setting(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
     value.and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -130,7 +135,25 @@ impl Chaos {
             std::thread::sleep(PACE);
         }
         self.heal(begun + Duration::from_secs(86_400))?;
-        self.settle()
+        self.settle()?;
+        self.check_enough(lasts)
+    }
+
+    /// Checks that enough has happened for the result to mean something.
+    fn check_enough(&self, lasted: Duration) -> Result<()> {
+        let ledger = &self.ledger;
+        let faults: u64 = ledger.faults.values().map(|count| *count as u64).sum();
+        let seconds = lasted.as_secs();
+        ensure!(
+            faults >= seconds * FAULTS_PER_SECOND_MIN,
+            "only {faults} faults in {seconds} s: {ledger}"
+        );
+        ensure!(
+            ledger.commands as u64 >= seconds * COMMANDS_PER_SECOND_MIN,
+            "only {} commands in {seconds} s: {ledger}",
+            ledger.commands
+        );
+        Ok(())
     }
 
     fn is_troubled(&self, fault: Fault, which: usize) -> bool {

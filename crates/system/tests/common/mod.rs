@@ -3,14 +3,17 @@
 //! real Salt 3008.5 did with the same stand-ins (`golden/`).
 #![allow(dead_code, unused_imports, unreachable_pub, missing_docs)]
 
+mod differences;
 mod host;
 mod json;
 mod machine;
 pub mod transcript;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use differences::Differences;
 use halite_modules::Registry;
 pub use host::Host;
 pub use json::{from_json, to_json};
@@ -18,13 +21,9 @@ use json::{listed, sorted};
 pub use machine::Machine;
 use serde_json::{Value as Json, json};
 
-/// Plays all scenarios and compares with the recordings. `differences` holds
-/// the calls, by scenario and number, whose return is ours on purpose.
-pub fn assert_as_recorded(
-    crate_dir: &str,
-    registry: &'static Registry,
-    differences: &[(&str, usize)],
-) {
+/// Plays all scenarios and compares with the recordings. What is ours on
+/// purpose stands in `differences.json`.
+pub fn assert_as_recorded(crate_dir: &str, registry: &'static Registry) {
     let tests = Path::new(crate_dir).join("tests");
     let only = std::env::var("HALITE_SCENARIO").ok();
     let mut names: Vec<String> = fs::read_dir(tests.join("scenarios"))
@@ -36,7 +35,7 @@ pub fn assert_as_recorded(
         })
         .collect();
     names.sort();
-    let (mut same, mut wrong) = (0, Vec::new());
+    let mut differences = Differences::open(tests.join("differences.json"));
     for name in names {
         let read = |dir: &str| -> Json {
             let text = fs::read_to_string(tests.join(dir).join(&name)).unwrap();
@@ -46,32 +45,53 @@ pub fn assert_as_recorded(
         let shims = tests.join("shims");
         let machine = Machine::new(shims.to_str().unwrap(), &scenario, registry);
         let short = name.trim_end_matches(".json");
-        for (at, theirs) in golden.as_array().unwrap().iter().enumerate() {
+        let mut times = BTreeMap::new();
+        for theirs in golden.as_array().unwrap() {
+            let call = call_text(&theirs["call"]);
+            let time = times.entry(call.clone()).or_insert(0);
+            *time += 1;
+            let name = match *time {
+                1 => format!("{short}: {call}"),
+                time => format!("{short}: {call}, time {time}"),
+            };
             let mut ours = sorted(&machine.play(&theirs["call"]));
             let mut theirs = sorted(theirs);
             if scenario["unordered"] == json!(true) {
                 ours = listed(ours);
                 theirs = listed(theirs);
             }
-            let known = differences.contains(&(short, at));
-            if ours == theirs {
-                same += 1;
-                assert!(!known, "{short} {at} is no difference any more");
-            } else if !known {
-                let mut text = format!("{short} {at} {}", theirs["call"]);
-                for key in ["ret", "log", "files"] {
+            let mut text = String::new();
+            let mut unlike = serde_json::Map::new();
+            for key in ["ret", "log", "files"] {
+                if ours[key] != theirs[key] {
                     differing(key, &ours[key], &theirs[key], &mut text);
+                    unlike.insert(key.to_owned(), ours[key].clone());
                 }
-                wrong.push(text);
             }
+            let unlike_salt = (!unlike.is_empty()).then_some(text);
+            differences.check(&name, unlike.into(), unlike_salt);
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{same} same, {} differ\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    differences.finish(only.is_none());
+}
+
+/// A call as its name in the list of differences: what is called, with what.
+fn call_text(call: &Json) -> String {
+    let mut text = String::new();
+    for key in ["state", "fun"] {
+        text += call[key].as_str().unwrap_or_default();
+    }
+    for key in ["args", "kwargs"] {
+        let given = &call[key];
+        let is_empty = given.is_null() || *given == json!([]) || *given == json!({});
+        if !is_empty {
+            text += &format!(" {given}");
+        }
+    }
+    if call["test"] == json!(true) {
+        text += " in test mode";
+    }
+    text
 }
 
 /// Adds the places that differ to `text`.

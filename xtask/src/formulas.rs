@@ -41,7 +41,7 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
         "pip_|-",
         "Salt means the packages of its own Python",
     ),
-    ("packages", "npm_|-", "npm.installed is not there"),
+    ("packages", "npm_|-", "Salt 3008.5 has moved npm.installed to an extension"),
     (
         "timezone",
         "timezone_|-",

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|kills|outages|pages|peers|random`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|kills|outages|pages|peers|provide|random`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -21,10 +21,9 @@ mod long_form;
 mod outages;
 mod pages;
 mod peers;
+mod provide;
 mod random;
 mod screen;
-mod second_try;
-mod suites;
 mod test;
 
 use std::process::ExitCode;
@@ -63,6 +62,8 @@ enum Command {
     Pages(pages::Args),
     /// Installs the releases of real Salt that the tests use
     Peers(peers::Args),
+    /// Installs what tests need of the system: shells, gpg, curl, archivers
+    Provide,
     /// New random state trees, run by real Salt and by ours
     Random(random::Args),
 }
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         Command::Outages(args) => outages::run(&args),
         Command::Pages(args) => pages::run(&args),
         Command::Peers(args) => peers::run(&args),
+        Command::Provide => provide::run(),
         Command::Random(args) => random::run(&args),
     };
     match done {

@@ -9,7 +9,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
 
 use common::{FakeMinion, work};
 use halite_proto::{Map, Value};
@@ -59,7 +58,7 @@ fn serve(body: Option<&'static str>, requests: usize) -> String {
 }
 
 fn has_curl() -> bool {
-    Command::new("curl").arg("--version").output().is_ok()
+    halite_test_support::have_programs(&["curl"])
 }
 
 const HELLO: &str = "sha256=5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";

@@ -45,13 +45,6 @@ fn minion(files: &Files, root: &std::path::Path) -> FakeMinion {
     minion
 }
 
-fn has_python() -> bool {
-    std::process::Command::new("python3")
-        .arg("-V")
-        .output()
-        .is_ok()
-}
-
 fn texts(value: &Value) -> Vec<&str> {
     value
         .as_list()
@@ -101,7 +94,7 @@ fn modules_are_fetched_and_gone_when_the_master_has_them_no_more() {
 
 #[test]
 fn a_users_functions_are_called_like_ours() {
-    if !has_python() {
+    if !halite_test_support::have_programs(&["python3"]) {
         return;
     }
     let root = tempfile::tempdir().unwrap();

@@ -358,7 +358,7 @@ fn static_grains_are_written_as_yaml() {
 
 #[test]
 fn another_user_has_another_home_and_name() {
-    if !halite_process::privileges::is_root() {
+    if !halite_test_support::have_root() {
         return;
     }
     let minion = FakeMinion::new();

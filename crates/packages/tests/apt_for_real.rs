@@ -1,6 +1,5 @@
 //! apt and dpkg themselves, in a root of their own: a repository of files,
-//! small packages, no network. Skipped where apt is not installed, or where we
-//! are not root (packages belong to root).
+//! small packages, no network. Needs apt, and root, to whom packages belong.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../system/tests/common/mod.rs"]
@@ -8,7 +7,6 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -34,9 +32,8 @@ fn run(program: &str, args: &[&str]) -> String {
 }
 
 impl System {
-    /// Nothing where apt cannot be tried.
+    /// `None`, which is reported, where apt cannot be tried.
     fn new() -> Option<Self> {
-        let has = |name: &str| Path::new("/usr/bin").join(name).exists();
         let tools = [
             "apt-get",
             "apt-cache",
@@ -45,7 +42,7 @@ impl System {
             "dpkg-deb",
             "dpkg-query",
         ];
-        if !tools.iter().all(|tool| has(tool)) || run("id", &["-u"]) != "0" {
+        if !halite_test_support::have_programs(&tools) || !halite_test_support::have_root() {
             return None;
         }
         let dir = tempfile::tempdir().unwrap();

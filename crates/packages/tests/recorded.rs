@@ -107,8 +107,3 @@ fn a_name_for_git_is_never_an_option() {
 fn real_tools_are_read_as_salt_reads_them() {
     common::transcript::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
 }
-
-#[test]
-fn the_recorder_has_its_calls_played() {
-    common::transcript::play_here(&REGISTRY);
-}

@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn another_user_has_all_of_that_users_groups_and_no_others() {
-        if !crate::privileges::is_root() {
+        if !halite_test_support::have_root() {
             return;
         }
         let user = User::lookup("nobody").unwrap();

@@ -126,6 +126,8 @@ mod tests {
         let user = User::lookup("nobody").unwrap();
         if !is_root() {
             assert!(hand_over(&given, &user, "jobs").is_err());
+        }
+        if !halite_test_support::have_root() {
             return;
         }
         hand_over(&given, &user, "jobs").unwrap();

@@ -1,5 +1,4 @@
-//! What users' modules of several kinds see and say. Where there is no
-//! `python3` there is nothing to test.
+//! What users' modules of several kinds see and say.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,8 +24,11 @@ struct Host {
 }
 
 impl Host {
-    /// With the text of one module, if there is a Python.
+    /// With the text of one module; `None`, which is reported, without Python.
     fn with(kind: &str, text: &str) -> Option<Self> {
+        if !halite_test_support::have_programs(&["python3"]) {
+            return None;
+        }
         let host = Self {
             root: tempfile::tempdir().unwrap(),
             events: Mutex::default(),
@@ -34,8 +36,8 @@ impl Host {
             _one: ONE.lock().unwrap_or_else(PoisonError::into_inner),
         };
         host.write(kind, "mine.py", text);
-        let ready = Workers::global().run(&host, Request::Forget);
-        ready.is_ok().then_some(host)
+        Workers::global().run(&host, Request::Forget).unwrap();
+        Some(host)
     }
 
     fn write(&self, kind: &str, name: &str, text: &str) {

@@ -1,5 +1,4 @@
-//! Encrypted values, with a key made for the test. Where there is no `gpg`
-//! there is nothing to test.
+//! Encrypted values, with a key made for the test.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +13,7 @@ use std::process::{Command, Stdio};
 use halite_proto::{Map, Value};
 use halite_render::{ErrorKind, Renderer, SlsRequest, StillWorld};
 
-fn gpg(home: &Path, args: &[&str], input: &str) -> Option<String> {
+fn gpg(home: &Path, args: &[&str], input: &str) -> String {
     let mut child = Command::new("gpg")
         .arg("--homedir")
         .arg(home)
@@ -24,13 +23,13 @@ fn gpg(home: &Path, args: &[&str], input: &str) -> Option<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .ok()?;
-    let mut stdin = child.stdin.take()?;
-    stdin.write_all(input.as_bytes()).ok()?;
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
     drop(stdin);
-    let output = child.wait_with_output().ok()?;
+    let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "gpg {args:?}: {}", output.status);
-    String::from_utf8(output.stdout).ok()
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Ends the agent that belongs to the test's keys.
@@ -55,6 +54,9 @@ fn world(home: &Path) -> StillWorld {
 
 #[test]
 fn encrypted_values_become_plain_wherever_they_are() {
+    if !halite_test_support::have_programs(&["gpg"]) {
+        return;
+    }
     let home = Home(tempfile::tempdir().unwrap());
     let at = home.0.path();
     let key = [
@@ -63,9 +65,7 @@ fn encrypted_values_become_plain_wherever_they_are() {
         "--quick-generate-key",
         "test <t@example.com>",
     ];
-    if gpg(at, &key, "").is_none() {
-        return;
-    }
+    gpg(at, &key, "");
     let encrypt = |text: &str| {
         let args = [
             "--armor",
@@ -75,7 +75,7 @@ fn encrypted_values_become_plain_wherever_they_are() {
             "-r",
             "t@example.com",
         ];
-        gpg(at, &args, text).unwrap()
+        gpg(at, &args, text)
     };
     let (one, two) = (encrypt("s3cr3t"), encrypt("two\n"));
     let indented = one.replace('\n', "\n    ");
@@ -106,10 +106,10 @@ fn encrypted_values_become_plain_wherever_they_are() {
 
 #[test]
 fn what_cannot_be_decrypted_is_an_error_that_holds_no_secret() {
-    let home = Home(tempfile::tempdir().unwrap());
-    if gpg(home.0.path(), &["--version"], "").is_none() {
+    if !halite_test_support::have_programs(&["gpg"]) {
         return;
     }
+    let home = Home(tempfile::tempdir().unwrap());
     let sls = b"#!yaml|gpg\na: \"-----BEGIN PGP MESSAGE-----\\n\\nrubbish\\n-----END PGP MESSAGE-----\"\n";
     let mut world = world(home.0.path());
     let error = Renderer::new(&world)

@@ -1,7 +1,7 @@
 //! A spool on a disk that takes no more.
 //!
-//! The disk is a limit on the size of files that the test sets for a process of
-//! its own: this program once more, with the other test in it.
+//! The disk is a limit on the size of files. It holds for a whole process, so
+//! the test runs its first part in one of its own: this program once more.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
     reason = "a test says what it expects"
 )]
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,17 +20,20 @@ const LARGE: Limits = Limits {
     age_max: Duration::from_secs(86_400),
 };
 
-/// Where the inner test finds its directory.
+/// Names the directory to fill to the process that has the limit.
 const DIR: &str = "HALITE_FULL_DISK";
 
 #[test]
 fn a_full_disk_loses_nothing_that_was_taken() {
+    if let Some(dir) = std::env::var_os(DIR) {
+        return fill(dir.as_ref());
+    }
     let dir = tempfile::tempdir().unwrap();
     let tried = Command::new("sh")
         // In units of 512 or 1024 bytes, as the shell likes.
         .args(["-c", "trap \"\" XFSZ; ulimit -f 64 && exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "on_the_full_disk"])
+        .args(["--exact", "a_full_disk_loses_nothing_that_was_taken"])
         .env(DIR, dir.path())
         .output()
         .unwrap();
@@ -50,13 +54,9 @@ fn a_full_disk_loses_nothing_that_was_taken() {
     );
 }
 
-#[test]
-fn on_the_full_disk() {
-    // A part of the other test, in a process with a limit.
-    let Some(dir) = std::env::var_os(DIR) else {
-        return;
-    };
-    let mut spool = Spool::open(dir.as_ref(), LARGE, Moment::now()).unwrap();
+/// Appends until the disk takes no more, then makes room.
+fn fill(dir: &Path) {
+    let mut spool = Spool::open(dir, LARGE, Moment::now()).unwrap();
     let mut taken = Vec::new();
     let refused = loop {
         let n = u8::try_from(taken.len()).unwrap();
@@ -79,13 +79,13 @@ fn on_the_full_disk() {
     assert_eq!(read(&mut spool), [0, 1]);
     // ...and makes room again.
     drop(spool);
-    for entry in std::fs::read_dir(&dir).unwrap() {
+    for entry in std::fs::read_dir(dir).unwrap() {
         let file = std::fs::OpenOptions::new()
             .write(true)
             .open(entry.unwrap().path());
         file.unwrap().set_len(2 * (17 + 8 + 10_000)).unwrap();
     }
-    let mut spool = Spool::open(dir.as_ref(), LARGE, Moment::now()).unwrap();
+    let mut spool = Spool::open(dir, LARGE, Moment::now()).unwrap();
     spool.append(Moment::now(), &[100; 10_000]).unwrap();
     assert_eq!(read(&mut spool), [0, 1, 100]);
 }

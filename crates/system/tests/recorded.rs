@@ -18,8 +18,3 @@ fn scenarios_come_out_as_with_salt() {
 fn real_tools_are_read_as_salt_reads_them() {
     common::transcript::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
 }
-
-#[test]
-fn the_recorder_has_its_calls_played() {
-    common::transcript::play_here(&REGISTRY);
-}

@@ -11,7 +11,6 @@ mod layer;
 mod side;
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::Kind;
@@ -44,8 +43,7 @@ fn apply(real: Kind, what: &str) -> Result<Option<(Side, Side)>> {
         return Ok(Some((theirs, ours)));
     }
     if let Some(why) = side::unable() {
-        // Past the harness, which keeps to itself what good tests print.
-        writeln!(std::io::stderr(), "not run: {why}")?;
+        halite_test_support::not_run(&why);
         return Ok(None);
     }
     let prepared = Prepared::new()?;

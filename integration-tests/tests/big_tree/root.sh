@@ -58,5 +58,4 @@ setpriv --bounding-set=-sys_module,-sys_time,-sys_boot,-sys_rawio,-syslog \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     HOME=/root LANG=C.UTF-8 \
     /bin/sh /srv/big_tree/play.sh "$program" "$what"
-umount "$root/srv/out"
 cp -a "$base/upper" "$out/layer"

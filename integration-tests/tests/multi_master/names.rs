@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{
@@ -28,16 +27,6 @@ impl Hosts {
         // In place: the file is mounted.
         fs::write(&self.0, text).context("the hosts file")
     }
-}
-
-/// Whether this system lets anybody have a mount namespace.
-fn can_unshare() -> bool {
-    let status = Command::new("unshare")
-        .args(["-Urm", "true"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    status.is_ok_and(|status| status.success())
 }
 
 /// The minion with these hosts.
@@ -79,8 +68,8 @@ fn log_of(dir: &Path) -> String {
 /// is served all the while.
 #[test]
 fn a_master_that_moves_is_followed_by_its_name() -> Result<()> {
-    if !can_unshare() {
-        // Without a namespace there is no way to change names for one process.
+    // Without a namespace there is no way to change names for one process.
+    if !halite_test_support::have_user_namespaces() {
         return Ok(());
     }
     let fleet = Fleet::new("names")?;

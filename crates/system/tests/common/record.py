@@ -146,7 +146,7 @@ def play(scenario, directory, program, record):
     if record:
         with open(f"{directory}/scenario.json", "w") as out:
             json.dump(scenario, out)
-        line = [program, "--exact", "the_recorder_has_its_calls_played"]
+        line = [program, "--exact", "real_tools_are_read_as_salt_reads_them"]
         ran = subprocess.run(line, env=dict(env, HALITE_PLAY=directory), capture_output=True, text=True)
         if ran.returncode:
             sys.exit(ran.stdout + ran.stderr)

@@ -218,13 +218,9 @@ fn play(name: &str, transcript: &Json, registry: &'static Registry) -> (usize, V
     (same, wrong)
 }
 
-/// Plays the calls of a scenario on the machine itself, for the recorder, which
-/// says in `HALITE_PLAY` in which directory it has prepared everything.
-pub fn play_here(registry: &'static Registry) {
-    let Some(directory) = std::env::var_os("HALITE_PLAY") else {
-        return;
-    };
-    let directory = Path::new(&directory);
+/// Plays the calls of a scenario on the machine itself, in a directory that the
+/// recorder has prepared.
+fn play_for_recorder(directory: &Path, registry: &'static Registry) {
     let read = |name: &str| -> Json {
         serde_json::from_str(&fs::read_to_string(directory.join(name)).unwrap()).unwrap()
     };
@@ -280,10 +276,14 @@ pub fn play_here(registry: &'static Registry) {
     .unwrap();
 }
 
-/// Plays all transcripts of a crate; only those whose names begin with
+/// Plays all transcripts of a crate, or for the recorder the scenario in the
+/// directory that it names in `HALITE_PLAY`. Only those whose names begin with
 /// `HALITE_SCENARIO`, if that is set. What came of the calls is written to the
 /// directory `HALITE_TRANSCRIPT_RETURNS`, if that is set.
 pub fn assert_transcripts(crate_dir: &str, registry: &'static Registry) {
+    if let Some(directory) = std::env::var_os("HALITE_PLAY") {
+        return play_for_recorder(directory.as_ref(), registry);
+    }
     let only = std::env::var("HALITE_SCENARIO").ok();
     let mut paths: Vec<_> = fs::read_dir(Path::new(crate_dir).join("tests/transcripts"))
         .unwrap()

@@ -2,19 +2,19 @@
 //!
 //! Most tests here run several daemons against the clock of a machine that
 //! others share. One that fails beside others and passes alone, on a machine
-//! that does nothing else, is called *unsteady*: what it said is printed, its
-//! name stands above the last line of the run, and a run with more than a few
-//! of them fails. A test that fails twice has failed.
+//! that does nothing else, is called *unsteady*: what it said is printed, and
+//! its name stands above the last line of the run. What that means for the run
+//! says `super::unsteady`. A test that fails twice has failed.
 
 /// More unsteady tests than this in one run are a failure: something is wrong
 /// that is more than a slow machine.
-pub(crate) const UNSTEADY_MAX: usize = 3;
+pub(super) const UNSTEADY_MAX: usize = 3;
 
 /// The names of the tests that have failed, from the list at the end of what a
 /// test program has written, for a second try. Nothing if there are too many to
 /// be unsteady, or if the list does not hold as many as `count`: then it is not
 /// understood, or cut off.
-pub(crate) fn failed_names(text: &str, count: u32) -> Option<Vec<String>> {
+pub(super) fn failed_names(text: &str, count: u32) -> Option<Vec<String>> {
     let (_, list) = text.rsplit_once("\nfailures:\n")?;
     let names: Vec<String> = list
         .lines()

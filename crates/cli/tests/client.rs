@@ -14,7 +14,7 @@ use halite_proto::event::Event;
 use halite_proto::msgpack::pack_wire;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Tag, Value};
-use halite_store::JobCache;
+use halite_store::{Jobs, StoreOptions};
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusOptions, EventBus, Framing};
 use halite_transport::zeromq::{Peer, Router, RouterOptions};
@@ -318,9 +318,10 @@ async fn returns_of_the_time_the_bus_was_away_are_not_lost() {
         master.answer(peer, &accepted(JID, &["web1", "web2"])).await;
         master.fire_return(JID, "web1", "seen");
         master.stop_bus().await;
-        let cache = JobCache::new(master.path("cache/jobs"), HashType::Sha256);
+        let store = StoreOptions::local_fs(master.path("cache"), HashType::Sha256);
+        let jobs = halite_store::open(&store).jobs;
         for id in ["web1", "web2"] {
-            store(&cache, id);
+            save_return(&jobs, id);
         }
         master.start_bus();
     });
@@ -328,9 +329,9 @@ async fn returns_of_the_time_the_bus_was_away_are_not_lost() {
     assert_eq!(shown.await, (expect.to_owned(), String::new(), 0));
 }
 
-fn store(cache: &JobCache, id: &str) {
+fn save_return(jobs: &Jobs, id: &str) {
     let jid = Jid::parse(JID).unwrap();
-    cache.prepare(&jid, false).unwrap();
+    jobs.prepare(&jid, false).unwrap();
     let ret = JobReturn::new(
         ReturnJid::Jid(jid.clone()),
         "test.ping".into(),
@@ -338,8 +339,7 @@ fn store(cache: &JobCache, id: &str) {
         "stored".into(),
         0,
     );
-    cache
-        .save_return(&jid, &MinionId::parse(id).unwrap(), &ret)
+    jobs.save_return(&jid, &MinionId::parse(id).unwrap(), &ret)
         .unwrap();
 }
 

@@ -10,7 +10,7 @@ use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_range::RangeServer;
-use halite_store::{Bank, DataCache, JobCache, Parts, StoreError};
+use halite_store::{Bank, Banks, Jobs, MinionData, Parts, StoreError};
 
 use crate::batches::Batches;
 use crate::clock::{now_micros, now_s};
@@ -69,7 +69,7 @@ pub(crate) struct Master {
     /// The event bus.
     pub(crate) bus: Bus,
     /// The job cache.
-    pub(crate) jobs: Arc<JobCache>,
+    pub(crate) jobs: Jobs,
     /// Where jobs go beside that.
     pub(crate) job_mirror: JobMirror,
     /// The jobs that minions can ask for after a reconnect.
@@ -83,7 +83,9 @@ pub(crate) struct Master {
     /// The runners that run.
     pub(crate) runners: Runners,
     /// Grains, pillar and mine of minions.
-    pub(crate) data: DataCache,
+    pub(crate) data: MinionData,
+    /// What runners and templates keep.
+    pub(crate) banks: Banks,
     /// The files for minions.
     pub(crate) files: Arc<Roots>,
     /// The pillars for minions.
@@ -378,11 +380,11 @@ impl Minions for Master {
     }
 
     fn grains_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
-        self.data.parts(Bank::Grains, ids, names)
+        self.parts(Bank::Grains, ids, names)
     }
 
     fn pillars_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
-        self.data.parts(Bank::Pillar, ids, names)
+        self.parts(Bank::Pillar, ids, names)
     }
 
     fn grains(&self, id: &MinionId) -> Option<Map> {
@@ -403,6 +405,16 @@ impl Minions for Master {
 }
 
 impl Master {
+    fn parts(&self, bank: Bank, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.data.parts(bank, ids, names).unwrap_or_else(|error| {
+            tracing::warn!(
+                "could not read the cached data of minions: {}",
+                chain(&error)
+            );
+            None
+        })
+    }
+
     fn cached(&self, bank: Bank, id: &MinionId) -> Option<Map> {
         self.data.get(bank, id).unwrap_or_else(|error| {
             tracing::warn!(minion = %id, "could not read its cached data: {}", chain(&error));

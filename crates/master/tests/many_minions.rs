@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use halite_master::core::targets::{Asked, Minions, resolve};
 use halite_proto::{Map, MinionId, Value};
-use halite_store::{Bank, DataCache, Parts};
+use halite_store::{Bank, MinionData, Parts, StoreOptions};
 
 const MINIONS: usize = 10_000;
 
 struct Fleet {
     ids: Vec<MinionId>,
-    data: DataCache,
+    data: MinionData,
     at_once: bool,
 }
 
@@ -22,12 +22,12 @@ impl Minions for Fleet {
     }
 
     fn grains_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
-        let parts = || self.data.parts(Bank::Grains, ids, names);
+        let parts = || self.data.parts(Bank::Grains, ids, names).unwrap();
         self.at_once.then(parts).flatten()
     }
 
     fn pillars_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
-        let parts = || self.data.parts(Bank::Pillar, ids, names);
+        let parts = || self.data.parts(Bank::Pillar, ids, names).unwrap();
         self.at_once.then(parts).flatten()
     }
 
@@ -70,7 +70,8 @@ fn grains(number: usize) -> Map {
 #[test]
 fn parts_of_the_data_give_the_same_answer_as_all_of_it() {
     let dir = tempfile::tempdir().unwrap();
-    let data = DataCache::new(dir.path());
+    let options = StoreOptions::local_fs(dir.path(), halite_crypto::HashType::Sha256);
+    let data = halite_store::open(&options).data;
     let ids: Vec<MinionId> = (0..MINIONS)
         .map(|number| MinionId::parse(format!("web{number:05}")).unwrap())
         .collect();

@@ -1,21 +1,17 @@
 //! Banks of anything: values that runners and templates keep under a name of
-//! their choice, in the layout of Salt's `localfs` (`<bank>/<key>.p`).
+//! their choice.
 //!
-//! Invariant: names come from users. Each part is checked before it becomes
-//! part of a path, and the banks that the master keeps for itself (tokens,
-//! sessions, jobs) are none of theirs.
+//! Invariant: names come from users. Each part is checked before a backend
+//! sees it, and the banks that the master keeps for itself (tokens, sessions,
+//! jobs) are out of reach.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use halite_proto::Value;
-use halite_proto::msgpack::pack_modern;
 use thiserror::Error;
 
-use crate::atomic::{load, put_making_dir, remove};
+use crate::backend::{Backend, on};
 use crate::error::StoreError;
-use crate::lookup::entries;
 
 /// Banks that hold what proves who somebody is, or what only the master may
 /// write.
@@ -31,10 +27,10 @@ const OWN: [&str; 9] = [
     "tokens",
 ];
 
-/// Characters of a name at most, so that `.p` fits into a file name.
+/// Most bytes of one part of a name, so that `.p` fits into a file name.
 const NAME_BYTES_MAX: usize = 250;
 
-/// Parts of the name of a bank.
+/// Most parts of the name of a bank.
 const PARTS_MAX: usize = 16;
 
 /// Why a bank could not be used.
@@ -49,104 +45,105 @@ pub enum BankError {
     /// The name of the key is none.
     #[error("{0:?} is no name of a key")]
     Key(String),
-    /// The cache cannot be used.
+    /// The store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The banks of a cache directory.
+/// The banks of a store.
 #[derive(Clone, Debug)]
 pub struct Banks {
-    dir: PathBuf,
+    backend: Arc<Backend>,
 }
 
 impl Banks {
-    /// Those below `cachedir`.
-    pub fn new(cachedir: impl Into<PathBuf>) -> Self {
-        Self {
-            dir: cachedir.into(),
-        }
+    pub(crate) fn new(backend: Arc<Backend>) -> Self {
+        Self { backend }
     }
 
     /// What is kept under a key, none if nothing is.
     ///
     /// # Errors
-    /// When a name is none, or the file cannot be read.
+    /// When a name is not allowed, or the value cannot be read.
     pub fn fetch(&self, bank: &str, key: &str) -> Result<Option<Value>, BankError> {
-        Ok(load(&self.file(bank, key)?)?)
+        let (bank, key) = (&BankName::parse(bank)?, KeyName::parse(key)?);
+        Ok(on!(self.backend, banks.fetch(bank, key))?)
     }
 
     /// Keeps a value.
     ///
     /// # Errors
-    /// When a name is none, or the value cannot be written.
+    /// When a name is not allowed, or the value cannot be written.
     pub fn store(&self, bank: &str, key: &str, value: &Value) -> Result<(), BankError> {
-        let path = self.file(bank, key)?;
-        let packed = pack_modern(value).map_err(|source| StoreError::Pack {
-            path: path.clone(),
-            source,
-        })?;
-        Ok(put_making_dir(&path, &packed)?)
+        let (bank, key) = (&BankName::parse(bank)?, KeyName::parse(key)?);
+        Ok(on!(self.backend, banks.store(bank, key, value))?)
     }
 
-    /// Removes a key, or a whole bank; false if there was nothing.
+    /// Removes a key, or a whole bank with the banks below it; false if there
+    /// was nothing.
     ///
     /// # Errors
-    /// When a name is none, or something cannot be removed.
+    /// When a name is not allowed, or something cannot be removed.
     pub fn flush(&self, bank: &str, key: Option<&str>) -> Result<bool, BankError> {
-        if let Some(key) = key {
-            return Ok(remove(&self.file(bank, key)?)?);
-        }
-        let dir = self.bank(bank)?;
-        match fs::remove_dir_all(&dir) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(StoreError::remove(&dir, source).into()),
-        }
+        let bank = &BankName::parse(bank)?;
+        Ok(match key {
+            Some(key) => {
+                let key = KeyName::parse(key)?;
+                on!(self.backend, banks.flush_key(bank, key))?
+            }
+            None => on!(self.backend, banks.flush_bank(bank))?,
+        })
     }
 
     /// The keys of a bank and the banks below it, sorted.
     ///
     /// # Errors
-    /// When the name is none, or the directory cannot be listed.
+    /// When the name is not allowed, or the bank cannot be listed.
     pub fn list(&self, bank: &str) -> Result<Vec<String>, BankError> {
-        let mut names: Vec<String> = entries(&self.bank(bank)?)?
-            .iter()
-            .filter_map(|entry| {
-                let name = entry.file_name().into_string().ok()?;
-                match entry.file_type().ok()?.is_dir() {
-                    true => Some(name),
-                    false => name.strip_suffix(".p").map(str::to_owned),
-                }
-            })
-            .filter(|name| !name.starts_with('.'))
-            .collect();
-        names.sort_unstable();
-        Ok(names)
-    }
-
-    fn bank(&self, bank: &str) -> Result<PathBuf, BankError> {
-        let parts: Vec<&str> = bank.split('/').collect();
-        if parts.len() > PARTS_MAX || !parts.iter().all(|part| is_name(part)) {
-            return Err(BankError::Bank(bank.to_owned()));
-        }
-        if parts.first().is_some_and(|first| OWN.contains(first)) {
-            return Err(BankError::Own(bank.to_owned()));
-        }
-        Ok(parts
-            .iter()
-            .fold(self.dir.clone(), |dir, part| below(&dir, part)))
-    }
-
-    fn file(&self, bank: &str, key: &str) -> Result<PathBuf, BankError> {
-        if !is_name(key) {
-            return Err(BankError::Key(key.to_owned()));
-        }
-        Ok(below(&self.bank(bank)?, &format!("{key}.p")))
+        let bank = &BankName::parse(bank)?;
+        Ok(on!(self.backend, banks.list(bank))?)
     }
 }
 
-/// Whether a text is a name: one part of a path, and no hidden one.
+/// The checked name of a bank that users may have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BankName(Vec<String>);
+
+impl BankName {
+    fn parse(text: &str) -> Result<Self, BankError> {
+        let parts: Vec<&str> = text.split('/').collect();
+        if parts.len() > PARTS_MAX || !parts.iter().all(|part| is_name(part)) {
+            return Err(BankError::Bank(text.to_owned()));
+        }
+        if parts.first().is_some_and(|first| OWN.contains(first)) {
+            return Err(BankError::Own(text.to_owned()));
+        }
+        Ok(Self(parts.into_iter().map(str::to_owned).collect()))
+    }
+
+    pub(crate) fn parts(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// The checked name of a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyName<'a>(&'a str);
+
+impl<'a> KeyName<'a> {
+    fn parse(text: &'a str) -> Result<Self, BankError> {
+        match is_name(text) {
+            true => Ok(Self(text)),
+            false => Err(BankError::Key(text.to_owned())),
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'a str {
+        self.0
+    }
+}
+
+/// Whether a text is one part of a path, and not a hidden one.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= NAME_BYTES_MAX
@@ -154,19 +151,23 @@ fn is_name(text: &str) -> bool {
         && !text.contains(['/', '\0'])
 }
 
-/// Only for names that were checked.
-fn below(dir: &Path, name: &str) -> PathBuf {
-    dir.join(name)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use halite_crypto::HashType;
+
     use super::*;
+    use crate::backend::{StoreOptions, open};
+
+    fn banks(cachedir: std::path::PathBuf) -> Banks {
+        open(&StoreOptions::local_fs(cachedir, HashType::Sha256)).banks
+    }
 
     #[test]
     fn what_is_stored_is_found_listed_and_flushed() {
         let dir = tempfile::tempdir().unwrap();
-        let banks = Banks::new(dir.path());
+        let banks = banks(dir.path().to_owned());
         assert_eq!(banks.fetch("a", "k").unwrap(), None);
         assert!(banks.list("a").unwrap().is_empty());
         banks.store("a", "k", &5.into()).unwrap();
@@ -182,7 +183,7 @@ mod tests {
     #[test]
     fn names_do_not_leave_the_cache() {
         let dir = tempfile::tempdir().unwrap();
-        let banks = Banks::new(dir.path().join("cache"));
+        let banks = banks(dir.path().join("cache"));
         for bank in [
             "", "..", "../x", "a/../b", "/etc", "a//b", "a/", ".hidden", "a\0",
         ] {

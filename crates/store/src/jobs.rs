@@ -1,34 +1,14 @@
-//! The job cache: one directory per job, one below it per minion that
-//! returned.
-//!
-//! Mirrors `salt/returners/local_cache.py`, 3006 to 3008.
+//! Jobs: what was published, to whom, and what came of it.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use halite_crypto::{HashType, hash_hex};
-use halite_proto::msgpack::unpack_modern;
 use halite_proto::returns::JobReturn;
-use halite_proto::{Jid, Map, MinionId, Value, time};
+use halite_proto::{Jid, Map, MinionId, Value};
 
-use crate::atomic::{put, put_making_dir, read};
+use crate::backend::{Backend, on};
 use crate::error::StoreError;
-use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
-use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
-use crate::recent::{Known, Recent};
-
-pub(crate) const JID: &str = "jid";
-pub(crate) const NOCACHE: &str = "nocache";
-pub(crate) const LOAD: &str = ".load.p";
-pub(crate) const MINIONS: &str = ".minions.p";
-pub(crate) const RETURN: &str = "return.p";
-pub(crate) const OUT: &str = "out.p";
-pub(crate) const ENDTIME: &str = "endtime";
-/// Whose own job it is, where the minion has given it its id. Salt's programs
-/// skip files that begin with a dot.
-pub(crate) const OWNER: &str = ".owner";
+use crate::packing::without_secrets;
 
 /// What became of a return that was to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,65 +25,60 @@ pub enum Saved {
     NoCache,
 }
 
-/// The job cache of a master.
-#[derive(Debug)]
-pub struct JobCache {
-    dir: PathBuf,
-    hash_type: HashType,
-    recent: Recent,
-    /// Held while a list of minions is read and written.
-    lists: Mutex<()>,
+/// A minion's return as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredReturn {
+    /// `return`, and `retcode` and `success` if they were stored.
+    pub data: Map,
+    /// The outputter.
+    pub out: Option<String>,
 }
 
-impl JobCache {
-    /// The job cache in `dir`, which is `<cachedir>/jobs`. Jobs stored under
-    /// another `hash_type` are not found.
-    pub fn new(dir: impl Into<PathBuf>, hash_type: HashType) -> Self {
-        Self {
-            dir: dir.into(),
-            hash_type,
-            recent: Recent::default(),
-            lists: Mutex::default(),
+impl StoredReturn {
+    /// The value returned.
+    pub fn ret(&self) -> &Value {
+        self.data.get("return").unwrap_or(&Value::Nil)
+    }
+
+    /// As Salt's readers have it: with `out` among the data.
+    pub fn into_map(self) -> Map {
+        let mut map = self.data;
+        if let Some(out) = self.out {
+            map.insert("out", out);
         }
+        map
     }
+}
 
-    /// The directory of the whole cache.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
+/// What a pass of the cleaner did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Jobs looked at.
+    pub seen: usize,
+    /// Jobs removed.
+    pub removed: usize,
+    /// Jobs that should have been removed and could not.
+    pub failed: usize,
+}
 
-    /// The directory of a job.
-    pub fn job_dir(&self, jid: &Jid) -> PathBuf {
-        let hash = hash_hex(self.hash_type, jid.as_str().as_bytes());
-        let (shard, rest) = hash.split_at(2);
-        self.dir.join(shard).join(rest)
+/// The jobs of a store.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    backend: Arc<Backend>,
+}
+
+impl Jobs {
+    pub(crate) fn new(backend: Arc<Backend>) -> Self {
+        Self { backend }
     }
 
     /// Takes a new job id that nobody else has, other masters on the same
-    /// directory included: making the directory is the test. `next` gives one
-    /// id after the other.
+    /// store included. `next` gives one id after the other.
     ///
     /// # Errors
-    /// When the cache cannot be written, or too many ids are taken.
-    pub fn allocate(
-        &self,
-        nocache: bool,
-        mut next: impl FnMut() -> Jid,
-    ) -> Result<Jid, StoreError> {
-        for _ in 0..JID_TRIES_MAX {
-            let jid = next();
-            let dir = self.job_dir(&jid);
-            if make_dir(&dir)? {
-                // A full disk must not fill up with jobs that are none.
-                self.mark(&jid, &dir, nocache)
-                    .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
-                return Ok(jid);
-            }
-        }
-        Err(StoreError::JidsTaken {
-            path: self.dir.clone(),
-            tries: JID_TRIES_MAX,
-        })
+    /// When the store cannot be written, or too many ids are taken.
+    pub fn allocate(&self, nocache: bool, next: impl FnMut() -> Jid) -> Result<Jid, StoreError> {
+        on!(self.backend, jobs.allocate(nocache, next))
     }
 
     /// Takes the id that a minion has given to a job of its own, or the next
@@ -111,227 +86,180 @@ impl JobCache {
     /// id again, whatever has happened meanwhile.
     ///
     /// # Errors
-    /// When the cache cannot be written, or too many ids are taken.
+    /// When the store cannot be written, or too many ids are taken.
     pub fn allocate_own(&self, id: &MinionId, mark: &Jid) -> Result<Jid, StoreError> {
-        let owner = format!("{id} {mark}");
-        let first = time::jid_to_micros(mark);
-        for number in 0..OWN_JID_TRIES_MAX {
-            let later = first.and_then(|first| first.checked_add(number));
-            let jid = match (number, later) {
-                (0, _) => mark.clone(),
-                (_, Some(micros)) => time::jid_from_micros(micros),
-                (_, None) => break,
-            };
-            let dir = self.job_dir(&jid);
-            let path = dir.join(OWNER);
-            if make_dir(&dir)? {
-                // As above; and who comes again would find its own id taken.
-                put(&path, owner.as_bytes())
-                    .and_then(|()| self.mark(&jid, &dir, false))
-                    .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
-                return Ok(jid);
-            }
-            if read(&path)?.is_some_and(|known| known == owner.as_bytes()) {
-                return Ok(jid);
-            }
-        }
-        Err(StoreError::JidsTaken {
-            path: self.dir.clone(),
-            tries: usize::try_from(OWN_JID_TRIES_MAX).unwrap_or(usize::MAX),
-        })
+        on!(self.backend, jobs.allocate_own(id, mark))
+    }
+
+    /// Prepares a job whose id was given.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn prepare(&self, jid: &Jid, nocache: bool) -> Result<(), StoreError> {
+        on!(self.backend, jobs.prepare(jid, nocache))
     }
 
     /// Whether there is anything of a job here.
-    pub fn knows(&self, jid: &Jid) -> bool {
-        self.recent.get(jid).is_some() || self.job_dir(jid).exists()
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn knows(&self, jid: &Jid) -> Result<bool, StoreError> {
+        on!(self.backend, jobs.knows(jid))
     }
 
     /// Whether the load of a job is there.
-    pub fn has_load(&self, jid: &Jid) -> bool {
-        self.job_dir(jid).join(LOAD).exists()
-    }
-
-    /// Prepares the directory of a job whose id was given.
     ///
     /// # Errors
-    /// When the cache cannot be written.
-    pub fn prepare(&self, jid: &Jid, nocache: bool) -> Result<(), StoreError> {
-        let dir = self.job_dir(jid);
-        make_dir(&dir)?;
-        self.mark(jid, &dir, nocache)
+    /// When the store cannot be read.
+    pub fn has_load(&self, jid: &Jid) -> Result<bool, StoreError> {
+        on!(self.backend, jobs.has_load(jid))
     }
 
-    /// Stores what was published, without its secrets, and who was meant.
+    /// Stores what was published, without its secrets, and which minions were
+    /// targeted.
     ///
     /// # Errors
-    /// When the load cannot be packed or the cache cannot be written.
+    /// When the load cannot be packed or the store cannot be written.
     pub fn save_load(
         &self,
         jid: &Jid,
         load: &Map,
         minions: Option<&[MinionId]>,
     ) -> Result<(), StoreError> {
-        let path = self.job_dir(jid).join(LOAD);
-        put_making_dir(&path, &pack_load(&path, load)?)?;
-        match minions {
-            Some(minions) => self.save_minions(jid, minions, None),
-            None => Ok(()),
-        }
+        let load = without_secrets(load);
+        on!(self.backend, jobs.save_load(jid, &load, minions))
     }
 
     /// Adds to the minions of a job; those of a syndic are kept apart.
     ///
     /// # Errors
-    /// When the cache cannot be written.
+    /// When the store cannot be read or written.
     pub fn save_minions(
         &self,
         jid: &Jid,
         minions: &[MinionId],
         syndic: Option<&MinionId>,
     ) -> Result<(), StoreError> {
-        let path = match syndic {
-            None => self.job_dir(jid).join(MINIONS),
-            Some(syndic) => self.job_dir(jid).join(format!(".minions.{syndic}.p")),
-        };
-        let mut ids: Vec<String> = minions.iter().map(ToString::to_string).collect();
-        let _held = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        // A damaged list is replaced.
-        if let Ok(Some(known)) = crate::atomic::load(&path) {
-            let known = known.as_list().unwrap_or_default();
-            ids.extend(
-                known
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(ToOwned::to_owned),
-            );
-        }
-        put_making_dir(&path, &pack_minions(&path, ids)?)
+        on!(self.backend, jobs.save_minions(jid, minions, syndic))
     }
 
-    /// Stores a minion's return. A job that this cache does not know gets its
-    /// directory and a load made from the return.
+    /// Stores a minion's return, once. A job that this store does not know
+    /// gets a load made from the return.
     ///
     /// # Errors
-    /// When the return cannot be packed or the cache cannot be written.
+    /// When the return cannot be packed or the store cannot be written.
     pub fn save_return(
         &self,
         jid: &Jid,
         id: &MinionId,
         ret: &JobReturn,
     ) -> Result<Saved, StoreError> {
-        let dir = self.job_dir(jid);
-        if self.recent.get(jid).is_none() && !dir.exists() {
-            let is_stored = self.save_unknown(jid, &dir, id, ret)?;
-            self.recent.insert(jid, Known::FromReturns);
-            if is_stored {
-                return Ok(Saved::Stored);
-            }
-        }
-        let known = self.known(jid, &dir, id, ret)?;
-        if known == Known::NoCache {
-            return Ok(Saved::NoCache);
-        }
-        let minion_dir = dir.join(id.as_str());
-        let path = minion_dir.join(RETURN);
-        let packed = pack_return(&path, ret)?;
-        // One that a power cut has spoilt is replaced.
-        if !make_dir(&minion_dir)?
-            && let Some(stored) = read(&path)?
-            && unpack_modern(&stored).is_ok()
-        {
-            let differs = stored != packed;
-            return Ok(Saved::Duplicate { differs });
-        }
-        // The outputter first: who sees the return finds it complete.
-        if let Some(out) = &ret.out {
-            let path = minion_dir.join(OUT);
-            put(&path, &pack_out(&path, out)?)?;
-        }
-        put(&path, &packed)?;
-        if known == Known::FromReturns {
-            // Nobody else says who was meant, and 3006 wants the list.
-            self.save_minions(jid, std::slice::from_ref(id), None)?;
-        }
-        Ok(Saved::Stored)
+        on!(self.backend, jobs.save_return(jid, id, ret))
     }
 
     /// Stores when the last return came (`job_cache_store_endtime`).
     ///
     /// # Errors
-    /// When the cache cannot be written.
+    /// When the store cannot be written.
     pub fn save_endtime(&self, jid: &Jid, endtime: &str) -> Result<(), StoreError> {
-        put_making_dir(&self.job_dir(jid).join(ENDTIME), endtime.as_bytes())
+        on!(self.backend, jobs.save_endtime(jid, endtime))
     }
 
-    pub(crate) fn forget_recent(&self) {
-        self.recent.clear();
+    /// What was published as a job, with the minions that were targeted under
+    /// `Minions`; none for an unknown job.
+    ///
+    /// # Errors
+    /// When it is damaged or cannot be read.
+    pub fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        on!(self.backend, jobs.load(jid))
     }
 
-    /// Whether the returns of a job are kept; an unknown job becomes known.
-    fn known(
-        &self,
-        jid: &Jid,
-        dir: &Path,
-        id: &MinionId,
-        ret: &JobReturn,
-    ) -> Result<Known, StoreError> {
-        if let Some(known) = self.recent.get(jid) {
-            return Ok(known);
-        }
-        if dir.join(NOCACHE).exists() {
-            self.recent.insert(jid, Known::NoCache);
-            return Ok(Known::NoCache);
-        }
-        if !dir.join(LOAD).exists() {
-            self.prepare(jid, false)?;
-            self.save_load(jid, &load_of_return(jid, id, ret), None)?;
-            self.recent.insert(jid, Known::FromReturns);
-            return Ok(Known::FromReturns);
-        }
-        self.recent.insert(jid, Known::Stored);
-        Ok(Known::Stored)
+    /// The returns of a job so far, by minion id in order. A damaged one is
+    /// left out with a warning.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
+        on!(self.backend, jobs.returns(jid))
     }
 
-    fn mark(&self, jid: &Jid, dir: &Path, nocache: bool) -> Result<(), StoreError> {
-        let write = |name: &str, bytes: &[u8]| {
-            let path = dir.join(name);
-            fs::write(&path, bytes).map_err(|source| StoreError::write(&path, source))
-        };
-        if nocache {
-            write(NOCACHE, b"")?;
-        }
-        write(JID, jid.as_str().as_bytes())?;
-        let known = if nocache {
-            Known::NoCache
-        } else {
-            Known::Stored
-        };
-        self.recent.insert(jid, known);
-        Ok(())
+    /// One minion's return, none if there is none.
+    ///
+    /// # Errors
+    /// When it is damaged or cannot be read.
+    pub fn return_of(&self, jid: &Jid, id: &MinionId) -> Result<Option<StoredReturn>, StoreError> {
+        on!(self.backend, jobs.return_of(jid, id))
     }
-}
 
-/// How often the directory above is made, at most.
-const PARENT_TRIES_MAX: usize = 16;
-
-/// Makes a directory, and the one above it if need be; false if it exists.
-pub(crate) fn make_dir(dir: &Path) -> Result<bool, StoreError> {
-    let attempt = || match fs::create_dir(dir) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-    };
-    let mut made = attempt();
-    for _ in 0..PARENT_TRIES_MAX {
-        match &made {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            _ => break,
-        }
-        // The cleaner may take an empty parent away just before it is used.
-        if let Some(parent) = dir.parent() {
-            fs::create_dir_all(parent).map_err(|source| StoreError::make_dir(parent, source))?;
-        }
-        made = attempt();
+    /// When the last return came, if that is stored.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn endtime(&self, jid: &Jid) -> Result<Option<String>, StoreError> {
+        on!(self.backend, jobs.endtime(jid))
     }
-    made.map_err(|source| StoreError::make_dir(dir, source))
+
+    /// The newest jobs that have a load, newest first and at most `max`, each
+    /// with what was published but without who was targeted. One that cannot
+    /// be read is left out.
+    ///
+    /// # Errors
+    /// When the jobs cannot be listed.
+    pub fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
+        on!(self.backend, jobs.newest(max))
+    }
+
+    /// Removes the jobs that were prepared more than `keep` before `now`, and
+    /// broken ones. With a `keep` of zero nothing is ever removed.
+    ///
+    /// # Errors
+    /// When the jobs cannot be listed. A job that cannot be removed is logged
+    /// and counted.
+    pub fn clean(&self, keep: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
+        if keep.is_zero() {
+            return Ok(Cleaned::default());
+        }
+        on!(self.backend, jobs.clean(keep, now))
+    }
+
+    /// The state of a job in batches that a program of Salt's has begun and
+    /// leaves to the master, none if the job has none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        on!(self.backend, jobs.batch(jid))
+    }
+
+    /// Stores the state of a job in batches, which is prepared.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put_batch(&self, jid: &Jid, state: &Map) -> Result<(), StoreError> {
+        on!(self.backend, jobs.put_batch(jid, state))
+    }
+
+    /// The jobs in batches that are not over.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
+        on!(self.backend, jobs.active_batches())
+    }
+
+    /// Puts a job on the list of those that are not over.
+    ///
+    /// # Errors
+    /// When the list cannot be read or written.
+    pub fn begin_batch(&self, jid: &Jid) -> Result<(), StoreError> {
+        on!(self.backend, jobs.begin_batch(jid))
+    }
+
+    /// Takes a job off the list of those that are not over.
+    ///
+    /// # Errors
+    /// When the list cannot be read or written.
+    pub fn end_batch(&self, jid: &Jid) -> Result<(), StoreError> {
+        on!(self.backend, jobs.end_batch(jid))
+    }
 }

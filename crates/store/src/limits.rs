@@ -11,6 +11,9 @@ pub const JID_TRIES_MAX: usize = 5;
 /// returns of a forgotten job cost two more looks at the disk.
 pub const JOBS_REMEMBERED_MAX: usize = 1024;
 
+/// Most jobs that are listed at once. Of more the oldest are left out.
+pub const JOBS_LISTED_MAX: usize = 1_000_000;
+
 /// How old a job directory without its `jid` file must be to be removed as a
 /// broken one: a younger one may just be in the making.
 pub const BROKEN_JOB_AGE_S: u64 = 60;

@@ -1,6 +1,6 @@
-//! What stands in the files of a job.
+//! What is kept of a job, as every backend packs it.
 
-use std::path::Path;
+use std::fmt::Display;
 
 use halite_proto::msgpack::{Packing, Writer, pack_map, packed_len};
 use halite_proto::returns::JobReturn;
@@ -30,34 +30,30 @@ pub fn load_of_return(jid: &Jid, id: &MinionId, ret: &JobReturn) -> Map {
     load
 }
 
-fn pack(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {
-    halite_proto::msgpack::pack_modern(value).map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })
+fn pack(place: impl Display, value: &Value) -> Result<Vec<u8>, StoreError> {
+    halite_proto::msgpack::pack_modern(value).map_err(|source| StoreError::pack(place, source))
 }
 
-pub(crate) fn pack_out(path: &Path, out: &str) -> Result<Vec<u8>, StoreError> {
-    pack(path, &Value::from(out))
+pub(crate) fn pack_out(place: impl Display, out: &str) -> Result<Vec<u8>, StoreError> {
+    pack(place, &Value::from(out))
 }
 
-pub(crate) fn pack_minions(path: &Path, mut ids: Vec<String>) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn pack_minions(
+    place: impl Display,
+    mut ids: Vec<String>,
+) -> Result<Vec<u8>, StoreError> {
     ids.sort_unstable();
     ids.dedup();
     let list = Value::List(ids.into_iter().map(Value::from).collect());
-    pack(path, &list)
+    pack(place, &list)
 }
 
-/// What was published, without its secrets.
-pub(crate) fn pack_load(path: &Path, load: &Map) -> Result<Vec<u8>, StoreError> {
-    pack_map(&without_secrets(load), Packing::Modern).map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })
+pub(crate) fn pack_load(place: impl Display, load: &Map) -> Result<Vec<u8>, StoreError> {
+    pack_map(load, Packing::Modern).map_err(|source| StoreError::pack(place, source))
 }
 
 /// `return`, `retcode` and `success`, as they came.
-pub(crate) fn pack_return(path: &Path, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn pack_return(place: impl Display, ret: &JobReturn) -> Result<Vec<u8>, StoreError> {
     const AROUND_BYTES: usize = 64;
     let write = || {
         let bytes = packed_len(&ret.ret, Packing::Modern) + AROUND_BYTES;
@@ -77,14 +73,11 @@ pub(crate) fn pack_return(path: &Path, ret: &JobReturn) -> Result<Vec<u8>, Store
         }
         Ok(writer.into_bytes())
     };
-    write().map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })
+    write().map_err(|source| StoreError::pack(place, source))
 }
 
 /// A publish request as it may be kept: nothing in it opens a door.
-fn without_secrets(load: &Map) -> Map {
+pub(crate) fn without_secrets(load: &Map) -> Map {
     const SECRETS: [&str; 3] = ["key", "token", "password"];
     let mut load = load.clone();
     for secret in SECRETS {

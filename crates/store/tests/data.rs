@@ -5,18 +5,19 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use halite_crypto::HashType;
 use halite_proto::msgpack::pack_modern;
 use halite_proto::{Map, MinionId, Value};
-use halite_store::{Bank, DataCache};
+use halite_store::{Bank, MinionData, StoreOptions};
 use tempfile::TempDir;
 
 fn id(name: &str) -> MinionId {
     MinionId::parse(name).unwrap()
 }
 
-fn cache() -> (TempDir, DataCache) {
+fn cache() -> (TempDir, MinionData) {
     let dir = tempfile::tempdir().unwrap();
-    let cache = DataCache::new(dir.path());
+    let cache = halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256)).data;
     (dir, cache)
 }
 
@@ -61,7 +62,7 @@ fn data_of_a_3006_master_is_read_until_there_is_newer() {
     assert_eq!(cache.ids(Bank::Grains).unwrap().len(), 1);
     cache.update_mine(&web, map("n", 1), false).unwrap();
     assert_eq!(cache.get(Bank::Mine, &web).unwrap().unwrap().len(), 2);
-    assert!(cache.flush_mine(&web).unwrap());
+    assert!(cache.forget(Bank::Mine, &web).unwrap());
     assert_eq!(cache.get(Bank::Mine, &web).unwrap(), None);
 }
 
@@ -70,7 +71,7 @@ fn a_mine_is_updated_cleared_and_emptied() {
     let (_dir, cache) = cache();
     let web = id("web1");
     assert!(!cache.delete_from_mine(&web, "a").unwrap());
-    assert!(!cache.flush_mine(&web).unwrap());
+    assert!(!cache.forget(Bank::Mine, &web).unwrap());
     cache.update_mine(&web, map("a", 1), false).unwrap();
     cache.update_mine(&web, map("b", 2), false).unwrap();
     assert!(cache.delete_from_mine(&web, "a").unwrap());

@@ -7,7 +7,6 @@ use halite_proto::clear::{Credentials, LowRequest};
 use halite_proto::envelope::RequestEnvelope;
 use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Jid, Map, Value};
-use halite_store::JobCache;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
 use super::session::{BusNews, next_event};
@@ -238,8 +237,8 @@ impl RunnerSession<'_> {
 
     /// What was kept of the runner while the bus was away.
     fn kept(&self) -> Option<Map> {
-        let cache = JobCache::new(self.settings.cachedir.join("jobs"), self.settings.hash_type);
-        let (_, stored) = cache.returns(&self.jid).ok()?.into_iter().next()?;
+        let jobs = self.settings.store().jobs;
+        let (_, stored) = jobs.returns(&self.jid).ok()?.into_iter().next()?;
         stored.ret().as_map().cloned()
     }
 }

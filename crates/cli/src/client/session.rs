@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use halite_proto::event::VALUE_TRIMMED;
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_store::JobCache;
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
@@ -163,14 +162,13 @@ impl<'a> Session<'a> {
         if !is_trimmed(&value.value) {
             return value;
         }
-        let settings = self.client.settings();
-        let cache = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
+        let jobs = self.client.settings().store().jobs;
         let Ok(id) = MinionId::parse(value.id.as_str()) else {
             return value;
         };
         // Salt's masters tell of a return before they have kept it.
         for _ in 0..CACHE_TRIES_MAX {
-            match cache.return_of(&self.published.jid, &id) {
+            match jobs.return_of(&self.published.jid, &id) {
                 Ok(Some(stored)) => {
                     value.value = stored.ret().clone();
                     return value;
@@ -283,10 +281,9 @@ impl<'a> Session<'a> {
     /// Takes the returns that came while the bus was away from the job cache.
     /// Those that were seen before are not taken twice.
     fn catch_up(&mut self) {
-        let settings = self.client.settings();
-        let cache = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
+        let jobs = self.client.settings().store().jobs;
         let jid = &self.published.jid;
-        let returns = match cache.returns(jid) {
+        let returns = match jobs.returns(jid) {
             Ok(returns) => returns,
             Err(error) => {
                 tracing::warn!("returns may be missing: {}", crate::chain(&error));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 use halite_range::RangeServer;
+use halite_store::{Store, StoreOptions};
 use halite_transport::Endpoint;
 use thiserror::Error;
 
@@ -68,6 +69,11 @@ pub struct SettingsError {
 }
 
 impl ClientSettings {
+    /// The master's store, opened as the master opens it.
+    pub fn store(&self) -> Store {
+        halite_store::open(&StoreOptions::local_fs(&self.cachedir, self.hash_type))
+    }
+
     /// Reads the merged options of the master's configuration, paths already
     /// joined with `root_dir`.
     ///

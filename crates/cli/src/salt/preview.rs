@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use halite_proto::{Map, MinionId, Value};
-use halite_store::{Bank, DataCache};
+use halite_store::{Bank, MinionData};
 use halite_target::glob::Glob;
 use halite_target::{Reading, Subject, Target};
 
@@ -125,7 +125,7 @@ pub(super) fn matching(
     if parsed.needs_data() && !settings.minion_data_cache {
         return Ok(ids.into_iter().map(String::from).collect());
     }
-    let data = DataCache::new(&settings.cachedir);
+    let data = settings.store().data;
     let with_unknown = settings.targets_uncached;
     let is_meant = |id: &MinionId| parsed.matches(&Known::new(id, &data, with_unknown));
     Ok(ids.into_iter().filter(is_meant).map(String::from).collect())
@@ -144,14 +144,14 @@ fn accepted_ids(dir: &std::path::Path) -> std::io::Result<BTreeSet<MinionId>> {
 /// A minion with what is kept of it, read when the target asks for it.
 struct Known<'a> {
     id: &'a MinionId,
-    data: &'a DataCache,
+    data: &'a MinionData,
     with_unknown: bool,
     grains: OnceCell<Option<Map>>,
     pillar: OnceCell<Option<Map>>,
 }
 
 impl<'a> Known<'a> {
-    fn new(id: &'a MinionId, data: &'a DataCache, with_unknown: bool) -> Self {
+    fn new(id: &'a MinionId, data: &'a MinionData, with_unknown: bool) -> Self {
         Self {
             id,
             data,
@@ -210,7 +210,7 @@ mod tests {
             ),
         ]);
         let settings = ClientSettings::from_opts(&opts).unwrap();
-        let data = DataCache::new(&settings.cachedir);
+        let data = settings.store().data;
         let web1 = MinionId::parse("web1").unwrap();
         data.put(Bank::Grains, &web1, &Map::from([("role", "web")]))
             .unwrap();

@@ -6,7 +6,7 @@ use halite_crypto::PublicKey;
 use halite_key::dropfile::request_rotation;
 use halite_key::{Change, KeyState, KeyStore, Listing};
 use halite_proto::{Map, MinionId};
-use halite_store::DataCache;
+use halite_store::StoreOptions;
 
 use super::keys::Keys;
 use super::{ActionError, Program, STATES, ids, notice, sorted};
@@ -140,7 +140,9 @@ impl Program<'_> {
             let is_kept = |change: &Change| settings.keeps_data_of_deleted && change.id == *id;
             known.entries().any(|(_, known)| known == id) || changes.iter().any(is_kept)
         };
-        DataCache::new(&settings.cachedir)
+        let store = StoreOptions::local_fs(&settings.cachedir, settings.hash_type);
+        halite_store::open(&store)
+            .data
             .retain(is_known)
             .map_err(ActionError::Data)?;
         Ok(())

@@ -125,7 +125,7 @@ fn look_for_drop_file(master: &Master) {
 /// for it: it holds nothing but the job cache.
 async fn clean(master: &Master) {
     master.job_mirror.clean();
-    let jobs = Arc::clone(&master.jobs);
+    let jobs = master.jobs.clone();
     let keep = master.settings.keep_jobs;
     let publishers = master.settings.publish_auth_dir();
     let tokens = master.tokens.clone();

@@ -18,7 +18,7 @@ use halite_fileserver::{Inbox, Roots};
 use halite_key::{Autosign, KeyStore, MasterKeys};
 use halite_proto::Map;
 use halite_range::RangeServer;
-use halite_store::{DataCache, JobCache};
+use halite_store::{StoreOptions, open as open_store};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
 use halite_transport::zeromq::{self, Publisher as PublishPort, Puller, Router};
@@ -341,11 +341,14 @@ fn assemble(
             why: error.to_string(),
         },
     })?;
-    let jobs = JobCache::new(settings.cachedir.join("jobs"), settings.hash_type);
+    let store = open_store(&StoreOptions::local_fs(
+        &settings.cachedir,
+        settings.hash_type,
+    ));
     let missed = MissedJobs::open(
         &settings.cachedir.join("replay"),
         settings.job_replay_window_s,
-        &jobs,
+        &store.jobs,
     )
     .map_err(StartError::Replay)?;
     let master = Master {
@@ -359,7 +362,7 @@ fn assemble(
                 event_bytes_max: settings.event_bytes_max,
             },
         ),
-        jobs: Arc::new(jobs),
+        jobs: store.jobs,
         job_mirror: JobMirror::default(),
         missed,
         attendance,
@@ -367,7 +370,8 @@ fn assemble(
         batches: Batches::default(),
         reactor: Reactor::new(settings.reactor_rules.clone()),
         runners: Runners::new(),
-        data: DataCache::new(&settings.cachedir),
+        data: store.data,
+        banks: store.banks,
         inbox: Inbox::new(settings.inbox.clone()),
         counters: Counters::default(),
         stats: Stats::new(settings.master_stats_every),

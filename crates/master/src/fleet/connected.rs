@@ -5,7 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 
 use halite_proto::{Map, MinionId};
-use halite_store::{Bank, DataCache};
+use halite_store::{Bank, MinionData};
 use nix::ifaddrs::getifaddrs;
 
 use crate::core::presence::{is_connected, remote_addresses, with_own_addresses};
@@ -34,7 +34,7 @@ impl Addresses {
 
 /// The minions whose cached grains name an address with a connection to the
 /// publish port.
-pub(crate) fn connected_ids(data: &DataCache, publish_port: u16) -> HashSet<MinionId> {
+pub(crate) fn connected_ids(data: &MinionData, publish_port: u16) -> HashSet<MinionId> {
     let addresses = Addresses::read(publish_port);
     let ids = data.ids(Bank::Grains).unwrap_or_default();
     ids.into_iter()

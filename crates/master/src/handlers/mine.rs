@@ -36,7 +36,7 @@ pub(super) fn flush(master: &Master, caller: &Caller) -> Handled {
     handled(
         master,
         caller,
-        master.data.flush_mine(&caller.id).map(|_| true),
+        master.data.forget(Bank::Mine, &caller.id).map(|_| true),
     )
 }
 

@@ -154,7 +154,8 @@ fn not_for_listed(master: &Master, request: &PublishRequest) -> Option<&'static 
         let user = load.as_ref().and_then(|load| load.get("user")?.as_str());
         user.is_some() && user == request.user.as_deref()
     };
-    let takes_over = |jid: &Jid| master.jobs.knows(jid) && !is_own(jid);
+    // One that cannot be looked up may be somebody's.
+    let takes_over = |jid: &Jid| master.jobs.knows(jid).unwrap_or(true) && !is_own(jid);
     match &request.jid {
         Some(jid) if takes_over(jid) => Some("the id of another job"),
         _ => jobs::beyond_functions(request),

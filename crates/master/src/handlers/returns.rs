@@ -91,7 +91,9 @@ impl Room {
 /// minion may have so many.
 fn room_for(master: &Master, id: &MinionId, job: &JobReturn) -> Room {
     match &job.jid {
-        ReturnJid::Jid(jid) if !master.settings.stores_returns || master.jobs.knows(jid) => {
+        ReturnJid::Jid(jid)
+            if !master.settings.stores_returns || master.jobs.knows(jid).unwrap_or(false) =>
+        {
             return Room::OfMaster;
         }
         ReturnJid::NoCache => return Room::OfMaster,
@@ -123,7 +125,7 @@ fn own_job(
         Some(mark) => master.jobs.allocate_own(id, &mark)?,
         None => master.allocate_jid(false)?,
     };
-    if master.settings.stores_returns && !master.jobs.has_load(&jid) {
+    if master.settings.stores_returns && !master.jobs.has_load(&jid)? {
         let load = load_of_return(&jid, id, job);
         master.jobs.save_load(&jid, &load, None)?;
         master.job_mirror.load(&jid, &load, None);

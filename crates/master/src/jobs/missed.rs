@@ -8,7 +8,7 @@ use std::time::Duration;
 use halite_proto::publish::PublishLoad;
 use halite_proto::{Jid, Map, MinionId, Value, msgpack};
 use halite_spool::{Limits, Moment, Spool, SpoolError};
-use halite_store::JobCache;
+use halite_store::Jobs;
 
 use crate::core::missed::Missed;
 use crate::error::chain;
@@ -37,7 +37,7 @@ impl MissedJobs {
     ///
     /// # Errors
     /// When the directory cannot be used.
-    pub(crate) fn open(dir: &Path, window_s: u64, jobs: &JobCache) -> Result<Self, SpoolError> {
+    pub(crate) fn open(dir: &Path, window_s: u64, jobs: &Jobs) -> Result<Self, SpoolError> {
         let mut missed = Missed::new(window_s, MISSED_BYTES_MAX);
         let mut spool = None;
         let now = Moment::now();
@@ -121,7 +121,7 @@ impl Memory {
     }
 }
 
-fn is_open(jobs: &JobCache, jid: &Jid, id: &MinionId) -> bool {
+fn is_open(jobs: &Jobs, jid: &Jid, id: &MinionId) -> bool {
     matches!(jobs.return_of(jid, id), Ok(None))
 }
 

@@ -55,13 +55,13 @@ impl From<BankError> for RunnerError {
     }
 }
 
-fn banks(call: &Call<'_>) -> Result<Banks, RunnerError> {
+fn banks<'c>(call: &'c Call<'_>) -> Result<&'c Banks, RunnerError> {
     if call.text("cachedir").is_some() {
         return Err(RunnerError::Failed(
             "cachedir: only the master's own cache can be used".to_owned(),
         ));
     }
-    Ok(Banks::new(&call.master.settings.cachedir))
+    Ok(&call.master.banks)
 }
 
 fn name(call: &Call<'_>, argument: &str) -> String {

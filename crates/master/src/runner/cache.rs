@@ -99,7 +99,7 @@ fn clear_pillar(call: &Call<'_>) -> Ran {
 }
 
 fn clear_mine(call: &Call<'_>) -> Ran {
-    cleared(call, |id| Ok(call.master.data.flush_mine(id)?))
+    cleared(call, |id| Ok(call.master.data.forget(Bank::Mine, id)?))
 }
 
 fn clear_mine_func(call: &Call<'_>) -> Ran {
@@ -117,7 +117,7 @@ fn clear_all(call: &Call<'_>) -> Ran {
         let data = &call.master.data;
         let grains = data.forget(Bank::Grains, id)?;
         let pillar = data.forget(Bank::Pillar, id)?;
-        let mine = data.flush_mine(id)?;
+        let mine = data.forget(Bank::Mine, id)?;
         Ok(grains || pillar || mine)
     })
 }

@@ -3,6 +3,7 @@
 
 use halite_proto::{Jid, Map, Value, python};
 use halite_store::StoredReturn;
+use halite_store::limits::JOBS_LISTED_MAX;
 
 use super::{Call, RunnerError};
 use crate::jobs::job_mirror::{self, CallFailed, configured};
@@ -104,27 +105,21 @@ impl<'c> Source<'c> {
 
     /// Every job that is kept, oldest first, without who was meant.
     pub(super) fn all(&self) -> Result<Vec<(Jid, Map)>, RunnerError> {
-        let mut jobs: Vec<(Jid, Map)> = match self {
+        let call = match self {
             Self::Files(call) => {
-                let cache = &call.master.jobs;
-                // One that is cleaned away meanwhile is no error.
-                let load = |jid: Jid| Some((jid.clone(), cache.load(&jid).ok().flatten()?));
-                cache.jids().filter_map(load).collect()
+                let newest = call.master.jobs.newest(JOBS_LISTED_MAX)?;
+                return Ok(newest.into_iter().rev().collect());
             }
-            Self::Returner(call, _) => {
-                let Some(Value::Map(listed)) = self.ask(call, "get_jids", Vec::new())? else {
-                    return Ok(Vec::new());
-                };
-                let listed = listed.into_iter();
-                let job = |(jid, told): (Value, Value)| {
-                    Some((Jid::parse(python::str(&jid)).ok()?, load_of(&told)))
-                };
-                listed.filter_map(job).collect()
-            }
+            Self::Returner(call, _) => call,
         };
-        for (_, load) in &mut jobs {
-            load.remove("Minions");
-        }
+        let Some(Value::Map(listed)) = self.ask(call, "get_jids", Vec::new())? else {
+            return Ok(Vec::new());
+        };
+        let listed = listed.into_iter();
+        let job = |(jid, told): (Value, Value)| {
+            Some((Jid::parse(python::str(&jid)).ok()?, load_of(&told)))
+        };
+        let mut jobs: Vec<(Jid, Map)> = listed.filter_map(job).collect();
         jobs.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(jobs)
     }

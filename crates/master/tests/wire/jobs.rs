@@ -103,8 +103,7 @@ async fn a_job_reaches_minions_sealed_signed_and_numbered() {
     assert_eq!(new.get("minions"), Some(&Value::List(vec!["web1".into()])));
     let told = wait_event(&mut events, &format!("salt/job/{}/publish", first.jid)).await;
     assert_eq!(told.get("fun"), Some(&Value::from("test.ping")));
-    let jobs =
-        halite_store::JobCache::new(master.path("cache/jobs"), halite_crypto::HashType::Sha256);
+    let jobs = master.store().jobs;
     let load = jobs.load(&first.jid).unwrap().unwrap();
     assert!(!format!("{load:?}").contains(&master.root_key()));
     master.stop().await;

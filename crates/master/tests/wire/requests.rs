@@ -136,15 +136,14 @@ async fn a_return_is_stored_told_and_acknowledged() {
             "cmd", "id", "success", "return", "retcode", "jid", "fun", "fun_args", "ts", "_stamp"
         ]
     );
-    let jobs =
-        halite_store::JobCache::new(master.path("cache/jobs"), halite_crypto::HashType::Sha256);
+    let jobs = master.store().jobs;
     let jid = Jid::parse(jid).unwrap();
     let stored = jobs.return_of(&jid, &minion.id).unwrap().unwrap();
     assert_eq!(stored.ret(), &Value::from(true));
 
     // One that was not asked for gets a job of its own.
     assert_eq!(minion.ask(job_return("req")).await, Value::Nil);
-    assert_eq!(jobs.jids().count(), 2);
+    assert_eq!(jobs.newest(usize::MAX).unwrap().len(), 2);
     master.stop().await;
 }
 

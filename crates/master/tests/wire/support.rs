@@ -97,6 +97,14 @@ impl Master {
         self.dir.path().join(path)
     }
 
+    /// The store of the master.
+    pub(crate) fn store(&self) -> halite_store::Store {
+        halite_store::open(&halite_store::StoreOptions::local_fs(
+            self.path("cache"),
+            halite_crypto::HashType::Sha256,
+        ))
+    }
+
     /// A client of the request port.
     pub(crate) fn client(&self) -> Requester {
         Requester::connect(self.requests.clone(), RequesterOptions::default())

@@ -5,7 +5,7 @@ use halite_crypto::HashType;
 use halite_modules::MinionContext;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Map, MinionId, Value};
-use halite_store::{JobCache, Saved};
+use halite_store::{Saved, StoreOptions};
 use tracing::warn;
 
 use super::ReturnerError;
@@ -23,8 +23,8 @@ pub(super) fn deliver(ctx: &dyn MinionContext, record: &Map) -> Result<(), Retur
     let Some(jid) = result.jid.jid() else {
         return Err(no_record(&"it has no job id"));
     };
-    let cache = JobCache::new(ctx.cachedir().join("jobs"), hash_type);
-    if let Saved::Duplicate { differs: true } = cache.save_return(jid, &id, &result)? {
+    let store = halite_store::open(&StoreOptions::local_fs(ctx.cachedir(), hash_type));
+    if let Saved::Duplicate { differs: true } = store.jobs.save_return(jid, &id, &result)? {
         warn!(%jid, "the job cache has another return of this job; that one stays");
     }
     Ok(())

@@ -100,13 +100,13 @@ fn records_are_written_and_one_failure_stops_no_other() {
             "\n"
         )
     );
-    let cache = halite_store::JobCache::new(
-        dir.path().join("cache/jobs"),
+    let store = halite_store::open(&halite_store::StoreOptions::local_fs(
+        dir.path().join("cache"),
         halite_crypto::HashType::Sha256,
-    );
+    ));
     let jid = halite_proto::Jid::parse("20240229123456789012").unwrap();
     let id = halite_proto::MinionId::parse("m1").unwrap();
-    let stored = cache.return_of(&jid, &id).unwrap().unwrap();
+    let stored = store.jobs.return_of(&jid, &id).unwrap().unwrap();
     assert_eq!(stored.ret(), &Value::from(Map::from([("a", "é")])));
     // A second one of the job changes nothing.
     assert!(local_cache::deliver(&ctx, &record).is_ok());

@@ -3,7 +3,8 @@
 
 use halite_crypto::HashType;
 use halite_proto::{Jid, Map, Value};
-use halite_store::JobCache;
+use halite_store::limits::JOBS_LISTED_MAX;
+use halite_store::{Jobs, StoreOptions};
 
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
@@ -47,14 +48,15 @@ fn none(call: &Call<'_>, function: &str) -> CallError {
     )
 }
 
-fn cache(call: &Call<'_>, function: &str) -> Result<JobCache, CallError> {
+fn jobs(call: &Call<'_>, function: &str) -> Result<Jobs, CallError> {
     if call.text("returner") != "local_cache" {
         return Err(none(call, function));
     }
     let hash = call.opt_text("hash_type");
     let hash = hash.and_then(|name| HashType::parse(&name).ok());
     let hash = hash.unwrap_or(HashType::Sha256);
-    Ok(JobCache::new(call.ctx.cachedir().join("jobs"), hash))
+    let options = StoreOptions::local_fs(call.ctx.cachedir(), hash);
+    Ok(halite_store::open(&options).jobs)
 }
 
 fn failed(error: impl std::fmt::Display) -> CallError {
@@ -62,11 +64,11 @@ fn failed(error: impl std::fmt::Display) -> CallError {
 }
 
 fn get_jid(call: &Call<'_>) -> CallResult {
-    let cache = cache(call, "get_jid")?;
+    let jobs = jobs(call, "get_jid")?;
     let Ok(jid) = Jid::parse(call.text("jid")) else {
         return Ok(Map::new().into());
     };
-    let returns = cache.returns(&jid).map_err(failed)?;
+    let returns = jobs.returns(&jid).map_err(failed)?;
     let returns = returns.into_iter();
     Ok(returns
         .map(|(id, kept)| (id.as_str().to_owned(), kept.into_map()))
@@ -75,14 +77,10 @@ fn get_jid(call: &Call<'_>) -> CallResult {
 }
 
 fn get_jids(call: &Call<'_>) -> CallResult {
-    let cache = cache(call, "get_jids")?;
+    let kept = jobs(call, "get_jids")?;
+    let kept = kept.newest(JOBS_LISTED_MAX).map_err(failed)?;
     let mut jobs = Map::new();
-    let mut jids: Vec<Jid> = cache.jids().collect();
-    jids.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
-    for jid in jids {
-        let Some(load) = cache.load(&jid).map_err(failed)? else {
-            continue;
-        };
+    for (jid, load) in kept.into_iter().rev() {
         let field =
             |name: &str, default: &str| load.get(name).cloned().unwrap_or_else(|| default.into());
         jobs.insert(

@@ -6,38 +6,26 @@ use std::path::PathBuf;
 use halite_proto::msgpack::pack_modern;
 use halite_proto::{Jid, Map, Value};
 
-use crate::atomic::{load, put};
+use super::atomic::{load, put};
+use super::jobs::Jobs;
 use crate::error::StoreError;
-use crate::jobs::JobCache;
 
 const STATE: &str = ".batch.p";
 const ACTIVE: &str = "batch_active.p";
 
-impl JobCache {
-    /// The state of a job in batches, none if the job has none.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+impl Jobs {
+    pub(crate) fn batch(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         match load(&self.job_dir(jid).join(STATE))? {
             Some(Value::Map(state)) => Ok(Some(state)),
             _ => Ok(None),
         }
     }
 
-    /// Writes the state of a job in batches, whose directory is there.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn put_batch(&self, jid: &Jid, state: &Map) -> Result<(), StoreError> {
+    pub(crate) fn put_batch(&self, jid: &Jid, state: &Map) -> Result<(), StoreError> {
         write(self.job_dir(jid).join(STATE), &state.clone().into())
     }
 
-    /// The jobs in batches that are not over.
-    ///
-    /// # Errors
-    /// When the list cannot be read.
-    pub fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
+    pub(crate) fn active_batches(&self) -> Result<Vec<Jid>, StoreError> {
         let Some(Value::List(jids)) = load(&self.active_path())? else {
             return Ok(Vec::new());
         };
@@ -45,11 +33,7 @@ impl JobCache {
         Ok(jids.filter_map(|jid| Jid::parse(jid).ok()).collect())
     }
 
-    /// Puts a job on the list of those that are not over.
-    ///
-    /// # Errors
-    /// When the list cannot be read or written.
-    pub fn begin_batch(&self, jid: &Jid) -> Result<(), StoreError> {
+    pub(crate) fn begin_batch(&self, jid: &Jid) -> Result<(), StoreError> {
         let mut jids = self.active_batches()?;
         if !jids.contains(jid) {
             jids.push(jid.clone());
@@ -57,11 +41,7 @@ impl JobCache {
         self.put_active(&jids)
     }
 
-    /// Takes a job off the list of those that are not over.
-    ///
-    /// # Errors
-    /// When the list cannot be read or written.
-    pub fn end_batch(&self, jid: &Jid) -> Result<(), StoreError> {
+    pub(crate) fn end_batch(&self, jid: &Jid) -> Result<(), StoreError> {
         let mut jids = self.active_batches()?;
         if !jids.contains(jid) {
             return Ok(());
@@ -77,14 +57,14 @@ impl JobCache {
 
     /// Beside the directory of all jobs.
     fn active_path(&self) -> PathBuf {
-        self.dir().with_file_name(ACTIVE)
+        self.dir.with_file_name(ACTIVE)
     }
 }
 
 fn write(path: PathBuf, value: &Value) -> Result<(), StoreError> {
     match pack_modern(value) {
         Ok(packed) => put(&path, &packed),
-        Err(source) => Err(StoreError::Pack { path, source }),
+        Err(source) => Err(StoreError::pack(path.display(), source)),
     }
 }
 
@@ -97,7 +77,7 @@ mod tests {
     #[test]
     fn the_state_is_read_and_written_where_salt_has_it() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = JobCache::new(dir.path().join("jobs"), HashType::Sha256);
+        let cache = Jobs::new(dir.path().join("jobs"), HashType::Sha256);
         let jid = Jid::parse("20261120222423196046").unwrap();
         cache.prepare(&jid, false).unwrap();
         assert_eq!(cache.batch(&jid).unwrap(), None);

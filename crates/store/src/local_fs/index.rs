@@ -15,11 +15,9 @@ use std::time::{Duration, SystemTime};
 use halite_proto::msgpack::{Reading, pick};
 use halite_proto::{Map, MinionId};
 
-use crate::atomic::read;
+use super::atomic::read;
 use crate::limits::{INDEX_KEYS_MAX, INDEX_PACKED_BYTES_MAX};
-
-/// By minion the entries that were asked for, and maybe others.
-pub type Parts = Arc<HashMap<MinionId, Map>>;
+use crate::minion_data::Parts;
 
 /// A directory that has not changed for so long is not about to change within
 /// the same tick of its clock.
@@ -81,10 +79,7 @@ impl Index {
         files: &Files<'_>,
         ids: &[MinionId],
         keys: &BTreeSet<String>,
-    ) -> Option<Parts> {
-        if keys.len() > INDEX_KEYS_MAX {
-            return None;
-        }
+    ) -> Parts {
         let mut state = self.lock();
         state.make_room(keys);
         let dir = Stamp::of(files.dir);
@@ -103,7 +98,7 @@ impl Index {
         if !is_same {
             state.dir = dir.filter(|dir| dir.is_settled());
         }
-        Some(Arc::clone(&state.rows))
+        Arc::clone(&state.rows)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -177,10 +172,15 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Bank, DataCache};
+    use crate::{Bank, MinionData, StoreOptions};
 
     fn id(text: &str) -> MinionId {
         MinionId::parse(text).unwrap()
+    }
+
+    fn data_in(dir: &Path) -> MinionData {
+        let options = StoreOptions::local_fs(dir, halite_crypto::HashType::Sha256);
+        crate::open(&options).data
     }
 
     fn keys(names: &[&str]) -> BTreeSet<String> {
@@ -190,15 +190,18 @@ mod tests {
     #[test]
     fn parts_follow_what_this_and_other_programs_write() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = DataCache::new(dir.path());
-        let other = DataCache::new(dir.path());
+        let cache = data_in(dir.path());
+        let other = data_in(dir.path());
         let ids = [id("web1"), id("web2"), id("gone")];
-        let put = |cache: &DataCache, id: &MinionId, os: &str| {
+        let put = |cache: &MinionData, id: &MinionId, os: &str| {
             let grains = Map::from([("os", os), ("more", "x")]);
             cache.put(Bank::Grains, id, &grains).unwrap();
         };
         let os = |id: &MinionId| {
-            let parts = cache.parts(Bank::Grains, &ids, &keys(&["os"])).unwrap();
+            let parts = cache
+                .parts(Bank::Grains, &ids, &keys(&["os"]))
+                .unwrap()
+                .unwrap();
             let os = parts.get(id).and_then(|row| row.get("os").cloned());
             os.map(|os| halite_proto::Value::as_str(&os).unwrap().to_owned())
         };
@@ -216,6 +219,7 @@ mod tests {
         }
         let parts = cache
             .parts(Bank::Grains, &ids, &keys(&["more", "none"]))
+            .unwrap()
             .unwrap();
         assert_eq!(
             parts.len(),
@@ -226,7 +230,10 @@ mod tests {
         cache.forget(Bank::Grains, &ids[0]).unwrap();
         assert_eq!(os(&ids[0]), None);
         let few = [id("web2")];
-        let parts = cache.parts(Bank::Grains, &few, &keys(&["os"])).unwrap();
+        let parts = cache
+            .parts(Bank::Grains, &few, &keys(&["os"]))
+            .unwrap()
+            .unwrap();
         assert_eq!(parts.len(), 1);
     }
 
@@ -238,21 +245,24 @@ mod tests {
         let data = Map::from([("grains", Map::from([("os", "Debian"), ("a", "b")]))]);
         let packed = halite_proto::msgpack::pack_modern(&data.into()).unwrap();
         fs::write(old.join("data.p"), packed).unwrap();
-        let cache = DataCache::new(dir.path());
+        let cache = data_in(dir.path());
         let parts = cache.parts(Bank::Grains, &[id("web1")], &keys(&["os"]));
         let expect = Map::from([("os", "Debian")]);
-        assert_eq!(parts.unwrap().get(&id("web1")), Some(&expect));
+        assert_eq!(parts.unwrap().unwrap().get(&id("web1")), Some(&expect));
     }
 
     #[test]
     fn other_keys_are_added_and_too_many_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = DataCache::new(dir.path());
+        let cache = data_in(dir.path());
         let grains: Map = (0..200).map(|n| (format!("k{n}"), n)).collect();
         cache.put(Bank::Grains, &id("a"), &grains).unwrap();
         for number in 0..200 {
             let wanted = keys(&[&format!("k{number}")]);
-            let parts = cache.parts(Bank::Grains, &[id("a")], &wanted).unwrap();
+            let parts = cache
+                .parts(Bank::Grains, &[id("a")], &wanted)
+                .unwrap()
+                .unwrap();
             assert_eq!(
                 parts[&id("a")].get(&format!("k{number}")),
                 Some(&number.into())
@@ -260,6 +270,7 @@ mod tests {
             assert!(parts[&id("a")].len() <= INDEX_KEYS_MAX);
         }
         let many: BTreeSet<String> = (0..200).map(|n| format!("k{n}")).collect();
-        assert!(cache.parts(Bank::Grains, &[id("a")], &many).is_none());
+        let parts = cache.parts(Bank::Grains, &[id("a")], &many);
+        assert!(parts.unwrap().is_none());
     }
 }

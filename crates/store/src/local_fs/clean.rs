@@ -5,35 +5,16 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use super::atomic::entries;
+use super::jobs::{JID, Jobs};
 use crate::error::StoreError;
-use crate::jobs::{JID, JobCache};
+use crate::jobs::Cleaned;
 use crate::limits::BROKEN_JOB_AGE_S;
-use crate::lookup::entries;
 
-/// What a pass of the cleaner did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// Jobs looked at.
-    pub seen: usize,
-    /// Jobs removed.
-    pub removed: usize,
-    /// Jobs that should have been removed and could not.
-    pub failed: usize,
-}
-
-impl JobCache {
-    /// Removes the jobs that were prepared more than `keep` before `now`, and
-    /// broken ones. With a `keep` of zero nothing is ever removed.
-    ///
-    /// # Errors
-    /// When a directory of the cache cannot be listed. A job that cannot be
-    /// removed is logged and counted.
-    pub fn clean(&self, keep: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
+impl Jobs {
+    pub(crate) fn clean(&self, keep: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
         let mut cleaned = Cleaned::default();
-        if keep.is_zero() {
-            return Ok(cleaned);
-        }
-        for shard in entries(self.dir())? {
+        for shard in entries(&self.dir)? {
             let shard = shard.path();
             if !shard.is_dir() {
                 continue;

@@ -15,12 +15,12 @@ use halite_crypto::files::MODE_SECRET;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, MinionId};
 
-use crate::atomic::temp_beside;
+use super::atomic::temp_beside;
+use super::jobs::{JID, Jobs, LOAD, MINIONS, OUT, RETURN, make_dir};
 use crate::error::StoreError;
-use crate::jobs::{JID, JobCache, LOAD, MINIONS, OUT, RETURN, make_dir};
 use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
 
-impl JobCache {
+impl Jobs {
     /// Stores the first return of a job that has no directory yet; false if it
     /// has one by now, which stays as it is.
     pub(crate) fn save_unknown(
@@ -33,17 +33,17 @@ impl JobCache {
         let minion = Path::new(id.as_str());
         let load = load_of_return(jid, id, ret);
         let staged = Staged::beside(dir)?;
-        staged.add(LOAD, &pack_load(&dir.join(LOAD), &load)?)?;
+        staged.add(LOAD, &pack_load(dir.join(LOAD).display(), &load)?)?;
         // Nobody else says who was meant, and 3006 wants the list.
         let ids = vec![id.to_string()];
-        staged.add(MINIONS, &pack_minions(&dir.join(MINIONS), ids)?)?;
+        staged.add(MINIONS, &pack_minions(dir.join(MINIONS).display(), ids)?)?;
         staged.add_dir(minion)?;
         if let Some(out) = &ret.out {
             let path = minion.join(OUT);
-            staged.add(&path, &pack_out(&dir.join(&path), out)?)?;
+            staged.add(&path, &pack_out(dir.join(&path).display(), out)?)?;
         }
         let path = minion.join(RETURN);
-        staged.add(&path, &pack_return(&dir.join(&path), ret)?)?;
+        staged.add(&path, &pack_return(dir.join(&path).display(), ret)?)?;
         // Last, so that who looks at hidden names too takes it for no job.
         staged.add(JID, jid.as_str().as_bytes())?;
         staged.put(dir)

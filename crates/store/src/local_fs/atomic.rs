@@ -1,6 +1,6 @@
 //! Files that appear whole, in as few system calls as that takes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -48,10 +48,7 @@ pub(crate) fn load(path: &Path) -> Result<Option<Value>, StoreError> {
     };
     unpack_modern(&bytes)
         .map(Some)
-        .map_err(|source| StoreError::Damaged {
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(|source| StoreError::damaged(path.display(), source))
 }
 
 /// Removes a file; false if there is none.
@@ -61,6 +58,23 @@ pub(crate) fn remove(path: &Path) -> Result<bool, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(source) => Err(StoreError::remove(path, source)),
     }
+}
+
+/// The entries of a directory; a missing one has none.
+pub(crate) fn entries(dir: &Path) -> Result<Vec<DirEntry>, StoreError> {
+    match fs::read_dir(dir).and_then(Iterator::collect) {
+        Ok(entries) => Ok(entries),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(StoreError::list(dir, source)),
+    }
+}
+
+/// Whether there is a file or directory of this name.
+pub(crate) fn exists(path: &Path) -> Result<bool, StoreError> {
+    path.try_exists().map_err(|source| {
+        let path = path.to_owned();
+        FileError::Read { path, source }.into()
+    })
 }
 
 fn is_missing(error: &FileError) -> bool {

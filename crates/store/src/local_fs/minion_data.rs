@@ -1,4 +1,4 @@
-//! The minion data cache: what the master last heard from each minion.
+//! What the master last heard from each minion, in files.
 //!
 //! The layout is that of 3008 (`<bank>/<id>.p`); what a 3006 master left in
 //! `minions/<id>/` is read where the new file is missing.
@@ -10,37 +10,15 @@ use std::sync::{Mutex, PoisonError};
 use halite_proto::msgpack::{Packing, pack_map};
 use halite_proto::{Map, MinionId, Value};
 
-use crate::atomic::{load, put_making_dir, remove};
+use super::atomic::{entries, load, put_making_dir, remove};
+use super::index::{Files, Index};
 use crate::error::StoreError;
-use crate::index::{Files, Index, Parts};
 use crate::limits::{FILE_NAME_BYTES_MAX, MINION_DATA_BYTES_MAX, PILLAR_ENVS_MAX};
-use crate::lookup::entries;
-
-/// A kind of data about minions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bank {
-    /// The grains of the last pillar request.
-    Grains,
-    /// The pillar compiled last.
-    Pillar,
-    /// The functions that the minion published.
-    Mine,
-}
-
-impl Bank {
-    /// The directory.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Grains => "grains",
-            Self::Pillar => "pillar",
-            Self::Mine => "mine",
-        }
-    }
-}
+use crate::minion_data::{Bank, Parts};
 
 /// The minion data cache of a master.
 #[derive(Debug)]
-pub struct DataCache {
+pub(crate) struct MinionData {
     dir: PathBuf,
     /// One change to a mine at a time: it is read and written back.
     mine: Mutex<()>,
@@ -49,9 +27,9 @@ pub struct DataCache {
     pillar_index: Index,
 }
 
-impl DataCache {
+impl MinionData {
     /// The cache in the master's `cachedir`.
-    pub fn new(cachedir: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(cachedir: impl Into<PathBuf>) -> Self {
         Self {
             dir: cachedir.into(),
             mine: Mutex::new(()),
@@ -60,11 +38,14 @@ impl DataCache {
         }
     }
 
-    /// The entries with these keys of what is known about these minions; of
-    /// who is not in it nothing is known. They are kept in memory, as long as
-    /// nothing changes on disk: who asks for the same keys again does not wait
-    /// for ten thousand files. `None` for too many keys, and for the mine.
-    pub fn parts(&self, bank: Bank, ids: &[MinionId], keys: &BTreeSet<String>) -> Option<Parts> {
+    /// The entries are kept in memory, as long as nothing changes on disk: who
+    /// asks for the same keys again does not wait for ten thousand files.
+    pub(crate) fn parts(
+        &self,
+        bank: Bank,
+        ids: &[MinionId],
+        keys: &BTreeSet<String>,
+    ) -> Result<Parts, StoreError> {
         let dir = self.dir.join(bank.name());
         let files = Files {
             dir: &dir,
@@ -74,29 +55,20 @@ impl DataCache {
         let index = match bank {
             Bank::Grains => &self.grains_index,
             Bank::Pillar => &self.pillar_index,
-            Bank::Mine => return None,
+            Bank::Mine => return Ok(Parts::default()),
         };
-        index.parts(&files, ids, keys)
+        // A file that cannot be read is left out with a warning.
+        Ok(index.parts(&files, ids, keys))
     }
 
-    /// What is known about a minion, none if nothing is. A damaged file counts
-    /// as none, with a warning: the minion's next message replaces it.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
-    pub fn get(&self, bank: Bank, id: &MinionId) -> Result<Option<Map>, StoreError> {
+    pub(crate) fn get(&self, bank: Bank, id: &MinionId) -> Result<Option<Map>, StoreError> {
         match read(&self.path(bank, id.as_str()))? {
             Some(map) => Ok(Some(map)),
             None => self.get_old(bank, id),
         }
     }
 
-    /// Stores what is known about a minion.
-    ///
-    /// # Errors
-    /// When it cannot be packed, when a minion tells more of itself than is
-    /// kept, or when the cache cannot be written.
-    pub fn put(&self, bank: Bank, id: &MinionId, data: &Map) -> Result<(), StoreError> {
+    pub(crate) fn put(&self, bank: Bank, id: &MinionId, data: &Map) -> Result<(), StoreError> {
         let max = match bank {
             Bank::Grains | Bank::Mine => MINION_DATA_BYTES_MAX,
             // That is the master's own.
@@ -105,21 +77,12 @@ impl DataCache {
         write(&self.path(bank, id.as_str()), data, max)
     }
 
-    /// Stores the pillar that was compiled for one environment; false if it is
-    /// one that no pillar is kept for, since the minion has named so many.
-    ///
-    /// # Errors
-    /// When it cannot be packed or the cache cannot be written.
-    pub fn put_pillar(
+    pub(crate) fn put_pillar(
         &self,
         id: &MinionId,
-        pillarenv: Option<&str>,
+        env: &str,
         pillar: &Map,
     ) -> Result<bool, StoreError> {
-        let Some(env) = pillarenv.filter(|env| !env.contains(['/', '\0'])) else {
-            return self.put(Bank::Pillar, id, pillar).map(|()| true);
-        };
-        // The environment comes from the minion and becomes a file name.
         let key = format!("{id}:{env}");
         let path = self.path(Bank::Pillar, &key);
         let is_room = key.len() <= FILE_NAME_BYTES_MAX
@@ -144,11 +107,7 @@ impl DataCache {
             .count())
     }
 
-    /// The minions that a bank has something about, sorted.
-    ///
-    /// # Errors
-    /// When a directory cannot be listed.
-    pub fn ids(&self, bank: Bank) -> Result<Vec<MinionId>, StoreError> {
+    pub(crate) fn ids(&self, bank: Bank) -> Result<Vec<MinionId>, StoreError> {
         let mut ids: Vec<MinionId> = entries(&self.dir.join(bank.name()))?
             .iter()
             .filter_map(|entry| bank_id(bank, entry.file_name().to_str()?))
@@ -167,12 +126,12 @@ impl DataCache {
         Ok(ids)
     }
 
-    /// Stores what a minion publishes about itself: instead of everything
-    /// there was (`clear`), or over it.
-    ///
-    /// # Errors
-    /// When the cache cannot be read or written.
-    pub fn update_mine(&self, id: &MinionId, data: Map, clear: bool) -> Result<(), StoreError> {
+    pub(crate) fn update_mine(
+        &self,
+        id: &MinionId,
+        data: Map,
+        clear: bool,
+    ) -> Result<(), StoreError> {
         let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
         if clear {
             return self.put(Bank::Mine, id, &data);
@@ -182,11 +141,7 @@ impl DataCache {
         self.put(Bank::Mine, id, &mine)
     }
 
-    /// Removes one function from a mine; false if it was not there.
-    ///
-    /// # Errors
-    /// When the cache cannot be read or written.
-    pub fn delete_from_mine(&self, id: &MinionId, fun: &str) -> Result<bool, StoreError> {
+    pub(crate) fn delete_from_mine(&self, id: &MinionId, fun: &str) -> Result<bool, StoreError> {
         let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut mine) = self.get(Bank::Mine, id)? else {
             return Ok(false);
@@ -199,34 +154,21 @@ impl DataCache {
         Ok(true)
     }
 
-    /// Removes a whole mine; false if there was none.
-    ///
-    /// # Errors
-    /// When a file cannot be removed.
-    pub fn flush_mine(&self, id: &MinionId) -> Result<bool, StoreError> {
+    fn flush_mine(&self, id: &MinionId) -> Result<bool, StoreError> {
         let _one = self.mine.lock().unwrap_or_else(PoisonError::into_inner);
         let new = remove(&self.path(Bank::Mine, id.as_str()))?;
         let old = remove(&self.old_path(Bank::Mine, id))?;
         Ok(new || old)
     }
 
-    /// Forgets what a bank has about one minion; false if there was nothing.
-    ///
-    /// # Errors
-    /// When a file cannot be removed.
-    pub fn forget(&self, bank: Bank, id: &MinionId) -> Result<bool, StoreError> {
+    pub(crate) fn forget(&self, bank: Bank, id: &MinionId) -> Result<bool, StoreError> {
         if matches!(bank, Bank::Mine) {
             return self.flush_mine(id);
         }
         remove(&self.path(bank, id.as_str()))
     }
 
-    /// Forgets grains and pillars of minions that are no longer known; a mine
-    /// stays, as with Salt. Gives how many files went.
-    ///
-    /// # Errors
-    /// When a directory cannot be listed or a file cannot be removed.
-    pub fn retain(&self, is_known: impl Fn(&MinionId) -> bool) -> Result<usize, StoreError> {
+    pub(crate) fn retain(&self, is_known: impl Fn(&MinionId) -> bool) -> Result<usize, StoreError> {
         let mut removed = 0;
         for bank in [Bank::Grains, Bank::Pillar] {
             for entry in entries(&self.dir.join(bank.name()))? {
@@ -287,8 +229,8 @@ fn read(path: &Path) -> Result<Option<Map>, StoreError> {
             tracing::warn!(path = %path.display(), found, "not a dict, it is ignored");
             Ok(None)
         }
-        Err(StoreError::Damaged { path, source }) => {
-            tracing::warn!(path = %path.display(), error = %source, "damaged, it is ignored");
+        Err(StoreError::Damaged { place, source }) => {
+            tracing::warn!(path = place, error = %source, "damaged, it is ignored");
             Ok(None)
         }
         Err(error) => Err(error),
@@ -296,13 +238,11 @@ fn read(path: &Path) -> Result<Option<Map>, StoreError> {
 }
 
 fn write(path: &Path, data: &Map, max: usize) -> Result<(), StoreError> {
-    let packed = pack_map(data, Packing::Modern).map_err(|source| StoreError::Pack {
-        path: path.to_owned(),
-        source,
-    })?;
+    let packed = pack_map(data, Packing::Modern)
+        .map_err(|source| StoreError::pack(path.display(), source))?;
     if packed.len() > max {
         return Err(StoreError::TooLarge {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             bytes: packed.len(),
             max,
         });

@@ -1,0 +1,40 @@
+//! Files below a cache directory, in Salt's layout (its `localfs` and
+//! `local_cache`).
+//!
+//! Invariants: a path is built only from checked names. A reader sees a file
+//! whole or not at all: a file, or a whole job that was not known before, is
+//! put in place by a rename, as Salt does, and like Salt without waiting for
+//! the disk. What a power cut takes away, minions and users can ask for again.
+
+mod atomic;
+mod banks;
+mod batches;
+mod clean;
+mod index;
+mod jobs;
+mod lookup;
+mod minion_data;
+mod recent;
+mod staged;
+
+use std::path::Path;
+
+use halite_crypto::HashType;
+
+/// The files of one cache directory.
+#[derive(Debug)]
+pub(crate) struct LocalFs {
+    pub(crate) jobs: jobs::Jobs,
+    pub(crate) data: minion_data::MinionData,
+    pub(crate) banks: banks::Banks,
+}
+
+impl LocalFs {
+    pub(crate) fn new(cachedir: &Path, hash_type: HashType) -> Self {
+        Self {
+            jobs: jobs::Jobs::new(cachedir.join("jobs"), hash_type),
+            data: minion_data::MinionData::new(cachedir),
+            banks: banks::Banks::new(cachedir),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The job cache: one directory per job, one below it per minion that
+//! returned.
+//!
+//! Mirrors `salt/returners/local_cache.py`, 3006 to 3008.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::msgpack::unpack_modern;
+use halite_proto::returns::JobReturn;
+use halite_proto::{Jid, Map, MinionId, Value, time};
+
+use super::atomic::{exists, load, put, put_making_dir, read};
+use super::recent::{Known, Recent};
+use crate::error::StoreError;
+use crate::jobs::Saved;
+use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
+use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
+
+pub(crate) const JID: &str = "jid";
+pub(crate) const NOCACHE: &str = "nocache";
+pub(crate) const LOAD: &str = ".load.p";
+pub(crate) const MINIONS: &str = ".minions.p";
+pub(crate) const RETURN: &str = "return.p";
+pub(crate) const OUT: &str = "out.p";
+pub(crate) const ENDTIME: &str = "endtime";
+/// Whose own job it is, where the minion has given it its id. Salt's programs
+/// skip files that begin with a dot.
+pub(crate) const OWNER: &str = ".owner";
+
+/// The job cache of a master.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    pub(super) dir: PathBuf,
+    hash_type: HashType,
+    recent: Recent,
+    /// Held while a list of minions is read and written.
+    lists: Mutex<()>,
+}
+
+impl Jobs {
+    /// The job cache in `dir`, which is `<cachedir>/jobs`.
+    pub(crate) fn new(dir: impl Into<PathBuf>, hash_type: HashType) -> Self {
+        Self {
+            dir: dir.into(),
+            hash_type,
+            recent: Recent::default(),
+            lists: Mutex::default(),
+        }
+    }
+
+    /// The directory of a job.
+    pub(crate) fn job_dir(&self, jid: &Jid) -> PathBuf {
+        let hash = hash_hex(self.hash_type, jid.as_str().as_bytes());
+        let (shard, rest) = hash.split_at(2);
+        self.dir.join(shard).join(rest)
+    }
+
+    pub(crate) fn allocate(
+        &self,
+        nocache: bool,
+        mut next: impl FnMut() -> Jid,
+    ) -> Result<Jid, StoreError> {
+        for _ in 0..JID_TRIES_MAX {
+            let jid = next();
+            let dir = self.job_dir(&jid);
+            if make_dir(&dir)? {
+                // A full disk must not fill up with jobs that are none.
+                self.mark(&jid, &dir, nocache)
+                    .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
+                return Ok(jid);
+            }
+        }
+        Err(StoreError::JidsTaken {
+            place: self.dir.display().to_string(),
+            tries: JID_TRIES_MAX,
+        })
+    }
+
+    pub(crate) fn allocate_own(&self, id: &MinionId, mark: &Jid) -> Result<Jid, StoreError> {
+        let owner = format!("{id} {mark}");
+        let first = time::jid_to_micros(mark);
+        for number in 0..OWN_JID_TRIES_MAX {
+            let later = first.and_then(|first| first.checked_add(number));
+            let jid = match (number, later) {
+                (0, _) => mark.clone(),
+                (_, Some(micros)) => time::jid_from_micros(micros),
+                (_, None) => break,
+            };
+            let dir = self.job_dir(&jid);
+            let path = dir.join(OWNER);
+            if make_dir(&dir)? {
+                // As above; and who comes again would find its own id taken.
+                put(&path, owner.as_bytes())
+                    .and_then(|()| self.mark(&jid, &dir, false))
+                    .inspect_err(|_| drop(fs::remove_dir_all(&dir)))?;
+                return Ok(jid);
+            }
+            if read(&path)?.is_some_and(|known| known == owner.as_bytes()) {
+                return Ok(jid);
+            }
+        }
+        Err(StoreError::JidsTaken {
+            place: self.dir.display().to_string(),
+            tries: usize::try_from(OWN_JID_TRIES_MAX).unwrap_or(usize::MAX),
+        })
+    }
+
+    pub(crate) fn knows(&self, jid: &Jid) -> Result<bool, StoreError> {
+        Ok(self.recent.get(jid).is_some() || exists(&self.job_dir(jid))?)
+    }
+
+    pub(crate) fn has_load(&self, jid: &Jid) -> Result<bool, StoreError> {
+        exists(&self.job_dir(jid).join(LOAD))
+    }
+
+    pub(crate) fn prepare(&self, jid: &Jid, nocache: bool) -> Result<(), StoreError> {
+        let dir = self.job_dir(jid);
+        make_dir(&dir)?;
+        self.mark(jid, &dir, nocache)
+    }
+
+    pub(crate) fn save_load(
+        &self,
+        jid: &Jid,
+        load: &Map,
+        minions: Option<&[MinionId]>,
+    ) -> Result<(), StoreError> {
+        let path = self.job_dir(jid).join(LOAD);
+        put_making_dir(&path, &pack_load(path.display(), load)?)?;
+        match minions {
+            Some(minions) => self.save_minions(jid, minions, None),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn save_minions(
+        &self,
+        jid: &Jid,
+        minions: &[MinionId],
+        syndic: Option<&MinionId>,
+    ) -> Result<(), StoreError> {
+        let path = match syndic {
+            None => self.job_dir(jid).join(MINIONS),
+            Some(syndic) => self.job_dir(jid).join(format!(".minions.{syndic}.p")),
+        };
+        let mut ids: Vec<String> = minions.iter().map(ToString::to_string).collect();
+        let _held = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        // A damaged list is replaced.
+        if let Ok(Some(known)) = load(&path) {
+            let known = known.as_list().unwrap_or_default();
+            ids.extend(
+                known
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(ToOwned::to_owned),
+            );
+        }
+        put_making_dir(&path, &pack_minions(path.display(), ids)?)
+    }
+
+    pub(crate) fn save_return(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+        ret: &JobReturn,
+    ) -> Result<Saved, StoreError> {
+        let dir = self.job_dir(jid);
+        if self.recent.get(jid).is_none() && !dir.exists() {
+            let is_stored = self.save_unknown(jid, &dir, id, ret)?;
+            self.recent.insert(jid, Known::FromReturns);
+            if is_stored {
+                return Ok(Saved::Stored);
+            }
+        }
+        let known = self.known(jid, &dir, id, ret)?;
+        if known == Known::NoCache {
+            return Ok(Saved::NoCache);
+        }
+        let minion_dir = dir.join(id.as_str());
+        let path = minion_dir.join(RETURN);
+        let packed = pack_return(path.display(), ret)?;
+        // One that a power cut has spoilt is replaced.
+        if !make_dir(&minion_dir)?
+            && let Some(stored) = read(&path)?
+            && unpack_modern(&stored).is_ok()
+        {
+            let differs = stored != packed;
+            return Ok(Saved::Duplicate { differs });
+        }
+        // The outputter first: who sees the return finds it complete.
+        if let Some(out) = &ret.out {
+            let path = minion_dir.join(OUT);
+            put(&path, &pack_out(path.display(), out)?)?;
+        }
+        put(&path, &packed)?;
+        if known == Known::FromReturns {
+            // Nobody else says who was meant, and 3006 wants the list.
+            self.save_minions(jid, std::slice::from_ref(id), None)?;
+        }
+        Ok(Saved::Stored)
+    }
+
+    pub(crate) fn save_endtime(&self, jid: &Jid, endtime: &str) -> Result<(), StoreError> {
+        put_making_dir(&self.job_dir(jid).join(ENDTIME), endtime.as_bytes())
+    }
+
+    pub(crate) fn forget_recent(&self) {
+        self.recent.clear();
+    }
+
+    /// Whether the returns of a job are kept; an unknown job becomes known.
+    fn known(
+        &self,
+        jid: &Jid,
+        dir: &Path,
+        id: &MinionId,
+        ret: &JobReturn,
+    ) -> Result<Known, StoreError> {
+        if let Some(known) = self.recent.get(jid) {
+            return Ok(known);
+        }
+        if dir.join(NOCACHE).exists() {
+            self.recent.insert(jid, Known::NoCache);
+            return Ok(Known::NoCache);
+        }
+        if !dir.join(LOAD).exists() {
+            self.prepare(jid, false)?;
+            self.save_load(jid, &load_of_return(jid, id, ret), None)?;
+            self.recent.insert(jid, Known::FromReturns);
+            return Ok(Known::FromReturns);
+        }
+        self.recent.insert(jid, Known::Stored);
+        Ok(Known::Stored)
+    }
+
+    fn mark(&self, jid: &Jid, dir: &Path, nocache: bool) -> Result<(), StoreError> {
+        let write = |name: &str, bytes: &[u8]| {
+            let path = dir.join(name);
+            fs::write(&path, bytes).map_err(|source| StoreError::write(&path, source))
+        };
+        if nocache {
+            write(NOCACHE, b"")?;
+        }
+        write(JID, jid.as_str().as_bytes())?;
+        let known = if nocache {
+            Known::NoCache
+        } else {
+            Known::Stored
+        };
+        self.recent.insert(jid, known);
+        Ok(())
+    }
+}
+
+/// How often the directory above is made, at most.
+const PARENT_TRIES_MAX: usize = 16;
+
+/// Makes a directory, and the one above it if need be; false if it exists.
+pub(crate) fn make_dir(dir: &Path) -> Result<bool, StoreError> {
+    let attempt = || match fs::create_dir(dir) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    };
+    let mut made = attempt();
+    for _ in 0..PARENT_TRIES_MAX {
+        match &made {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            _ => break,
+        }
+        // The cleaner may take an empty parent away just before it is used.
+        if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(|source| StoreError::make_dir(parent, source))?;
+        }
+        made = attempt();
+    }
+    made.map_err(|source| StoreError::make_dir(dir, source))
+}

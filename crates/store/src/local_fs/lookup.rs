@@ -1,0 +1,133 @@
+//! Reading the job cache.
+
+use std::path::Path;
+
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use super::atomic::{entries, load, read};
+use super::jobs::{ENDTIME, JID, Jobs, LOAD, OUT, RETURN};
+use crate::error::StoreError;
+use crate::jobs::StoredReturn;
+
+impl Jobs {
+    pub(crate) fn load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        let Some(mut map) = self.bare_load(jid)? else {
+            return Ok(None);
+        };
+        let minions = minions_in(&self.job_dir(jid))?;
+        if !minions.is_empty() {
+            map.insert("Minions", minions);
+        }
+        Ok(Some(map))
+    }
+
+    pub(crate) fn returns(&self, jid: &Jid) -> Result<Vec<(MinionId, StoredReturn)>, StoreError> {
+        let dir = self.job_dir(jid);
+        let mut returns = Vec::new();
+        for entry in entries(&dir)? {
+            let Some(id) = entry.file_name().to_str().and_then(visible_id) else {
+                continue;
+            };
+            match stored_return(&entry.path()) {
+                Ok(Some(ret)) => returns.push((id, ret)),
+                Ok(None) => {}
+                Err(error @ StoreError::Damaged { .. }) => {
+                    tracing::warn!(%error, "the return is left out");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        returns.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(returns)
+    }
+
+    pub(crate) fn return_of(
+        &self,
+        jid: &Jid,
+        id: &MinionId,
+    ) -> Result<Option<StoredReturn>, StoreError> {
+        stored_return(&self.job_dir(jid).join(id.as_str()))
+    }
+
+    pub(crate) fn endtime(&self, jid: &Jid) -> Result<Option<String>, StoreError> {
+        let text = read(&self.job_dir(jid).join(ENDTIME))?;
+        Ok(text.map(|text| String::from_utf8_lossy(text.trim_ascii()).into_owned()))
+    }
+
+    pub(crate) fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
+        let mut jids = self.jids()?;
+        jids.sort_unstable_by(|a, b| b.cmp(a));
+        // One that is cleaned away meanwhile is no error.
+        let load = |jid: Jid| Some((jid.clone(), self.bare_load(&jid).ok()??));
+        Ok(jids.into_iter().filter_map(load).take(max).collect())
+    }
+
+    /// The ids of all jobs, in no particular order.
+    fn jids(&self) -> Result<Vec<Jid>, StoreError> {
+        let shards = entries(&self.dir)?.into_iter();
+        let jids = shards
+            .flat_map(|shard| entries(&shard.path()).unwrap_or_default())
+            // A hidden one is just being made.
+            .filter(|job| !job.file_name().as_encoded_bytes().starts_with(b"."))
+            .filter_map(|job| {
+                let jid = read(&job.path().join(JID)).ok().flatten()?;
+                Jid::parse(String::from_utf8(jid).ok()?).ok()
+            });
+        Ok(jids.collect())
+    }
+
+    fn bare_load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
+        let path = self.job_dir(jid).join(LOAD);
+        match load(&path)? {
+            None => Ok(None),
+            Some(Value::Map(map)) => Ok(Some(map)),
+            Some(other) => Err(StoreError::kind(path.display(), &other, "dict")),
+        }
+    }
+}
+
+fn stored_return(minion_dir: &Path) -> Result<Option<StoredReturn>, StoreError> {
+    let data = match load(&minion_dir.join(RETURN))? {
+        None => return Ok(None),
+        Some(Value::Map(map)) if map.contains_key("return") => map,
+        // Very old masters stored the bare value.
+        Some(bare) => Map::from([("return", bare)]),
+    };
+    let out = match load(&minion_dir.join(OUT)) {
+        Ok(Some(Value::Str(out))) => Some(out),
+        _ => None,
+    };
+    Ok(Some(StoredReturn { data, out }))
+}
+
+/// The ids in `.minions.p` and the lists of syndics, sorted.
+fn minions_in(dir: &Path) -> Result<Vec<Value>, StoreError> {
+    let mut ids: Vec<String> = Vec::new();
+    for entry in entries(dir)? {
+        let name = entry.file_name();
+        let is_list = name
+            .to_str()
+            .is_some_and(|name| name.starts_with(".minions.") && name.ends_with('p'));
+        if !is_list {
+            continue;
+        }
+        let path = entry.path();
+        match load(&path)? {
+            None => {}
+            Some(Value::List(list)) => {
+                ids.extend(list.iter().filter_map(Value::as_str).map(ToOwned::to_owned));
+            }
+            Some(other) => return Err(StoreError::kind(path.display(), &other, "list")),
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids.into_iter().map(Value::from).collect())
+}
+
+fn visible_id(name: &str) -> Option<MinionId> {
+    if name.starts_with('.') {
+        return None;
+    }
+    MinionId::parse(name).ok()
+}

@@ -41,7 +41,11 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
         "pip_|-",
         "Salt means the packages of its own Python",
     ),
-    ("packages", "npm_|-", "Salt 3008.5 has moved npm.installed to an extension"),
+    (
+        "packages",
+        "npm_|-",
+        "Salt 3008.5 has moved npm.installed to an extension",
+    ),
     (
         "timezone",
         "timezone_|-",

@@ -5,7 +5,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use halite_process::child;
 
 /// The names and addresses of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,7 +120,7 @@ impl HostNames {
             return Some(names);
         }
         // The standard library does not go from an address to a name.
-        let output = Command::new("getent")
+        let output = child::command("getent")
             .args(["hosts", &address.to_string()])
             .stdin(Stdio::null())
             .stderr(Stdio::null())

@@ -1,8 +1,9 @@
 //! The machine's names, name servers and gateways.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use halite_process::child;
 use halite_proto::{Map, Value};
 
 use crate::files::Root;
@@ -52,7 +53,7 @@ fn full_name(root: &Root, host: &str) -> String {
 
 /// `getent ahosts` prints the canonical name behind the first address.
 fn ask_name_service(host: &str) -> Option<String> {
-    let output = Command::new("getent")
+    let output = child::command("getent")
         .args(["ahosts", host])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -115,7 +116,7 @@ pub fn resolve_fqdns() -> Vec<Value> {
         .map(|address| {
             let known: Vec<String> = hosts.names_of(address).cloned().collect();
             let child = known.is_empty().then(|| {
-                Command::new("getent")
+                child::command("getent")
                     .args(["hosts", &address.to_string()])
                     .stdin(Stdio::null())
                     .stdout(Stdio::piped())

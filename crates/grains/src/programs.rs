@@ -4,11 +4,13 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use halite_process::child;
 
 use crate::files::Root;
 
@@ -111,7 +113,7 @@ impl Program {
 
 /// Runs a program; nothing if it fails.
 fn ask(path: PathBuf, args: &[&str], running: &Running) -> Option<String> {
-    let mut child = Command::new(path)
+    let mut child = child::command(path)
         .args(args)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())

@@ -5,13 +5,14 @@
 //! `extension_modules`, or a directory of `module_dirs`). It is run by
 //! `python3`, without the rest of Salt, and gives a text or a list of texts.
 
-use std::io::Read as _;
-use std::path::PathBuf;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use halite_config::{MasterAddress, MinionConfig};
+use halite_process::child;
 use halite_proto::{Map, Value};
 
 /// How long the function may take.
@@ -23,13 +24,15 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// Largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Loads the file, calls the function, prints what it gives as JSON.
+/// Loads the file, calls the function, prints what it gives as JSON. The options
+/// hold passwords: they come over standard input, since every user may read
+/// command lines.
 const SCRIPT: &str = r#"
 import importlib.util, json, sys
-path, function, opts = sys.argv[1:4]
+path, function = sys.argv[1:3]
 spec = importlib.util.spec_from_file_location("halite_master_function", path)
 module = importlib.util.module_from_spec(spec)
-module.__opts__ = json.loads(opts)
+module.__opts__ = json.load(sys.stdin)
 module.__grains__ = module.__opts__.get("grains") or {}
 module.__salt__ = {}
 module.__context__ = {}
@@ -90,20 +93,34 @@ fn find(config: &MinionConfig, module: &str) -> Result<PathBuf> {
     })
 }
 
+/// Python, isolated: no module comes from the directory that this is started
+/// in, which others may be able to write.
+fn command(file: &Path, function: &str) -> Command {
+    let mut command = child::command("python3");
+    command
+        .args(["-I", "-B", "-X", "utf8", "-c", SCRIPT])
+        .arg(file)
+        .arg(function);
+    command
+}
+
 fn run(file: &PathBuf, function: &str, opts: &Map) -> Result<Value> {
     let opts = halite_output::render(
         Some("json"),
         &Value::Map(opts.clone()),
         &halite_output::RenderOptions::default(),
     );
-    let mut child = Command::new("python3")
-        .args(["-c", SCRIPT])
-        .arg(file)
-        .args([function, &opts])
-        .stdin(Stdio::null())
+    let mut child = command(file, function)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .context("needs python3, which could not be run")?;
+    if let Some(mut input) = child.stdin.take() {
+        std::thread::spawn(move || {
+            // A function that fails early says why on its own.
+            let _ = input.write_all(opts.as_bytes());
+        });
+    }
     let answer = child.stdout.take();
     let reading = std::thread::spawn(move || {
         let mut text = String::new();
@@ -129,5 +146,53 @@ fn wait(child: &mut Child) -> Result<()> {
             bail!("takes more than {} s", TIMEOUT.as_secs());
         }
         std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "open(__file__ + '.ran', 'w')\nraise SystemExit(3)\n";
+
+    /// Whoever can write to the directory that root starts a minion in must not
+    /// run code as root.
+    #[test]
+    fn no_module_comes_from_the_current_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        for module in ["json", "importlib", "encodings"] {
+            std::fs::write(dir.path().join(format!("{module}.py")), HOSTILE).unwrap();
+        }
+        let file = dir.path().join("named.py");
+        std::fs::write(&file, "def masters():\n    return __opts__['id']\n").unwrap();
+        let mut child = command(&file, "masters")
+            .current_dir(dir.path())
+            .env("PYTHONPATH", dir.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"{\"id\": \"m1\"}").unwrap();
+        drop(input);
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.stdout, b"\"m1\"");
+        let ran = std::fs::read_dir(dir.path()).unwrap().flatten();
+        let ran: Vec<_> = ran
+            .map(|entry| entry.file_name())
+            .filter(|name| name.to_string_lossy().ends_with(".ran"))
+            .collect();
+        assert!(ran.is_empty(), "{ran:?}");
+    }
+
+    #[test]
+    fn the_options_are_on_no_command_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("named.py");
+        let body = "import sys\ndef masters():\n    line = open('/proc/self/cmdline').read()\n    \
+                    return __opts__['password'] if 'hunter2' not in line else 'shown'\n";
+        std::fs::write(&file, body).unwrap();
+        let opts = Map::from([("password", "hunter2")]);
+        assert_eq!(run(&file, "masters", &opts).unwrap(), "hunter2".into());
     }
 }

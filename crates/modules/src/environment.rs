@@ -57,6 +57,24 @@ impl Environment {
         all
     }
 
+    /// What of it a program of another user gets: what was changed, and what
+    /// holds for all users of a machine.
+    pub fn for_other_users(&self) -> BTreeMap<String, String> {
+        let mut all: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| is_for_all_users(name))
+            .collect();
+        lay_over(
+            &mut all,
+            &MINION.read().unwrap_or_else(PoisonError::into_inner),
+        );
+        lay_over(
+            &mut all,
+            &self.0.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+        all
+    }
+
     /// Sets a variable, or removes it; false if the system has no way to hold
     /// such a name or value.
     pub fn set(&self, name: &str, value: Option<&str>, reach: Reach) -> bool {
@@ -81,6 +99,21 @@ impl Environment {
 
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// Where programs are, the language, the time zone, and the proxies.
+fn is_for_all_users(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["PATH", "LANG", "LANGUAGE", "TZ"];
+    const PROXIES: [&str; 5] = [
+        "http_proxy",
+        "https_proxy",
+        "ftp_proxy",
+        "all_proxy",
+        "no_proxy",
+    ];
+    NAMES.contains(&name)
+        || name.starts_with("LC_")
+        || PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy))
 }
 
 fn lay_over(all: &mut BTreeMap<String, String>, layer: &Layer) {
@@ -114,6 +147,19 @@ mod tests {
         assert_eq!(other.get("HALITE_TEST_ALL").as_deref(), Some("1"));
         assert_eq!(other.all()["HALITE_TEST_ALL"], "1");
         assert!(std::env::var_os("HALITE_TEST_ALL").is_none());
+    }
+
+    #[test]
+    fn other_users_get_what_was_set_and_what_holds_for_everybody() {
+        let job = Environment::default();
+        assert!(job.set("HALITE_TEST_OTHERS", Some("1"), Reach::Job));
+        let all = job.for_other_users();
+        assert_eq!(all["HALITE_TEST_OTHERS"], "1");
+        assert!(all.contains_key("PATH"));
+        // Cargo sets it for tests, as systemd sets others for daemons.
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        assert!(!all.contains_key("CARGO_MANIFEST_DIR"));
+        assert!(is_for_all_users("HTTPS_PROXY") && !is_for_all_users("AWS_SECRET_ACCESS_KEY"));
     }
 
     #[test]

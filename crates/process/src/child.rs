@@ -2,8 +2,11 @@
 //! end to the waiting.
 //!
 //! Invariant: a command that is not waited for any longer is killed with all
-//! of its children that stayed in its process group.
+//! of its children that stayed in its process group. A program inherits
+//! nothing but its three standard streams, and one that runs as another user
+//! has no terminal: on root's, it could type commands.
 
+use std::ffi::OsStr;
 use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,7 +21,7 @@ use nix::unistd::{Gid, Pid};
 
 use crate::limits::{OUTPUT_BYTES_MAX, TERM_GRACE_MS};
 use crate::privileges::User;
-use crate::sys::{Become, before_exec};
+use crate::sys::{Become, before_exec, close_descriptors_on_exec};
 
 /// Whose rights a command runs with.
 #[derive(Debug, Clone, Default)]
@@ -32,29 +35,51 @@ pub struct RunAs {
     pub umask: Option<u32>,
 }
 
-impl RunAs {
-    /// Prepares `command` so that it runs like this.
-    pub fn apply(&self, command: &mut Command) {
-        let identity = match (&self.user, self.group) {
-            (Some(user), group) => Some((user.groups.clone(), group.unwrap_or(user.gid), user.uid)),
-            // Only the group changes: what else the process is in stays.
-            (None, Some(group)) => {
-                let groups = nix::unistd::getgroups().unwrap_or_default();
-                Some((groups, group, nix::unistd::geteuid()))
-            }
-            (None, None) => None,
-        };
-        let umask = self.umask.map(Mode::from_bits_truncate);
-        // Without a change the command is started the faster way.
-        if identity.is_some() || umask.is_some() {
-            before_exec(command, Become { identity, umask });
+/// A command whose program inherits no descriptor but the standard three. Each
+/// program that this project starts begins here.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    close_descriptors_on_exec();
+    Command::new(program)
+}
+
+/// Prepares `command` so that it runs as `run_as` says, as the leader of a
+/// process group.
+fn prepare(command: &mut Command, run_as: &RunAs, own_session: bool) {
+    close_descriptors_on_exec();
+    let identity = match (&run_as.user, run_as.group) {
+        (Some(user), group) => Some((user.groups.clone(), group.unwrap_or(user.gid), user.uid)),
+        // Only the group changes: what else the process is in stays.
+        (None, Some(group)) => {
+            let groups = nix::unistd::getgroups().unwrap_or_default();
+            Some((groups, group, nix::unistd::geteuid()))
         }
+        (None, None) => None,
+    };
+    let umask = run_as.umask.map(Mode::from_bits_truncate);
+    let session = own_session || run_as.user.is_some();
+    if session || identity.is_some() || umask.is_some() {
+        let who = Become {
+            session,
+            identity,
+            umask,
+        };
+        before_exec(command, who);
+    }
+    // Without a change the command is started the faster way. The leader of a
+    // session leads a group too, and a leader of a group cannot begin a session.
+    if !session {
+        command.process_group(0);
     }
 }
 
 /// How a command is run.
 #[derive(Debug, Default)]
 pub struct RunOptions {
+    /// Whose rights it has.
+    pub run_as: RunAs,
+    /// It runs in a session of its own, without a terminal, whoever runs it:
+    /// for programs that become another user by themselves.
+    pub own_session: bool,
     /// What it reads; nothing means `/dev/null`.
     pub stdin: Option<Vec<u8>>,
     /// Its standard error goes where its standard output goes.
@@ -104,7 +129,8 @@ pub fn run<Guard>(
         Some(_) => Stdio::piped(),
         None => Stdio::null(),
     });
-    let mut child = command.process_group(0).spawn()?;
+    prepare(&mut command, &options.run_as, options.own_session);
+    let mut child = command.spawn()?;
     // It holds the writing ends of the pipes: reading would never end.
     drop(command);
 
@@ -155,12 +181,16 @@ pub fn run<Guard>(
 ///
 /// # Errors
 /// When the command cannot be started.
-pub fn spawn_detached<Keep: Send + 'static>(mut command: Command, keep: Keep) -> io::Result<u32> {
+pub fn spawn_detached<Keep: Send + 'static>(
+    mut command: Command,
+    run_as: &RunAs,
+    keep: Keep,
+) -> io::Result<u32> {
+    prepare(&mut command, run_as, false);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .process_group(0)
         .spawn()?;
     let pid = child.id();
     // Somebody has to take note of its end, or it stays as a zombie.
@@ -265,6 +295,10 @@ fn grace() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
     use super::*;
 
     fn sh(script: &str) -> Command {
@@ -352,7 +386,7 @@ mod tests {
     #[test]
     fn what_is_kept_for_a_command_goes_when_it_has_ended() {
         let (keep, kept) = mpsc::channel::<()>();
-        assert!(spawn_detached(sh("exit 0"), keep).unwrap() > 0);
+        assert!(spawn_detached(sh("exit 0"), &RunAs::default(), keep).unwrap() > 0);
         // The other end hangs up when the guard is dropped.
         assert!(kept.recv_timeout(Duration::from_secs(60)).is_err());
     }
@@ -363,16 +397,77 @@ mod tests {
             return;
         }
         let user = User::lookup("nobody").unwrap();
-        let mut command = sh("id -u; id -G; umask");
-        RunAs {
-            user: Some(user.clone()),
-            group: None,
-            umask: Some(0o027),
-        }
-        .apply(&mut command);
-        let done = run(command, RunOptions::default(), |_| ()).unwrap();
+        let options = RunOptions {
+            run_as: RunAs {
+                user: Some(user.clone()),
+                group: None,
+                umask: Some(0o027),
+            },
+            ..RunOptions::default()
+        };
+        let done = run(sh("id -u; id -G; umask"), options, |_| ()).unwrap();
         let text = String::from_utf8(done.stdout).unwrap();
         let groups: Vec<_> = user.groups.iter().map(ToString::to_string).collect();
         assert_eq!(text, format!("{}\n{}\n0027\n", user.uid, groups.join(" ")));
+    }
+
+    /// A descriptor that nobody has told the system to close, as C libraries
+    /// open them.
+    fn open_for_children() -> File {
+        let file = File::open("/dev/null").unwrap();
+        fcntl(&file, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+        file
+    }
+
+    const DESCRIPTORS: &str = "cd /proc/self/fd && echo *";
+
+    #[test]
+    fn a_program_inherits_its_three_streams_only() {
+        let held = open_for_children();
+        // The shell has the directory open while it lists it.
+        let done = run(sh(DESCRIPTORS), RunOptions::default(), |_| ()).unwrap();
+        assert_eq!(done.stdout, b"0 1 2 3\n");
+        let plain = command("/bin/sh")
+            .args(["-c", DESCRIPTORS])
+            .output()
+            .unwrap();
+        assert_eq!(plain.stdout, b"0 1 2 3\n");
+        drop(held);
+        let held = open_for_children();
+        crate::sys::close_listed_on_exec();
+        let fallen_back = sh(DESCRIPTORS).output().unwrap();
+        assert_eq!(fallen_back.stdout, b"0 1 2 3\n");
+        drop(held);
+    }
+
+    /// The session of a process is the sixth field of its `stat`.
+    #[test]
+    fn another_users_program_has_no_terminal() {
+        let session = "read -r _ _ _ _ group session _ < /proc/$$/stat; echo $$ $group $session";
+        let ids = |run_as: RunAs, own_session| {
+            let options = RunOptions {
+                run_as,
+                own_session,
+                ..RunOptions::default()
+            };
+            let done = run(sh(session), options, |_| ()).unwrap();
+            let text = String::from_utf8(done.stdout).unwrap();
+            let ids: Vec<i32> = text
+                .split_whitespace()
+                .map(|id| id.parse().unwrap())
+                .collect();
+            assert_eq!(ids[0], ids[1], "it leads no group");
+            ids[0] == ids[2]
+        };
+        assert!(!ids(RunAs::default(), false));
+        assert!(ids(RunAs::default(), true));
+        let user = User::current().ok();
+        assert!(ids(
+            RunAs {
+                user,
+                ..RunAs::default()
+            },
+            false
+        ));
     }
 }

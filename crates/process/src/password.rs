@@ -7,7 +7,7 @@
 
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool
         return Err(PasswordError::Question);
     }
     let _place = Place::take()?;
-    let mut child = Command::new(program)
+    let mut child = crate::child::command(program)
         .arg(FLAG)
         .env_clear()
         .current_dir("/")

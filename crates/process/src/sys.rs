@@ -1,5 +1,5 @@
 //! The calls that Rust cannot check: `fork`, what runs between `fork` and
-//! `exec`, changing the environment, catching a signal, giving memory back, and
+//! `exec`, which descriptors a program inherits, changing the environment, catching a signal, giving memory back, and
 //! PAM. Nothing else of the project is unsafe.
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{ForkResult, Gid, Uid, setgid, setgroups, setuid};
+use nix::unistd::{ForkResult, Gid, Uid, setgid, setgroups, setsid, setuid};
 
 fn check_single_threaded() -> io::Result<()> {
     match std::fs::read_dir("/proc/self/task")?.count() {
@@ -177,9 +177,48 @@ unsafe extern "C" fn unmap_object(
     GO_ON
 }
 
+/// Has programs started from now on inherit none of the descriptors that are
+/// open now, except the standard three. Every library opens some, and not all
+/// of them say so to the system: libzmq's epoll descriptors hold pointers of
+/// this process, which a child could change.
+pub(crate) fn close_descriptors_on_exec() {
+    const FIRST: nix::libc::c_uint = 3;
+    // SAFETY: the call takes no pointers. It changes a flag of descriptors,
+    // and none is closed here: whoever reads or writes them does not notice.
+    let done = unsafe {
+        nix::libc::syscall(
+            nix::libc::SYS_close_range,
+            FIRST,
+            nix::libc::c_uint::MAX,
+            nix::libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    // Linux before 5.11 does not know the flag.
+    if done != 0 {
+        close_listed_on_exec();
+    }
+}
+
+/// The same, one descriptor after the other.
+pub(crate) fn close_listed_on_exec() {
+    let listed = std::fs::read_dir("/proc/self/fd");
+    for entry in listed.into_iter().flatten().flatten() {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(number @ 3..) = number else { continue };
+        // SAFETY: the call takes no pointers and changes a flag. A number that
+        // was closed meanwhile is an error that nobody needs to hear of.
+        unsafe { nix::libc::fcntl(number, nix::libc::F_SETFD, nix::libc::FD_CLOEXEC) };
+    }
+}
+
 /// Who and what a child becomes before it runs its program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Become {
+    /// The leader of a session of its own, which has no terminal.
+    pub(crate) session: bool,
     /// All groups, and then the user and group ids.
     pub(crate) identity: Option<(Vec<Gid>, Gid, Uid)>,
     /// The mask of new files' modes.
@@ -189,6 +228,9 @@ pub(crate) struct Become {
 /// Has the child of `command` become `who` before it runs its program.
 pub(crate) fn before_exec(command: &mut Command, who: Become) {
     let change = move || {
+        if who.session {
+            setsid()?;
+        }
         if let Some((groups, gid, uid)) = &who.identity {
             setgroups(groups)?;
             setgid(*gid)?;
@@ -200,7 +242,7 @@ pub(crate) fn before_exec(command: &mut Command, who: Become) {
         Ok(())
     };
     // SAFETY: the closure runs in the child after `fork`, where only
-    // async-signal-safe work is allowed. It makes four system calls and
+    // async-signal-safe work is allowed. It makes five system calls and
     // converts their error numbers; it allocates nothing, takes no lock and
     // reads no file: groups and ids were looked up before the fork, and the
     // memory they lie in is not freed there, since the child either runs

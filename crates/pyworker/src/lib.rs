@@ -49,7 +49,7 @@ mod values;
 pub use directories::{directories, has_file, may_have, synced};
 pub use error::{PyError, Raised};
 pub use pool::{Request, Workers, run_alone};
-pub use process::PROGRAM;
+pub use process::{PROGRAM, command};
 
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 //! One Python process: its start, its frames, its end.
 
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use halite_process::child;
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 use tracing::level_filters::LevelFilter;
@@ -15,6 +17,18 @@ use crate::PyHost;
 use crate::error::{PyError, Raised};
 use crate::limits::{FRAME_BYTES_MAX, MEMORY_BYTES_MAX, START_SECONDS_MAX};
 use crate::values::{decode, encode};
+
+/// What Python gets as its command line: reads the program, whose length in
+/// bytes is the first argument, from standard input. As an argument the program
+/// itself would fill every list of processes.
+const READ_PROGRAM: &str = "import os, sys
+left, text = int(sys.argv.pop(1)), b''
+while left > len(text):
+    more = os.read(0, left - len(text))
+    if not more: sys.exit(1)
+    text += more
+exec(compile(text, '<halite-pyworker>', 'exec'))
+";
 
 /// What the process runs, with the bytes of memory that it may have and the
 /// level from which on it logs as arguments. The parts make one text.
@@ -61,6 +75,20 @@ const KINDS: [&str; 19] = [
     "queues",
 ];
 
+/// Python with the worker's command line, isolated (`-I`): it takes modules
+/// neither from the current directory, which others may be able to write, nor
+/// from where its environment says. Whoever starts it writes [`PROGRAM`] to its
+/// standard input first.
+pub fn command(python: impl AsRef<OsStr>, memory_bytes_max: u64, log_level: u32) -> Command {
+    let mut command = child::command(python);
+    command
+        .args(["-I", "-B", "-u", "-X", "utf8", "-c", READ_PROGRAM])
+        .arg(PROGRAM.len().to_string())
+        .arg(memory_bytes_max.to_string())
+        .arg(log_level.to_string());
+    command
+}
+
 impl Process {
     /// Starts a process and waits until it is ready.
     pub(crate) fn start(host: &dyn PyHost) -> Result<Self, PyError> {
@@ -71,22 +99,22 @@ impl Process {
             Some(path) => return Err(PyError::NoExecutable(path.to_owned())),
             None => find_python().ok_or(PyError::NoPython)?,
         };
-        let mut child = Command::new(&python)
-            .args(["-u", "-c", PROGRAM])
-            .arg(MEMORY_BYTES_MAX.to_string())
-            .arg(python_level().to_string())
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("PYTHONIOENCODING", "utf-8")
+        let mut child = command(&python, MEMORY_BYTES_MAX, python_level())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .process_group(0)
             .spawn()
             .map_err(PyError::Start)?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             let _ = child.kill();
             return Err(PyError::Start(io::ErrorKind::BrokenPipe.into()));
         };
+        if let Err(error) = input.write_all(PROGRAM.as_bytes()) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(PyError::Start(error));
+        }
         let mut process = Self {
             child,
             input,

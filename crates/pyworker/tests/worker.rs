@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use halite_proto::{Map, Value};
-use halite_pyworker::{PROGRAM, PyError, PyHost, Raised, Request, Workers};
+use halite_pyworker::{PROGRAM, PyError, PyHost, Raised, Request, Workers, command};
 
 struct Host {
     root: tempfile::TempDir,
@@ -236,13 +236,13 @@ fn code_without_an_end_ends_with_its_host() {
     if !has_python() {
         return;
     }
-    let mut worker = Command::new("python3")
-        .args(["-u", "-c", PROGRAM, "2147483648", "30"])
+    let mut worker = command("python3", 2 << 30, 30)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut to_worker = worker.stdin.take().unwrap();
+    to_worker.write_all(PROGRAM.as_bytes()).unwrap();
     let source = r"from __main__ import TO_HOST\n\ndef run():\n    TO_HOST.raw.write(b'running')\n    while True: pass\n";
     let request =
         format!(r#"{{"do": "code", "path": "/srv/x.sls", "names": {{}}, "source": "{source}"}}"#);
@@ -267,6 +267,37 @@ fn code_without_an_end_ends_with_its_host() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Root types `salt-call` in directories that others can write.
+#[test]
+fn no_module_comes_from_the_current_directory_or_the_environment() {
+    if !has_python() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let hostile = "import os\nos.close(os.open(__file__ + '.ran', os.O_CREAT))\n";
+    for module in ["inspect", "json", "encodings", "sitecustomize"] {
+        std::fs::write(dir.path().join(format!("{module}.py")), hostile).unwrap();
+    }
+    let mut worker = command("python3", 2 << 30, 30)
+        .current_dir(dir.path())
+        .env("PYTHONPATH", dir.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to_worker = worker.stdin.take().unwrap();
+    to_worker.write_all(PROGRAM.as_bytes()).unwrap();
+    // It says that it is ready.
+    let mut length = [0; 4];
+    let mut from_worker = worker.stdout.take().unwrap();
+    from_worker.read_exact(&mut length).unwrap();
+    drop(to_worker);
+    worker.wait().unwrap();
+    let ran = std::fs::read_dir(dir.path()).unwrap().flatten();
+    let ran = ran.filter(|entry| entry.path().extension().is_some_and(|end| end == "ran"));
+    assert_eq!(ran.count(), 0);
 }
 
 /// What code does to its process costs at most the call itself: the next one is

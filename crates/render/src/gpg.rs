@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use halite_process::child;
 use halite_proto::python;
 use halite_proto::{Map, Value};
 
@@ -132,7 +133,7 @@ impl Gpg {
             let message = format!("{}: {what}", self.program.display());
             RenderError::new(ErrorKind::Decrypt, message)
         };
-        let mut child = Command::new(&self.program)
+        let mut child = child::command(&self.program)
             .arg("--homedir")
             .arg(&self.keydir)
             .args(["--status-fd", "2", "--no-tty", "--batch", "-d"])

@@ -175,6 +175,28 @@ fn a_test_url_is_asked_in_place_of_the_real_one() {
     assert_eq!(ret["comment"], comment);
 }
 
+/// A server that says who somebody is must not send the question, or the
+/// answer, elsewhere.
+#[test]
+fn redirections_are_the_answer_where_they_are_not_to_be_followed() {
+    let url = server();
+    let scenario = json!({"grains": {}, "shims": ["none"]});
+    let machine = Machine::new(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims"),
+        &scenario,
+        &REGISTRY,
+    );
+    let status = |kwargs: Json| {
+        let call = json!({"fun": "http.query", "args": [format!("{url}/to")], "kwargs": kwargs});
+        machine.play(&call)["ret"]["status"].clone()
+    };
+    assert_eq!(status(json!({"status": true})), 200);
+    assert_eq!(
+        status(json!({"status": true, "follow_redirects": false})),
+        302
+    );
+}
+
 #[test]
 fn what_is_not_supported_is_an_error() {
     let scenario = json!({"grains": {}, "shims": ["none"]});

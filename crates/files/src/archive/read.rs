@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use flate2::read::MultiGzDecoder;
 use halite_modules::CallError;
+use halite_process::child;
 use halite_proto::{Map, Value};
 
 use super::exec::MORE;
@@ -63,7 +64,7 @@ pub(super) fn open_tar(path: &Path) -> io::Result<(tar::Archive<Fenced<Plain>>, 
         }
     }
     let program = |name: &str| -> io::Result<Plain> {
-        let mut child = Command::new(name)
+        let mut child = child::command(name)
             .args(["-d", "-c"])
             .arg(path)
             .stdin(Stdio::null())
@@ -160,7 +161,7 @@ impl Contents {
     ) -> Result<io::Result<Option<Self>>, CallError> {
         let said = |error: io::Error| CallError::command(os_text(&error, path));
         let mut complaints = tempfile::tempfile().map_err(said)?;
-        let mut child = Command::new(program)
+        let mut child = child::command(program)
             .args(args)
             .arg(path)
             .stdin(Stdio::null())
@@ -237,7 +238,7 @@ impl Contents {
     }
 
     fn of_rar(path: &Path) -> Result<Self, CallError> {
-        let out = Command::new("unrar")
+        let out = child::command("unrar")
             .args(["lb", "-p-"])
             .arg(path)
             .stdin(Stdio::null())

@@ -1,9 +1,9 @@
 //! Attributes of files (`chattr`), through the tools of e2fsprogs.
 
 use std::path::Path;
-use std::process::Command;
 
 use halite_modules::{CallError, StateReturn};
+use halite_process::child;
 use halite_proto::Map;
 
 /// The letters there are, in the order lists have them.
@@ -11,7 +11,7 @@ const LETTERS: &str = "aAcCdDeijPsStTu";
 
 /// The attributes of a file; nothing where the tool is missing or knows none.
 pub(crate) fn of(path: &Path) -> Option<String> {
-    let out = Command::new("lsattr").arg("-d").arg(path).output().ok()?;
+    let out = child::command("lsattr").arg("-d").arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     let flags = text.split_whitespace().next()?;
     (out.status.success() && flags.contains('-'))
@@ -20,7 +20,7 @@ pub(crate) fn of(path: &Path) -> Option<String> {
 
 /// Sets or removes attributes: `+i`, `-i`.
 pub(crate) fn change(path: &Path, change: &str) -> bool {
-    let done = Command::new("chattr").arg(change).arg(path).output();
+    let done = child::command("chattr").arg(change).arg(path).output();
     done.is_ok_and(|out| out.status.success())
 }
 

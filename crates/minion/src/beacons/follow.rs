@@ -4,12 +4,14 @@
 //! counted, and the program ends with its [`Follow`].
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::{io, os::unix::process::CommandExt};
+
+use halite_process::child;
 
 use tracing::warn;
 
@@ -38,7 +40,7 @@ impl Follow {
             true => Stdio::piped(),
             false => Stdio::null(),
         };
-        let mut child = Command::new(program)
+        let mut child = child::command(program)
             .args(args)
             .env("LC_ALL", "C")
             .stdin(Stdio::null())

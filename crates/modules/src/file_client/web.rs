@@ -11,6 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use halite_process::child;
+
 use super::{FileClient, FileError};
 use crate::addresses::redacted;
 use crate::job::Cancel;
@@ -57,7 +59,7 @@ impl<'a> WebFile<'a> {
 
     /// Whether the server has the file.
     pub fn exists(url: &str) -> bool {
-        let mut curl = command();
+        let mut curl = command(url);
         curl.args(["--head", "--output", "/dev/null"]);
         curl.stderr(Stdio::null());
         let out = spawn(curl.stdout(Stdio::null()), url).and_then(Child::wait_with_output);
@@ -106,7 +108,7 @@ impl FileClient<'_> {
             to.file_name().unwrap_or_default().to_string_lossy(),
             std::process::id()
         ));
-        let mut curl = command();
+        let mut curl = command(file.url);
         curl.arg("--output").arg(&part);
         if !file.verify_ssl {
             curl.arg("--insecure");
@@ -149,8 +151,13 @@ fn etag_file(to: &Path) -> PathBuf {
     to.with_file_name(name)
 }
 
-fn command() -> Command {
-    let mut curl = Command::new("curl");
+fn is_https(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("https")
+}
+
+fn command(url: &str) -> Command {
+    let mut curl = child::command("curl");
     curl.args([
         "--silent",
         "--show-error",
@@ -161,7 +168,16 @@ fn command() -> Command {
     .args(["--max-redirs", REDIRECTS_MAX])
     .args(["--connect-timeout", CONNECT_SECONDS_MAX])
     .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
-    .args(["--proto", "=http,https,ftp", "--proto-redir", "=http,https"])
+    .args(["--proto", "=http,https,ftp"])
+    // What was asked for over TLS is not taken from anybody without it.
+    .args([
+        "--proto-redir",
+        if is_https(url) {
+            "=https"
+        } else {
+            "=http,https"
+        },
+    ])
     // Not as an argument: an address may hold a password, and everybody may
     // see arguments.
     .args(["--config", "-"])
@@ -224,6 +240,19 @@ fn web_error(url: &str, why: &str) -> FileError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tls_is_not_left_behind_by_a_redirection() {
+        let allowed = |url: &str| {
+            let curl = command(url);
+            let args: Vec<_> = curl.get_args().collect();
+            let at = args.iter().position(|arg| *arg == "--proto-redir").unwrap();
+            args[at + 1].to_owned()
+        };
+        assert_eq!(allowed("HTTPS://h/x"), "=https");
+        assert_eq!(allowed("http://h/x"), "=http,https");
+        assert_eq!(allowed("ftp://h/x"), "=http,https");
+    }
 
     #[test]
     fn an_address_is_one_line_of_the_configuration() {

@@ -6,9 +6,10 @@
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use halite_modules::{Call, CallError};
+use halite_process::child;
 
 use super::ended;
 
@@ -25,6 +26,10 @@ const MARK: &str = "\nhalite-http-query ";
 #[derive(Debug, Default)]
 pub(super) struct Request {
     options: Vec<String>,
+    /// The address is one of https.
+    pub(super) is_tls: bool,
+    /// Redirections are not followed: they are the answer.
+    pub(super) stays: bool,
 }
 
 impl Request {
@@ -84,7 +89,15 @@ pub(super) fn ask(
         request.switch(name);
     }
     request.switch("suppress-connect-headers");
-    request.option("max-redirs", &REDIRECTS_MAX.to_string());
+    let redirections = if request.stays { 0 } else { REDIRECTS_MAX };
+    request.option("max-redirs", &redirections.to_string());
+    // What was asked for over TLS is not taken from anybody without it.
+    let wanted = if request.is_tls {
+        "=https"
+    } else {
+        "=http,https"
+    };
+    request.option("proto-redir", wanted);
     request.option("max-filesize", &BODY_BYTES_MAX.to_string());
     request.option("proto", "=http,https");
     request.option("header", "Expect:");
@@ -102,7 +115,7 @@ pub(super) fn ask(
 
 fn run(call: &Call<'_>, program: &std::path::Path, request: &Request) -> Result<Output, CallError> {
     let failed = |error: std::io::Error| CallError::command(format!("curl: {error}"));
-    let mut child = Command::new(program)
+    let mut child = child::command(program)
         // Nobody's configuration, and all of it from standard input.
         .args(["--disable", "--config", "-"])
         .env_clear()

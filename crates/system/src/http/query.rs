@@ -215,8 +215,16 @@ fn headers(kwargs: &Map) -> Result<Vec<(String, String)>, CallError> {
     Ok(headers)
 }
 
+fn is_https(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("https")
+}
+
 fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallError> {
     let mut request = Request::default();
+    request.is_tls = is_https(url);
+    // An argument of ours: Salt's always follows.
+    request.stays = kwargs.get("follow_redirects") == Some(&Value::Bool(false));
     request.option("url", &with_params(url, kwargs.get("params")));
     for (name, value) in headers(kwargs)? {
         if name.contains(['\r', '\n']) || value.contains(['\r', '\n']) {

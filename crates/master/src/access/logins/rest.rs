@@ -44,6 +44,8 @@ pub(super) fn log_in(
         ("status", true.into()),
         ("decode", true.into()),
         ("decode_type", "json".into()),
+        // A page elsewhere that answers 200 knows nothing of this password.
+        ("follow_redirects", false.into()),
     ]);
     let cancel = Cancel::default();
     let _limit = TimeLimit::start(cancel.clone(), ANSWER_TIME_MAX, "a login by rest");
@@ -84,6 +86,7 @@ mod tests {
         assert_eq!(answer(200, Value::Nil), Some(Vec::new()));
         assert_eq!(answer(200, Map::new().into()), Some(Vec::new()));
         assert_eq!(answer(401, Value::Nil), None);
+        assert_eq!(answer(302, Value::Nil), None);
         assert_eq!(judged(&Map::from([("error", "refused")]).into()), None);
     }
 

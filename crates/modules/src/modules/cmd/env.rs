@@ -1,7 +1,6 @@
 //! The surroundings of a command: its directory and its environment.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use halite_process::child::{self, RunOptions};
@@ -78,11 +77,18 @@ pub(super) fn variables(
         }
     }
     let mut all: Vec<(String, String)> = Vec::new();
-    if !get("clean_env").is_true() {
-        all.extend(call.job.env.all());
-    }
-    if let Some(user) = user {
-        overlay(&mut all, of_login(user, shell));
+    let is_clean = get("clean_env").is_true();
+    match user {
+        None if is_clean => {}
+        None => all.extend(call.job.env.all()),
+        Some(user) => {
+            // The environment of the minion, or of root who calls `salt-call`,
+            // may hold secrets and addresses of sockets: it is not for others.
+            if !is_clean {
+                all.extend(call.job.env.for_other_users());
+            }
+            overlay(&mut all, of_login(user, shell));
+        }
     }
     overlay(&mut all, env);
     if let Some(first) = Some(get("prepend_path")).filter(|value| value.is_true()) {
@@ -151,13 +157,15 @@ fn ask_login(user: &User, shell: &str) -> Result<Vec<(String, String)>, String> 
     if !halite_process::privileges::is_root() {
         return Err("only root can become another user".to_owned());
     }
-    let mut command = Command::new("su");
+    let mut command = child::command("su");
     command
         .args(["-s", shell, "-", &user.name, "-c"])
         .arg(format!("printf %s {MARK}; env -0; printf %s {MARK}"))
         .current_dir("/");
     let options = RunOptions {
         timeout: Some(Duration::from_secs(LOGIN_ENV_SECONDS_MAX)),
+        // The user's profile files run in it.
+        own_session: true,
         ..RunOptions::default()
     };
     let done = child::run(command, options, |_| ()).map_err(|error| error.to_string())?;

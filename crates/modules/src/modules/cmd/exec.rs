@@ -30,6 +30,8 @@ pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallErr
         stdin: options.stdin.clone(),
         merge_stderr: options.merge_stderr,
         timeout: options.timeout.as_ref().map(|(duration, _)| *duration),
+        run_as: run_as(options),
+        own_session: false,
     };
     let done = child::run(command, run_options, |group| call.cancel().watch(group))
         .map_err(|error| not_started(options, &error))?;
@@ -86,20 +88,23 @@ pub(super) fn command(options: &Options) -> Result<Command, CallError> {
     let program = words
         .first()
         .ok_or_else(|| CallError::exception("IndexError", "list index out of range"))?;
-    let mut command = Command::new(program);
+    // Found in the environment of the command, not in that of the minion.
+    let mut command = child::command(program);
     command
         .args(&words[1..])
         .current_dir(&options.cwd)
         .env_clear()
         .envs(options.env.iter().map(|(name, value)| (name, value)));
-    // Found in the environment of the command, not in that of the minion.
-    let run_as = RunAs {
+    Ok(command)
+}
+
+/// Whose rights it has.
+pub(super) fn run_as(options: &Options) -> RunAs {
+    RunAs {
         user: options.user.clone(),
         group: options.group,
         umask: options.umask,
-    };
-    run_as.apply(&mut command);
-    Ok(command)
+    }
 }
 
 fn argv(options: &Options) -> Result<Vec<String>, CallError> {
@@ -203,7 +208,7 @@ pub(crate) fn run_quietly(call: &Call<'_>, words: &[&str]) -> Result<Option<Ran>
     let Some((program, args)) = words.split_first() else {
         return Ok(None);
     };
-    let mut command = Command::new(program);
+    let mut command = child::command(program);
     command
         .args(args)
         .env("LC_ALL", "C")

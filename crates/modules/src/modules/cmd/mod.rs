@@ -254,7 +254,8 @@ fn run_bg(call: &Call<'_>) -> CallResult {
 
 fn start(options: &Options) -> Result<u32, CallError> {
     let command = exec::command(options)?;
-    child::spawn_detached(command, ()).map_err(|error| exec::not_started(options, &error))
+    child::spawn_detached(command, &exec::run_as(options), ())
+        .map_err(|error| exec::not_started(options, &error))
 }
 
 /// The first word of the command, for messages.

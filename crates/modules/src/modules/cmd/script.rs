@@ -95,7 +95,7 @@ fn run_script(call: &Call<'_>) -> CallResult {
 
 fn in_background(options: &Options, script: TempScript) -> CallResult {
     let command = exec::command(options)?;
-    let pid = child::spawn_detached(command, script)
+    let pid = child::spawn_detached(command, &exec::run_as(options), script)
         .map_err(|error| exec::not_started(options, &error))?;
     Ok(super::started(pid))
 }

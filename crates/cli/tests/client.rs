@@ -16,15 +16,15 @@ use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, Tag, Value};
 use halite_store::{Jobs, StoreOptions};
 use halite_transport::Endpoint;
+use halite_transport::fleet::{Peer, RequestPort, RequestPortOptions};
 use halite_transport::ipc::{BusOptions, EventBus, Framing};
-use halite_transport::zeromq::{Peer, Router, RouterOptions};
 
 const JID: &str = "20261120141841939742";
 
 /// A master's sockets and directories, without a master.
 struct Master {
     dir: tempfile::TempDir,
-    router: Router,
+    requests: RequestPort,
     framing: Framing,
     bus: Option<EventBus>,
 }
@@ -37,10 +37,10 @@ impl Master {
         std::fs::create_dir_all(dir.path().join("pki/minions")).unwrap();
         std::fs::write(dir.path().join("sock/publish_pull.ipc"), "").unwrap();
         let endpoint = Endpoint::tcp("127.0.0.1", 0);
-        let router = Router::bind(&[endpoint], RouterOptions::default()).unwrap();
+        let requests = RequestPort::bind(&[endpoint], RequestPortOptions::default()).unwrap();
         let mut master = Self {
             dir,
-            router,
+            requests,
             framing,
             bus: None,
         };
@@ -86,7 +86,7 @@ impl Master {
             ("interface", "127.0.0.1".into()),
             (
                 "ret_port",
-                self.router.endpoints()[0].port().unwrap().into(),
+                self.requests.endpoints()[0].port().unwrap().into(),
             ),
             ("timeout", 5.into()),
             ("gather_job_timeout", 5.into()),
@@ -97,7 +97,7 @@ impl Master {
 
     /// The load of the next request, and who sent it.
     async fn asked(&mut self) -> (Map, Peer) {
-        let incoming = self.router.recv().await.unwrap();
+        let incoming = self.requests.recv().await.unwrap();
         match RequestEnvelope::decode(&incoming.payload).unwrap() {
             RequestEnvelope::Clear { load, .. } => (load, incoming.peer),
             RequestEnvelope::Aes { .. } => panic!("the request is not in the clear"),
@@ -117,7 +117,7 @@ impl Master {
 
     async fn answer(&self, peer: Peer, reply: &PublishReply) {
         let packed = pack_wire(&reply.to_value()).unwrap();
-        self.router.replies().send(peer, packed).unwrap();
+        self.requests.replies().send(peer, packed).unwrap();
     }
 
     fn fire(&self, tag: &str, data: Map) {

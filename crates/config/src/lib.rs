@@ -39,5 +39,5 @@ pub use minion::MinionConfig;
 pub use setting::{
     AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, JobCacheName,
     LevelName, LoginWays, MasterTops, MasterType, Masters, OneOrMany, Port, PortSetting, Reactions,
-    Rule, Schedule, Seconds, Transport, UriFormat,
+    Rule, Schedule, Seconds, UriFormat,
 };

@@ -5,12 +5,12 @@ mod settle;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use halite_proto::{Map, Value};
+use halite_proto::{Map, Transport, Value};
 
 use crate::options::options;
 use crate::setting::{
     AnyValue, BusFraming, Count, EventReturners, ExternalPillars, HashName, IpcMode, JobCacheName,
-    LevelName, LoginWays, MasterTops, OneOrMany, Port, Reactions, Schedule, Seconds, Transport,
+    LevelName, LoginWays, MasterTops, OneOrMany, Port, Reactions, Schedule, Seconds,
 };
 
 options! {
@@ -40,7 +40,7 @@ options! {
         /// The port of requests.
         ret_port: Port = Port(4506),
         /// How masters and minions talk.
-        transport: Transport = Transport::Zeromq,
+        transport: Transport = Transport::ZeroMq,
         /// Keys of the master and the minions.
         pki_dir: PathBuf = "/etc/salt/pki/master".into(),
         /// Jobs, minion data, sessions.

@@ -5,14 +5,14 @@ mod settle;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use halite_proto::{Map, MinionId, Value};
+use halite_proto::{Map, MinionId, Transport, Value};
 
 use crate::address::MasterAddress;
 use crate::error::ConfigError;
 use crate::options::options;
 use crate::setting::{
     AnyValue, BusFraming, Count, ExternalPillars, HashName, IpcMode, LevelName, MasterType,
-    Masters, OneOrMany, Port, PortSetting, Schedule, Seconds, Transport, UriFormat,
+    Masters, OneOrMany, Port, PortSetting, Schedule, Seconds, UriFormat,
 };
 
 options! {
@@ -74,7 +74,7 @@ options! {
         /// The local port of subscriptions; 0 for any.
         source_publish_port: Count = 0,
         /// How masters and minions talk.
-        transport: Transport = Transport::Zeromq,
+        transport: Transport = Transport::ZeroMq,
         /// Whether to use IPv6.
         ipv6: Option<bool> = None,
         /// The minion's keys, and the master's.

@@ -14,7 +14,7 @@ use halite_yaml::{Kind, Node};
 
 pub use by_itself::{Reactions, Rule, Schedule};
 pub use partial::{EventReturners, ExternalPillars, JobCacheName, LoginWays, MasterTops};
-pub use words::{BusFraming, HashName, IpcMode, LevelName, MasterType, Transport, UriFormat};
+pub use words::{BusFraming, HashName, IpcMode, LevelName, MasterType, UriFormat};
 
 /// The type of an option.
 pub(crate) trait Setting: Sized {

@@ -17,8 +17,8 @@ use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
 use halite_modules::extensions;
 use halite_proto::MasterUri;
 use halite_transport::Endpoint;
+use halite_transport::fleet::KeepAlive;
 use halite_transport::ipc::Framing;
-use halite_transport::zeromq::KeepAlive;
 
 use crate::master_function;
 
@@ -105,6 +105,7 @@ fn setup_with(
         publish_port: config.publish_port.map(|port| port.0),
         ipv6: config.ipv6,
         filtering: config.zmq_filtering,
+        transport: config.transport,
         keep_alive: keep_alive(config),
         reconnect: (
             Duration::from_millis(config.recon_default),

@@ -8,7 +8,7 @@ use halite_crypto::{KeyError, Opened, random_bytes};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::request::signed_bytes;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
-use halite_transport::zeromq::{Answer, RequestError, Requester};
+use halite_transport::fleet::{Answer, RequestError, Requester};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};

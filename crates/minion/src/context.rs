@@ -11,7 +11,7 @@ use halite_modules::{
 };
 use halite_proto::request::{HeldFile, MinionRequest};
 use halite_proto::{Jid, Map, Value};
-use halite_transport::zeromq::RequestError;
+use halite_transport::fleet::RequestError;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 use tracing::debug;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use halite_crypto::random_bytes;
 use halite_transport::Endpoint;
-use halite_transport::zeromq::Requester;
+use halite_transport::fleet::Requester;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{Instrument, error_span};

@@ -95,10 +95,6 @@ pub const SPOOL_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// are dropped, which is logged.
 pub const SHELF_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How often a master is told over the subscription that this minion is there:
-/// three may be lost before it counts as gone (`PULSE_MISSED` of the master).
-pub const PULSE_INTERVAL: Duration = Duration::from_millis(450);
-
 /// Results that other masters have, as a master is told of them when it is
 /// back; the oldest are forgotten.
 pub const WHEREABOUTS_MAX: usize = 1000;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use halite_modules::{Ahead, ContextError};
 use halite_proto::{Map, Value};
-use halite_transport::zeromq::RequestError;
+use halite_transport::fleet::RequestError;
 use tokio::sync::oneshot;
 use tracing::debug;
 

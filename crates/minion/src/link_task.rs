@@ -6,11 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_proto::capabilities::{presence_topic, pulse_message};
 use halite_proto::{Capabilities, Map, MasterUri};
 use halite_transport::Endpoint;
-use halite_transport::zeromq::{
-    Pulse, Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+use halite_transport::fleet::{
+    Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
 };
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
@@ -19,7 +18,7 @@ use crate::channel::Session;
 use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
 use crate::core::publication::{Opener, PublicationError, Verified};
 use crate::core::sign_in::{Credentials, Identity, chain};
-use crate::limits::{PUBLICATIONS_HELD_MAX, PULSE_INTERVAL};
+use crate::limits::PUBLICATIONS_HELD_MAX;
 use crate::link_status::Reporter;
 use crate::signing_in::{Failed, ping, sign_in};
 use crate::trust_store::TrustStore;
@@ -173,19 +172,9 @@ impl LinkTask {
                 debug!(%endpoint, "subscribing");
                 let mut options = self.settings.subscribe.clone();
                 options.ipv6 = address.is_ipv6();
-                if self.capabilities().presence {
-                    if options.topics.is_empty() {
-                        // All publications, as without any topic.
-                        options.topics.push(Vec::new());
-                    }
-                    options.topics.push(presence_topic(&self.identity.id));
-                }
-                if self.capabilities().pulse {
-                    options.pulse = Some(Pulse {
-                        message: pulse_message(&self.identity.id),
-                        interval: PULSE_INTERVAL,
-                    });
-                }
+                let capabilities = self.capabilities();
+                options.shows_presence = capabilities.presence;
+                options.has_pulse = capabilities.pulse;
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }
             Output::Unsubscribe => self.subscriber = None,
@@ -290,10 +279,9 @@ impl LinkTask {
                 self.reporter.failed("the connection was lost");
                 self.link.handle(now, Input::Disconnected);
             }
-            Some(SubscriberEvent::Message(mut frames)) => match frames.pop() {
-                Some(payload) => self.publication(payload, true).await,
-                None => debug!("an empty publication was dropped"),
-            },
+            Some(SubscriberEvent::Publication(payload)) => {
+                self.publication(payload, true).await;
+            }
             None => {
                 self.subscriber = None;
                 self.link.handle(now, Input::Disconnected);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use halite_crypto::random_bytes;
 use halite_proto::envelope::RequestEnvelope;
 use halite_proto::{Capabilities, Map, Nonce};
-use halite_transport::zeromq::{RequestError, Requester};
+use halite_transport::fleet::{RequestError, Requester};
 use tracing::error;
 
 use crate::core::link::SignInFailure;

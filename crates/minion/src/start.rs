@@ -12,8 +12,8 @@ use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
 use halite_modules::Recall;
 use halite_proto::{Map, MasterUri, MinionId, Value};
+use halite_transport::fleet::{KeepAlive, RequesterOptions, SubscribeOptions, Transport};
 use halite_transport::ipc::{BusOptions, EventBus, Framing, framing_of};
-use halite_transport::zeromq::{KeepAlive, RequesterOptions, SubscribeOptions};
 use halite_transport::{BindError, Endpoint};
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -83,6 +83,8 @@ pub struct Setup {
     pub ipv6: Option<bool>,
     /// `zmq_filtering`.
     pub filtering: bool,
+    /// `transport`.
+    pub transport: Transport,
     /// TCP keep-alive.
     pub keep_alive: KeepAlive,
     /// `recon_default` and `recon_max`.
@@ -316,8 +318,6 @@ fn keys(setup: &Setup) -> Result<(Identity, TrustStore), StartError> {
 
 fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
     let ipv6 = setup.ipv6 == Some(true);
-    let topic = |text: &str| text.as_bytes().to_vec();
-    let own_topic = hash_hex(HashType::Sha1, setup.id.as_str().as_bytes());
     let autosign: Map = setup
         .autosign_grains
         .iter()
@@ -335,11 +335,9 @@ fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
         signature_required: setup.signature_required,
         publish_port: setup.publish_port,
         subscribe: SubscribeOptions {
-            identity: topic(setup.id.as_str()),
-            topics: match setup.filtering {
-                true => vec![topic("broadcast"), topic(&own_topic)],
-                false => Vec::new(),
-            },
+            transport: setup.transport,
+            minion: Some(setup.id.clone()),
+            filtering: setup.filtering,
             reconnect: setup.reconnect.0,
             reconnect_max: setup.reconnect.1,
             keep_alive: setup.keep_alive,
@@ -347,11 +345,12 @@ fn link_settings(setup: &Setup, uri: &MasterUri, grains: &Map) -> LinkSettings {
             ..SubscribeOptions::default()
         },
         request: RequesterOptions {
+            transport: setup.transport,
             keep_alive: setup.keep_alive,
             source: setup.source.of(setup.source.request_port, ipv6),
             // Two connections cannot leave through one port.
-            lanes_max: match setup.source.request_port {
-                0 => RequesterOptions::default().lanes_max,
+            connections_max: match setup.source.request_port {
+                0 => RequesterOptions::default().connections_max,
                 _ => 1,
             },
             ..RequesterOptions::default()

@@ -4,7 +4,7 @@
 //! ignore. Invariant: nothing beyond Salt's protocol is ever sent to a peer
 //! that has not said that it understands it.
 
-use crate::{Map, MinionId, Value};
+use crate::{Map, Value};
 
 /// The field of the sign-in request and its reply.
 const FIELD: &str = "halite";
@@ -14,8 +14,8 @@ const FIELD: &str = "halite";
 pub struct Capabilities {
     /// Job replay: a minion asks for the jobs it has missed.
     pub replay: bool,
-    /// Presence: a minion subscribes to a topic of its own besides, by which
-    /// the master knows at once when its connection comes and goes.
+    /// Presence: a minion says who it is when it subscribes, by which the
+    /// master knows at once when its connection comes and goes.
     pub presence: bool,
     /// Pulse: a minion says over its subscription, several times a second,
     /// that it is there, so that a cut cable is known within two seconds.
@@ -32,37 +32,6 @@ pub struct Capabilities {
     /// Batches: a minion says which batches the events of a request are, by
     /// which a master knows those that it has fired already.
     pub batches: bool,
-}
-
-/// What stands before the id in a minion's pulse. Its first byte is neither 0
-/// nor 1, which are subscriptions.
-const PULSE: &[u8] = b"halite/pulse/";
-
-/// What a minion says over its subscription while it is there.
-pub fn pulse_message(id: &MinionId) -> Vec<u8> {
-    [PULSE, id.as_str().as_bytes()].concat()
-}
-
-/// The minion that a pulse is from. As with topics, it proves nothing.
-pub fn minion_of_pulse(message: &[u8]) -> Option<MinionId> {
-    let id = std::str::from_utf8(message.strip_prefix(PULSE)?).ok()?;
-    MinionId::parse(id).ok()
-}
-
-/// What stands before the id in the topic of a minion's presence. Nothing is
-/// ever published under it.
-const PRESENCE: &[u8] = b"halite/minion/";
-
-/// The topic by which a minion says that it is there.
-pub fn presence_topic(id: &MinionId) -> Vec<u8> {
-    [PRESENCE, id.as_str().as_bytes()].concat()
-}
-
-/// The minion that a topic speaks of. Anybody can subscribe to anything, so
-/// this informs and proves nothing.
-pub fn minion_of_topic(topic: &[u8]) -> Option<MinionId> {
-    let id = std::str::from_utf8(topic.strip_prefix(PRESENCE)?).ok()?;
-    MinionId::parse(id).ok()
 }
 
 impl Capabilities {
@@ -112,29 +81,6 @@ impl Capabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_topic_names_its_minion() {
-        let id = MinionId::parse("web1").unwrap();
-        assert_eq!(minion_of_topic(&presence_topic(&id)), Some(id));
-        for topic in [
-            &b""[..],
-            b"broadcast",
-            b"halite/minion/",
-            b"halite/minion/../x",
-        ] {
-            assert_eq!(minion_of_topic(topic), None);
-        }
-    }
-
-    #[test]
-    fn a_pulse_names_its_minion() {
-        let id = MinionId::parse("web1").unwrap();
-        assert_eq!(minion_of_pulse(&pulse_message(&id)), Some(id));
-        for message in [&b""[..], b"web1", b"halite/pulse/", b"halite/pulse/../x"] {
-            assert_eq!(minion_of_pulse(message), None);
-        }
-    }
 
     #[test]
     fn a_peer_is_taken_at_its_word_and_salt_says_nothing() {

@@ -30,6 +30,7 @@ pub mod shown;
 pub mod stream;
 pub mod subscriber;
 pub mod time;
+mod transport;
 pub mod value;
 
 pub use capabilities::Capabilities;
@@ -38,6 +39,7 @@ pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};
 pub use msgpack::{PackError, UnpackError};
 pub use refusal::Refusal;
+pub use transport::Transport;
 pub use value::{Map, Value};
 
 /// The release of Salt whose ways are followed, as programs are told it.

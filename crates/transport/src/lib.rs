@@ -1,16 +1,21 @@
-//! Sockets: ZeroMQ towards the fleet, stream sockets for the local event bus.
+//! Transports between a fleet and its masters ([`fleet`]), and stream sockets
+//! for the local event bus ([`ipc`]).
 //!
 //! Every socket is owned by one task; the rest of a program holds bounded
 //! queues to it. Invariant: no type of a socket library is visible outside
 //! this crate, so the library can be replaced behind it.
 
+mod contract;
 pub mod counters;
 pub mod endpoint;
 pub mod error;
+pub mod fleet;
+#[cfg(test)]
+mod in_process;
 pub mod ipc;
 pub mod limits;
 mod socket_file;
-pub mod zeromq;
+mod zeromq;
 mod zmtp;
 
 pub use counters::Counters;

@@ -50,6 +50,24 @@ pub(crate) const SUBSCRIBER_FRAME_BYTES_MAX: usize = 4096;
 /// Topics one subscriber may have. One with more is disconnected.
 pub(crate) const TOPICS_OF_A_PEER_MAX: usize = 64;
 
+/// How often a minion says over its subscription that it is there: three may
+/// be lost before it counts as silent.
+pub const PULSE_INTERVAL: Duration = Duration::from_millis(450);
+
+/// How long a pulse may be away before its minion counts as silent.
+pub const PULSE_MISSED: Duration = Duration::from_millis(1500);
+
+/// How often silent minions are looked for.
+pub const PULSE_CHECK: Duration = Duration::from_millis(200);
+
+/// A check that is later than this says that this process was held up itself:
+/// pulses wait to be read, and nobody is judged by them.
+pub(crate) const PULSE_HELD_UP: Duration = Duration::from_millis(600);
+
+/// Minions whose pulses are followed. Beyond it a new one's pulse is ignored;
+/// its connection alone shows that it is here.
+pub(crate) const PULSES_MAX: usize = 200_000;
+
 /// Replies a router's socket keeps for a peer that does not read them; later
 /// ones are lost for that peer.
 pub const ROUTER_PEER_REPLIES_MAX: usize = 1000;

@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use halite_transport::Endpoint;
-use halite_transport::zeromq::{Router, RouterOptions};
+use halite_transport::fleet::{RequestPort, RequestPortOptions};
 
 const MESSAGES: u32 = 50_000;
 
-async fn flood(options: RouterOptions) {
-    let mut router = Router::bind(&[Endpoint::tcp("127.0.0.1", 0)], options).unwrap();
+async fn flood(options: RequestPortOptions) {
+    let mut router = RequestPort::bind(&[Endpoint::tcp("127.0.0.1", 0)], options).unwrap();
     let endpoint = router.endpoints()[0].to_string();
     let replies = router.replies();
     let server = tokio::spawn(async move {
@@ -55,10 +55,10 @@ async fn flood(options: RouterOptions) {
 }
 
 /// No answer may be dropped, so that all can be counted.
-fn unbounded_answers() -> RouterOptions {
-    RouterOptions {
+fn unbounded_answers() -> RequestPortOptions {
+    RequestPortOptions {
         peer_replies_max: 0,
-        ..RouterOptions::default()
+        ..RequestPortOptions::default()
     }
 }
 
@@ -74,7 +74,7 @@ async fn a_flood_past_the_high_water_mark_passes_on_two_threads() {
 
 #[tokio::test]
 async fn a_flood_passes_through_a_tiny_queue() {
-    flood(RouterOptions {
+    flood(RequestPortOptions {
         requests_max: 1,
         request_bytes_max: 8,
         ..unbounded_answers()

@@ -8,8 +8,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use halite_transport::Endpoint;
-use halite_transport::zeromq::{
-    Publisher, PublisherOptions, Requester, RequesterOptions, Router, RouterOptions,
+use halite_transport::fleet::{
+    PublishPort, PublishPortOptions, RequestPort, RequestPortOptions, Requester, RequesterOptions,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -59,7 +59,7 @@ impl Stranger {
     }
 }
 
-async fn answers(router: &mut Router, requester: &Requester) {
+async fn answers(router: &mut RequestPort, requester: &Requester) {
     let asked = requester.clone();
     let asked = tokio::spawn(async move { asked.request(b"alive?".to_vec(), SOON).await });
     let incoming = timeout(SOON, router.recv()).await.unwrap().unwrap();
@@ -69,12 +69,12 @@ async fn answers(router: &mut Router, requester: &Requester) {
     assert_eq!(asked.await.unwrap().unwrap(), b"yes");
 }
 
-fn small_router() -> Router {
-    let options = RouterOptions {
+fn small_router() -> RequestPort {
+    let options = RequestPortOptions {
         unfinished_bytes_max: 256 * KIB,
-        ..RouterOptions::default()
+        ..RequestPortOptions::default()
     };
-    Router::bind(&[Endpoint::tcp("127.0.0.1", 0)], options).unwrap()
+    RequestPort::bind(&[Endpoint::tcp("127.0.0.1", 0)], options).unwrap()
 }
 
 #[tokio::test]
@@ -136,11 +136,11 @@ async fn a_message_of_endless_parts_is_kept_by_nobody() {
 
 #[tokio::test]
 async fn who_does_not_read_answers_gets_no_more_of_them() {
-    let options = RouterOptions {
+    let options = RequestPortOptions {
         peer_reply_bytes_max: 256 * KIB,
-        ..RouterOptions::default()
+        ..RequestPortOptions::default()
     };
-    let mut router = Router::bind(&[Endpoint::tcp("127.0.0.1", 0)], options).unwrap();
+    let mut router = RequestPort::bind(&[Endpoint::tcp("127.0.0.1", 0)], options).unwrap();
     let at = address(&router.endpoints()[0]);
     let asked = spawn_blocking(move || {
         let mut stranger = Stranger::connect(at, "DEALER").unwrap();
@@ -166,7 +166,7 @@ async fn who_does_not_read_answers_gets_no_more_of_them() {
 #[tokio::test]
 async fn strangers_at_the_publish_port_are_shown_out() {
     let at = Endpoint::tcp("127.0.0.1", 0);
-    let publisher = Publisher::bind(&[at], PublisherOptions::default()).unwrap();
+    let publisher = PublishPort::bind(&[at], PublishPortOptions::default()).unwrap();
     let at = address(&publisher.endpoints()[0]);
     let ended = spawn_blocking(move || {
         let stranger = || Stranger::connect(at, "SUB").unwrap();

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use halite_transport::Endpoint;
-use halite_transport::zeromq::{
-    Publisher, Puller, Requester, Router, SubscribeOptions, Subscriber, terminate,
+use halite_transport::fleet::{
+    LocalPublishSocket, PublishPort, RequestPort, Requester, SubscribeOptions, Subscriber,
+    terminate,
 };
 
 #[tokio::test]
@@ -16,9 +17,9 @@ async fn everything_is_closed_within_a_second_and_can_start_again() {
         // Where no other test gets a port that is free again.
         let any = [Endpoint::tcp("127.0.7.3", 0)];
         let file = [Endpoint::ipc(dir.path().join("publish_pull.ipc"))];
-        let puller = Puller::bind(&file, Default::default()).unwrap();
-        let publisher = Publisher::bind(&any, Default::default()).unwrap();
-        let mut router = Router::bind(&any, Default::default()).unwrap();
+        let puller = LocalPublishSocket::bind(&file, Default::default()).unwrap();
+        let publisher = PublishPort::bind(&any, Default::default()).unwrap();
+        let mut router = RequestPort::bind(&any, Default::default()).unwrap();
         let port = router.endpoints()[0].port().unwrap();
         let subscriber = Subscriber::connect(
             publisher.endpoints()[0].clone(),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use halite_proto::{Jid, MessageError, PackError, UnpackError};
 use halite_range::RangeError;
+use halite_transport::fleet::RequestError;
 use halite_transport::ipc::ConnectError;
-use halite_transport::zeromq::RequestError;
 use thiserror::Error;
 
 use super::NodegroupError;

@@ -25,8 +25,8 @@ use halite_proto::clear::{BatchRequest, Credentials, PublishReply, PublishReques
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_target::{TargetError, range};
+use halite_transport::fleet::{Requester, RequesterOptions};
 use halite_transport::ipc::{ConnectError, EventSubscriber};
-use halite_transport::zeromq::{Requester, RequesterOptions};
 
 pub use caller::Caller;
 pub use error::ClientError;
@@ -92,7 +92,11 @@ impl LocalClient {
     /// Makes a client; nothing is connected before it is needed.
     pub fn new(settings: ClientSettings, caller: Caller) -> Self {
         let key = caller.read_key(&settings.cachedir, &settings.user);
-        let requester = Requester::connect(settings.master.clone(), RequesterOptions::default());
+        let options = RequesterOptions {
+            transport: settings.transport,
+            ..RequesterOptions::default()
+        };
+        let requester = Requester::connect(settings.master.clone(), options);
         Self {
             settings,
             caller,

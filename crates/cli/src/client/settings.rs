@@ -8,6 +8,7 @@ use halite_proto::{Map, Value};
 use halite_range::RangeServer;
 use halite_store::{Store, StoreOptions};
 use halite_transport::Endpoint;
+use halite_transport::fleet::Transport;
 use thiserror::Error;
 
 /// The options that a client reads, with Salt's names and defaults.
@@ -23,6 +24,8 @@ pub struct ClientSettings {
     pub pki_dir: PathBuf,
     /// `syndic_dir`.
     pub syndic_dir: PathBuf,
+    /// `transport`: how the master takes requests.
+    pub transport: Transport,
     /// Where the master takes requests: `interface` and `ret_port`.
     pub master: Endpoint,
     /// `publish_port`.
@@ -108,6 +111,7 @@ impl ClientSettings {
             pki_dir: options.path("pki_dir", "/etc/salt/pki/master"),
             cachedir,
             syndic_dir,
+            transport: options.transport()?,
             master: Endpoint::tcp(interface, options.port("ret_port", 4506)?),
             publish_port: options.port("publish_port", 4505)?,
             event_pub: bus("master_event_pub.ipc", "tcp_master_pub_port", 4512)?,
@@ -166,6 +170,14 @@ impl Options<'_> {
 
     fn path(&self, name: &str, default: &str) -> PathBuf {
         Path::new(self.text(name, default)).to_owned()
+    }
+
+    fn transport(&self) -> Result<Transport, SettingsError> {
+        let name = self.text("transport", Transport::default().name());
+        Transport::parse(name).ok_or_else(|| SettingsError {
+            name: "transport",
+            value: name.to_owned(),
+        })
     }
 
     fn flag(&self, name: &str, default: bool) -> bool {

@@ -1,6 +1,6 @@
 //! Options that are one of a few words.
 
-use halite_proto::Value;
+use halite_proto::{Transport, Value};
 use halite_yaml::Node;
 
 use super::Setting;
@@ -84,13 +84,16 @@ words! {
     "auto, bare (Salt 3007 and later) or prefixed (Salt 3006)"
 }
 
-words! {
-    /// `transport`.
-    Transport {
-        /// ZeroMQ.
-        Zeromq = "zeromq",
+impl Setting for Transport {
+    const ALLOWED: &'static str = "zeromq (the tcp and ws transports are not honoured here)";
+
+    fn read(node: &Node) -> Option<Self> {
+        Self::parse(node.as_str()?)
     }
-    "zeromq (the tcp and ws transports are not honoured here)"
+
+    fn to_value(&self) -> Value {
+        Value::from(self.name())
+    }
 }
 
 macro_rules! named {

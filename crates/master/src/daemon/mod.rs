@@ -20,8 +20,8 @@ use halite_proto::Map;
 use halite_range::RangeServer;
 use halite_store::{StoreOptions, open as open_store};
 use halite_transport::Endpoint;
+use halite_transport::fleet::{self, LocalPublishSocket, PublishPort, RequestPort};
 use halite_transport::ipc::EventBus;
-use halite_transport::zeromq::{self, Publisher as PublishPort, Puller, Router};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
@@ -56,8 +56,8 @@ use crate::tokens::Tokens;
 /// A master that listens.
 pub struct Daemon {
     master: Arc<Master>,
-    router: Router,
-    puller: Puller,
+    request_port: RequestPort,
+    local_publish: LocalPublishSocket,
     server: Arc<Server>,
     health: Health,
     publish_endpoints: Vec<Endpoint>,
@@ -89,14 +89,14 @@ impl Daemon {
         let local_keys = local_keys(&settings)?;
         let attendance = Attendance::begin();
         let Bound {
-            router,
-            port,
-            puller,
+            request_port,
+            publish_port,
+            local_publish,
             bus,
             marks,
         } = Bound::bind(&settings, attendance.watch())?;
         let health = Health::begin(&settings.cachedir);
-        let publish_endpoints = port.endpoints().to_vec();
+        let publish_endpoints = publish_port.endpoints().to_vec();
         // What minions are told is where they can connect.
         if let Some(port) = publish_endpoints.iter().find_map(Endpoint::port) {
             settings.publish_port = port;
@@ -104,16 +104,16 @@ impl Daemon {
         let master = Arc::new(assemble(
             settings,
             config.opts().clone(),
-            port,
+            publish_port,
             bus,
             attendance,
             local_keys,
         )?);
         master.pillars.connect(&master);
-        let server =
-            Server::start(Arc::clone(&master), &router.replies()).map_err(StartError::Threads)?;
+        let server = Server::start(Arc::clone(&master), &request_port.replies())
+            .map_err(StartError::Threads)?;
         health.ready();
-        for endpoint in router.endpoints() {
+        for endpoint in request_port.endpoints() {
             tracing::info!("taking requests at {endpoint}");
         }
         for endpoint in &publish_endpoints {
@@ -121,8 +121,8 @@ impl Daemon {
         }
         Ok(Self {
             master,
-            router,
-            puller,
+            request_port,
+            local_publish,
             server: Arc::new(server),
             health,
             publish_endpoints,
@@ -132,7 +132,7 @@ impl Daemon {
 
     /// Where requests are taken, with the ports that were free.
     pub fn request_endpoints(&self) -> &[Endpoint] {
-        self.router.endpoints()
+        self.request_port.endpoints()
     }
 
     /// Where publications go out, with the ports that were free.
@@ -145,8 +145,8 @@ impl Daemon {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             master,
-            mut router,
-            mut puller,
+            mut request_port,
+            mut local_publish,
             server,
             health,
             publish_endpoints: _,
@@ -158,7 +158,6 @@ impl Daemon {
             .settings
             .presence_events
             .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
-        let pulses = tokio::spawn(Arc::clone(&master.attendance).follow_pulses());
         let reactor = tokio::spawn(react(Arc::clone(&master)));
         let returners = EventReturns::start(&master);
         let adopter = tokio::spawn(adopt(Arc::clone(&master)));
@@ -168,8 +167,8 @@ impl Daemon {
             tracing::error!("master_job_cache gets no jobs: {error}");
         }
         tokio::select! {
-            () = server.serve(&mut router) => tracing::error!("the request port has failed"),
-            () = publish_pushed(&master, &mut puller) => {
+            () = server.serve(&mut request_port) => tracing::error!("the request port has failed"),
+            () = publish_pushed(&master, &mut local_publish) => {
                 tracing::error!("the socket for publications has failed");
             }
             () = shutdown => {}
@@ -181,7 +180,6 @@ impl Daemon {
         if let Some(presence) = presence {
             stop(presence).await;
         }
-        stop(pulses).await;
         stop(reactor).await;
         stop(schedule).await;
         stop(adopter).await;
@@ -195,12 +193,12 @@ impl Daemon {
         let _ = spawn_blocking(move || mirrored.job_mirror.finish(DRAIN_MAX)).await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
-        drop(puller);
-        let _ = timeout(left(), router.close()).await;
+        drop(local_publish);
+        let _ = timeout(left(), request_port.close()).await;
         // The last handles: the publish port and the bus close with them.
         drop(master);
         let left = left();
-        let _ = spawn_blocking(move || zeromq::terminate(left)).await;
+        let _ = spawn_blocking(move || fleet::terminate(left)).await;
         drop(marks);
     }
 }
@@ -313,8 +311,6 @@ fn assemble(
         identity.private().clone(),
         PublisherSettings {
             signing: settings.publish_signing,
-            filtering: settings.zmq_filtering,
-            syndics: settings.order_masters,
         },
     )?;
     if !settings.publisher_acl.is_empty() {

@@ -3,17 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
-use halite_proto::capabilities::{minion_of_pulse, minion_of_topic};
 use halite_proto::{Map, MinionId, Value};
-use halite_transport::zeromq::{Heard, TopicWatch};
+use halite_transport::fleet::{PresenceEvent, PresenceWatch};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::clock::now_micros;
-use crate::core::roster::{PULSE_CHECK, Roster, Seat};
+use crate::core::roster::{Roster, Seat};
 use crate::fleet::connected::connected_ids;
 use crate::limits::{PRESENCE_SETTLE, ROSTER_SEATS_MAX};
 use crate::master::Master;
@@ -36,54 +34,23 @@ impl Attendance {
         })
     }
 
-    /// What the publish port tells of its topics, and what minions say there.
-    pub(crate) fn watch(self: &Arc<Self>) -> TopicWatch {
+    /// Follows the publish port's events of presence.
+    pub(crate) fn watch(self: &Arc<Self>) -> PresenceWatch {
         let attendance = Arc::clone(self);
-        TopicWatch::new(move |heard| match heard {
-            Heard::Begun(topic) => attendance.topic(topic, true),
-            Heard::Ended(topic) => attendance.topic(topic, false),
-            Heard::Said(message) => attendance.pulse(message),
+        PresenceWatch::new(move |event| {
+            let (id, is_here) = match event {
+                PresenceEvent::Here(id) => (id, true),
+                PresenceEvent::Gone(id) => (id, false),
+                PresenceEvent::Silent(id) => {
+                    tracing::debug!(minion = %id, "its pulse has stopped");
+                    (id, false)
+                }
+            };
+            if attendance.lock().record(&id, is_here, now_micros()) {
+                tracing::debug!(minion = %id, is_here, "presence");
+                attendance.changed.notify_one();
+            }
         })
-    }
-
-    fn topic(&self, topic: &[u8], is_here: bool) {
-        if let Some(id) = minion_of_topic(topic) {
-            self.heard(id, is_here);
-        }
-    }
-
-    fn pulse(&self, message: &[u8]) {
-        let Some(id) = minion_of_pulse(message) else {
-            return;
-        };
-        if self.lock().pulse(id.clone(), Instant::now(), now_micros()) {
-            tracing::debug!(minion = %id, "its pulse is there");
-            self.changed.notify_one();
-        }
-    }
-
-    /// Looks for pulses that have stopped, until it is dropped.
-    pub(crate) async fn follow_pulses(self: Arc<Self>) {
-        let mut tick = interval(PULSE_CHECK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tick.tick().await;
-            let silent = self.lock().check_pulses(Instant::now(), now_micros());
-            if silent.is_empty() {
-                continue;
-            }
-            for id in silent {
-                tracing::debug!(minion = %id, "its pulse has stopped");
-            }
-            self.changed.notify_one();
-        }
-    }
-
-    fn heard(&self, id: MinionId, is_here: bool) {
-        if self.lock().heard(id.clone(), is_here, now_micros()) {
-            tracing::debug!(minion = %id, is_here, "presence");
-            self.changed.notify_one();
-        }
     }
 
     /// A minion has signed in that does not speak of its presence.

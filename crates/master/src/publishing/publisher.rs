@@ -6,17 +6,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use halite_crypto::{Crypticle, HashType, KeyError, PrivateKey, SigAlgo, SymmetricKey, hash_hex};
+use halite_crypto::{Crypticle, KeyError, PrivateKey, SigAlgo, SymmetricKey};
 use halite_proto::msgpack::{Packing, pack_map};
 use halite_proto::publish::{Publication, PublishLoad};
-use halite_proto::{Map, MinionId, PackError, Value};
-use halite_transport::zeromq::{self, PublishError};
+use halite_proto::{MinionId, PackError};
+use halite_transport::fleet::{Audience, PublishPort};
 use thiserror::Error;
-
-/// Topic of publications that are not for single minions.
-const TOPIC_BROADCAST: &str = "broadcast";
-/// Topic that syndics listen to besides.
-const TOPIC_SYNDIC: &str = "syndic";
 
 /// The key of publications, with the master's mark on it.
 pub(crate) struct PublishKey {
@@ -49,9 +44,6 @@ pub(crate) enum PublishFailed {
     /// The signature cannot be made.
     #[error("could not sign the publication")]
     Sign(#[from] KeyError),
-    /// The port is closed.
-    #[error("could not send the publication")]
-    Send(#[from] PublishError),
 }
 
 /// How publications are made.
@@ -59,15 +51,11 @@ pub(crate) enum PublishFailed {
 pub(crate) struct PublisherSettings {
     /// `sign_pub_messages` and `publish_signing_algorithm`.
     pub(crate) signing: Option<SigAlgo>,
-    /// `zmq_filtering`.
-    pub(crate) filtering: bool,
-    /// `order_masters`.
-    pub(crate) syndics: bool,
 }
 
 /// The publish port's one writer.
 pub(crate) struct Publisher {
-    socket: zeromq::Publisher,
+    port: PublishPort,
     master: PrivateKey,
     settings: PublisherSettings,
     key: RwLock<Arc<PublishKey>>,
@@ -77,19 +65,19 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes on `socket` with a new publish key.
+    /// Publishes on `port` with a new publish key.
     ///
     /// # Errors
     /// When the master's key cannot sign.
     pub(crate) fn new(
-        socket: zeromq::Publisher,
+        port: PublishPort,
         master: PrivateKey,
         settings: PublisherSettings,
     ) -> Result<Self, KeyError> {
         Ok(Self {
             key: RwLock::new(Arc::new(PublishKey::generate(&master)?)),
             serial: Mutex::new(0),
-            socket,
+            port,
             master,
             settings,
         })
@@ -117,28 +105,36 @@ impl Publisher {
         Ok(())
     }
 
-    /// Publishes a load that was resolved to `minions`. Blocks while the queue
-    /// of the port is full.
+    /// Publishes a load that was resolved to `minions`.
     ///
     /// # Errors
-    /// When it cannot be made, or the port is closed.
+    /// When it cannot be made.
     pub(crate) fn publish(
         &self,
         load: &PublishLoad,
         minions: &[MinionId],
     ) -> Result<(), PublishFailed> {
-        let topics = self.topics(&load.tgt, &load.tgt_type, minions);
-        let mut map = load.to_map();
-        self.send(&mut map, &topics)
+        let listed;
+        let ids: Vec<&str> = match load.tgt_type.as_str() {
+            "glob" | "pcre" => minions.iter().map(MinionId::as_str).collect(),
+            // The ids as given: one that is not accepted yet costs nothing.
+            "list" => {
+                listed = halite_target::list::ids(&load.tgt);
+                listed.iter().map(AsRef::as_ref).collect()
+            }
+            _ => return self.send(load, Audience::Everyone),
+        };
+        self.send(load, Audience::Minions(&ids))
     }
 
-    fn send(&self, load: &mut Map, topics: &[String]) -> Result<(), PublishFailed> {
+    fn send(&self, load: &PublishLoad, audience: Audience<'_>) -> Result<(), PublishFailed> {
+        let mut load = load.to_map();
         let mut serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
         if *serial == u64::MAX {
             self.renew_key(&mut serial)?;
         }
         load.insert("serial", *serial + 1);
-        let packed = pack_map(load, Packing::Wire)?;
+        let packed = pack_map(&load, Packing::Wire)?;
         let sealed = self.key().crypticle.seal(&packed, None);
         let (sig_algo, sig) = match self.settings.signing {
             Some(algorithm) => (
@@ -154,38 +150,7 @@ impl Publisher {
         }
         .encode()?;
         *serial += 1;
-        for topic in topics {
-            let frames = vec![topic.clone().into_bytes(), payload.clone()];
-            self.socket.publish(&frames)?;
-        }
-        if topics.is_empty() {
-            self.socket.publish(&[payload])?;
-        }
+        self.port.publish(audience, &payload);
         Ok(())
     }
-
-    /// The topics of a publication; none where minions do not filter.
-    fn topics(&self, tgt: &Value, tgt_type: &str, minions: &[MinionId]) -> Vec<String> {
-        if !self.settings.filtering {
-            return Vec::new();
-        }
-        let mut topics: Vec<String> = match tgt_type {
-            "glob" | "pcre" => minions.iter().map(|id| topic_of(id.as_str())).collect(),
-            // The ids as given: one that is not accepted yet costs nothing.
-            "list" => halite_target::list::ids(tgt)
-                .iter()
-                .map(|id| topic_of(id))
-                .collect(),
-            _ => return vec![TOPIC_BROADCAST.to_owned()],
-        };
-        if self.settings.syndics {
-            topics.push(TOPIC_SYNDIC.to_owned());
-        }
-        topics
-    }
-}
-
-/// The topic that a minion with `zmq_filtering` subscribes to.
-fn topic_of(id: &str) -> String {
-    hash_hex(HashType::Sha1, id.as_bytes())
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use halite_proto::publish::PublishLoad;
-use halite_transport::zeromq::Puller;
+use halite_transport::fleet::LocalPublishSocket;
 use tokio::task::spawn_blocking;
 
 use crate::core::jobs::DELIMITER_DEFAULT;
@@ -13,8 +13,8 @@ use crate::error::chain;
 use crate::master::Master;
 
 /// Publishes what is pushed, in its order, until the socket fails.
-pub(crate) async fn publish_pushed(master: &Arc<Master>, puller: &mut Puller) {
-    while let Some(packed) = puller.recv().await {
+pub(crate) async fn publish_pushed(master: &Arc<Master>, socket: &mut LocalPublishSocket) {
+    while let Some(packed) = socket.recv().await {
         let master = Arc::clone(master);
         if let Err(error) = spawn_blocking(move || publish(&master, &packed)).await {
             tracing::error!("could not publish what was pushed: {error}");

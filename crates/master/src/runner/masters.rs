@@ -8,7 +8,7 @@ use halite_proto::envelope::RequestEnvelope;
 use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Map, Nonce, Value};
 use halite_transport::Endpoint;
-use halite_transport::zeromq::{Requester, RequesterOptions};
+use halite_transport::fleet::{Requester, RequesterOptions};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
@@ -184,7 +184,13 @@ fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
     };
     let asked_at = now_micros();
     let answer = call.runtime.block_on(async {
-        let requester = Requester::connect(endpoint, RequesterOptions::default());
+        let requester = Requester::connect(
+            endpoint,
+            RequesterOptions {
+                transport: master.settings.transport,
+                ..RequesterOptions::default()
+            },
+        );
         requester.request(packed, timeout).await
     });
     let answer = match answer {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use halite_transport::zeromq::{Incoming, Replies, Router};
+use halite_transport::fleet::{Incoming, Replies, RequestPort};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
@@ -94,8 +94,8 @@ impl Server {
     }
 
     /// Takes requests until the port fails.
-    pub(crate) async fn serve(&self, router: &mut Router) {
-        while let Some(incoming) = router.recv().await {
+    pub(crate) async fn serve(&self, port: &mut RequestPort) {
+        while let Some(incoming) = port.recv().await {
             let workers = match lane_of(&incoming.payload) {
                 Lane::SignIn => &self.sign_ins,
                 Lane::Logins => &*self.logins,

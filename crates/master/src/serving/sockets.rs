@@ -7,11 +7,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_transport::ipc::{BusOptions, EventBus, LateListening};
-use halite_transport::zeromq::{
-    Publisher as PublishPort, PublisherOptions, Puller, PullerOptions, Router, RouterOptions,
-    TopicWatch,
+use halite_transport::fleet::{
+    LocalPublishOptions, LocalPublishSocket, PresenceWatch, PublishPort, PublishPortOptions,
+    RequestPort, RequestPortOptions,
 };
+use halite_transport::ipc::{BusOptions, EventBus, LateListening};
 use halite_transport::{BindError, Endpoint};
 
 use crate::error::StartError;
@@ -28,47 +28,54 @@ const UP_MARK: &str = "workers.ipc";
 /// The sockets, bound before anything slow is done: who cannot have the port
 /// should know at once, and early requests wait instead of failing.
 pub(crate) struct Bound {
-    pub(crate) router: Router,
-    pub(crate) port: PublishPort,
-    pub(crate) puller: Puller,
+    pub(crate) request_port: RequestPort,
+    pub(crate) publish_port: PublishPort,
+    pub(crate) local_publish: LocalPublishSocket,
     pub(crate) bus: EventBus,
     pub(crate) marks: Marks,
 }
 
 impl Bound {
-    /// Binds all of them; `watch` hears who subscribes.
+    /// Binds all of them; `presence` receives who subscribes.
     ///
     /// # Errors
     /// When one cannot be bound.
-    pub(crate) fn bind(settings: &Settings, watch: TopicWatch) -> Result<Self, StartError> {
+    pub(crate) fn bind(settings: &Settings, presence: PresenceWatch) -> Result<Self, StartError> {
         let at = |port| listen_at(settings, port);
         let local = Local::of(settings);
-        let router = Router::bind(
+        let request_port = RequestPort::bind(
             &[at(settings.ret_port)?],
-            RouterOptions {
+            RequestPortOptions {
+                transport: settings.transport,
                 backlog: settings.backlog,
                 ipv6: settings.ipv6,
-                ..RouterOptions::default()
+                ..RequestPortOptions::default()
             },
         )
         .map_err(listen("requests (option ret_port)"))?;
-        let port = PublishPort::bind(
+        let publish_port = PublishPort::bind(
             &[at(settings.publish_port)?],
-            PublisherOptions {
+            PublishPortOptions {
+                transport: settings.transport,
                 peer_messages_max: settings.pub_hwm,
                 backlog: settings.backlog,
                 ipv6: settings.ipv6,
                 keep_alive: settings.keep_alive,
-                watch: Some(watch),
-                ..PublisherOptions::default()
+                filtering: settings.zmq_filtering,
+                syndics: settings.order_masters,
+                presence: Some(presence),
+                ..PublishPortOptions::default()
             },
         )
         .map_err(listen(
             "minions that wait for publications (option publish_port)",
         ))?;
-        let puller = Puller::bind(
+        let local_publish = LocalPublishSocket::bind(
             std::slice::from_ref(&local.publications_in),
-            PullerOptions::default(),
+            LocalPublishOptions {
+                transport: settings.transport,
+                ..LocalPublishOptions::default()
+            },
         )
         .map_err(listen("publications of local programs"))?;
         let bus = EventBus::bind(
@@ -87,9 +94,9 @@ impl Bound {
         .map_err(listen("local programs on the event bus"))?;
         let marks = Marks::make(&settings.sock_dir, local.paths());
         Ok(Self {
-            router,
-            port,
-            puller,
+            request_port,
+            publish_port,
+            local_publish,
             bus,
             marks,
         })

@@ -8,7 +8,7 @@ use halite_fileserver::RootsOptions;
 use halite_key::AutosignOptions;
 use halite_modules::extensions::Engine;
 use halite_proto::Value;
-use halite_transport::zeromq::KeepAlive;
+use halite_transport::fleet::KeepAlive;
 
 use super::{ExternalAuth, KeySigning, LocalPorts};
 use crate::access::logins;

@@ -16,8 +16,8 @@ use halite_ldap::Directory;
 use halite_modules::extensions::Engine;
 use halite_process::privileges::User;
 use halite_proto::{Jid, Map, Value};
+use halite_transport::fleet::{KeepAlive, Transport};
 use halite_transport::ipc::{Framing, framing_of};
-use halite_transport::zeromq::KeepAlive;
 
 use crate::core::rules::Rules;
 use crate::error::StartError;
@@ -87,6 +87,7 @@ pub(crate) struct Settings {
     pub(crate) ipv6: bool,
     pub(crate) backlog: i32,
     pub(crate) pub_hwm: usize,
+    pub(crate) transport: Transport,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) zmq_filtering: bool,
     pub(crate) order_masters: bool,
@@ -188,6 +189,7 @@ impl Settings {
             ipv6: config.ipv6.unwrap_or(false),
             backlog: clamped_i32(config.zmq_backlog),
             pub_hwm: usize::try_from(config.pub_hwm).unwrap_or(usize::MAX),
+            transport: config.transport,
             keep_alive: keep_alive(config),
             zmq_filtering: config.zmq_filtering,
             order_masters: config.order_masters,

@@ -9,7 +9,7 @@ use halite_proto::clear::PublishReply;
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::request::MinionRequest;
 use halite_proto::{Map, Refusal, Value};
-use halite_transport::zeromq::{SubscribeOptions, Subscriber, SubscriberEvent};
+use halite_transport::fleet::{SubscribeOptions, Subscriber, SubscriberEvent};
 
 use crate::support::{Master, Minion, SOON, master_key, wait_event};
 
@@ -37,8 +37,12 @@ async fn ask(master: &Master, load: Map) -> PublishReply {
 
 /// A connected subscriber.
 pub(crate) async fn subscriber(master: &Master) -> Subscriber {
-    let mut subscriber =
-        Subscriber::connect(master.publications.clone(), SubscribeOptions::default());
+    connected(master, SubscribeOptions::default()).await
+}
+
+/// A connected subscriber with options.
+pub(crate) async fn connected(master: &Master, options: SubscribeOptions) -> Subscriber {
+    let mut subscriber = Subscriber::connect(master.publications.clone(), options);
     loop {
         match next(&mut subscriber).await {
             SubscriberEvent::Connected => return subscriber,
@@ -59,9 +63,9 @@ pub(crate) async fn published(master: &Master, subscriber: &mut Subscriber) -> P
         assert!(matches!(reply, PublishReply::Accepted { .. }), "{reply:?}");
         let soon = Duration::from_millis(100);
         if let Ok(event) = tokio::time::timeout(soon, subscriber.recv()).await
-            && let Some(SubscriberEvent::Message(frames)) = event
+            && let Some(SubscriberEvent::Publication(payload)) = event
         {
-            return Publication::decode(frames.last().unwrap()).unwrap();
+            return Publication::decode(&payload).unwrap();
         }
     }
 }

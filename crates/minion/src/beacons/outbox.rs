@@ -11,7 +11,7 @@ use std::time::Instant;
 use halite_crypto::random_bytes;
 use halite_proto::request::Batches;
 use halite_proto::{Map, Nonce, Value};
-use halite_transport::zeromq::RequestError;
+use halite_transport::fleet::RequestError;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;

@@ -20,7 +20,7 @@ pub(super) fn context() -> tmq::Context {
 /// Waits until every socket that was dropped has sent what it lingers for and
 /// its port and file are free, at most for `limit`. To be called last; a later
 /// socket starts a new context. Returns whether all is done.
-pub async fn terminate(limit: Duration) -> bool {
+pub(crate) async fn terminate(limit: Duration) -> bool {
     let context = CONTEXT
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,5 @@
-//! The four roles a ZeroMQ socket has towards the fleet, and the one on the
-//! master's own machine: serve, request, publish, subscribe, pull.
+//! The roles of [`crate::fleet`] over ZeroMQ: serve, request, publish,
+//! subscribe, and pull on the master's own machine.
 //!
 //! Serving and publishing, which anybody on the network can reach, speak the
 //! protocol themselves (`crate::zmtp`). The others use the library.
@@ -17,17 +17,18 @@ mod options;
 mod publisher;
 mod publisher_peer;
 mod puller;
+mod pulses;
 mod pump;
 mod requester;
 mod requester_lane;
 mod router;
 mod router_peer;
 mod subscriber;
+mod topics;
 
-pub use context::terminate;
-pub use options::KeepAlive;
-pub use publisher::{Heard, PublishError, Publisher, PublisherOptions, TopicWatch};
-pub use puller::{Puller, PullerOptions};
-pub use requester::{Answer, RequestError, Requester, RequesterOptions};
-pub use router::{Incoming, Peer, Replies, ReplyError, Router, RouterOptions};
-pub use subscriber::{Pulse, SubscribeOptions, Subscriber, SubscriberEvent};
+pub(crate) use context::terminate;
+pub(crate) use publisher::Publisher;
+pub(crate) use puller::Puller;
+pub(crate) use requester::{Answer, Requester};
+pub(crate) use router::{Replies, Router};
+pub(crate) use subscriber::Subscriber;

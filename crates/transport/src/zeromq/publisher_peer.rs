@@ -8,11 +8,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
-use super::publisher::{Heard, PublisherOptions};
+use super::pulses::Pulses;
+use super::topics::{minion_of_presence, minion_of_pulse};
 use crate::Counters;
+use crate::contract::{PresenceEvent, PresenceWatch, PublishPortOptions};
 use crate::counters::Count;
 use crate::limits::{HANDSHAKE_MAX, SUBSCRIBER_FRAME_BYTES_MAX, TOPICS_OF_A_PEER_MAX};
-use crate::zmtp::{Guest, Heard as Bytes, Item, Link, Outgoing, Pass, WireError};
+use crate::zmtp::{Guest, Heard, Item, Link, Outgoing, Pass, WireError};
 
 /// Kinds of sockets that may subscribe.
 const KINDS: [&[u8]; 2] = [b"SUB", b"XSUB"];
@@ -20,9 +22,12 @@ const KINDS: [&[u8]; 2] = [b"SUB", b"XSUB"];
 /// Everybody who is connected.
 #[derive(Debug)]
 pub(super) struct Subscribers {
-    options: PublisherOptions,
+    options: PublishPortOptions,
     counters: Arc<Counters>,
     state: Mutex<State>,
+    /// Locked while an event of presence is handed on, so that events of one
+    /// minion keep their order.
+    pulses: Mutex<Pulses>,
 }
 
 #[derive(Debug, Default)]
@@ -53,12 +58,30 @@ impl Subscriber {
 }
 
 impl Subscribers {
-    pub(super) fn new(options: PublisherOptions, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(options: PublishPortOptions, counters: Arc<Counters>) -> Self {
         Self {
             options,
             counters,
             state: Mutex::default(),
+            pulses: Mutex::default(),
         }
+    }
+
+    pub(super) fn options(&self) -> &PublishPortOptions {
+        &self.options
+    }
+
+    pub(super) fn watches_presence(&self) -> bool {
+        self.options.presence.is_some()
+    }
+
+    /// Reports minions whose pulse has stopped.
+    pub(super) fn check_pulses(&self) {
+        self.with_presence(|watch, pulses| {
+            for id in pulses.take_silent(Instant::now().into_std()) {
+                watch.emit(PresenceEvent::Silent(id));
+            }
+        });
     }
 
     /// Queues a message for who wants it and has room.
@@ -124,7 +147,7 @@ impl Subscribers {
         let count = state.topics.entry(topic.to_vec()).or_default();
         *count += 1;
         if *count == 1 {
-            self.tell(Heard::Begun(topic));
+            self.topic_begun(topic);
         }
         true
     }
@@ -149,13 +172,43 @@ impl Subscribers {
         *count -= 1;
         if *count == 0 {
             state.topics.remove(topic);
-            self.tell(Heard::Ended(topic));
+            self.topic_ended(topic);
         }
     }
 
-    fn tell(&self, heard: Heard<'_>) {
-        if let Some(watch) = &self.options.watch {
-            watch.tell(heard);
+    fn topic_begun(&self, topic: &[u8]) {
+        let Some(id) = minion_of_presence(topic) else {
+            return;
+        };
+        self.with_presence(|watch, _| watch.emit(PresenceEvent::Here(id)));
+    }
+
+    fn topic_ended(&self, topic: &[u8]) {
+        let Some(id) = minion_of_presence(topic) else {
+            return;
+        };
+        self.with_presence(|watch, pulses| {
+            pulses.remove(&id);
+            watch.emit(PresenceEvent::Gone(id));
+        });
+    }
+
+    /// A subscriber has sent something that is no subscription.
+    fn said(&self, message: &[u8]) {
+        let Some(id) = minion_of_pulse(message) else {
+            return;
+        };
+        self.with_presence(|watch, pulses| {
+            if pulses.beat(&id, Instant::now().into_std()) {
+                watch.emit(PresenceEvent::Here(id));
+            }
+        });
+    }
+
+    fn with_presence(&self, act: impl FnOnce(&PresenceWatch, &mut Pulses)) {
+        if let Some(watch) = &self.options.presence {
+            let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+            act(watch, &mut pulses);
         }
     }
 
@@ -219,7 +272,7 @@ impl Connection {
             tokio::select! {
                 readable = self.link.stream.readable() => {
                     readable.map_err(|_| None)?;
-                    if self.link.read().map_err(|_| None)? == Bytes::End {
+                    if self.link.read().map_err(|_| None)? == Heard::End {
                         return Ok(());
                     }
                 }
@@ -275,7 +328,7 @@ impl Connection {
             }
             Some((1, _)) | None => {}
             Some((0, topic)) => subscribers.unsubscribe(self.number, topic),
-            Some(_) => subscribers.tell(Heard::Said(said)),
+            Some(_) => subscribers.said(said),
         }
         Ok(())
     }

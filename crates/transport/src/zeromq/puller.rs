@@ -10,37 +10,16 @@ use tracing::error;
 
 use super::bind::bind;
 use super::context::context;
-use super::options::{Common, KeepAlive};
+use super::options::Common;
 use super::pump::{self, Frames};
+use crate::contract::{KeepAlive, LocalPublishOptions};
 use crate::counters::Count;
 use crate::socket_file::SocketFile;
-use crate::{BindError, Counters, Endpoint, SocketError, limits};
-
-/// How a puller is bound.
-#[derive(Clone, Debug)]
-pub struct PullerOptions {
-    /// Messages that may wait for the program; then the senders' wait in
-    /// their sockets.
-    pub messages_max: usize,
-    /// Largest message.
-    pub message_bytes_max: usize,
-    /// Mode of the socket files of `ipc` endpoints.
-    pub ipc_mode: u32,
-}
-
-impl Default for PullerOptions {
-    fn default() -> Self {
-        Self {
-            messages_max: limits::SUBSCRIBER_MESSAGES_MAX,
-            message_bytes_max: limits::MESSAGE_BYTES_MAX,
-            ipc_mode: 0o600,
-        }
-    }
-}
+use crate::{BindError, Counters, Endpoint, SocketError};
 
 /// A bound socket that only takes messages in. Dropping it closes it.
 #[derive(Debug)]
-pub struct Puller {
+pub(crate) struct Puller {
     messages: mpsc::Receiver<Vec<u8>>,
     counters: Arc<Counters>,
     endpoints: Vec<Endpoint>,
@@ -52,7 +31,10 @@ impl Puller {
     ///
     /// # Errors
     /// When one of them cannot be bound; none is then.
-    pub fn bind(endpoints: &[Endpoint], options: PullerOptions) -> Result<Self, BindError> {
+    pub(crate) fn bind(
+        endpoints: &[Endpoint],
+        options: LocalPublishOptions,
+    ) -> Result<Self, BindError> {
         let builder = Common {
             ipv6: endpoints.iter().any(Endpoint::is_ipv6),
             keep_alive: KeepAlive::PEER,
@@ -78,22 +60,22 @@ impl Puller {
     }
 
     /// The next message of one frame; `None` only when the socket has failed.
-    pub async fn recv(&mut self) -> Option<Vec<u8>> {
+    pub(crate) async fn recv(&mut self) -> Option<Vec<u8>> {
         self.messages.recv().await
     }
 
     /// The bound endpoints, with the ports that were taken.
-    pub fn endpoints(&self) -> &[Endpoint] {
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
     }
 
     /// What happened so far.
-    pub fn counters(&self) -> Arc<Counters> {
+    pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 
     /// Takes no more messages, and closes.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         let Self { messages, task, .. } = self;
         drop(messages);
         let _ = task.await;

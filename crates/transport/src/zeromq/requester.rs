@@ -8,119 +8,22 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use thiserror::Error;
 use tmq::Message;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::options::KeepAlive;
 use super::requester_lane::Lane;
-use crate::{Counters, Endpoint, SocketError, limits};
-
-/// How a requester connects.
-#[derive(Clone, Debug)]
-pub struct RequesterOptions {
-    /// Connections at most, each with one request on the way.
-    pub lanes_max: usize,
-    /// First pause before a lost connection is tried again.
-    pub reconnect: Duration,
-    /// Longest pause before a lost connection is tried again. A new request
-    /// never waits for it: it starts a new connection.
-    pub reconnect_max: Duration,
-    /// Largest request and reply.
-    pub message_bytes_max: usize,
-    /// Whether IPv6 addresses of a name come first.
-    pub ipv6: bool,
-    /// TCP keep-alive.
-    pub keep_alive: KeepAlive,
-    /// Address and port to connect from.
-    pub source: Option<SocketAddr>,
-}
-
-impl Default for RequesterOptions {
-    fn default() -> Self {
-        Self {
-            lanes_max: limits::REQUEST_LANES_MAX,
-            reconnect: Duration::from_millis(100),
-            reconnect_max: Duration::from_secs(5),
-            message_bytes_max: limits::MESSAGE_BYTES_MAX,
-            ipv6: false,
-            keep_alive: KeepAlive::PEER,
-            source: None,
-        }
-    }
-}
-
-/// Why a request has no reply.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RequestError {
-    /// The master was connected and did not answer in time.
-    #[error("no answer from {endpoint} within {} ms", .waited.as_millis())]
-    NoAnswer {
-        /// Whom we asked.
-        endpoint: Endpoint,
-        /// How long we waited.
-        waited: Duration,
-    },
-    /// There was no connection to the master in that time.
-    #[error("no connection to {endpoint} within {} ms", .waited.as_millis())]
-    NotConnected {
-        /// Whom we wanted to ask.
-        endpoint: Endpoint,
-        /// How long we waited.
-        waited: Duration,
-    },
-    /// The connection was lost after the request was sent. Whether the master
-    /// has acted on it is unknown.
-    #[error("the connection to {endpoint} was lost before it answered")]
-    Disconnected {
-        /// Whom we asked.
-        endpoint: Endpoint,
-    },
-    /// The name of the master has no address.
-    #[error("could not resolve the name of {endpoint}: {why}")]
-    Unresolved {
-        /// Whom we wanted to ask.
-        endpoint: Endpoint,
-        /// What the resolver said.
-        why: String,
-    },
-    /// The request is larger than a peer would take.
-    #[error("a request of {bytes} bytes is larger than the limit of {max}")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        /// The limit.
-        max: usize,
-    },
-    /// Too many requests wait already.
-    #[error("too many requests wait for {endpoint}")]
-    Busy {
-        /// Whom they wait for.
-        endpoint: Endpoint,
-    },
-    /// The socket library refused.
-    #[error("could not send a request to {endpoint}")]
-    Socket {
-        /// Whom we wanted to ask.
-        endpoint: Endpoint,
-        /// Why.
-        source: SocketError,
-    },
-    /// The task of the requester is gone: the runtime shuts down.
-    #[error("the requester is closed")]
-    Closed,
-}
+use crate::contract::{RequestError, RequesterOptions};
+use crate::{Counters, Endpoint, limits};
 
 /// A handle to ask one master. Clones share the connections; they close when
 /// the last clone is dropped.
 #[derive(Clone, Debug)]
-pub struct Requester(Arc<Owner>);
+pub(crate) struct Requester(Arc<Owner>);
 
 #[derive(Debug)]
 struct Owner(Arc<Shared>);
@@ -133,7 +36,7 @@ impl Drop for Owner {
 
 impl Requester {
     /// Makes a requester; it connects with the first request.
-    pub fn connect(endpoint: Endpoint, options: RequesterOptions) -> Self {
+    pub(crate) fn connect(endpoint: Endpoint, options: RequesterOptions) -> Self {
         Self(Arc::new(Owner(Arc::new(Shared {
             endpoint,
             options,
@@ -148,20 +51,7 @@ impl Requester {
     ///
     /// # Errors
     /// See `RequestError`; the next request is not affected by any of them.
-    pub async fn request(
-        &self,
-        payload: Vec<u8>,
-        timeout: Duration,
-    ) -> Result<Vec<u8>, RequestError> {
-        let answer = self.request_in_place(payload, timeout).await?;
-        Ok(answer.to_vec())
-    }
-
-    /// Like [`Self::request`]; the reply stays where the library has put it.
-    ///
-    /// # Errors
-    /// See `RequestError`; the next request is not affected by any of them.
-    pub async fn request_in_place(
+    pub(crate) async fn request(
         &self,
         payload: Vec<u8>,
         timeout: Duration,
@@ -187,18 +77,18 @@ impl Requester {
     }
 
     /// Whom this asks.
-    pub fn endpoint(&self) -> &Endpoint {
+    pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.0.0.endpoint
     }
 
     /// What happened so far.
-    pub fn counters(&self) -> Arc<Counters> {
+    pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.0.0.counters)
     }
 }
 
 /// A reply, where the library has put it: a large one is not copied.
-pub struct Answer(Message);
+pub(crate) struct Answer(Message);
 
 impl Answer {
     pub(super) fn new(message: Message) -> Self {
@@ -217,12 +107,6 @@ impl Deref for Answer {
 impl DerefMut for Answer {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.0
-    }
-}
-
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Answer({} bytes)", self.0.len())
     }
 }
 
@@ -286,7 +170,7 @@ impl Shared {
                 Err(back) => request = back,
             }
         }
-        if state.lanes < self.options.lanes_max.max(1) {
+        if state.lanes < self.options.connections_max.max(1) {
             state.lanes += 1;
             let number = state.next_lane;
             state.next_lane += 1;

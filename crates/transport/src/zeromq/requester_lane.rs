@@ -13,7 +13,8 @@ use super::context::context;
 use super::monitor::{Link, Monitored};
 use super::options::{Common, connect_address, millis};
 use super::pump::{self, Frames};
-use super::requester::{Answer, Request, RequestError, Shared, Turn};
+use super::requester::{Answer, Request, Shared, Turn};
+use crate::contract::RequestError;
 use crate::counters::Count;
 use crate::{Counters, SocketError, limits};
 

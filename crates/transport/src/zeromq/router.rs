@@ -6,83 +6,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use thiserror::Error;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::options::KeepAlive;
 use super::router_peer::{self, Peers};
-use crate::limits;
+use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::zmtp::{Listening, Unfinished};
 use crate::{BindError, Counters, Endpoint};
 
-/// Bounds and options of a router.
-#[derive(Clone, Debug)]
-pub struct RouterOptions {
-    /// Requests that wait for the program.
-    pub requests_max: usize,
-    /// Bytes of the requests that wait for the program.
-    pub request_bytes_max: usize,
-    /// Bytes of requests that are not there yet, of all peers.
-    pub unfinished_bytes_max: usize,
-    /// Replies that wait for one peer; 0 is no bound. Later ones are lost.
-    pub peer_replies_max: usize,
-    /// Bytes of the replies that wait for one peer; one reply may exceed it.
-    pub peer_reply_bytes_max: usize,
-    /// Bytes of the replies that wait for all peers; one reply may exceed it.
-    pub reply_bytes_max: usize,
-    /// Largest message.
-    pub message_bytes_max: usize,
-    /// Connections that wait to be accepted.
-    pub backlog: i32,
-    /// Whether to serve IPv6 as well.
-    pub ipv6: bool,
-    /// TCP keep-alive of its connections.
-    pub keep_alive: KeepAlive,
-    /// How long closing waits for queued replies to be sent.
-    pub linger: Duration,
-    /// Permissions of a socket file.
-    pub ipc_mode: u32,
-}
-
-impl Default for RouterOptions {
-    fn default() -> Self {
-        Self {
-            requests_max: limits::ROUTER_REQUESTS_MAX,
-            request_bytes_max: limits::ROUTER_REQUEST_BYTES_MAX,
-            unfinished_bytes_max: limits::ROUTER_UNFINISHED_BYTES_MAX,
-            peer_replies_max: limits::ROUTER_PEER_REPLIES_MAX,
-            peer_reply_bytes_max: limits::ROUTER_PEER_REPLY_BYTES_MAX,
-            reply_bytes_max: limits::ROUTER_REPLY_BYTES_MAX,
-            message_bytes_max: limits::MESSAGE_BYTES_MAX,
-            backlog: 1000,
-            ipv6: false,
-            keep_alive: KeepAlive::SERVER,
-            linger: limits::LINGER,
-            ipc_mode: 0o600,
-        }
-    }
-}
-
-/// A connection that a request came over, to be named in the reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Peer(pub(super) u64);
-
-/// A request.
-#[derive(Debug)]
-pub struct Incoming {
-    /// Who waits for the reply.
-    pub peer: Peer,
-    /// What was sent.
-    pub payload: Vec<u8>,
-}
-
 /// A bound request port.
 #[derive(Debug)]
-pub struct Router {
+pub(crate) struct Router {
     incoming: mpsc::Receiver<Incoming>,
     replies: Replies,
     shared: Arc<Shared>,
@@ -93,7 +29,7 @@ pub struct Router {
 /// What the connections of a router have in common.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) options: RouterOptions,
+    pub(super) options: RequestPortOptions,
     pub(super) requests: mpsc::Sender<Incoming>,
     pub(super) budget: Budget,
     pub(super) unfinished: Arc<Unfinished>,
@@ -106,7 +42,10 @@ impl Router {
     ///
     /// # Errors
     /// When one of them cannot be bound.
-    pub fn bind(endpoints: &[Endpoint], options: RouterOptions) -> Result<Self, BindError> {
+    pub(crate) fn bind(
+        endpoints: &[Endpoint],
+        options: RequestPortOptions,
+    ) -> Result<Self, BindError> {
         let listening = Listening::bind(
             endpoints,
             options.backlog,
@@ -134,29 +73,29 @@ impl Router {
     }
 
     /// The next request; `None` once the port has failed.
-    pub async fn recv(&mut self) -> Option<Incoming> {
+    pub(crate) async fn recv(&mut self) -> Option<Incoming> {
         let incoming = self.incoming.recv().await?;
         self.shared.budget.give_back(incoming.payload.len());
         Some(incoming)
     }
 
     /// Where replies go; may be cloned and sent elsewhere.
-    pub fn replies(&self) -> Replies {
+    pub(crate) fn replies(&self) -> Replies {
         self.replies.clone()
     }
 
     /// What the socket has done.
-    pub fn counters(&self) -> Arc<Counters> {
+    pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.shared.counters)
     }
 
     /// Where it is bound, as asked for, with the ports that were taken.
-    pub fn endpoints(&self) -> &[Endpoint] {
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
     }
 
     /// Stops taking requests and sends the replies that are queued.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         let Self { incoming, task, .. } = self;
         drop(incoming);
         let _ = task.await;
@@ -165,12 +104,7 @@ impl Router {
 
 /// The way of replies to a router.
 #[derive(Clone, Debug)]
-pub struct Replies(Arc<Peers>, Arc<Counters>);
-
-/// The port is closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the request port is closed")]
-pub struct ReplyError;
+pub(crate) struct Replies(Arc<Peers>, Arc<Counters>);
 
 impl Replies {
     /// Queues a reply. One to a peer that is gone, or that does not read, is
@@ -178,7 +112,7 @@ impl Replies {
     ///
     /// # Errors
     /// When the port is closed.
-    pub fn send(&self, peer: Peer, payload: Vec<u8>) -> Result<(), ReplyError> {
+    pub(crate) fn send(&self, peer: Peer, payload: Vec<u8>) -> Result<(), ReplyError> {
         self.0.send(peer, payload, &self.1)
     }
 }

@@ -8,8 +8,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
-use super::router::{Incoming, Peer, ReplyError, RouterOptions, Shared};
+use super::router::Shared;
 use crate::Counters;
+use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::counters::Count;
 use crate::limits::{HANDSHAKE_MAX, PEER_STALL_MAX, UNCOUNTED_BYTES_MAX};
 use crate::zmtp::{Guest, Heard, Item, Link, Outgoing, Pass, Share, WireError, encode_head};
@@ -83,7 +84,7 @@ impl Drop for Cost {
 }
 
 impl Peers {
-    pub(super) fn new(options: &RouterOptions) -> Self {
+    pub(super) fn new(options: &RequestPortOptions) -> Self {
         Self {
             replies_max: options.peer_replies_max,
             peer_bytes_max: options.peer_reply_bytes_max,

@@ -5,7 +5,6 @@
 //! something to them besides, over the connection that publications come by.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,78 +17,16 @@ use tracing::{debug, error, warn};
 
 use super::context::context;
 use super::monitor::{Link, Monitored};
-use super::options::{Common, KeepAlive, connect_address, millis};
+use super::options::{Common, connect_address, millis};
 use super::pump::{self, Frames};
+use super::topics::{pulse_message, wanted_topics};
+use crate::contract::{SubscribeOptions, SubscriberEvent};
 use crate::counters::Count;
 use crate::{Counters, Endpoint, SocketError, limits};
 
-/// How a subscriber connects.
-#[derive(Clone, Debug)]
-pub struct SubscribeOptions {
-    /// The socket's name: the minion's id. Empty for none.
-    pub identity: Vec<u8>,
-    /// Prefixes of the messages that are wanted; empty for all messages.
-    pub topics: Vec<Vec<u8>>,
-    /// First pause before a lost connection is tried again (Salt: a random
-    /// time between `recon_default` and `recon_default + recon_max`).
-    pub reconnect: Duration,
-    /// Longest pause before a lost connection is tried again (`recon_max`).
-    pub reconnect_max: Duration,
-    /// Messages that may wait for the program.
-    pub messages_max: usize,
-    /// Largest message.
-    pub message_bytes_max: usize,
-    /// Whether IPv6 addresses of a name come first.
-    pub ipv6: bool,
-    /// TCP keep-alive.
-    pub keep_alive: KeepAlive,
-    /// Address and port to connect from.
-    pub source: Option<SocketAddr>,
-    /// What is said to the publisher again and again while the connection is
-    /// there. Only for publishers that expect it: others drop it.
-    pub pulse: Option<Pulse>,
-}
-
-/// A sign of life to a publisher.
-#[derive(Clone, Debug)]
-pub struct Pulse {
-    /// The message; its first byte is neither 0 nor 1, which are subscriptions.
-    pub message: Vec<u8>,
-    /// How often it is sent.
-    pub interval: Duration,
-}
-
-impl Default for SubscribeOptions {
-    fn default() -> Self {
-        Self {
-            identity: Vec::new(),
-            topics: Vec::new(),
-            reconnect: Duration::from_millis(100),
-            reconnect_max: Duration::from_secs(10),
-            messages_max: limits::SUBSCRIBER_MESSAGES_MAX,
-            message_bytes_max: limits::MESSAGE_BYTES_MAX,
-            ipv6: false,
-            keep_alive: KeepAlive::PEER,
-            source: None,
-            pulse: None,
-        }
-    }
-}
-
-/// What a subscription brings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SubscriberEvent {
-    /// A message of one frame, or of a topic and a frame.
-    Message(Vec<Vec<u8>>),
-    /// The connection is there and its handshake done.
-    Connected,
-    /// The connection is gone; it is tried again.
-    Disconnected,
-}
-
 /// A subscription. Dropping it closes the connection.
 #[derive(Debug)]
-pub struct Subscriber {
+pub(crate) struct Subscriber {
     events: mpsc::Receiver<SubscriberEvent>,
     counters: Arc<Counters>,
     endpoint: Endpoint,
@@ -97,11 +34,13 @@ pub struct Subscriber {
 
 impl Subscriber {
     /// Starts the task that connects and stays connected.
-    pub fn connect(endpoint: Endpoint, options: SubscribeOptions) -> Self {
+    pub(crate) fn connect(endpoint: Endpoint, options: SubscribeOptions) -> Self {
         let (sender, events) = mpsc::channel(options.messages_max.max(1));
         let counters = Arc::new(Counters::default());
+        let minion = options.minion.as_ref().filter(|_| options.has_pulse);
         let owner = Owner {
             endpoint: endpoint.clone(),
+            pulse: minion.map(pulse_message),
             options,
             events: sender,
             counters: Arc::clone(&counters),
@@ -118,17 +57,17 @@ impl Subscriber {
 
     /// The next event; `None` only when the socket has failed. Nothing is lost
     /// when the future is dropped.
-    pub async fn recv(&mut self) -> Option<SubscriberEvent> {
+    pub(crate) async fn recv(&mut self) -> Option<SubscriberEvent> {
         self.events.recv().await
     }
 
     /// Where this is connected to.
-    pub fn endpoint(&self) -> &Endpoint {
+    pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
     /// What happened so far.
-    pub fn counters(&self) -> Arc<Counters> {
+    pub(crate) fn counters(&self) -> Arc<Counters> {
         Arc::clone(&self.counters)
     }
 }
@@ -136,6 +75,8 @@ impl Subscriber {
 struct Owner {
     endpoint: Endpoint,
     options: SubscribeOptions,
+    /// What is said again and again while the connection is there.
+    pulse: Option<Vec<u8>>,
     events: mpsc::Sender<SubscriberEvent>,
     counters: Arc<Counters>,
     /// Changes of the connection the program has not been told yet.
@@ -191,13 +132,13 @@ impl Owner {
     }
 
     fn say_alive(&mut self, socket: &Dealer) -> Result<(), SocketError> {
-        let Some(pulse) = &self.options.pulse else {
+        let Some(pulse) = &self.pulse else {
             self.pulse_at = None;
             return Ok(());
         };
         // One that does not fit is not missed: the connection is at its end.
-        pump::send(socket, vec![Message::from(pulse.message.as_slice())])?;
-        self.pulse_at = Some(Instant::now() + pulse.interval);
+        pump::send(socket, vec![Message::from(pulse.as_slice())])?;
+        self.pulse_at = Some(Instant::now() + limits::PULSE_INTERVAL);
         Ok(())
     }
 
@@ -228,8 +169,9 @@ impl Owner {
             return None;
         }
         self.counters.add(Count::received);
-        let frames = frames.iter().map(|frame| frame.to_vec()).collect();
-        Some(SubscriberEvent::Message(frames))
+        // A topic in front has done its work.
+        let payload = frames.last()?.to_vec();
+        Some(SubscriberEvent::Publication(payload))
     }
 
     /// Notes a change; of many the program has not read, the last ones count.
@@ -237,7 +179,7 @@ impl Owner {
         debug!(endpoint = %self.endpoint, ?link, "subscription");
         let event = match link {
             Link::Up => {
-                self.pulse_at = self.options.pulse.as_ref().map(|_| Instant::now());
+                self.pulse_at = self.pulse.as_ref().map(|_| Instant::now());
                 SubscriberEvent::Connected
             }
             Link::Down => {
@@ -269,18 +211,13 @@ impl Owner {
         .apply(&socket)?;
         socket.set_reconnect_ivl(millis(options.reconnect))?;
         socket.set_reconnect_ivl_max(millis(options.reconnect_max))?;
-        if !options.identity.is_empty() {
-            socket.set_identity(&options.identity)?;
+        if let Some(minion) = &options.minion {
+            socket.set_identity(minion.as_str().as_bytes())?;
         }
         let address = connect_address(resolved, options.source);
         Monitored::connect_raw(socket, |socket| {
             socket.connect(&address)?;
-            let all = [Vec::new()];
-            let topics = match options.topics.as_slice() {
-                [] => all.as_slice(),
-                topics => topics,
-            };
-            for topic in topics {
+            for topic in wanted_topics(options) {
                 socket.send([&[SUBSCRIBE], topic.as_slice()].concat(), zmq::DONTWAIT)?;
             }
             Ok(Dealer::from_zmq_socket(socket)?)

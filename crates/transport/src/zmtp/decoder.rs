@@ -278,7 +278,7 @@ pub(crate) fn encode_head(out: &mut Vec<u8>, more: bool, bytes: usize) {
 }
 
 /// A whole message.
-pub(crate) fn encode(frames: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn encode(frames: &[&[u8]]) -> Vec<u8> {
     const HEAD_BYTES_MAX: usize = 9;
     let bytes = frames.iter().map(|frame| frame.len() + HEAD_BYTES_MAX);
     let mut out = Vec::with_capacity(bytes.sum());
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn messages_are_read_however_they_are_cut() {
         let long = vec![7; 300];
-        let message = encode(&[Vec::new(), long.clone()]);
+        let message = encode(&[b"", &long]);
         for cut in 1..message.len() {
             let mut decoder = greeted("REQ");
             let mut items = feed_all(&mut decoder, &message[..cut]).unwrap();
@@ -384,7 +384,7 @@ mod tests {
     fn what_is_not_to_be_kept_is_not() {
         let mut decoder = greeted("REQ");
         decoder.keep_at_most(0);
-        let items = feed_all(&mut decoder, &encode(&[vec![1; 5000], Vec::new()])).unwrap();
+        let items = feed_all(&mut decoder, &encode(&[&[1; 5000], b""])).unwrap();
         let gone = Item::Frame {
             more: true,
             body: None,
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(error(&plain), WireError::Greeting);
         // A message before the handshake.
         let mut early = encode_greeting("REQ")[..GREETING_BYTES].to_vec();
-        early.extend(encode(&[b"x".to_vec()]));
+        early.extend(encode(&[b"x"]));
         assert_eq!(error(&early), WireError::Handshake);
     }
 

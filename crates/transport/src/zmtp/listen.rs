@@ -14,9 +14,9 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use super::{Door, Pass, Stream};
+use crate::contract::KeepAlive;
 use crate::limits::ACCEPT_PAUSE;
 use crate::socket_file::SocketFile;
-use crate::zeromq::KeepAlive;
 use crate::{BindError, Endpoint};
 
 /// Connections that were accepted and wait for their task.

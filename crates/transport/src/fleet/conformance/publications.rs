@@ -1,0 +1,237 @@
+//! Publish ports and subscribers.
+
+use halite_proto::MinionId;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
+
+use super::*;
+use crate::fleet::{Audience, PresenceEvent, PresenceWatch, SubscriberEvent};
+
+fn id(text: &str) -> MinionId {
+    MinionId::parse(text).unwrap()
+}
+
+fn filtering_port(variant: Variant, filtering: bool) -> PublishPort {
+    let options = PublishPortOptions {
+        filtering,
+        ..PublishPortOptions::default()
+    };
+    variant.publish_port(&loopback(), options).unwrap()
+}
+
+/// What a minion of this name subscribes with.
+fn minion(name: &str) -> SubscribeOptions {
+    SubscribeOptions {
+        minion: Some(id(name)),
+        ..SubscribeOptions::default()
+    }
+}
+
+fn filtering(name: &str) -> SubscribeOptions {
+    SubscribeOptions {
+        filtering: true,
+        ..minion(name)
+    }
+}
+
+fn showing(name: &str) -> SubscribeOptions {
+    SubscribeOptions {
+        shows_presence: true,
+        ..minion(name)
+    }
+}
+
+async fn wait_for(subscriber: &mut Subscriber, wanted: SubscriberEvent) {
+    loop {
+        let event = timeout(SOON, subscriber.recv()).await.expect("no event");
+        if event.expect("closed") == wanted {
+            return;
+        }
+    }
+}
+
+async fn next(subscriber: &mut Subscriber) -> Vec<u8> {
+    loop {
+        let event = timeout(SOON, subscriber.recv()).await.expect("no event");
+        if let SubscriberEvent::Publication(payload) = event.expect("closed") {
+            return payload;
+        }
+    }
+}
+
+/// A subscriber whose subscription has taken effect, which may be some time
+/// after the connection is there.
+async fn subscribed(variant: Variant, port: &PublishPort, options: SubscribeOptions) -> Subscriber {
+    let mut subscriber = variant.subscriber(&port.endpoints()[0], options);
+    let deadline = Instant::now() + SOON;
+    loop {
+        assert!(Instant::now() < deadline, "never subscribed");
+        port.publish(Audience::Everyone, b"probe");
+        let probe = timeout(Duration::from_millis(20), next(&mut subscriber));
+        if probe.await.is_ok() {
+            break;
+        }
+    }
+    subscriber
+}
+
+/// The publications up to `last`, without the probes.
+async fn until(subscriber: &mut Subscriber, last: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    loop {
+        let payload = next(subscriber).await;
+        if payload == last {
+            return all;
+        }
+        if payload != b"probe" {
+            all.push(payload);
+        }
+    }
+}
+
+pub(super) async fn all_get_what_is_for_everyone_in_order(variant: Variant) {
+    let port = filtering_port(variant, false);
+    let mut subscribers = Vec::new();
+    for name in ["web1", "web2", "db1"] {
+        subscribers.push(subscribed(variant, &port, minion(name)).await);
+    }
+    let wanted: Vec<_> = (0..500_u32).map(|number| number.to_be_bytes()).collect();
+    for payload in &wanted {
+        port.publish(Audience::Everyone, payload);
+    }
+    port.publish(Audience::Everyone, b"end");
+    for subscriber in &mut subscribers {
+        assert_eq!(until(subscriber, b"end").await, wanted);
+    }
+    assert_eq!(port.counters().dropped(), 0);
+}
+
+pub(super) async fn filtering_subscribers_get_what_is_for_them(variant: Variant) {
+    let port = filtering_port(variant, true);
+    let mut web1 = subscribed(variant, &port, filtering("web1")).await;
+    let mut web2 = subscribed(variant, &port, filtering("web2")).await;
+    port.publish(Audience::Minions(&["web1"]), b"for web1");
+    port.publish(Audience::Minions(&["web2", "web1"]), b"for both");
+    port.publish(Audience::Minions(&["db1"]), b"for db1");
+    port.publish(Audience::Everyone, b"for everyone");
+    port.publish(Audience::Everyone, b"end");
+    let got = until(&mut web1, b"end").await;
+    assert_eq!(got, [&b"for web1"[..], b"for both", b"for everyone"]);
+    let got = until(&mut web2, b"end").await;
+    assert_eq!(got, [&b"for both"[..], b"for everyone"]);
+}
+
+pub(super) async fn without_filtering_all_get_everything(variant: Variant) {
+    let port = filtering_port(variant, false);
+    let mut web1 = subscribed(variant, &port, minion("web1")).await;
+    port.publish(Audience::Minions(&["db1"]), b"for db1");
+    port.publish(Audience::Minions(&["db1", "db2"]), b"for two");
+    port.publish(Audience::Everyone, b"end");
+    let got = until(&mut web1, b"end").await;
+    assert_eq!(got, [&b"for db1"[..], b"for two"], "each of them once");
+}
+
+pub(super) async fn a_slow_subscriber_loses_what_it_has_no_room_for(variant: Variant) {
+    let options = PublishPortOptions {
+        peer_messages_max: 4,
+        ..PublishPortOptions::default()
+    };
+    let port = variant.publish_port(&loopback(), options).unwrap();
+    let slow = SubscribeOptions {
+        messages_max: 1,
+        ..minion("slow")
+    };
+    let mut slow = subscribed(variant, &port, slow).await;
+    let deadline = Instant::now() + SOON;
+    let payload = vec![0; 64 * 1024];
+    while port.counters().dropped() == 0 {
+        assert!(Instant::now() < deadline, "everything is kept");
+        port.publish(Audience::Everyone, &payload);
+        tokio::task::yield_now().await;
+    }
+    // Others are not held up, and what follows comes when there is room.
+    let _quick = subscribed(variant, &port, minion("quick")).await;
+    loop {
+        port.publish(Audience::Everyone, b"end");
+        if next(&mut slow).await == b"end" {
+            break;
+        }
+    }
+}
+
+pub(super) async fn a_subscriber_says_when_its_port_goes_and_comes(variant: Variant) {
+    let bind = |at: &Endpoint| variant.publish_port(at, PublishPortOptions::default());
+    let port = bind(&own_loopback(2)).unwrap();
+    let endpoint = port.endpoints()[0].clone();
+    let mut subscriber = variant.subscriber(&endpoint, minion("web1"));
+    wait_for(&mut subscriber, SubscriberEvent::Connected).await;
+    port.close().await;
+    wait_for(&mut subscriber, SubscriberEvent::Disconnected).await;
+    let port = bind_again(|| bind(&endpoint)).await;
+    wait_for(&mut subscriber, SubscriberEvent::Connected).await;
+    let deadline = Instant::now() + SOON;
+    loop {
+        assert!(Instant::now() < deadline, "never subscribed again");
+        port.publish(Audience::Everyone, b"again");
+        let again = timeout(Duration::from_millis(20), next(&mut subscriber));
+        if again.await.is_ok() {
+            break;
+        }
+    }
+}
+
+/// A port and the events of presence that it has.
+fn watching(variant: Variant) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
+    let (sender, events) = unbounded_channel();
+    let options = PublishPortOptions {
+        presence: Some(PresenceWatch::new(move |event| {
+            let _ = sender.send(event);
+        })),
+        ..PublishPortOptions::default()
+    };
+    let port = variant.publish_port(&loopback(), options).unwrap();
+    (port, events)
+}
+
+async fn event(events: &mut UnboundedReceiver<PresenceEvent>) -> PresenceEvent {
+    timeout(SOON, events.recv()).await.unwrap().unwrap()
+}
+
+pub(super) async fn presence_begins_and_ends_with_the_subscriptions(variant: Variant) {
+    let (port, mut events) = watching(variant);
+    let first = subscribed(variant, &port, showing("web1")).await;
+    assert_eq!(event(&mut events).await, PresenceEvent::Here(id("web1")));
+    let second = subscribed(variant, &port, showing("web1")).await;
+    let other = subscribed(variant, &port, showing("db1")).await;
+    let mut seen = Vec::new();
+    while seen.last() != Some(&PresenceEvent::Here(id("db1"))) {
+        seen.push(event(&mut events).await);
+    }
+    // One of two goes: the minion is still here. The last one goes: it is not.
+    drop(first);
+    drop(other);
+    assert_eq!(event(&mut events).await, PresenceEvent::Gone(id("db1")));
+    drop(second);
+    assert_eq!(event(&mut events).await, PresenceEvent::Gone(id("web1")));
+}
+
+pub(super) async fn a_pulse_repeats_that_a_minion_is_here(variant: Variant) {
+    let (port, mut events) = watching(variant);
+    let options = SubscribeOptions {
+        has_pulse: true,
+        ..minion("web1")
+    };
+    let subscriber = variant.subscriber(&port.endpoints()[0], options);
+    for _ in 0..3 {
+        assert_eq!(event(&mut events).await, PresenceEvent::Here(id("web1")));
+    }
+    drop(subscriber);
+}
+
+pub(super) async fn who_shows_no_presence_has_none(variant: Variant) {
+    let (port, mut events) = watching(variant);
+    let silent = subscribed(variant, &port, minion("web1")).await;
+    drop(silent);
+    let _other = subscribed(variant, &port, showing("db1")).await;
+    assert_eq!(event(&mut events).await, PresenceEvent::Here(id("db1")));
+}

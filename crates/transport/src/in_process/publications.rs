@@ -1,0 +1,238 @@
+//! Publish port and subscriber over channels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::mpsc;
+use tokio::time::{interval, sleep};
+
+use super::{LOOK_AGAIN, Table};
+use crate::contract::{
+    Audience, PresenceEvent, PublishPortOptions, SubscribeOptions, SubscriberEvent,
+};
+use crate::counters::Count;
+use crate::limits::PULSE_INTERVAL;
+use crate::{BindError, Counters, Endpoint};
+
+static PORTS: Table<Weak<Shared>> = Table::new();
+
+#[derive(Debug)]
+struct Shared {
+    options: PublishPortOptions,
+    counters: Arc<Counters>,
+    endpoints: Mutex<Vec<Endpoint>>,
+    subscribers: Mutex<Subscribers>,
+}
+
+#[derive(Debug, Default)]
+struct Subscribers {
+    next: u64,
+    all: HashMap<u64, Connection>,
+}
+
+/// The port's end of a connection.
+#[derive(Debug)]
+struct Connection {
+    options: SubscribeOptions,
+    publications: mpsc::Sender<Vec<u8>>,
+}
+
+impl Connection {
+    fn wants(&self, audience: Audience<'_>) -> bool {
+        let id = self.options.minion.as_ref().map(|id| id.as_str());
+        match audience {
+            Audience::Minions(ids) if self.options.filtering => {
+                id.is_some_and(|id| ids.contains(&id))
+            }
+            _ => true,
+        }
+    }
+
+    fn shows(&self, minion: &str) -> bool {
+        let id = self.options.minion.as_ref().map(|id| id.as_str());
+        self.options.shows_presence && id == Some(minion)
+    }
+}
+
+impl Shared {
+    fn subscribers(&self) -> MutexGuard<'_, Subscribers> {
+        self.subscribers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, options: &SubscribeOptions) -> (u64, mpsc::Receiver<Vec<u8>>) {
+        let waiting_max = match self.options.peer_messages_max {
+            0 => usize::from(u16::MAX),
+            max => max,
+        };
+        let (publications, receiver) = mpsc::channel(waiting_max);
+        let mut subscribers = self.subscribers();
+        subscribers.next += 1;
+        let number = subscribers.next;
+        let connection = Connection {
+            options: options.clone(),
+            publications,
+        };
+        subscribers.all.insert(number, connection);
+        if options.shows_presence {
+            self.say(options, PresenceEvent::Here);
+        }
+        (number, receiver)
+    }
+
+    fn leave(&self, number: u64) {
+        let mut subscribers = self.subscribers();
+        let Some(gone) = subscribers.all.remove(&number) else {
+            return;
+        };
+        let id = gone.options.minion.as_ref().map(|id| id.as_str());
+        let is_last = !subscribers
+            .all
+            .values()
+            .any(|one| id.is_some_and(|id| one.shows(id)));
+        if gone.options.shows_presence && is_last {
+            self.say(&gone.options, PresenceEvent::Gone);
+        }
+    }
+
+    fn say(&self, of: &SubscribeOptions, event: fn(halite_proto::MinionId) -> PresenceEvent) {
+        if let (Some(watch), Some(id)) = (&self.options.presence, &of.minion) {
+            watch.emit(event(id.clone()));
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let endpoints = self
+            .endpoints
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        PORTS.remove(endpoints);
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct PublishPort {
+    shared: Arc<Shared>,
+    endpoints: Vec<Endpoint>,
+}
+
+impl PublishPort {
+    pub(crate) fn bind(
+        endpoints: &[Endpoint],
+        options: PublishPortOptions,
+    ) -> Result<Self, BindError> {
+        let shared = Arc::new(Shared {
+            options,
+            counters: Arc::default(),
+            endpoints: Mutex::default(),
+            subscribers: Mutex::default(),
+        });
+        let endpoints = PORTS.bind(endpoints, &Arc::downgrade(&shared))?;
+        *shared.endpoints.lock().unwrap() = endpoints.clone();
+        Ok(Self { shared, endpoints })
+    }
+
+    pub(crate) fn publish(&self, audience: Audience<'_>, payload: &[u8]) {
+        let audience = match self.shared.options.filtering {
+            true => audience,
+            false => Audience::Everyone,
+        };
+        for connection in self.shared.subscribers().all.values() {
+            if connection.wants(audience)
+                && connection.publications.try_send(payload.to_vec()).is_err()
+            {
+                self.shared.counters.add(Count::dropped);
+            }
+        }
+        self.shared.counters.add(Count::sent);
+    }
+
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.shared.counters)
+    }
+
+    pub(crate) async fn close(self) {
+        drop(self);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Subscriber {
+    events: mpsc::Receiver<SubscriberEvent>,
+    endpoint: Endpoint,
+    counters: Arc<Counters>,
+}
+
+impl Subscriber {
+    pub(crate) fn connect(endpoint: Endpoint, options: SubscribeOptions) -> Self {
+        let (sender, events) = mpsc::channel(options.messages_max.max(1));
+        let counters = Arc::<Counters>::default();
+        let task = follow(endpoint.clone(), options, sender, Arc::clone(&counters));
+        tokio::spawn(task);
+        Self {
+            events,
+            endpoint,
+            counters,
+        }
+    }
+
+    pub(crate) async fn recv(&mut self) -> Option<SubscriberEvent> {
+        self.events.recv().await
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+}
+
+/// Connects again and again, until the program has no more use for it.
+async fn follow(
+    endpoint: Endpoint,
+    options: SubscribeOptions,
+    events: mpsc::Sender<SubscriberEvent>,
+    counters: Arc<Counters>,
+) {
+    while !events.is_closed() {
+        let port = PORTS.find(&endpoint);
+        let Some((number, mut publications)) = port
+            .as_ref()
+            .and_then(|port| Some(port.upgrade()?.enter(&options)))
+        else {
+            sleep(LOOK_AGAIN).await;
+            continue;
+        };
+        let _ = events.send(SubscriberEvent::Connected).await;
+        let mut pulse = interval(PULSE_INTERVAL);
+        loop {
+            let publication = tokio::select! {
+                publication = publications.recv() => publication,
+                () = events.closed() => break,
+                _ = pulse.tick(), if options.has_pulse => {
+                    if let Some(port) = port.as_ref().and_then(Weak::upgrade) {
+                        port.say(&options, PresenceEvent::Here);
+                    }
+                    continue;
+                }
+            };
+            let Some(payload) = publication else { break };
+            counters.add(Count::received);
+            let _ = events.send(SubscriberEvent::Publication(payload)).await;
+        }
+        if let Some(port) = port.and_then(|port| port.upgrade()) {
+            port.leave(number);
+        }
+        counters.add(Count::closed);
+        let _ = events.send(SubscriberEvent::Disconnected).await;
+    }
+}

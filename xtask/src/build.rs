@@ -1,13 +1,19 @@
 //! Building: one choice of features for everything, so that nothing is built
 //! twice, and the list of what came out.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+
+use crate::progress::Progress;
 
 /// A program or a test that cargo made.
 #[derive(Clone, Debug)]
@@ -69,25 +75,157 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// Builds our programs, and beside them the tests and programs of these names.
+///
+/// The features are those of the whole workspace with all its tests, whatever
+/// is built: so what `cargo xtask demo` has built is not built again for
+/// `cargo xtask test`, nor the other way round.
+pub(crate) fn build_programs(tests: &[&str], others: &[&str]) -> Result<Vec<Artifact>> {
+    let programs = programs()?;
+    let mut args = vec!["--workspace"];
+    for name in programs
+        .iter()
+        .map(String::as_str)
+        .chain(others.iter().copied())
+    {
+        args.extend(["--bin", name]);
+    }
+    // Cargo takes the tests into account where it builds one.
+    for name in tests.iter().copied().chain([SMALL_TEST]) {
+        args.extend(["--test", name]);
+    }
+    args.extend(features());
+    build(&args)
+}
+
+/// A test that takes no time to build.
+const SMALL_TEST: &str = "report";
+
+/// The names of our programs: the files that cargo makes them of.
+fn programs() -> Result<Vec<String>> {
+    let dir = root().join("crates/halite/src/bin");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&dir).with_context(|| format!("{}", dir.display()))? {
+        let path = entry?.path();
+        if let Some(name) = path.file_stem().and_then(OsStr::to_str) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Runs `cargo build` and lists the programs and tests that it made.
 pub(crate) fn build(args: &[&str]) -> Result<Vec<Artifact>> {
-    let mut child = cargo()
+    let mut command = cargo();
+    if stderr().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let mut child = command
         .args(["build", "--message-format=json-render-diagnostics"])
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .context("could not run cargo")?;
     let stdout = child.stdout.take().context("cargo has no output")?;
+    let errors = child.stderr.take().context("cargo has no output")?;
+    let (tx, lines) = mpsc::sync_channel(LINES_MAX);
+    let messages = tx.clone();
+    let readers = [
+        thread::spawn(move || forward(stdout, &messages, Said::Message)),
+        thread::spawn(move || forward(errors, &tx, Said::Line)),
+    ];
     let mut artifacts = Vec::new();
-    for line in BufReader::new(stdout).lines() {
-        let message: Value = serde_json::from_str(&line?).context("cargo said what is no JSON")?;
-        artifacts.extend(artifact(&message));
+    let mut progress = Progress::new(crates(args));
+    loop {
+        match lines.recv_timeout(SHOWN_EVERY) {
+            Ok(Said::Line(line)) => progress.line(&plain(&line), &line),
+            Ok(Said::Message(line)) => {
+                let message: Value =
+                    serde_json::from_str(&line).context("cargo said what is no JSON")?;
+                let made = artifact(&message);
+                if let Some(package) = built(&message) {
+                    progress.built(package, made.is_some());
+                }
+                artifacts.extend(made);
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => progress.show(),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
     }
+    for reader in readers {
+        let _ = reader.join();
+    }
+    progress.end();
     if !child.wait()?.success() {
         bail!("the build failed");
     }
     Ok(artifacts)
+}
+
+/// What cargo has said.
+enum Said {
+    /// On standard output, for programs.
+    Message(String),
+    /// On standard error, for people.
+    Line(String),
+}
+
+/// How often the seconds of the progress line change.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
+
+/// How many lines of cargo's may wait; then cargo waits.
+const LINES_MAX: usize = 64;
+
+fn forward(from: impl Read, to: &SyncSender<Said>, wrap: fn(String) -> Said) {
+    for line in BufReader::new(from).lines().map_while(Result::ok) {
+        if to.send(wrap(line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// The line without its colours.
+fn plain(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut pieces = line.split("\x1b[");
+    text.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        // `m` ends a colour.
+        text.push_str(piece.split_once('m').map_or(piece, |(_, rest)| rest));
+    }
+    text
+}
+
+/// The crate that a message says is built.
+fn built(message: &Value) -> Option<&str> {
+    let kinds = message["target"]["kind"].as_array()?;
+    let is_script = kinds.iter().any(|kind| kind == "custom-build");
+    (message["reason"] == "compiler-artifact" && !is_script)
+        .then(|| message["package_id"].as_str())
+        .flatten()
+}
+
+/// How many crates a build with these arguments has; 0 if cargo does not say.
+fn crates(args: &[&str]) -> usize {
+    let mut command = cargo();
+    command.args(["tree", "--prefix", "none", "--format", "{p}"]);
+    if args.contains(&"--bin") || !args.contains(&"--workspace") {
+        command.args(["-p", "halite", "-e", "normal,build"]);
+    } else {
+        command.arg("--workspace");
+    }
+    let output = command.stderr(Stdio::null()).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let names: BTreeSet<&str> = text
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    names.len()
 }
 
 fn artifact(message: &Value) -> Option<Artifact> {

@@ -13,7 +13,7 @@ use halite_integration_tests::{
     Address, Daemon, Fleet, Kind, Output, Program, Programs, Recipe, run as run_recipe, until,
 };
 
-use crate::build::{bin_dir, build, features, root};
+use crate::build::{bin_dir, build, build_programs, features, root};
 use crate::screen::{Style, paint};
 
 /// What the files of the example say, to be replaced by what is free here.
@@ -34,9 +34,10 @@ pub(crate) struct Args {
     /// Plays it with real Salt instead, to compare
     #[arg(long)]
     real_salt: bool,
-    /// Builds without optimisation, which is quicker the first time
+    /// Builds the programs with optimisation, as they are installed; takes
+    /// longer, and is built apart from what the tests use
     #[arg(long)]
-    debug: bool,
+    release: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -62,7 +63,7 @@ impl Demo {
             crate::peers::provide(&[Kind::Salt3008])?;
             (Kind::Salt3008, Programs::new(Path::new("."))?)
         } else {
-            (Kind::Ours, Programs::new(&build_programs(args.debug)?)?)
+            (Kind::Ours, Programs::new(&programs(args.release)?)?)
         };
         let fleet = Fleet::quiet("demo", programs)?;
         let addresses = [Address::claim()?, Address::claim()?];
@@ -293,23 +294,18 @@ impl Demo {
     }
 }
 
-fn build_programs(debug: bool) -> Result<PathBuf> {
-    println!(
-        "{}",
-        paint(
-            Style::Dim,
-            "building the programs (the first time takes some minutes)"
-        )
-    );
-    let mut args = vec!["-p", "halite", "--bins"];
+/// The directory of the programs, built if they are not there yet.
+fn programs(release: bool) -> Result<PathBuf> {
+    println!("{}", paint(Style::Dim, "building the programs"));
+    if !release {
+        return bin_dir(&build_programs(&[], &[])?);
+    }
+    let mut args = vec!["-p", "halite", "--bins", "--release"];
     args.extend(
         features()
             .into_iter()
             .filter(|feature| feature.starts_with("--no-")),
     );
-    if !debug {
-        args.push("--release");
-    }
     bin_dir(&build(&args)?)
 }
 

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use halite_integration_tests::{Kind, Program, Programs, cache_dir};
 use serde_json::{Value, json};
 
-use crate::build::{bin_dir, build, features, root};
+use crate::build::{bin_dir, build_programs, root};
 use compare::differences;
 
 /// What is compared, in the words of `sandbox.sh`.
@@ -96,11 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     crate::peers::provide(&[Kind::Salt3008])?;
     let ours = match std::env::var_os("HALITE_BIN_DIR") {
         Some(dir) => PathBuf::from(dir),
-        None => {
-            let mut wanted = vec!["-p", "halite", "--bins"];
-            wanted.extend(features());
-            bin_dir(&build(&wanted)?)?
-        }
+        None => bin_dir(&build_programs(&[], &[])?)?,
     };
     let programs = Programs::new(&ours)?;
     let checkouts = match &args.checkouts {

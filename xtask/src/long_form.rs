@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::build::{Artifact, bin_dir, build, features};
+use crate::build::{Artifact, bin_dir, build_programs};
 
 /// The program of the tests, and the programs that it tests.
 pub(crate) struct LongForm {
@@ -16,10 +16,7 @@ pub(crate) struct LongForm {
 impl LongForm {
     /// Builds all of them.
     pub(crate) fn build() -> Result<Self> {
-        let mut wanted = vec!["-p", "halite", "-p", "halite-integration-tests"];
-        wanted.extend(["--bins", "--tests"]);
-        wanted.extend(features());
-        let artifacts = build(&wanted)?;
+        let artifacts = build_programs(&["multi_master"], &[])?;
         let bin_dir = bin_dir(&artifacts)?;
         let test = artifacts
             .into_iter()

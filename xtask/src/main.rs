@@ -21,6 +21,7 @@ mod long_form;
 mod outages;
 mod pages;
 mod peers;
+mod progress;
 mod provide;
 mod random;
 mod screen;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use halite_integration_tests::Kind;
 
-use crate::build::{bin_dir, build, features, root};
+use crate::build::{bin_dir, build_programs, root};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,9 +22,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if !args.ours {
         crate::peers::provide(&[Kind::Salt3008])?;
     }
-    let mut wanted = vec!["-p", "halite", "-p", "halite-integration-tests", "--bins"];
-    wanted.extend(features());
-    let artifacts = build(&wanted)?;
+    let artifacts = build_programs(&[], &["halite-outages"])?;
     let program = artifacts
         .iter()
         .find(|artifact| artifact.target == "halite-outages")

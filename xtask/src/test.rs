@@ -23,7 +23,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use halite_integration_tests::end_marked;
 
-use crate::build::{Artifact, build, features};
+use crate::build::{Artifact, build, build_programs, features};
 use crate::peers;
 use crate::screen::{Style, paint};
 use count::Count;
@@ -102,12 +102,12 @@ fn end_interrupted() -> Result<()> {
 
 /// Builds the programs, and the tests of the suites.
 fn build_for(suites: &[Suite]) -> Result<Vec<Artifact>> {
-    let mut args = vec!["--bins", "--tests", "--lib"];
     if suites.iter().all(|suite| suite.runs_daemons()) {
-        args.extend(["-p", "halite", "-p", "halite-integration-tests"]);
-    } else {
-        args.push("--workspace");
+        let tests: Vec<String> = suites.iter().map(|suite| suite.target()).collect();
+        let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+        return build_programs(&tests, &[]);
     }
+    let mut args = vec!["--workspace", "--bins", "--tests", "--lib"];
     args.extend(features());
     build(&args)
 }

@@ -70,6 +70,11 @@ impl Suite {
         }
     }
 
+    /// The test of `integration-tests` that it is, if it runs daemons.
+    pub(super) fn target(self) -> String {
+        self.name().replace('-', "_")
+    }
+
     /// Whether it runs daemons.
     pub(crate) const fn runs_daemons(self) -> bool {
         !matches!(self, Self::Unit | Self::Vectors)
@@ -87,9 +92,9 @@ impl Suite {
 
     /// The suite that a test program belongs to.
     pub(crate) fn of(artifact: &Artifact) -> Self {
-        let suite = Self::ALL.into_iter().find(|suite| {
-            suite.runs_daemons() && suite.name().replace('-', "_") == artifact.target
-        });
+        let suite = Self::ALL
+            .into_iter()
+            .find(|suite| suite.runs_daemons() && suite.target() == artifact.target);
         match suite {
             Some(suite) if artifact.package == "halite-integration-tests" => suite,
             _ if artifact.target.contains("vectors") => Self::Vectors,

@@ -1,22 +1,65 @@
-//! `cargo xtask lint`: formatting and lints, with the features that the tests
-//! are built with.
+//! `cargo xtask lint`: formatting, the walls of ARCHITECTURE.md, lints with the
+//! features that the tests are built with, and the licences and doubles of
+//! external crates (`deny.toml`).
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 use crate::build::{cargo, features};
 
-pub(crate) fn run() -> Result<ExitCode> {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Removes from xtask/cycles.txt the import cycles that are mended
+    #[arg(long)]
+    shrink: bool,
+    /// The walls of ARCHITECTURE.md alone, which takes a second
+    #[arg(long)]
+    walls: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    crate::walls::check(args.shrink)?;
+    if args.walls {
+        return Ok(ExitCode::SUCCESS);
+    }
     check(
         &["fmt", "--all", "--check"],
         "the code is not formatted: `cargo fmt --all`",
     )?;
+    deny()?;
     let mut clippy = vec!["clippy", "--workspace", "--all-targets"];
     clippy.extend(features());
     clippy.extend(["--", "-D", "warnings"]);
     check(&clippy, "clippy has found something")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs cargo-deny where it is installed. Advisories come from a database on
+/// the network: whether it can be reached is tried, the rest needs no network.
+fn deny() -> Result<()> {
+    let answers = |args: &[&str]| {
+        let mut command = cargo();
+        command.args(args).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if !answers(&["deny", "--version"]) {
+        println!("not run: cargo deny: not installed (`cargo install --locked cargo-deny`)");
+        return Ok(());
+    }
+    check(
+        &["deny", "--offline", "check", "bans", "licenses", "sources"],
+        "cargo deny has found something",
+    )?;
+    if !answers(&["deny", "fetch", "db"]) {
+        println!("not run: cargo deny check advisories: their database cannot be reached");
+        return Ok(());
+    }
+    check(
+        &["deny", "--offline", "check", "advisories"],
+        "an external crate has an advisory",
+    )
 }
 
 fn check(args: &[&str], complaint: &str) -> Result<()> {

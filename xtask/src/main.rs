@@ -26,6 +26,7 @@ mod provide;
 mod random;
 mod screen;
 mod test;
+mod walls;
 
 use std::process::ExitCode;
 
@@ -45,8 +46,8 @@ enum Command {
     Demo(demo::Args),
     /// Everything that must pass, with real Salt as the peer
     Test(test::Args),
-    /// Formatting and lints, as strict as in CI
-    Lint,
+    /// Formatting, lints, licences and the walls of ARCHITECTURE.md
+    Lint(lint::Args),
     /// Time and memory, ours and real Salt's side by side
     Bench(bench::Args),
     /// Masters, minions and cables fail for minutes; nothing may be lost
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
-        Command::Lint => lint::run(),
+        Command::Lint(args) => lint::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Chaos(args) => chaos::run(&args),
         Command::Formulas(args) => formulas::run(&args),

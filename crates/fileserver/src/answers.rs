@@ -6,27 +6,43 @@
 
 use std::io::ErrorKind;
 
-use halite_proto::request::{ChunkBeyond, FileChunk, FileList, FilePath, HeldFile, ServeFile};
+use halite_proto::request::{
+    ChunkBeyond, FileChunk, FileList, FilePath, HeldFile, MinionRequest, ServeFile,
+};
 use halite_proto::{Map, Value};
 
 use crate::list::below;
-use crate::{FileHash, Found, ReadError, Roots, Stat};
+use crate::{Backends, FileHash, FileServer, Found, Lists, ReadError, Stat};
 
-/// The name of this backend.
-const BACKEND: &str = "roots";
-
-impl Roots {
-    /// `_file_envs`.
-    pub fn answer_envs(&self) -> Value {
-        texts(self.envs())
+impl FileServer {
+    /// The answer to a request for files; `None` if the request is for
+    /// something else.
+    ///
+    /// # Errors
+    /// When a file is there and cannot be read.
+    pub fn answer(&self, request: &MinionRequest) -> Option<Result<Value, ReadError>> {
+        Some(match request {
+            MinionRequest::FileEnvs => Ok(texts(&self.envs(&Backends::All))),
+            MinionRequest::FileFind(file) => Ok(self.answer_find(file)),
+            MinionRequest::FileHash(file) => self.answer_hash(file),
+            MinionRequest::FileHashAndStat(file) => self.answer_hash_and_stat(file),
+            MinionRequest::FileList(list) => Ok(self.answer_list(list, |lists| &lists.files)),
+            MinionRequest::FileListEmptydirs(list) => {
+                Ok(self.answer_list(list, |lists| &lists.empty_dirs))
+            }
+            MinionRequest::DirList(list) => Ok(self.answer_list(list, |lists| &lists.dirs)),
+            MinionRequest::SymlinkList(list) => Ok(self.answer_symlinks(list)),
+            MinionRequest::ServeFile(wanted) => self.answer_serve(wanted),
+            MinionRequest::HeldFiles(files) => Ok(self.answer_held(files)),
+            _ => return None,
+        })
     }
 
     /// Whether files that a minion holds are those that are here, in their
     /// order.
-    pub fn answer_held(&self, files: &[Option<HeldFile>]) -> Value {
+    fn answer_held(&self, files: &[Option<HeldFile>]) -> Value {
         let is_held = |file: &HeldFile| {
-            let found = self.find(&file.path, &file.saltenv)?;
-            let hash = self.hash_found(&found).ok()?;
+            let hash = self.find(&file.path, &file.saltenv)?.hash().ok()?;
             Some(hash.hash_type.name() == file.hash_type && hash.hsum == file.hsum)
         };
         let held = files
@@ -35,8 +51,7 @@ impl Roots {
         Value::List(held.map(Value::from).collect())
     }
 
-    /// `_file_find`.
-    pub fn answer_find(&self, file: &FilePath) -> Value {
+    fn answer_find(&self, file: &FilePath) -> Value {
         let Some(found) = self.find_file(file) else {
             return Map::from([("path", ""), ("rel", "")]).into();
         };
@@ -44,55 +59,41 @@ impl Roots {
             ("path", Value::from(&*found.path.to_string_lossy())),
             ("rel", found.rel.into()),
             ("stat", found.stat.into()),
-            ("back", BACKEND.into()),
+            ("back", found.backend.into()),
         ])
         .into()
     }
 
-    /// `_file_hash`.
-    ///
-    /// # Errors
-    /// When the file is there and cannot be read.
-    pub fn answer_hash(&self, file: &FilePath) -> Result<Value, ReadError> {
+    fn answer_hash(&self, file: &FilePath) -> Result<Value, ReadError> {
         match self.find_file(file) {
-            Some(found) => self.hash_value(&found),
+            Some(found) => hash_value(&found),
             None => Ok("".into()),
         }
     }
 
-    /// `_file_hash_and_stat`.
-    ///
-    /// # Errors
-    /// When the file is there and cannot be read.
-    pub fn answer_hash_and_stat(&self, file: &FilePath) -> Result<Value, ReadError> {
+    fn answer_hash_and_stat(&self, file: &FilePath) -> Result<Value, ReadError> {
         let answer = match self.find_file(file) {
-            Some(found) => vec![self.hash_value(&found)?, found.stat.into()],
+            Some(found) => vec![hash_value(&found)?, found.stat.into()],
             None => vec!["".into(), Value::Nil],
         };
         Ok(answer.into())
     }
 
-    /// `_file_list`.
-    pub fn answer_files(&self, list: &FileList) -> Value {
-        self.answer_list(list, |lists| &lists.files)
+    fn answer_list(&self, list: &FileList, kind: fn(&Lists) -> &Vec<String>) -> Value {
+        let Some(saltenv) = &list.saltenv else {
+            return Value::List(Vec::new());
+        };
+        let meant = Backends::from_value(list.fsbackend.as_ref());
+        let lists = self.lists(saltenv, &meant);
+        texts(&below(kind(&lists), list.prefix.as_deref()))
     }
 
-    /// `_file_list_emptydirs`.
-    pub fn answer_empty_dirs(&self, list: &FileList) -> Value {
-        self.answer_list(list, |lists| &lists.empty_dirs)
-    }
-
-    /// `_dir_list`.
-    pub fn answer_dirs(&self, list: &FileList) -> Value {
-        self.answer_list(list, |lists| &lists.dirs)
-    }
-
-    /// `_symlink_list`.
-    pub fn answer_symlinks(&self, list: &FileList) -> Value {
+    fn answer_symlinks(&self, list: &FileList) -> Value {
         let prefix = list.prefix.as_deref().unwrap_or_default().trim_matches('/');
         let mut links = Map::new();
-        if let (Some(saltenv), true) = (&list.saltenv, is_meant(list.fsbackend.as_ref())) {
-            let lists = self.lists(saltenv);
+        if let Some(saltenv) = &list.saltenv {
+            let meant = Backends::from_value(list.fsbackend.as_ref());
+            let lists = self.lists(saltenv, &meant);
             let found = lists.links.iter();
             for (link, target) in found.filter(|(link, _)| link.starts_with(prefix)) {
                 links.insert(link.as_str(), target.as_str());
@@ -101,11 +102,11 @@ impl Roots {
         links.into()
     }
 
-    /// `_serve_file`.
-    ///
-    /// # Errors
-    /// When the file is there and cannot be read.
-    pub fn answer_serve(&self, wanted: &ServeFile) -> Result<Value, ReadError> {
+    fn find_file(&self, file: &FilePath) -> Option<Found<'_>> {
+        self.find(&file.path, file.saltenv.as_ref()?)
+    }
+
+    fn answer_serve(&self, wanted: &ServeFile) -> Result<Value, ReadError> {
         let Some(found) = self.find_file(&wanted.file) else {
             return Ok(no_file());
         };
@@ -113,7 +114,7 @@ impl Roots {
         if let Some(beyond) = &wanted.beyond {
             bytes = beyond.bytes;
             if beyond.hash || beyond.unless.is_some() {
-                let known = match self.hash_found(&found) {
+                let known = match found.hash() {
                     Ok(known) => known,
                     // It has gone since it was found.
                     Err(error) if error.source.kind() == ErrorKind::NotFound => {
@@ -146,55 +147,19 @@ impl Roots {
         };
         Ok(answer.into_value())
     }
-
-    fn find_file(&self, file: &FilePath) -> Option<Found> {
-        self.find(&file.path, file.saltenv.as_ref()?)
-    }
-
-    fn hash_value(&self, found: &Found) -> Result<Value, ReadError> {
-        match self.hash_found(found) {
-            Ok(FileHash { hash_type, hsum }) => Ok(Map::from([
-                ("hash_type", Value::from(hash_type.name())),
-                ("hsum", hsum.into()),
-            ])
-            .into()),
-            // It has gone since it was found.
-            Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(Map::new().into()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn answer_list(
-        &self,
-        list: &FileList,
-        kind: impl FnOnce(&crate::Lists) -> &Vec<String>,
-    ) -> Value {
-        match &list.saltenv {
-            Some(saltenv) if is_meant(list.fsbackend.as_ref()) => {
-                let lists = self.lists(saltenv);
-                texts(below(kind(&lists), list.prefix.as_deref()))
-            }
-            _ => Value::List(Vec::new()),
-        }
-    }
 }
 
-/// Whether a minion that names backends means this one: a text or a list of
-/// names, or of names not wanted, with a `-` in front.
-fn is_meant(backends: Option<&Value>) -> bool {
-    let names: Vec<&str> = match backends {
-        None => return true,
-        Some(Value::List(names)) => names.iter().filter_map(Value::as_str).collect(),
-        Some(Value::Str(names)) => names.split(',').collect(),
-        Some(other) => return !other.is_true(),
-    };
-    if names.iter().all(|name| name.is_empty()) {
-        return true;
+fn hash_value(found: &Found<'_>) -> Result<Value, ReadError> {
+    match found.hash() {
+        Ok(FileHash { hash_type, hsum }) => Ok(Map::from([
+            ("hash_type", Value::from(hash_type.name())),
+            ("hsum", hsum.into()),
+        ])
+        .into()),
+        // It has gone since it was found.
+        Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(Map::new().into()),
+        Err(error) => Err(error),
     }
-    if names.iter().all(|name| name.starts_with('-')) {
-        return !names.iter().any(|name| name.get(1..) == Some(BACKEND));
-    }
-    names.contains(&BACKEND)
 }
 
 /// The answer to `_serve_file` where there is no such file.
@@ -209,39 +174,7 @@ fn stat_of(stat: Stat) -> Vec<Value> {
     }
 }
 
-fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Value {
-    Value::List(texts.into_iter().map(Value::from).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backends_may_be_named_or_excluded() {
-        let list = |names: &[&str]| Some(texts(names.iter().copied()));
-        for meant in [
-            None,
-            Some(Value::Nil),
-            Some("".into()),
-            Some("roots".into()),
-            Some("git,roots".into()),
-            Some("-git".into()),
-            list(&["roots"]),
-            list(&["-git"]),
-            list(&[]),
-        ] {
-            assert!(is_meant(meant.as_ref()), "{meant:?}");
-        }
-        for other in [
-            Some("git".into()),
-            Some("-roots".into()),
-            Some("-git,-roots".into()),
-            list(&["git"]),
-            list(&["git", "-roots"]),
-            Some(Value::Int(1)),
-        ] {
-            assert!(!is_meant(other.as_ref()), "{other:?}");
-        }
-    }
+fn texts(texts: &[impl AsRef<str>]) -> Value {
+    let texts = texts.iter().map(|text| Value::from(text.as_ref()));
+    Value::List(texts.collect())
 }

@@ -1,4 +1,5 @@
-//! Which files have changed since the last look, for events that tell it.
+//! Which files of roots have changed since the last look, for events that tell
+//! it.
 //!
 //! Mirrors the update of `salt/fileserver/roots.py` (3008.5), with its file of
 //! times: files by their paths, links to files as what they lead to, nothing
@@ -19,8 +20,9 @@ use halite_crypto::files::{
 use halite_proto::python::float_repr;
 use tracing::{debug, warn};
 
-use crate::Roots;
+use crate::UpdateError;
 use crate::limits::{LIST_DEPTH_MAX, LIST_ENTRIES_MAX, TIMES_BYTES_MAX};
+use crate::roots::Roots;
 
 /// What is different from the last look, each sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,12 +60,17 @@ impl Changes {
 type Times = BTreeMap<String, f64>;
 
 impl Roots {
+    /// What has changed, if a record of it is kept. Files are always served as
+    /// they are, so nothing else is to be done.
+    pub(crate) fn update(&self) -> Option<Result<Changes, UpdateError>> {
+        let kept = self.options.times_file.as_deref()?;
+        let changes = self.changes(kept);
+        Some(changes.map_err(UpdateError::Times))
+    }
+
     /// Looks at all files and tells what has changed since the last time, which
     /// the file `kept` holds; it is written anew where something has.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
-    pub fn changes(&self, kept: &Path) -> Result<Changes, FileError> {
+    fn changes(&self, kept: &Path) -> Result<Changes, FileError> {
         let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         let mut new = Times::new();
         let mut looked_at = 0;

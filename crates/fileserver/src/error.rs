@@ -4,13 +4,20 @@ use std::io;
 use std::path::PathBuf;
 
 use halite_crypto::UnknownAlgorithm;
+use halite_crypto::files::FileError;
 use halite_target::TargetError;
 use thiserror::Error;
 
-/// Why roots cannot be served as configured.
+/// Why files cannot be served as configured.
 #[derive(Debug, Error)]
 pub enum OptionsError {
-    /// A pattern of `file_ignore_regex` is none.
+    /// `fileserver_backend` has a name that no source has.
+    #[error("fileserver_backend: there is no source of files {name:?}")]
+    Backend {
+        /// The name.
+        name: String,
+    },
+    /// A pattern of `file_ignore_regex` is not a regular expression.
     #[error("file_ignore_regex: {pattern:?} is not a regular expression")]
     IgnoreRegex {
         /// The pattern.
@@ -37,6 +44,14 @@ pub struct ReadError {
     pub path: PathBuf,
     /// Why not.
     pub source: io::Error,
+}
+
+/// Why a source could not be brought up to date.
+#[derive(Debug, Error)]
+pub enum UpdateError {
+    /// The record of the files' times could not be written.
+    #[error("could not write down the times of the files")]
+    Times(#[source] FileError),
 }
 
 /// Why a pushed piece of a file was not taken.

@@ -1,26 +1,13 @@
-//! A served file: what is known of it, and opening it safely.
+//! A file on this machine: what is known of it, and opening it safely.
 
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use halite_proto::Value;
 use nix::fcntl::OFlag;
-
-/// A file that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Where it is on this machine.
-    pub path: PathBuf,
-    /// Its path within its root.
-    pub rel: String,
-    /// What Python's `os.stat` says of it.
-    pub stat: Stat,
-    /// The root it was found in.
-    pub(crate) root: PathBuf,
-}
 
 /// The ten integers of Python's stat tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use halite_crypto::{HashType, Hasher};
-use halite_proto::SaltEnv;
 
+use crate::file;
 use crate::limits::{HASH_READ_BYTES, HASHES_MAX, STAMP_SETTLES};
-use crate::{Found, ReadError, Roots, file};
+use crate::roots::Roots;
 
 /// The hash of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,31 +25,12 @@ pub struct FileHash {
 }
 
 impl Roots {
-    /// Hashes a file; `None` if there is none.
-    ///
-    /// # Errors
-    /// When the file is there and cannot be read.
-    pub fn hash(&self, path: &str, saltenv: &SaltEnv) -> Result<Option<FileHash>, ReadError> {
-        self.find(path, saltenv)
-            .map(|found| self.hash_found(&found))
-            .transpose()
-    }
-
-    /// Hashes a file that was found.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn hash_found(&self, found: &Found) -> Result<FileHash, ReadError> {
+    /// Hashes a file of a root.
+    pub(crate) fn hash(&self, root: &Path, path: &Path) -> io::Result<FileHash> {
         let hash_type = self.options.hash_type;
-        let hsum = file::open(&found.root, &found.path, self.options.follow_symlinks)
-            .and_then(|(file, metadata)| {
-                self.hashes
-                    .get(&found.path, &metadata, || hash_file(&file, hash_type))
-            })
-            .map_err(|source| ReadError {
-                path: found.path.clone(),
-                source,
-            })?;
+        let (file, metadata) = file::open(root, path, self.options.follow_symlinks)?;
+        let hash = || hash_file(&file, hash_type);
+        let hsum = self.hashes.get(path, &metadata, hash)?;
         Ok(FileHash { hash_type, hsum })
     }
 }

@@ -1,5 +1,5 @@
-//! File roots: what a master serves to its minions, and where it puts what
-//! they push.
+//! The file server: what a master serves to its minions, from one or several
+//! sources, and where it puts what they push.
 //!
 //! Everything here blocks on the disk; call it from threads that may.
 //! Invariant: a path that a minion names reaches the file system only after it
@@ -7,9 +7,10 @@
 //! served from the descriptor that was checked, not from a second look at its
 //! name.
 
-pub mod answers;
 pub mod limits;
 
+mod answers;
+mod backends;
 mod changes;
 mod error;
 mod file;
@@ -17,19 +18,27 @@ mod hash;
 mod ignore;
 mod list;
 mod list_cache;
+#[cfg(test)]
+mod memory;
+mod merged;
 mod pieces;
 mod receive;
 mod room;
 mod roots;
 mod serve;
+mod server;
+mod source;
 mod walk;
 mod wanted;
 
+pub use backends::Backends;
 pub use changes::Changes;
-pub use error::{OptionsError, ReadError, ReceiveError};
-pub use file::{Found, Stat};
+pub use error::{OptionsError, ReadError, ReceiveError, UpdateError};
+pub use file::Stat;
 pub use hash::FileHash;
 pub use list::Lists;
 pub use receive::{Inbox, InboxOptions};
-pub use roots::{Roots, RootsOptions};
+pub use roots::RootsOptions;
 pub use serve::Chunk;
+pub use server::{FileServer, FileServerOptions, Updated};
+pub use source::Found;

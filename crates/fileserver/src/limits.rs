@@ -37,6 +37,10 @@ pub const CHUNK_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// without its time stamp showing it, so nothing is remembered about it.
 pub const STAMP_SETTLES: Duration = Duration::from_secs(2);
 
+/// The largest file that the master itself reads at once, such as one with
+/// reactions, in bytes. A larger one is refused.
+pub const WHOLE_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Salt's default of `file_buffer_size` on a master.
 pub const FILE_BUFFER_BYTES: usize = 1024 * 1024;
 

@@ -1,39 +1,41 @@
-//! The roots of each environment, and finding a file in them.
+//! The source `roots`: the directories of each environment, and finding a file
+//! in them.
 //!
 //! Mirrors `salt/fileserver/roots.py` of 3008.5, with two faults left out: a
 //! file found through `?saltenv=` is served whole (there: as if it were empty),
 //! and `?index=` leads no further than other paths where links are not
 //! followed.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::HashType;
 use halite_proto::{Map, SaltEnv, Value};
-use tracing::debug;
 
-use crate::file::{self, Found, Stat};
+use crate::file::{self, Stat};
 use crate::hash::HashCache;
 use crate::ignore::Ignore;
-use crate::limits;
 use crate::list::Lists;
 use crate::list_cache::ListCache;
+use crate::source::{Content, Found};
 use crate::wanted::Wanted;
 use crate::{OptionsError, walk};
+
+/// The name of this source.
+pub(crate) const NAME: &str = "roots";
 
 /// The environment whose roots stand for all that have none of their own; its
 /// name within a root stands for theirs.
 const ANY_ENV: &str = "__env__";
 
-/// What is served, and how.
+/// What the source `roots` serves, and how.
 #[derive(Clone, Debug)]
 pub struct RootsOptions {
     /// `file_roots`: environments with their directories, as configured.
     pub file_roots: Vec<(String, Vec<PathBuf>)>,
     /// `hash_type`.
     pub hash_type: HashType,
-    /// `file_buffer_size`, in bytes.
-    pub buffer_bytes: usize,
     /// `fileserver_followsymlinks`: list what links to directories lead to,
     /// and serve files that links lead out of the root to.
     pub follow_symlinks: bool,
@@ -43,6 +45,9 @@ pub struct RootsOptions {
     pub ignore_regex: Vec<String>,
     /// `file_ignore_glob`.
     pub ignore_glob: Vec<String>,
+    /// The file that keeps the times of all files, by which an update tells
+    /// what has changed; `None` if nobody is to be told.
+    pub times_file: Option<PathBuf>,
 }
 
 impl Default for RootsOptions {
@@ -50,32 +55,22 @@ impl Default for RootsOptions {
         Self {
             file_roots: Vec::new(),
             hash_type: HashType::Sha256,
-            buffer_bytes: limits::FILE_BUFFER_BYTES,
             follow_symlinks: true,
             ignore_symlinks: false,
             ignore_regex: Vec::new(),
             ignore_glob: Vec::new(),
+            times_file: None,
         }
     }
 }
 
 impl RootsOptions {
-    /// What the options of a minion say that serves files to itself.
+    /// The options of a minion that serves files to itself.
     ///
     /// # Errors
-    /// When `hash_type` is none.
+    /// When `hash_type` is not a hash.
     pub fn from_opts(opts: &Map) -> Result<Self, OptionsError> {
         let is_on = |name: &str, default: bool| opts.get(name).map_or(default, Value::is_true);
-        let texts = |value: Option<&Value>| match value {
-            Some(Value::Str(text)) if !text.is_empty() => vec![text.clone()],
-            value => value
-                .and_then(Value::as_list)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
-        };
         let default = Self::default();
         let hash_type = match opts.get("hash_type").and_then(Value::as_str) {
             None => default.hash_type,
@@ -96,14 +91,28 @@ impl RootsOptions {
             ignore_symlinks: is_on("fileserver_ignoresymlinks", default.ignore_symlinks),
             ignore_regex: texts(opts.get("file_ignore_regex")),
             ignore_glob: texts(opts.get("file_ignore_glob")),
-            buffer_bytes: default.buffer_bytes,
+            times_file: default.times_file,
         })
     }
 }
 
-/// The `roots` backend of the file server. May be shared between threads.
+/// A text, or the texts of a list.
+pub(crate) fn texts(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::Str(text)) if !text.is_empty() => vec![text.clone()],
+        value => value
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+/// The directories of all environments, and what is remembered of them.
 #[derive(Debug)]
-pub struct Roots {
+pub(crate) struct Roots {
     pub(crate) options: RootsOptions,
     pub(crate) ignore: Ignore,
     pub(crate) hashes: HashCache,
@@ -116,8 +125,8 @@ impl Roots {
     /// Takes the options.
     ///
     /// # Errors
-    /// When a pattern is none. Missing directories are no error: they may come.
-    pub fn new(options: RootsOptions) -> Result<Self, OptionsError> {
+    /// When a pattern cannot be used. A directory may be missing: it may come.
+    pub(crate) fn new(options: RootsOptions) -> Result<Self, OptionsError> {
         Ok(Self {
             ignore: Ignore::new(&options.ignore_regex, &options.ignore_glob)?,
             options,
@@ -127,45 +136,30 @@ impl Roots {
         })
     }
 
-    /// The environments, sorted.
-    pub fn envs(&self) -> Vec<&str> {
-        let mut envs: Vec<_> = self
-            .options
-            .file_roots
-            .iter()
-            .map(|(env, _)| env.as_str())
-            .collect();
-        envs.sort_unstable();
-        envs
+    /// The environments.
+    pub(crate) fn envs(&self) -> Vec<String> {
+        let envs = self.options.file_roots.iter();
+        envs.map(|(env, _)| env.clone()).collect()
     }
 
-    /// Looks for a file; `path` may have options behind a `?`.
-    pub fn find(&self, path: &str, saltenv: &SaltEnv) -> Option<Found> {
-        let wanted = Wanted::parse(path, saltenv)?;
+    /// Looks for a file.
+    pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
         let roots = self.roots_of(&wanted.saltenv);
-        let found = match wanted.index {
-            None => roots
-                .iter()
-                .find_map(|root| self.find_in(root, &wanted.rel)),
-            Some(index) => {
-                let index = if index < 0 {
-                    roots
-                        .len()
-                        .checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?
-                } else {
-                    usize::try_from(index).ok()?
-                };
-                self.find_in(roots.get(index)?, &wanted.rel)
-            }
+        let Some(index) = wanted.index else {
+            let mut roots = roots.iter();
+            return roots.find_map(|root| self.find_in(root, &wanted.rel));
         };
-        if found.is_none() {
-            debug!(path, saltenv = %wanted.saltenv, "no such file in the roots");
-        }
-        found
+        let index = if index < 0 {
+            let from_end = usize::try_from(index.unsigned_abs()).ok()?;
+            roots.len().checked_sub(from_end)?
+        } else {
+            usize::try_from(index).ok()?
+        };
+        self.find_in(roots.get(index)?, &wanted.rel)
     }
 
     /// The names of what an environment holds.
-    pub fn lists(&self, saltenv: &SaltEnv) -> Arc<Lists> {
+    pub(crate) fn lists(&self, saltenv: &SaltEnv) -> Arc<Lists> {
         let roots = self.roots_of(saltenv);
         if roots.is_empty() {
             return Arc::default();
@@ -176,7 +170,7 @@ impl Roots {
     }
 
     /// The directories of an environment; none if it has no roots.
-    pub(crate) fn roots_of(&self, saltenv: &SaltEnv) -> Vec<PathBuf> {
+    fn roots_of(&self, saltenv: &SaltEnv) -> Cow<'_, [PathBuf]> {
         let roots = |name: &str| {
             self.options
                 .file_roots
@@ -185,20 +179,18 @@ impl Roots {
                 .map(|(_, roots)| roots)
         };
         if let Some(roots) = roots(saltenv.as_str()) {
-            return roots.clone();
+            return Cow::Borrowed(roots);
         }
         // An environment's name is one component, so it leads nowhere else.
-        roots(ANY_ENV)
-            .into_iter()
-            .flatten()
-            .map(|root| match root.to_str() {
-                Some(text) => PathBuf::from(text.replace(ANY_ENV, saltenv.as_str())),
-                None => root.clone(),
-            })
-            .collect()
+        let named = |root: &PathBuf| match root.to_str() {
+            Some(text) => PathBuf::from(text.replace(ANY_ENV, saltenv.as_str())),
+            None => root.clone(),
+        };
+        let roots = roots(ANY_ENV).into_iter().flatten();
+        Cow::Owned(roots.map(named).collect())
     }
 
-    fn find_in(&self, root: &Path, rel: &str) -> Option<Found> {
+    fn find_in(&self, root: &Path, rel: &str) -> Option<Found<'_>> {
         // `rel` was taken apart by `Wanted` and has no way up.
         let path = root.join(rel);
         let metadata = file::look(root, &path, self.options.follow_symlinks).ok()?;
@@ -209,7 +201,11 @@ impl Roots {
             stat: Stat::from(&metadata),
             path,
             rel: rel.to_owned(),
-            root: root.to_owned(),
+            backend: NAME,
+            content: Content::Roots {
+                roots: self,
+                root: root.to_owned(),
+            },
         })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::SystemTime;
 
 use flate2::{Compression, GzBuilder};
@@ -13,7 +14,8 @@ use halite_proto::SaltEnv;
 
 use crate::hash::Identity;
 use crate::limits::CHUNK_BYTES_MAX;
-use crate::{Found, ReadError, Roots, file};
+use crate::roots::Roots;
+use crate::{FileServer, Found, ReadError, file};
 
 /// A piece of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub struct Chunk {
     pub version: String,
 }
 
-impl Roots {
+impl FileServer {
     /// Reads the chunk at `loc` (counted in uncompressed bytes); `None` if
     /// there is no such file. With a `gzip` level above 0 the chunk is a gzip
     /// member of its own.
@@ -51,43 +53,46 @@ impl Roots {
     /// Reads the chunk at `loc` of a file that was found, of `bytes` at most.
     pub(crate) fn serve_found(
         &self,
-        found: &Found,
+        found: &Found<'_>,
         loc: u64,
         gzip: Option<i64>,
         bytes: Option<u64>,
     ) -> Result<Chunk, ReadError> {
-        let read = self.read(found, loc, bytes);
-        let packed = read.and_then(|(data, version)| match gzip {
+        let bytes_max = self.buffer_bytes.clamp(1, CHUNK_BYTES_MAX);
+        let bytes_max = match bytes {
+            Some(bytes) => usize::try_from(bytes).map_or(bytes_max, |bytes| bytes.min(bytes_max)),
+            None => bytes_max,
+        };
+        let (data, version) = found.read(loc, bytes_max)?;
+        let (data, gzip) = match gzip {
             Some(level) if level != 0 && !data.is_empty() => {
-                Ok((compress(&data, level)?, version, Some(level)))
+                let packed = compress(&data, level).map_err(|source| found.unreadable(source))?;
+                (packed, Some(level))
             }
-            _ => Ok((data, version, None)),
-        });
-        match packed {
-            Ok((data, version, gzip)) => Ok(Chunk {
-                data,
-                dest: found.rel.clone(),
-                gzip,
-                version,
-            }),
-            Err(source) => Err(ReadError {
-                path: found.path.clone(),
-                source,
-            }),
-        }
+            _ => (data, None),
+        };
+        Ok(Chunk {
+            data,
+            dest: found.rel.clone(),
+            gzip,
+            version,
+        })
     }
+}
 
-    fn read(
+impl Roots {
+    /// Reads at most `bytes_max` bytes from `loc` on of a file of a root, and
+    /// tells which content they belong to.
+    pub(crate) fn read(
         &self,
-        found: &Found,
+        root: &Path,
+        path: &Path,
         loc: u64,
-        bytes_wanted: Option<u64>,
+        bytes_max: usize,
     ) -> io::Result<(Vec<u8>, String)> {
-        let (file, metadata) = file::open(&found.root, &found.path, self.options.follow_symlinks)?;
+        let (file, metadata) = file::open(root, path, self.options.follow_symlinks)?;
         let left = metadata.len().saturating_sub(loc);
-        let left = bytes_wanted.map_or(left, |wanted| left.min(wanted));
-        let bytes = self.options.buffer_bytes.clamp(1, CHUNK_BYTES_MAX);
-        let bytes = usize::try_from(left).map_or(bytes, |left| left.min(bytes));
+        let bytes = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
         let mut data = vec![0; bytes];
         let mut filled = 0;
         while let Some(rest) = data.get_mut(filled..).filter(|rest| !rest.is_empty()) {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use halite_config::BehindError;
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_minion::local_context::LocalContext;
 use halite_modules::{Job, run_function};
 use halite_proto::{Map, Value};
@@ -38,10 +38,10 @@ fn read_within(opts: &Map, address: &str, time_max: Duration) -> Result<Value, B
     let asking = thread::Builder::new()
         .name("sdb".to_owned())
         .spawn(move || {
-            let Ok(roots) = Roots::new(RootsOptions::default()) else {
+            let Ok(files) = FileServer::from_roots(RootsOptions::default()) else {
                 return;
             };
-            let context = LocalContext::new(opts, Map::new(), roots);
+            let context = LocalContext::new(opts, Map::new(), files);
             let outcome = run_function(&context, "sdb.get", &[address], &job);
             // Whoever has asked may have gone.
             let _ = tell.send(outcome.success.then_some(outcome.ret));

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_grains::{GrainsOptions, Kept};
 use halite_minion::channel::Patience;
 use halite_minion::core::conductor::{Mode, distributed_order};
@@ -340,9 +340,9 @@ fn keep_alive(config: &MinionConfig) -> KeepAlive {
 ///
 /// # Errors
 /// When an option is wrong.
-pub fn local_roots(config: &MinionConfig) -> Result<Roots> {
+pub fn local_files(config: &MinionConfig) -> Result<FileServer> {
     let roots = config.file_roots.iter();
-    Roots::new(RootsOptions {
+    FileServer::from_roots(RootsOptions {
         file_roots: roots
             .map(|(env, dirs)| (env.clone(), dirs.clone()))
             .collect(),

@@ -52,6 +52,9 @@ pub enum StartError {
         /// What is wrong with its value.
         why: String,
     },
+    /// The files for minions cannot be served as configured.
+    #[error("could not open the file server")]
+    Files(#[source] halite_fileserver::OptionsError),
     /// A thread cannot be started.
     #[error("could not start the worker threads")]
     Threads(#[source] std::io::Error),

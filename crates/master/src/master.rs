@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
-use halite_fileserver::{Inbox, Roots};
+use halite_fileserver::{FileServer, Inbox};
 use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::time::{self, JidClock};
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -87,7 +87,7 @@ pub(crate) struct Master {
     /// What runners and templates keep.
     pub(crate) banks: Banks,
     /// The files for minions.
-    pub(crate) files: Arc<Roots>,
+    pub(crate) files: Arc<FileServer>,
     /// The pillars for minions.
     pub(crate) pillars: Pillars,
     /// The files from minions.

@@ -133,15 +133,15 @@ fn splay(ctx: &dyn MinionContext, asked: Asked<'_>, chance: [u8; 4]) -> Duration
 
 #[cfg(test)]
 mod tests {
-    use halite_fileserver::{Roots, RootsOptions};
+    use halite_fileserver::{FileServer, RootsOptions};
     use halite_proto::Map;
 
     use super::*;
     use crate::local_context::LocalContext;
 
     fn context(opts: Map) -> LocalContext {
-        let roots = Roots::new(RootsOptions::default()).unwrap();
-        LocalContext::new(opts, Map::new(), roots)
+        let files = FileServer::from_roots(RootsOptions::default()).unwrap();
+        LocalContext::new(opts, Map::new(), files)
     }
 
     fn ping(ctx: &LocalContext, executors: &Value, options: &Value) -> Outcome {

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use halite_fileserver::Roots;
+use halite_fileserver::FileServer;
 use halite_grains::Want;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::{Map, Value};
@@ -59,9 +59,9 @@ impl Daemon {
 
 impl LocalContext {
     /// A minion with these options and grains, and these files.
-    pub fn new(opts: Map, grains: Map, roots: Roots) -> Self {
+    pub fn new(opts: Map, grains: Map, files: FileServer) -> Self {
         Self {
-            own: OwnFiles::new(roots, &opts),
+            own: OwnFiles::new(files, &opts),
             opts,
             grains: RwLock::new(Arc::new(grains)),
             collect: None,

@@ -6,23 +6,23 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, FileServerOptions};
 use halite_modules::{ContextError, MinionContext, PillarRequest};
 use halite_pillar::{Compiler, Request, SettingsError, answer_from};
 use halite_proto::{Map, Value};
 
-/// File roots and pillar roots of this machine.
+/// Files and pillar roots of this machine.
 pub struct OwnFiles {
-    roots: Roots,
+    files: FileServer,
     compiler: Result<Compiler, SettingsError>,
     pillar: Mutex<Option<Arc<Map>>>,
 }
 
 impl OwnFiles {
-    /// Files of `roots`, and pillar as `opts` say.
-    pub fn new(roots: Roots, opts: &Map) -> Self {
+    /// These files, and the pillar that `opts` describe.
+    pub fn new(files: FileServer, opts: &Map) -> Self {
         Self {
-            roots,
+            files,
             compiler: Compiler::new(opts),
             pillar: Mutex::default(),
         }
@@ -41,9 +41,10 @@ impl OwnFiles {
         if !own {
             return Ok(None);
         }
-        let roots = RootsOptions::from_opts(opts).and_then(Roots::new);
-        let roots = roots.map_err(|error| error.to_string())?;
-        Ok(Some(Self::new(roots, opts)))
+        let files =
+            FileServerOptions::from_opts(opts).and_then(|options| FileServer::open(&options));
+        let files = files.map_err(|error| error.to_string())?;
+        Ok(Some(Self::new(files, opts)))
     }
 
     /// The answer to a file request.
@@ -52,7 +53,7 @@ impl OwnFiles {
     /// [`ContextError::NoMaster`] for every other request; else when the file
     /// cannot be read.
     pub fn answer(&self, load: Map) -> Result<Value, ContextError> {
-        answer_from(&self.roots, load)
+        answer_from(&self.files, load)
     }
 
     /// The pillar that `ctx` holds.

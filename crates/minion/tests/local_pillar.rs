@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_minion::local_context::LocalContext;
 use halite_modules::{Failure, Job, run_function};
 use halite_proto::{Map, Value};
@@ -46,7 +46,11 @@ fn context(dir: &str, case: &Value, run: &Value) -> LocalContext {
         }
     }
     let grains = Map::from([("id", "labminion"), ("os", "Debian"), ("role", "web")]);
-    LocalContext::new(opts, grains, Roots::new(RootsOptions::default()).unwrap())
+    LocalContext::new(
+        opts,
+        grains,
+        FileServer::from_roots(RootsOptions::default()).unwrap(),
+    )
 }
 
 /// An argument as the command line reads it.

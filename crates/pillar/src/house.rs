@@ -4,30 +4,20 @@
 
 use std::sync::{Arc, OnceLock};
 
-use halite_fileserver::Roots;
+use halite_fileserver::FileServer;
 use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
 use halite_proto::request::MinionRequest;
 use halite_proto::{Map, Value};
 
-/// Answers a file request from `roots`; anything else is [`ContextError::NoMaster`].
+/// Answers a request for files.
 ///
 /// # Errors
-/// When it is no file request, or the file cannot be read.
-pub fn answer_from(roots: &Roots, load: Map) -> Result<Value, ContextError> {
+/// [`ContextError::NoMaster`] if the request is for something else, and
+/// [`ContextError::Refused`] if the file cannot be read.
+pub fn answer_from(files: &FileServer, load: Map) -> Result<Value, ContextError> {
     let refused = |why: String| ContextError::Refused { why };
     let command = MinionRequest::from_map(load).map_err(|error| refused(error.to_string()))?;
-    let answer = match command {
-        MinionRequest::FileEnvs => Ok(roots.answer_envs()),
-        MinionRequest::FileFind(file) => Ok(roots.answer_find(&file)),
-        MinionRequest::FileHash(file) => roots.answer_hash(&file),
-        MinionRequest::FileHashAndStat(file) => roots.answer_hash_and_stat(&file),
-        MinionRequest::FileList(list) => Ok(roots.answer_files(&list)),
-        MinionRequest::FileListEmptydirs(list) => Ok(roots.answer_empty_dirs(&list)),
-        MinionRequest::DirList(list) => Ok(roots.answer_dirs(&list)),
-        MinionRequest::SymlinkList(list) => Ok(roots.answer_symlinks(&list)),
-        MinionRequest::ServeFile(wanted) => roots.answer_serve(&wanted),
-        _ => return Err(ContextError::NoMaster),
-    };
+    let answer = files.answer(&command).ok_or(ContextError::NoMaster)?;
     answer.map_err(|error| refused(error.to_string()))
 }
 
@@ -41,7 +31,7 @@ pub type CollectGrains = dyn Fn() -> Map + Send + Sync;
 pub struct House {
     opts: Map,
     registry: &'static Registry,
-    roots: Arc<Roots>,
+    files: Arc<FileServer>,
     runner: Option<Box<RunRunner>>,
     collect: Option<Box<CollectGrains>>,
     grains: OnceLock<Arc<Map>>,
@@ -49,11 +39,11 @@ pub struct House {
 
 impl House {
     /// A master with these options, functions and files.
-    pub fn new(opts: Map, registry: &'static Registry, roots: Arc<Roots>) -> Self {
+    pub fn new(opts: Map, registry: &'static Registry, files: Arc<FileServer>) -> Self {
         Self {
             opts,
             registry,
-            roots,
+            files,
             runner: None,
             collect: None,
             grains: OnceLock::new(),
@@ -105,7 +95,7 @@ impl MinionContext for House {
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
-        answer_from(&self.roots, load)
+        answer_from(&self.files, load)
     }
 
     fn fire_local(&self, _tag: &str, _data: Map) -> Result<bool, ContextError> {

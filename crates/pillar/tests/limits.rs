@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_modules::Registry;
 use halite_pillar::{Compiler, House, Request, SettingsError, limits};
 use halite_proto::{Map, Value};
@@ -26,8 +26,8 @@ fn opts(dir: &Path, more: &[(&str, Value)]) -> Map {
 
 fn compile(opts: Map) -> Map {
     let compiler = Compiler::new(&opts).unwrap();
-    let roots = Arc::new(Roots::new(RootsOptions::default()).unwrap());
-    let house = House::new(opts, Registry::core(), roots);
+    let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
+    let house = House::new(opts, Registry::core(), files);
     let request = Request {
         id: "web1".to_owned(),
         grains: Arc::new(Map::from([("role", "web")])),
@@ -141,8 +141,8 @@ fn external_pillars_in_python_are_the_masters_and_see_what_the_files_say() {
     );
     let seen = |extra_minion_data: Map| {
         let compiler = Compiler::new(&opts).unwrap();
-        let roots = Arc::new(Roots::new(RootsOptions::default()).unwrap());
-        let house = House::new(opts.clone(), Registry::core(), roots);
+        let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
+        let house = House::new(opts.clone(), Registry::core(), files);
         let request = Request {
             id: "web1".to_owned(),
             extra_minion_data,

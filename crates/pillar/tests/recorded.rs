@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_modules::Registry;
 use halite_pillar::{Compiler, House, Request};
 use halite_proto::{Map, Value};
@@ -85,8 +85,8 @@ fn compile(dir: &str, case: &Value, run: &Value) -> Map {
         ("ipv4", Value::List(vec!["127.0.0.1".into()])),
     ]);
     let compiler = Compiler::new(&opts).unwrap();
-    let roots = Arc::new(Roots::new(RootsOptions::default()).unwrap());
-    let house = House::new(opts, Registry::core(), roots);
+    let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
+    let house = House::new(opts, Registry::core(), files);
     let env = |name: &str| compiler.opts().get(name).and_then(Value::as_str);
     let overrides = run.get("pillar").and_then(Value::as_map);
     let request = Request {

@@ -7,7 +7,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use halite_fileserver::Roots;
+use halite_fileserver::FileServer;
 use halite_modules::{
     Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer,
     MinionsCommand, PillarRequest, Recall, Refresh, Registry,
@@ -27,7 +27,7 @@ pub struct StateContext<'m> {
 
 /// What a run takes from an archive instead of the minion and its master.
 struct FromPackage<'m> {
-    roots: &'m Roots,
+    files: &'m FileServer,
     grains: Arc<Map>,
 }
 
@@ -46,8 +46,8 @@ impl<'m> StateContext<'m> {
     /// The same with the files and grains of an archive and no master; what it
     /// has for a pillar is never compiled again.
     #[must_use]
-    pub fn of_package(mut self, roots: &'m Roots, grains: Arc<Map>) -> Self {
-        self.package = Some(FromPackage { roots, grains });
+    pub fn of_package(mut self, files: &'m FileServer, grains: Arc<Map>) -> Self {
+        self.package = Some(FromPackage { files, grains });
         self
     }
 
@@ -144,14 +144,14 @@ impl MinionContext for StateContext<'_> {
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
         match &self.package {
-            Some(package) => answer_from(package.roots, load),
+            Some(package) => answer_from(package.files, load),
             None => self.minion.request(load),
         }
     }
 
     fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
         match &self.package {
-            Some(package) => answer_from(package.roots, load),
+            Some(package) => answer_from(package.files, load),
             None => self.minion.request_beyond(load, beyond),
         }
     }
@@ -314,8 +314,8 @@ mod tests {
         };
         assert_eq!(reached(&run()), [true; 7]);
 
-        let roots = Roots::new(RootsOptions::from_opts(&Map::new()).unwrap()).unwrap();
-        let archive = run().of_package(&roots, Arc::default());
+        let files = FileServer::from_roots(RootsOptions::default()).unwrap();
+        let archive = run().of_package(&files, Arc::default());
         assert_eq!(reached(&archive), [false; 7]);
         for ran in [
             archive.runner("f", Vec::new(), Map::new()).map(drop),

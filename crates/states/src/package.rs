@@ -9,7 +9,7 @@ use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 
 use halite_crypto::{HashType, Hasher};
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_proto::{Map, Value, json};
 use halite_state::Chunk;
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ pub(crate) struct Package {
     /// The environments with their directories, as `file_roots` says it.
     pub(crate) file_roots: Map,
     /// The same, for those who ask for files.
-    pub(crate) roots: Roots,
+    pub(crate) files: FileServer,
     _unpacked: TempDir,
 }
 
@@ -88,7 +88,7 @@ impl Package {
             pillar: map(unpacked.path(), "pillar.json")?,
             grains: map(unpacked.path(), "roster_grains.json")?,
             file_roots,
-            roots: Roots::new(options).map_err(|error| error.to_string())?,
+            files: FileServer::from_roots(options).map_err(|error| error.to_string())?,
             _unpacked: unpacked,
         })
     }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_modules::{
     CallError, ContextError, Job, MinionContext, PillarRequest, Refresh, Registry, StateScope,
     run_state_function,
@@ -23,7 +23,7 @@ pub struct FakeMinion {
     pub opts: Map,
     pub grains: Arc<Map>,
     pub pillar: Arc<Map>,
-    pub roots: Roots,
+    pub files: FileServer,
     pub memo: Arc<Mutex<Map>>,
 }
 
@@ -46,7 +46,7 @@ impl FakeMinion {
             ("base".to_owned(), vec![work.join("srv")]),
             ("dev".to_owned(), vec![work.join("srv-dev")]),
         ];
-        let roots = Roots::new(RootsOptions {
+        let files = FileServer::from_roots(RootsOptions {
             file_roots,
             ..RootsOptions::default()
         });
@@ -54,7 +54,7 @@ impl FakeMinion {
             opts,
             grains: map(&grains).into(),
             pillar: map(&pillar).into(),
-            roots: roots.unwrap(),
+            files: files.unwrap(),
             memo: Arc::default(),
         }
     }
@@ -108,21 +108,9 @@ impl MinionContext for FakeMinion {
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
-        let roots = &self.roots;
-        let answer = match MinionRequest::from_map(load).map_err(other)? {
-            MinionRequest::FileHash(file) => roots.answer_hash(&file).map_err(other)?,
-            MinionRequest::FileHashAndStat(file) => {
-                roots.answer_hash_and_stat(&file).map_err(other)?
-            }
-            MinionRequest::FileList(list) => roots.answer_files(&list),
-            MinionRequest::FileListEmptydirs(list) => roots.answer_empty_dirs(&list),
-            MinionRequest::DirList(list) => roots.answer_dirs(&list),
-            MinionRequest::SymlinkList(list) => roots.answer_symlinks(&list),
-            MinionRequest::FileEnvs => roots.answer_envs(),
-            MinionRequest::ServeFile(wanted) => roots.answer_serve(&wanted).map_err(other)?,
-            _ => return Err(ContextError::NoMaster),
-        };
-        Ok(answer)
+        let command = MinionRequest::from_map(load).map_err(other)?;
+        let answer = self.files.answer(&command).ok_or(ContextError::NoMaster)?;
+        answer.map_err(other)
     }
 
     fn fire_local(&self, _: &str, _: Map) -> Result<bool, ContextError> {

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
-use halite_fileserver::{Roots, RootsOptions};
-use halite_proto::request::{FileChunk, FileList, FilePath, ServeBeyond, ServeFile};
+use halite_fileserver::{FileServer, FileServerOptions};
+use halite_proto::request::{FileChunk, FileList, FilePath, MinionRequest, ServeBeyond, ServeFile};
 use halite_proto::{Map, SaltEnv, Value};
 
-use crate::{Tree, env, file, list, serve, texts};
+use crate::{Tree, answer, env, file, list, serve, texts};
 
 #[test]
 fn a_halite_minion_is_told_of_the_file_with_its_first_piece() {
@@ -20,7 +20,7 @@ fn a_halite_minion_is_told_of_the_file_with_its_first_piece() {
             beyond: Some(beyond),
             ..serve("hello.txt", loc, None)
         };
-        FileChunk::from_value(roots.answer_serve(&wanted).unwrap()).unwrap()
+        FileChunk::from_value(answer(&roots, MinionRequest::ServeFile(wanted))).unwrap()
     };
     let first = ask(
         0,
@@ -63,16 +63,25 @@ fn answers_have_salts_shapes() {
         .dir("base/emptydir")
         .link("base/link.txt", "hello.txt");
     let roots = tree.base();
-    assert_eq!(roots.answer_envs(), texts(&["base"]));
+    assert_eq!(answer(&roots, MinionRequest::FileEnvs), texts(&["base"]));
     assert_eq!(
-        roots.answer_files(&list("")),
+        answer(&roots, MinionRequest::FileList(list(""))),
         texts(&["empty.txt", "hello.txt", "link.txt", "sub/two.sls"])
     );
-    assert_eq!(roots.answer_files(&list("/sub/")), texts(&["sub/two.sls"]));
-    assert_eq!(roots.answer_empty_dirs(&list("")), texts(&["emptydir"]));
-    assert_eq!(roots.answer_dirs(&list("")), texts(&["emptydir", "sub"]));
     assert_eq!(
-        roots.answer_symlinks(&list("")),
+        answer(&roots, MinionRequest::FileList(list("/sub/"))),
+        texts(&["sub/two.sls"])
+    );
+    assert_eq!(
+        answer(&roots, MinionRequest::FileListEmptydirs(list(""))),
+        texts(&["emptydir"])
+    );
+    assert_eq!(
+        answer(&roots, MinionRequest::DirList(list(""))),
+        texts(&["emptydir", "sub"])
+    );
+    assert_eq!(
+        answer(&roots, MinionRequest::SymlinkList(list(""))),
         Map::from([("link.txt", "hello.txt")]).into()
     );
     let hash: Value = Map::from([
@@ -83,7 +92,10 @@ fn answers_have_salts_shapes() {
         ),
     ])
     .into();
-    assert_eq!(roots.answer_hash(&file("hello.txt")).unwrap(), hash);
+    assert_eq!(
+        answer(&roots, MinionRequest::FileHash(file("hello.txt"))),
+        hash
+    );
     let metadata = fs::metadata(tree.path("base/hello.txt")).unwrap();
     let stat: Vec<i128> = vec![
         metadata.mode().into(),
@@ -99,12 +111,12 @@ fn answers_have_salts_shapes() {
     ];
     let stat = Value::List(stat.into_iter().map(Value::Int).collect());
     assert_eq!(
-        roots.answer_hash_and_stat(&file("hello.txt")).unwrap(),
+        answer(&roots, MinionRequest::FileHashAndStat(file("hello.txt"))),
         vec![hash, stat.clone()].into()
     );
     let full = tree.path("base/hello.txt");
     assert_eq!(
-        roots.answer_find(&file("hello.txt")),
+        answer(&roots, MinionRequest::FileFind(file("hello.txt"))),
         Map::from([
             ("path", Value::from(full.to_str().unwrap())),
             ("rel", "hello.txt".into()),
@@ -116,7 +128,7 @@ fn answers_have_salts_shapes() {
     let chunk = |data: &[u8], dest: &str| -> Value {
         Map::from([("data", Value::Bytes(data.to_vec())), ("dest", dest.into())]).into()
     };
-    for (wanted, answer) in [
+    for (wanted, chunk) in [
         (
             serve("hello.txt", 0, None),
             chunk(b"hello world\n", "hello.txt"),
@@ -125,7 +137,7 @@ fn answers_have_salts_shapes() {
         (serve("hello.txt", u64::MAX, None), chunk(b"", "hello.txt")),
         (serve("empty.txt", 0, Some(5)), chunk(b"", "empty.txt")),
     ] {
-        assert_eq!(roots.answer_serve(&wanted).unwrap(), answer);
+        assert_eq!(answer(&roots, MinionRequest::ServeFile(wanted)), chunk);
     }
 }
 
@@ -143,13 +155,19 @@ fn what_is_not_there_has_salts_shapes_too() {
         saltenv: None,
     };
     for missing in [&file("nope"), &file("dir"), &nowhere, &nameless] {
-        assert_eq!(roots.answer_hash(missing).unwrap(), "".into());
         assert_eq!(
-            roots.answer_hash_and_stat(missing).unwrap(),
+            answer(&roots, MinionRequest::FileHash(missing.clone())),
+            "".into()
+        );
+        assert_eq!(
+            answer(&roots, MinionRequest::FileHashAndStat(missing.clone())),
             vec!["".into(), Value::Nil].into()
         );
         let nothing: Value = Map::from([("path", ""), ("rel", "")]).into();
-        assert_eq!(roots.answer_find(missing), nothing);
+        assert_eq!(
+            answer(&roots, MinionRequest::FileFind(missing.clone())),
+            nothing
+        );
         let wanted = ServeFile {
             file: missing.clone(),
             loc: 0,
@@ -157,16 +175,25 @@ fn what_is_not_there_has_salts_shapes_too() {
             beyond: None,
         };
         let nothing: Value = Map::from([("data", ""), ("dest", "")]).into();
-        assert_eq!(roots.answer_serve(&wanted).unwrap(), nothing);
+        assert_eq!(answer(&roots, MinionRequest::ServeFile(wanted)), nothing);
     }
     for saltenv in [Some(env("nope")), None] {
         let list = FileList {
             saltenv,
             ..FileList::default()
         };
-        assert_eq!(roots.answer_files(&list), texts(&[]));
-        assert_eq!(roots.answer_dirs(&list), texts(&[]));
-        assert_eq!(roots.answer_symlinks(&list), Map::new().into());
+        assert_eq!(
+            answer(&roots, MinionRequest::FileList(list.clone())),
+            texts(&[])
+        );
+        assert_eq!(
+            answer(&roots, MinionRequest::DirList(list.clone())),
+            texts(&[])
+        );
+        assert_eq!(
+            answer(&roots, MinionRequest::SymlinkList(list.clone())),
+            Map::new().into()
+        );
     }
 }
 
@@ -175,9 +202,10 @@ fn a_file_comes_in_chunks_of_the_buffers_size() {
     let tree = Tree::new();
     let content: Vec<u8> = (0..100_000u32).flat_map(u32::to_be_bytes).collect();
     tree.file("base/big", &content);
-    let roots = Roots::new(RootsOptions {
+    let roots = FileServer::open(&FileServerOptions {
         buffer_bytes: 65_537,
-        ..tree.options(&[("base", &["base"])])
+        roots: tree.options(&[("base", &["base"])]),
+        ..FileServerOptions::default()
     })
     .unwrap();
     let base = SaltEnv::base();

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use halite_fileserver::Backends;
 use halite_proto::SaltEnv;
 
 use crate::Tree;
@@ -48,15 +49,21 @@ fn lists_are_never_old() {
     settle(&tree.path("base"));
     let roots = tree.base();
     let base = SaltEnv::base();
-    let first = roots.lists(&base);
+    let first = roots.lists(&base, &Backends::All);
     assert_eq!(first.files, ["b", "sub/a"]);
-    assert!(Arc::ptr_eq(&first, &roots.lists(&base)), "not remembered");
+    assert!(
+        Arc::ptr_eq(&first, &roots.lists(&base, &Backends::All)),
+        "not remembered"
+    );
     tree.file("base/sub/c", "");
-    assert_eq!(roots.lists(&base).files, ["b", "sub/a", "sub/c"]);
+    assert_eq!(
+        roots.lists(&base, &Backends::All).files,
+        ["b", "sub/a", "sub/c"]
+    );
     fs::remove_file(tree.path("base/b")).unwrap();
-    assert_eq!(roots.lists(&base).files, ["sub/a", "sub/c"]);
+    assert_eq!(roots.lists(&base, &Backends::All).files, ["sub/a", "sub/c"]);
     fs::remove_dir_all(tree.path("base")).unwrap();
-    assert!(roots.lists(&base).files.is_empty());
+    assert!(roots.lists(&base, &Backends::All).files.is_empty());
     tree.file("base/again", "");
-    assert_eq!(roots.lists(&base).files, ["again"]);
+    assert_eq!(roots.lists(&base, &Backends::All).files, ["again"]);
 }

@@ -1,6 +1,6 @@
 //! What is no plain file: links and pipes.
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_proto::SaltEnv;
 
 use crate::Tree;
@@ -36,7 +36,7 @@ fn links_are_followed_or_not() {
         assert!(follows.find(path, &base).is_some(), "{path}");
         assert!(follows.hash(path, &base).unwrap().is_some(), "{path}");
     }
-    let lists = follows.lists(&base);
+    let lists = follows.lists(&base, &Backends::All);
     assert_eq!(
         lists.files,
         [
@@ -61,7 +61,7 @@ fn links_are_followed_or_not() {
         ["circle", "dangling", "in", "in-absolute", "in-dir", "out"]
     );
 
-    let stays = Roots::new(RootsOptions {
+    let stays = FileServer::from_roots(RootsOptions {
         follow_symlinks: false,
         ..tree.options(&[("base", &["base"])])
     })
@@ -74,16 +74,16 @@ fn links_are_followed_or_not() {
         assert!(stays.find(path, &base).is_none(), "{path}");
         assert!(stays.serve(path, &base, 0, None).unwrap().is_none());
     }
-    let lists = stays.lists(&base);
+    let lists = stays.lists(&base, &Backends::All);
     assert!(!lists.files.contains(&"out-dir/file".to_owned()));
     assert_eq!(lists.links.len(), 8);
 
-    let ignores = Roots::new(RootsOptions {
+    let ignores = FileServer::from_roots(RootsOptions {
         ignore_symlinks: true,
         ..tree.options(&[("base", &["base"])])
     })
     .unwrap();
-    let lists = ignores.lists(&base);
+    let lists = ignores.lists(&base, &Backends::All);
     assert!(lists.links.is_empty());
     assert!(!lists.files.contains(&"in".to_owned()));
 }
@@ -98,5 +98,5 @@ fn a_pipe_is_no_file_and_stops_nobody() {
     let base = SaltEnv::base();
     assert!(roots.serve("pipe", &base, 0, None).unwrap().is_none());
     assert!(roots.hash("pipe", &base).unwrap().is_none());
-    assert_eq!(roots.lists(&base).files, ["pipe"]);
+    assert_eq!(roots.lists(&base, &Backends::All).files, ["pipe"]);
 }

@@ -11,8 +11,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use halite_fileserver::{Roots, RootsOptions};
-use halite_proto::request::{FileList, FilePath, ServeFile};
+use halite_fileserver::{FileServer, RootsOptions};
+use halite_proto::request::{FileList, FilePath, MinionRequest, ServeFile};
 use halite_proto::{SaltEnv, Value};
 use tempfile::TempDir;
 
@@ -61,11 +61,11 @@ impl Tree {
         }
     }
 
-    fn roots(&self, roots: &[(&str, &[&str])]) -> Roots {
-        Roots::new(self.options(roots)).unwrap()
+    fn roots(&self, roots: &[(&str, &[&str])]) -> FileServer {
+        FileServer::from_roots(self.options(roots)).unwrap()
     }
 
-    fn base(&self) -> Roots {
+    fn base(&self) -> FileServer {
         self.roots(&[("base", &["base"])])
     }
 }
@@ -96,6 +96,10 @@ fn serve(path: &str, loc: u64, gzip: Option<i64>) -> ServeFile {
         gzip,
         beyond: None,
     }
+}
+
+fn answer(files: &FileServer, request: MinionRequest) -> Value {
+    files.answer(&request).unwrap().unwrap()
 }
 
 fn texts(texts: &[&str]) -> Value {

@@ -1,9 +1,10 @@
 //! Which file a path is, and which it can never be.
 
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_proto::SaltEnv;
+use halite_proto::request::MinionRequest;
 
-use crate::{Tree, env, list, texts};
+use crate::{Tree, answer, env, list, texts};
 
 /// Nothing outside of the root is found, hashed or served, however it is
 /// named.
@@ -55,7 +56,7 @@ fn no_path_leads_out_of_a_root() {
     ];
     for path in evil {
         for saltenv in [SaltEnv::base(), env("x"), env("__env__")] {
-            assert_eq!(roots.find(&path, &saltenv), None, "{path:?}");
+            assert!(roots.find(&path, &saltenv).is_none(), "{path:?}");
             assert_eq!(roots.hash(&path, &saltenv).unwrap(), None, "{path:?}");
             let chunk = roots.serve(&path, &saltenv, 0, None).unwrap();
             assert_eq!(chunk, None, "{path:?}");
@@ -82,12 +83,15 @@ fn several_roots_are_searched_in_order_and_listed_together() {
     assert_eq!(size("both?index=-2"), Some(1));
     assert_eq!(size("both?index=0"), None);
     assert_eq!(size("only"), Some(1));
-    assert_eq!(roots.answer_files(&list("")), texts(&["both", "only"]));
-    assert_eq!(roots.envs(), ["__env__", "base"]);
+    assert_eq!(
+        answer(&roots, MinionRequest::FileList(list(""))),
+        texts(&["both", "only"])
+    );
+    assert_eq!(roots.envs(&Backends::All), ["__env__", "base"]);
     assert!(roots.find("x", &env("qa")).is_some());
     assert!(roots.find("x?saltenv=qa", &base).is_some());
     assert!(roots.find("x", &env("dev")).is_none());
-    assert_eq!(roots.lists(&env("qa")).files, ["x"]);
+    assert_eq!(roots.lists(&env("qa"), &Backends::All).files, ["x"]);
 }
 
 #[test]
@@ -107,20 +111,26 @@ fn ignored_files_are_neither_listed_nor_served() {
         .file("base/drop.pyc", "x")
         .file("base/.git/config", "x")
         .dir("base/.git/empty");
-    let roots = Roots::new(RootsOptions {
+    let roots = FileServer::from_roots(RootsOptions {
         ignore_glob: vec!["*.pyc".to_owned()],
         ignore_regex: vec![r"/\.git($|/)|^\.git".to_owned()],
         ..tree.options(&[("base", &["base"])])
     })
     .unwrap();
     let base = SaltEnv::base();
-    assert_eq!(roots.answer_files(&list("")), texts(&["keep.sls"]));
-    assert_eq!(roots.answer_dirs(&list("")), texts(&[]));
-    assert_eq!(roots.answer_empty_dirs(&list("")), texts(&[]));
+    assert_eq!(
+        answer(&roots, MinionRequest::FileList(list(""))),
+        texts(&["keep.sls"])
+    );
+    assert_eq!(answer(&roots, MinionRequest::DirList(list(""))), texts(&[]));
+    assert_eq!(
+        answer(&roots, MinionRequest::FileListEmptydirs(list(""))),
+        texts(&[])
+    );
     for path in ["drop.pyc", ".git/config"] {
         assert!(roots.find(path, &base).is_none(), "{path}");
     }
-    let error = Roots::new(RootsOptions {
+    let error = FileServer::from_roots(RootsOptions {
         ignore_regex: vec!["(".to_owned()],
         ..RootsOptions::default()
     })

@@ -195,8 +195,8 @@ fn run(options: &CallOptions, config: &MinionConfig, request: CallRequest) -> Re
         }
         let outcome = if local {
             let grains = (setup.collect_grains)(Want::Kept);
-            let roots = minion::local_roots(config)?;
-            let context = LocalContext::new(setup.opts, grains, roots)
+            let files = minion::local_files(config)?;
+            let context = LocalContext::new(setup.opts, grains, files)
                 .collecting(setup.collect_grains)
                 .beside(setup.daemon_bus);
             halite_minion::call::local(context, &request).await

@@ -1,7 +1,7 @@
 //! What one master knows of itself that its companions should have, too.
 
 use halite_crypto::{HashType, Hasher, hash_hex};
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{Backends, FileServer, RootsOptions};
 use halite_key::KeyState;
 use halite_proto::{Map, SALT_RELEASE, SaltEnv, Value};
 
@@ -44,7 +44,7 @@ pub(crate) fn gather(master: &Master) -> Map {
         ),
         ("clock", now_micros().into()),
         ("keys", keys(master).into()),
-        ("file_roots", roots_hashes(&master.files).into()),
+        ("file_roots", content_hashes(&master.files).into()),
         ("pillar_roots", pillar_hashes(master).into()),
         ("options", options(master).into()),
     ])
@@ -89,10 +89,10 @@ fn pillar_hashes(master: &Master) -> Map {
         .collect();
     let options = RootsOptions {
         file_roots,
-        ..master.settings.roots.clone()
+        ..master.settings.files.roots.clone()
     };
-    match Roots::new(options) {
-        Ok(roots) => roots_hashes(&roots),
+    match FileServer::from_roots(options) {
+        Ok(files) => content_hashes(&files),
         Err(error) => {
             tracing::error!("could not read the pillar roots: {}", chain(&error));
             Map::new()
@@ -101,18 +101,16 @@ fn pillar_hashes(master: &Master) -> Map {
 }
 
 /// One hash over names and contents for each environment.
-fn roots_hashes(roots: &Roots) -> Map {
+fn content_hashes(files: &FileServer) -> Map {
     let mut hashes = Map::new();
-    for name in roots.envs() {
-        let Ok(env) = SaltEnv::parse(name) else {
+    for name in files.envs(&Backends::All) {
+        let Ok(env) = SaltEnv::parse(name.as_str()) else {
             continue;
         };
-        let lists = roots.lists(&env);
-        let mut files: Vec<&String> = lists.files.iter().collect();
-        files.sort_unstable();
+        let lists = files.lists(&env, &Backends::All);
         let mut hasher = Hasher::new(HashType::Sha256);
-        for path in files {
-            let hash = roots.hash(path, &env).ok().flatten();
+        for path in &lists.files {
+            let hash = files.hash(path, &env).ok().flatten();
             let hash = hash.map(|hash| hash.hsum).unwrap_or_default();
             hasher.update(format!("{path}\0{hash}\n").as_bytes());
         }

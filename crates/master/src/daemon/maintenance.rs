@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use halite_fileserver::Backends;
 use halite_key::dropfile::take_rotation_request;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -85,7 +86,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
                 cleaning = Instant::now() + loop_interval;
             }
             () = sleep_until(looking), if tells_files => {
-                on_disk(&master, file_changes::tell).await;
+                on_disk(&master, |master| file_changes::update(master, &Backends::All)).await;
                 looking = Instant::now() + master.settings.roots_update_interval;
             }
             () = sleep_until(fetching), if git.is_some() => {

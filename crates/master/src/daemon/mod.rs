@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use halite_config::MasterConfig;
 use halite_crypto::files;
-use halite_fileserver::{Inbox, Roots};
+use halite_fileserver::{FileServer, Inbox};
 use halite_key::{Autosign, KeyStore, MasterKeys};
 use halite_proto::Map;
 use halite_range::RangeServer;
@@ -319,10 +319,7 @@ fn assemble(
             source,
         })?;
     }
-    let files = Roots::new(settings.roots.clone()).map_err(|error| StartError::Option {
-        option: "file_ignore_regex",
-        why: crate::error::chain(&error),
-    })?;
+    let files = FileServer::open(&settings.files).map_err(StartError::Files)?;
     let files = Arc::new(files);
     let pillars = Pillars::start(
         &opts,

@@ -1,33 +1,31 @@
 //! `fileserver_events`: which files have changed, told on the event bus.
 
-use std::path::Path;
-
-use halite_fileserver::Changes;
+use halite_fileserver::{Backends, Changes};
 use halite_proto::{Map, Value};
 
 use crate::error::chain;
 use crate::master::Master;
 
-/// Looks at the files if changes are to be told, and tells them.
-pub(crate) fn tell(master: &Master) {
-    if !master.settings.fileserver_events {
-        return;
-    }
-    match master.files.changes(&times(&master.settings.cachedir)) {
-        Ok(changes) => {
-            let parts = ["roots", "update"];
-            master.bus.fire_under("fileserver", parts, event(changes));
+/// Brings the sources that are meant up to date, and fires what has changed.
+pub(crate) fn update(master: &Master, meant: &Backends) {
+    for updated in master.files.update(meant) {
+        let backend = updated.backend;
+        match updated.changes {
+            Ok(changes) if master.settings.fileserver_events => {
+                let event = event(backend, changes);
+                master
+                    .bus
+                    .fire_under("fileserver", [backend, "update"], event);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!(backend, "could not update the files: {}", chain(&error));
+            }
         }
-        Err(error) => tracing::error!("could not tell what files have changed: {}", chain(&error)),
     }
 }
 
-/// The file of times, where Salt has it.
-fn times(cachedir: &Path) -> std::path::PathBuf {
-    cachedir.join("roots").join("mtime_map")
-}
-
-fn event(changes: Changes) -> Map {
+fn event(backend: &str, changes: Changes) -> Map {
     let has_changed = !changes.is_empty();
     let list = |paths: Vec<String>| Value::List(paths.into_iter().map(Value::from).collect());
     let files = Map::from([
@@ -38,6 +36,6 @@ fn event(changes: Changes) -> Map {
     Map::from([
         ("changed", Value::from(has_changed)),
         ("files", files.into()),
-        ("backend", "roots".into()),
+        ("backend", backend.into()),
     ])
 }

@@ -109,16 +109,16 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         MinionRequest::MineGet(get) => mine::get(master, caller, &get),
         MinionRequest::MineDelete(delete) => mine::delete(master, caller, &delete),
         MinionRequest::MineFlush => mine::flush(master, caller),
-        MinionRequest::FileHash(file) => files::hash(master, caller, &file),
-        MinionRequest::FileHashAndStat(file) => files::hash_and_stat(master, caller, &file),
-        MinionRequest::ServeFile(serve) => files::serve(master, caller, &serve),
-        MinionRequest::HeldFiles(files) => master.files.answer_held(&files).into(),
-        MinionRequest::FileFind(file) => master.files.answer_find(&file).into(),
-        MinionRequest::FileList(list) => master.files.answer_files(&list).into(),
-        MinionRequest::FileListEmptydirs(list) => master.files.answer_empty_dirs(&list).into(),
-        MinionRequest::DirList(list) => master.files.answer_dirs(&list).into(),
-        MinionRequest::SymlinkList(list) => master.files.answer_symlinks(&list).into(),
-        MinionRequest::FileEnvs => master.files.answer_envs().into(),
+        MinionRequest::FileHash(_)
+        | MinionRequest::FileHashAndStat(_)
+        | MinionRequest::ServeFile(_)
+        | MinionRequest::HeldFiles(_)
+        | MinionRequest::FileFind(_)
+        | MinionRequest::FileList(_)
+        | MinionRequest::FileListEmptydirs(_)
+        | MinionRequest::DirList(_)
+        | MinionRequest::SymlinkList(_)
+        | MinionRequest::FileEnvs => files::answer(master, caller, &command),
         MinionRequest::FileRecv(pushed) => files::receive(master, caller, &pushed),
         MinionRequest::MasterOpts(opts) => options::master_opts(master, opts).into(),
         MinionRequest::MinionPub(publish) => peer::publish(master, caller, &publish),

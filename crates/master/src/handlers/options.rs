@@ -1,5 +1,6 @@
 //! The options that minions take from their master.
 
+use halite_fileserver::Backends;
 use halite_proto::request::MasterOpts;
 use halite_proto::{Map, Value};
 
@@ -54,7 +55,7 @@ impl Fallback {
 pub(super) fn master_opts(master: &Master, request: MasterOpts) -> Map {
     let roots: Map = master
         .files
-        .envs()
+        .envs(&Backends::All)
         .into_iter()
         .map(|env| (env, Value::List(Vec::new())))
         .collect();

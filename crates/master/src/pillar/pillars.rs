@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use halite_fileserver::Roots;
+use halite_fileserver::FileServer;
 use halite_grains::GrainsOptions;
 use halite_modules::{ContextError, Registry};
 use halite_pillar::{Compiler, House, Request, SettingsError};
@@ -103,7 +103,7 @@ impl Pillars {
         opts: &Map,
         threads: usize,
         registry: &'static Registry,
-        files: Arc<Roots>,
+        files: Arc<FileServer>,
     ) -> Result<Self, PillarsError> {
         // Rendering is arithmetic: more threads than processors would only take
         // turns, and each keeps memory. Commands are waited for.

@@ -1,27 +1,56 @@
 //! Where the files of reactions lie: paths and globs on this machine, and
 //! files of the file server.
 
+use std::borrow::Cow;
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use halite_fileserver::Roots;
+use halite_fileserver::FileServer;
 use halite_proto::SaltEnv;
 use halite_target::glob::{fnmatch, is_glob};
+
+use crate::error::chain;
 
 /// Files that one name may mean; further ones are left out.
 const FILES_MAX: usize = 100;
 
-/// The files that a name of the option means, each with its environment.
+/// A file of reactions.
+pub(super) struct ReactionFile {
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Its environment.
+    pub(super) saltenv: String,
+    /// What is in it, if it comes from the file server.
+    served: Option<Vec<u8>>,
+}
+
+impl ReactionFile {
+    /// What is in it.
+    pub(super) fn content(&self) -> io::Result<Cow<'_, [u8]>> {
+        match &self.served {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => fs::read(&self.path).map(Cow::Owned),
+        }
+    }
+}
+
+/// The files that a name of the option means.
 ///
 /// # Errors
 /// When there is none.
-pub(super) fn found(roots: &Roots, name: &str) -> Result<Vec<(PathBuf, String)>, String> {
+pub(super) fn found(files: &FileServer, name: &str) -> Result<Vec<ReactionFile>, String> {
     if let Some(rest) = name.strip_prefix("salt://") {
         let (path, saltenv) = rest.split_once("?saltenv=").unwrap_or((rest, "base"));
         let env = SaltEnv::parse(saltenv).map_err(|error| error.to_string())?;
-        let found = roots.find(path, &env);
+        let found = files.find(path, &env);
         let found = found.ok_or("the file server has no such file")?;
-        return Ok(vec![(found.path, saltenv.to_owned())]);
+        let bytes = found.read_whole().map_err(|error| chain(&error))?;
+        return Ok(vec![ReactionFile {
+            path: found.path,
+            saltenv: saltenv.to_owned(),
+            served: Some(bytes),
+        }]);
     }
     let path = Path::new(name);
     if !path.is_absolute() {
@@ -36,7 +65,11 @@ pub(super) fn found(roots: &Roots, name: &str) -> Result<Vec<(PathBuf, String)>,
         .into_iter()
         .filter(|path| path.is_file())
         .take(FILES_MAX)
-        .map(|path| (path, "base".to_owned()))
+        .map(|path| ReactionFile {
+            path,
+            saltenv: "base".to_owned(),
+            served: None,
+        })
         .collect();
     match files.is_empty() {
         true => Err("there is no such file".to_owned()),

@@ -5,7 +5,6 @@
 
 mod files;
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +18,7 @@ use halite_proto::publish::FunSpec;
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
 
+use files::ReactionFile;
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
@@ -225,17 +225,17 @@ fn react_with(master: &Arc<Master>, name: &str, event: &Event) {
         Ok(found) => found,
         Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
     };
-    for (path, saltenv) in found {
+    for file in found {
         // What lies on disk is named by its path, also where a glob found it.
-        let file = match name.starts_with("salt://") {
+        let name = match name.starts_with("salt://") {
             true => name.to_owned(),
-            false => path.display().to_string(),
+            false => file.path.display().to_string(),
         };
-        react_with_file(master, &file, &path, &saltenv, event);
+        react_with_file(master, &name, &file, event);
     }
 }
 
-fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str, event: &Event) {
+fn react_with_file(master: &Arc<Master>, name: &str, file: &ReactionFile, event: &Event) {
     let tag = &event.tag;
     let cancel = Cancel::default();
     let _limit = TimeLimit::start(cancel.clone(), REACTION_TIME_MAX, "a reaction");
@@ -243,23 +243,24 @@ fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str,
         cancel,
         ..Job::default()
     };
-    let rendered = fs::read(path)
+    let rendered = file
+        .content()
         .map_err(|error| error.to_string())
         .and_then(|bytes| {
-            let high = render(master, path, saltenv, &bytes, event, &job)?;
+            let high = render(master, (&file.path, &file.saltenv), &bytes, event, &job)?;
             Ok((high, bytes))
         });
     let (high, bytes) = match rendered {
         Ok(rendered) => rendered,
-        Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{file}\": {why}"),
+        Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
     };
     if !high.is_true() {
         return;
     }
     let text = String::from_utf8_lossy(&bytes);
     let place = |id: &str| match line_of(&text, id) {
-        Some(line) => format!("{file}:{line}"),
-        None => file.to_owned(),
+        Some(line) => format!("{name}:{line}"),
+        None => name.to_owned(),
     };
     for reaction in reactions(&high) {
         match reaction {
@@ -277,8 +278,7 @@ fn react_with_file(master: &Arc<Master>, file: &str, path: &Path, saltenv: &str,
 
 fn render(
     master: &Master,
-    path: &Path,
-    saltenv: &str,
+    (path, saltenv): (&Path, &str),
     bytes: &[u8],
     event: &Event,
     job: &Job,

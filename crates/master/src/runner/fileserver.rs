@@ -1,5 +1,8 @@
 //! `fileserver.*`: the files that minions can have.
 
+use std::sync::Arc;
+
+use halite_fileserver::{Backends, Lists};
 use halite_proto::{Map, SaltEnv, Value};
 
 use super::Call;
@@ -72,17 +75,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// Whether the argument `backend` leaves in the one there is.
-fn means_roots(call: &Call<'_>) -> bool {
-    let names = |name: &str| matches!(name.trim(), "roots" | "file_roots");
-    match call.arg("backend") {
-        Value::Str(backends) => match backends.strip_prefix('-') {
-            Some(other) => !names(other),
-            None => backends.split(',').any(names),
-        },
-        Value::List(backends) => backends.iter().filter_map(Value::as_str).any(names),
-        _ => true,
-    }
+/// The sources that the argument `backend` means.
+fn meant(call: &Call<'_>) -> Backends {
+    Backends::from_value(Some(call.arg("backend")))
+}
+
+/// What an environment holds in those sources.
+fn lists(call: &Call<'_>) -> Result<Arc<Lists>, RunnerError> {
+    Ok(call.master.files.lists(&env(call)?, &meant(call)))
 }
 
 fn env(call: &Call<'_>) -> Result<SaltEnv, RunnerError> {
@@ -90,41 +90,25 @@ fn env(call: &Call<'_>) -> Result<SaltEnv, RunnerError> {
     SaltEnv::parse(name).map_err(|error| RunnerError::Failed(error.to_string()))
 }
 
-fn texts<'a>(texts: impl IntoIterator<Item = &'a String>) -> Value {
-    Value::List(
-        texts
-            .into_iter()
-            .map(|text| Value::from(text.as_str()))
-            .collect(),
-    )
+fn texts(texts: &[impl AsRef<str>]) -> Value {
+    let texts = texts.iter().map(|text| Value::from(text.as_ref()));
+    Value::List(texts.collect())
 }
 
 fn file_list(call: &Call<'_>) -> Ran {
-    match means_roots(call) {
-        true => Ok(texts(&call.master.files.lists(&env(call)?).files)),
-        false => Ok(Value::List(Vec::new())),
-    }
+    Ok(texts(&lists(call)?.files))
 }
 
 fn dir_list(call: &Call<'_>) -> Ran {
-    match means_roots(call) {
-        true => Ok(texts(&call.master.files.lists(&env(call)?).dirs)),
-        false => Ok(Value::List(Vec::new())),
-    }
+    Ok(texts(&lists(call)?.dirs))
 }
 
 fn empty_dir_list(call: &Call<'_>) -> Ran {
-    match means_roots(call) {
-        true => Ok(texts(&call.master.files.lists(&env(call)?).empty_dirs)),
-        false => Ok(Value::List(Vec::new())),
-    }
+    Ok(texts(&lists(call)?.empty_dirs))
 }
 
 fn symlink_list(call: &Call<'_>) -> Ran {
-    if !means_roots(call) {
-        return Ok(Map::new().into());
-    }
-    let lists = call.master.files.lists(&env(call)?);
+    let lists = lists(call)?;
     let links = lists.links.iter();
     Ok(links
         .map(|(link, to)| (Value::from(link.as_str()), Value::from(to.as_str())))
@@ -133,23 +117,17 @@ fn symlink_list(call: &Call<'_>) -> Ran {
 }
 
 fn envs(call: &Call<'_>) -> Ran {
-    if !means_roots(call) {
-        return Ok(Value::List(Vec::new()));
-    }
+    let (files, meant) = (&call.master.files, meant(call));
     if call.flag("sources") {
-        return Ok(Value::List(vec!["roots".into()]));
+        let mut backends = files.backends(&meant);
+        backends.sort_unstable();
+        return Ok(texts(&backends));
     }
-    let mut envs = call.master.files.envs();
-    envs.sort_unstable();
-    Ok(Value::List(envs.into_iter().map(Value::from).collect()))
+    Ok(texts(&files.envs(&meant)))
 }
 
-/// Files are looked at when they are asked for: there is nothing to do but to
-/// tell what has changed.
 fn update(call: &Call<'_>) -> Ran {
-    if means_roots(call) {
-        file_changes::tell(call.master);
-    }
+    file_changes::update(call.master, &meant(call));
     Ok(true.into())
 }
 

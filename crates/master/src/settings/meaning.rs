@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use halite_config::{IpcMode, MasterConfig};
 use halite_crypto::{HashType, SigAlgo};
-use halite_fileserver::RootsOptions;
+use halite_fileserver::{FileServerOptions, RootsOptions};
 use halite_key::AutosignOptions;
 use halite_modules::extensions::Engine;
 use halite_proto::Value;
@@ -90,19 +90,26 @@ pub(super) fn autosign(config: &MasterConfig) -> AutosignOptions {
     }
 }
 
-pub(super) fn roots(config: &MasterConfig) -> Result<RootsOptions, StartError> {
-    Ok(RootsOptions {
+pub(super) fn files(config: &MasterConfig) -> Result<FileServerOptions, StartError> {
+    // Where Salt has it.
+    let times = || config.cachedir.join("roots").join("mtime_map");
+    let roots = RootsOptions {
         file_roots: config
             .file_roots
             .iter()
             .map(|(env, dirs)| (env.clone(), dirs.clone()))
             .collect(),
         hash_type: hash_type(config)?,
-        buffer_bytes: clamped(config.file_buffer_size),
         follow_symlinks: config.fileserver_followsymlinks,
         ignore_symlinks: config.fileserver_ignoresymlinks,
         ignore_regex: config.file_ignore_regex.0.clone(),
         ignore_glob: config.file_ignore_glob.0.clone(),
+        times_file: config.fileserver_events.then(times),
+    };
+    Ok(FileServerOptions {
+        backends: config.fileserver_backend.0.clone(),
+        buffer_bytes: clamped(config.file_buffer_size),
+        roots,
     })
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use halite_config::{BusFraming, MasterConfig};
 use halite_crypto::{HashType, Secret, SigAlgo};
-use halite_fileserver::{InboxOptions, RootsOptions};
+use halite_fileserver::{FileServerOptions, InboxOptions};
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
 use halite_ldap::Directory;
 use halite_modules::extensions::Engine;
@@ -25,8 +25,8 @@ use crate::events::event_returns::Plan;
 use crate::pillar::tops::Tops;
 
 use meaning::{
-    autosign, clamped, clamped_i32, engines, external_auth, hash_type, keep_alive, key_signing,
-    local_ports, publish_signing, reactor_rules, roots, texts, tops,
+    autosign, clamped, clamped_i32, engines, external_auth, files, hash_type, keep_alive,
+    key_signing, local_ports, publish_signing, reactor_rules, texts, tops,
 };
 
 /// How the master's public key is signed for minions.
@@ -159,7 +159,7 @@ pub(crate) struct Settings {
     pub(crate) data_cache_events: bool,
     pub(crate) loop_interval: Duration,
     // Files.
-    pub(crate) roots: RootsOptions,
+    pub(crate) files: FileServerOptions,
     pub(crate) inbox: InboxOptions,
 }
 
@@ -264,7 +264,7 @@ impl Settings {
             keeps_mine: config.minion_data_cache || flag("enforce_mine_cache"),
             data_cache_events: config.minion_data_cache_events,
             loop_interval: config.loop_interval.duration().max(LOOP_INTERVAL_MIN),
-            roots: roots(config)?,
+            files: files(config)?,
             inbox: InboxOptions {
                 on: config.file_recv,
                 bytes_max: config.file_recv_max_size.saturating_mul(1024 * 1024),

@@ -1,4 +1,4 @@
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 
 use super::settings::Settings;
 use super::*;
@@ -6,8 +6,8 @@ use crate::local_context::LocalContext;
 
 /// A minion with nothing but options.
 pub(super) fn context(opts: Map) -> LocalContext {
-    let roots = Roots::new(RootsOptions::default()).unwrap();
-    LocalContext::new(opts, Map::new(), roots)
+    let files = FileServer::from_roots(RootsOptions::default()).unwrap();
+    LocalContext::new(opts, Map::new(), files)
 }
 
 fn record() -> Map {

@@ -44,7 +44,7 @@ fn pkg(call: &Call<'_>) -> CallResult {
     opts.insert("file_client", "local");
     opts.insert("file_roots", package.file_roots.clone());
     opts.insert("test", applied::test_mode(call));
-    let ctx = StateContext::new(call.ctx, opts, pillar).of_package(&package.roots, grains);
+    let ctx = StateContext::new(call.ctx, opts, pillar).of_package(&package.files, grains);
     let compiled = within_call(&ctx, call.job, |inner| {
         with_source(inner, |source| {
             applied::ready(source, &Compiler::new(source), chunks)

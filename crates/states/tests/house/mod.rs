@@ -18,7 +18,7 @@ pub mod compare;
 use std::path::{Path, PathBuf};
 
 use halite_config::{HostNames, LoadOptions, load_minion};
-use halite_fileserver::{Roots, RootsOptions};
+use halite_fileserver::{FileServer, RootsOptions};
 use halite_minion::local_context::LocalContext;
 use halite_modules::{
     ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, Registry, args, run_function,
@@ -40,7 +40,7 @@ impl House {
             ..LoadOptions::default()
         });
         let config = loaded.expect("the configuration is good").config;
-        let roots = Roots::new(RootsOptions {
+        let files = FileServer::from_roots(RootsOptions {
             file_roots: config
                 .file_roots
                 .iter()
@@ -51,7 +51,7 @@ impl House {
         let mut opts = config.opts().clone();
         opts.insert("__cli", "salt-call");
         Self {
-            minion: LocalContext::new(opts, grains, roots.expect("the roots are good")),
+            minion: LocalContext::new(opts, grains, files.expect("the roots are good")),
         }
     }
 

@@ -1,0 +1,174 @@
+//! The file server: sources of files, asked in the order of
+//! `fileserver_backend`.
+//!
+//! Invariant: where several sources have a file, the first one answers for it,
+//! whether it is found, hashed or read.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use halite_proto::{Map, SaltEnv};
+use tracing::debug;
+
+use crate::merged::MergedLists;
+use crate::roots::Roots;
+use crate::source::{Found, Source};
+use crate::wanted::Wanted;
+use crate::{
+    Backends, Changes, FileHash, Lists, OptionsError, ReadError, RootsOptions, UpdateError, limits,
+    roots,
+};
+
+/// What is served, and how.
+#[derive(Clone, Debug)]
+pub struct FileServerOptions {
+    /// `fileserver_backend`: the names of the sources, in their order.
+    pub backends: Vec<String>,
+    /// `file_buffer_size`: the bytes of a piece of a file.
+    pub buffer_bytes: usize,
+    /// What the source `roots` serves.
+    pub roots: RootsOptions,
+}
+
+impl Default for FileServerOptions {
+    fn default() -> Self {
+        Self {
+            backends: vec![roots::NAME.to_owned()],
+            buffer_bytes: limits::FILE_BUFFER_BYTES,
+            roots: RootsOptions::default(),
+        }
+    }
+}
+
+impl FileServerOptions {
+    /// The options of a minion that serves files to itself.
+    ///
+    /// # Errors
+    /// When `hash_type` is not a hash.
+    pub fn from_opts(opts: &Map) -> Result<Self, OptionsError> {
+        let default = Self::default();
+        Ok(Self {
+            backends: match opts.get("fileserver_backend") {
+                Some(names) => roots::texts(Some(names)),
+                None => default.backends,
+            },
+            roots: RootsOptions::from_opts(opts)?,
+            ..default
+        })
+    }
+}
+
+/// The sources of files of a master, or of a minion without one. May be shared
+/// between threads.
+#[derive(Debug)]
+pub struct FileServer {
+    sources: Vec<Source>,
+    merged: MergedLists,
+    pub(crate) buffer_bytes: usize,
+}
+
+/// What an update of a source has found.
+#[derive(Debug)]
+pub struct Updated {
+    /// The source's name.
+    pub backend: &'static str,
+    /// The files that are different since its last update.
+    pub changes: Result<Changes, UpdateError>,
+}
+
+impl FileServer {
+    /// Opens the sources that the options name.
+    ///
+    /// # Errors
+    /// When a name is unknown, or an option of a source cannot be used.
+    pub fn open(options: &FileServerOptions) -> Result<Self, OptionsError> {
+        let sources = options
+            .backends
+            .iter()
+            .map(|name| Source::open(name, options));
+        Ok(Self {
+            buffer_bytes: options.buffer_bytes,
+            ..Self::new(sources.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// The directories of `roots` as the only source.
+    ///
+    /// # Errors
+    /// When an option cannot be used.
+    pub fn from_roots(roots: RootsOptions) -> Result<Self, OptionsError> {
+        Ok(Self::new(vec![Source::Roots(Roots::new(roots)?)]))
+    }
+
+    pub(crate) fn new(sources: Vec<Source>) -> Self {
+        Self {
+            sources,
+            merged: MergedLists::default(),
+            buffer_bytes: limits::FILE_BUFFER_BYTES,
+        }
+    }
+
+    /// The names of the sources that are meant, in their order.
+    pub fn backends(&self, meant: &Backends) -> Vec<&'static str> {
+        self.meant(meant).map(Source::name).collect()
+    }
+
+    /// The environments of all sources that are meant, sorted.
+    pub fn envs(&self, meant: &Backends) -> Vec<String> {
+        let envs: BTreeSet<String> = self.meant(meant).flat_map(Source::envs).collect();
+        envs.into_iter().collect()
+    }
+
+    /// Looks for a file; `path` may have options behind a `?`.
+    pub fn find(&self, path: &str, saltenv: &SaltEnv) -> Option<Found<'_>> {
+        let wanted = Wanted::parse(path, saltenv)?;
+        let found = self.sources.iter().find_map(|source| source.find(&wanted));
+        if found.is_none() {
+            debug!(path, saltenv = %wanted.saltenv, "no source has this file");
+        }
+        found
+    }
+
+    /// Hashes a file; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the file is there and cannot be read.
+    pub fn hash(&self, path: &str, saltenv: &SaltEnv) -> Result<Option<FileHash>, ReadError> {
+        let found = self.find(path, saltenv);
+        found.map(|found| found.hash()).transpose()
+    }
+
+    /// The names of what an environment holds in the sources that are meant.
+    pub fn lists(&self, saltenv: &SaltEnv, meant: &Backends) -> Arc<Lists> {
+        let mut lists: Vec<_> = self
+            .meant(meant)
+            .map(|source| source.lists(saltenv))
+            .collect();
+        match lists.len() {
+            0 => Arc::default(),
+            1 => lists.pop().unwrap_or_default(),
+            _ => self.merged.get(saltenv, lists),
+        }
+    }
+
+    /// Brings the sources that are meant up to date. What has changed is told
+    /// by those sources that keep a record of it.
+    pub fn update(&self, meant: &Backends) -> Vec<Updated> {
+        let updated = self.meant(meant).filter_map(|source| {
+            let changes = source.update()?;
+            Some(Updated {
+                backend: source.name(),
+                changes,
+            })
+        });
+        updated.collect()
+    }
+
+    fn meant(&self, meant: &Backends) -> impl Iterator<Item = &Source> {
+        let sources = self.sources.iter();
+        sources.filter(move |source| meant.means(source.names()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -271,7 +271,7 @@ options! {
         pillarenv: Option<String> = None,
         /// Programs that say which states a minion has.
         master_tops: MasterTops = MasterTops::default(),
-        /// Where files come from.
+        /// Where files come from, in this order.
         fileserver_backend: OneOrMany = OneOrMany(vec!["roots".to_owned()]),
         /// Serve what links lead to.
         fileserver_followsymlinks: bool = true,

@@ -261,6 +261,8 @@ options! {
         whitelist_modules: OneOrMany = OneOrMany::default(),
         /// Where files come from: a master or this machine.
         file_client: String = "remote".to_owned(),
+        /// Where a minion without a master has its files from, in this order.
+        fileserver_backend: OneOrMany = OneOrMany(vec!["roots".to_owned()]),
         /// Environments and their directories, without a master.
         file_roots: BTreeMap<String, Vec<PathBuf>> =
             BTreeMap::from([("base".to_owned(), vec!["/srv/salt".into(), "/srv/spm/salt".into()])]),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
-use halite_fileserver::{FileServer, RootsOptions};
+use halite_fileserver::{FileServer, FileServerOptions, RootsOptions};
 use halite_grains::{GrainsOptions, Kept};
 use halite_minion::channel::Patience;
 use halite_minion::core::conductor::{Mode, distributed_order};
@@ -342,7 +342,7 @@ fn keep_alive(config: &MinionConfig) -> KeepAlive {
 /// When an option is wrong.
 pub fn local_files(config: &MinionConfig) -> Result<FileServer> {
     let roots = config.file_roots.iter();
-    FileServer::from_roots(RootsOptions {
+    let roots = RootsOptions {
         file_roots: roots
             .map(|(env, dirs)| (env.clone(), dirs.clone()))
             .collect(),
@@ -352,6 +352,11 @@ pub fn local_files(config: &MinionConfig) -> Result<FileServer> {
         ignore_regex: config.file_ignore_regex.0.clone(),
         ignore_glob: config.file_ignore_glob.0.clone(),
         ..RootsOptions::default()
+    };
+    FileServer::open(&FileServerOptions {
+        backends: config.fileserver_backend.0.clone(),
+        roots,
+        ..FileServerOptions::default()
     })
-    .context("bad option `file_ignore_regex`")
+    .context("could not open the file server")
 }

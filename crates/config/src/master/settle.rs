@@ -3,6 +3,7 @@
 
 use super::MasterConfig;
 use crate::error::ConfigError;
+use crate::file_backends::{self, FILE_BACKENDS};
 use crate::host_names::HostNames;
 use crate::minion_id::{IdRules, RemoveDomain};
 use crate::paths;
@@ -17,6 +18,7 @@ impl MasterConfig {
         self.raw
             .settle_roots("pillar_roots", &mut self.pillar_roots);
         self.check_values()?;
+        self.settle_file_backends()?;
         if self.raw.has("keep_jobs") && !self.raw.has("keep_jobs_seconds") {
             self.keep_jobs_seconds = self.keep_jobs.saturating_mul(3600);
             let seconds = self.keep_jobs_seconds;
@@ -77,6 +79,15 @@ impl MasterConfig {
             let path = self.cachedir.join(dir);
             self.raw.settle(name, path.display().to_string());
         }
+    }
+
+    fn settle_file_backends(&mut self) -> Result<(), ConfigError> {
+        let names = &mut self.fileserver_backend;
+        if names.0.is_empty() {
+            let allowed = format!("a list with at least one of: {}", FILE_BACKENDS.join(", "));
+            return Err(self.raw.wrong("fileserver_backend", allowed));
+        }
+        file_backends::settle(&mut self.raw, names, true)
     }
 
     fn check_values(&self) -> Result<(), ConfigError> {

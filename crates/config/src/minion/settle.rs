@@ -3,6 +3,7 @@
 
 use super::MinionConfig;
 use crate::error::{ConfigError, Warning};
+use crate::file_backends;
 use crate::host_names::HostNames;
 use crate::minion_id::{IdRules, RemoveDomain};
 use crate::paths;
@@ -22,6 +23,7 @@ impl MinionConfig {
         self.raw
             .settle_roots("pillar_roots", &mut self.pillar_roots);
         self.check_values()?;
+        self.settle_file_backends()?;
         self.find_id(names);
         let id = self.minion_id()?;
         for at in self.masters_and_repeats()?.1 {
@@ -85,6 +87,15 @@ impl MinionConfig {
         }
         self.append_minionid_config_dirs = listed;
         Ok(())
+    }
+
+    fn settle_file_backends(&mut self) -> Result<(), ConfigError> {
+        let asks_master = self.raw.setting("use_master_when_local")?.unwrap_or(false);
+        let serves = match self.master_type {
+            MasterType::Disable => true,
+            _ => self.file_client == "local" && !asks_master,
+        };
+        file_backends::settle(&mut self.raw, &mut self.fileserver_backend, serves)
     }
 
     fn check_values(&self) -> Result<(), ConfigError> {

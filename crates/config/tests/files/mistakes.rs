@@ -34,6 +34,38 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
         ),
         (
             "master",
+            "fileserver_backend: [roots, git]\n",
+            "DIR/master:1:29: fileserver_backend cannot be \"git\"; it is roots \
+             (gitfs: files from git are not served, keep a checkout in file_roots)\n  \
+             fileserver_backend: [roots, git]\n                              ^",
+        ),
+        (
+            "master",
+            "fileserver_backend:\n  - root\n",
+            "DIR/master:2:5: fileserver_backend cannot be \"root\"; it is roots\n    \
+             - root\n      ^",
+        ),
+        (
+            "master",
+            "fileserver_backend: []\n",
+            "DIR/master:1:21: fileserver_backend cannot be a list; it is a list with at least one of: roots\n  \
+             fileserver_backend: []\n                      ^",
+        ),
+        (
+            "minion",
+            "id: x\nfile_client: local\nfileserver_backend: minionfs\n",
+            "DIR/minion:3:21: fileserver_backend cannot be \"minionfs\"; it is roots (minionfs: \
+             files that minions have pushed are not served, copy them to file_roots)\n  \
+             fileserver_backend: minionfs\n                      ^",
+        ),
+        (
+            "minion",
+            "id: x\nmaster_type: disable\nfileserver_backend: [-roots]\n",
+            "DIR/minion:3:22: fileserver_backend cannot be \"-roots\"; it is roots\n  \
+             fileserver_backend: [-roots]\n                       ^",
+        ),
+        (
+            "master",
             "ret_port: 0\n",
             "DIR/master:1:11: ret_port cannot be \"0\"; it is a port (1 to 65535)\n  \
              ret_port: 0\n            ^",
@@ -280,4 +312,21 @@ fn what_is_hardly_meant_is_told_with_its_place() {
             "DIR/master:13: schedule: lacks something",
         ]
     );
+}
+
+/// Such a minion need not know where its files come from.
+#[test]
+fn a_minion_that_asks_its_master_for_files_may_name_any_source() {
+    let dir = Dir::new();
+    for text in [
+        "fileserver_backend: [git, roots, gitfs]\n",
+        "file_client: local\nuse_master_when_local: True\nfileserver_backend: [git, roots]\n",
+    ] {
+        dir.file("minion", &format!("id: x\n{text}"));
+        let loaded = load_minion(&dir.options()).unwrap();
+        assert_eq!(loaded.warnings, [], "{text}");
+        let settled = loaded.config.opts().get("fileserver_backend").cloned();
+        let expected = ["gitfs", "roots"].map(Value::from).to_vec();
+        assert_eq!(settled, Some(Value::List(expected)), "{text}");
+    }
 }

@@ -1,0 +1,79 @@
+//! `fileserver_backend`: which sources of files there are, and in which order
+//! they are asked.
+//!
+//! Invariant: a name that no source has is refused where it stands. Salt leaves
+//! it out, and serves nothing from it.
+
+use halite_proto::Value;
+
+use crate::error::ConfigError;
+use crate::raw::Raw;
+use crate::setting::OneOrMany;
+
+const OPTION: &str = "fileserver_backend";
+
+/// The sources of files that the file server opens.
+pub const FILE_BACKENDS: &[&str] = &["roots"];
+
+/// Short names that Salt takes for those of sources.
+const SHORT: [&str; 4] = ["git", "hg", "minion", "svn"];
+
+/// Sources of Salt that the file server does not have, and what to do instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "gitfs",
+        "files from git are not served, keep a checkout in file_roots",
+    ),
+    (
+        "minionfs",
+        "files that minions have pushed are not served, copy them to file_roots",
+    ),
+    ("azurefs", IN_PYTHON),
+    ("hgfs", IN_PYTHON),
+    ("s3fs", IN_PYTHON),
+    ("svnfs", IN_PYTHON),
+];
+
+const IN_PYTHON: &str = "it is a module in Python, which is not used here";
+
+/// Puts the names as Salt does: `git` is `gitfs`, and each one counts once.
+///
+/// # Errors
+/// When files are served from here, and a name is not that of a source.
+pub(crate) fn settle(
+    raw: &mut Raw,
+    names: &mut OneOrMany,
+    serves: bool,
+) -> Result<(), ConfigError> {
+    for name in &mut names.0 {
+        if SHORT.contains(&name.as_str()) {
+            name.push_str("fs");
+        }
+    }
+    if serves {
+        for (at, name) in names.0.iter().enumerate() {
+            if !FILE_BACKENDS.contains(&name.as_str()) {
+                return Err(raw.wrong_item(OPTION, Some(at), allowed(name)));
+            }
+        }
+    }
+    let mut once: Vec<String> = Vec::new();
+    for name in names.0.drain(..) {
+        if !once.contains(&name) {
+            once.push(name);
+        }
+    }
+    names.0 = once;
+    let settled = names.0.iter().map(|name| Value::from(name.as_str()));
+    raw.settle(OPTION, Value::List(settled.collect()));
+    Ok(())
+}
+
+/// What may stand in the place of a name, to end the sentence `it is ...`.
+fn allowed(name: &str) -> String {
+    let known = FILE_BACKENDS.join(" or ");
+    match ELSEWHERE.iter().find(|(other, _)| *other == name) {
+        Some((_, why)) => format!("{known} ({name}: {why})"),
+        None => known,
+    }
+}

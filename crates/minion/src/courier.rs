@@ -1,15 +1,15 @@
-//! Carries returns to masters, and keeps each on disk until one has taken it.
+//! Delivers returns to masters, and keeps each on disk until a master has
+//! acknowledged it.
 //!
-//! A return goes to the master that asked. While that one is away the return
-//! waits in the spool; after a while any other live master may have it, which
-//! stores it just as well. Invariant: a return leaves the spool only when a
+//! A return goes to the master that asked. While that one is away the return waits
+//! in the spool. After `return_retry_timer` any other live master may have it. Invariant: a return leaves the spool only when a
 //! master has acknowledged it, or when a limit of the spool drops it.
 
-mod desk;
+mod deliveries;
 mod forwarding;
-mod lane;
-mod letter;
-mod shelf;
+mod shared_spool;
+mod spooled_return;
+mod unspooled;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
 
-use self::desk::Desk;
+use self::deliveries::{Deliveries, Delivery};
 use self::forwarding::Forwarding;
-use self::lane::{Delivery, Lane};
-use self::letter::Letter;
-pub use self::letter::request;
+use self::shared_spool::SharedSpool;
+use self::spooled_return::SpooledReturn;
+pub use self::spooled_return::request;
 use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE};
 use crate::own_jobs;
 use crate::proc_files::LeftBehind;
@@ -38,7 +38,7 @@ use crate::state::{Master, Minion};
 /// Shortest pause between two rounds, whatever is configured.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// What is returned as the function of a job of which only the id is left.
+/// The function in the return of a job of which only the id is known.
 const UNKNOWN_FUN: &str = "unknown";
 
 /// A return on its way.
@@ -54,11 +54,12 @@ pub struct Parcel {
 /// Carries the returns of a minion.
 pub struct Courier {
     minion: Arc<Minion>,
-    desk: Arc<Desk>,
+    spool: Arc<SharedSpool>,
     wake: Notify,
-    /// One of these per master: one that hangs takes no other's places.
-    lanes: Vec<Lane>,
-    /// And one of these: what each is told of its results at other masters.
+    /// One per master, so that a master that hangs does not use up the permits of
+    /// others.
+    deliveries: Vec<Deliveries>,
+    /// One per master: its results that other masters have.
     forwarding: Vec<Forwarding>,
     /// How long a return waits for its own master alone.
     own_master_only: Duration,
@@ -66,27 +67,27 @@ pub struct Courier {
 }
 
 impl Courier {
-    /// Opens the spool in `dir`; what an earlier run left there is carried too.
-    /// While the directory cannot be used, returns wait in memory.
+    /// Opens the spool in `dir`; what an earlier run left there is delivered too.
+    /// While the directory is unusable, returns wait in memory.
     pub fn open(minion: Arc<Minion>, dir: &Path, limits: Limits) -> Arc<Self> {
         let minions = Arc::clone(&minion);
-        let desk = Desk::open(dir, limits, move |packed| {
+        let spool = SharedSpool::open(dir, limits, move |packed| {
             // A job that has run is not run again, whoever asks for it.
-            let letter = Letter::unpack(packed);
-            if let Some(jid) = letter.and_then(|letter| letter.jid()) {
+            let spooled = SpooledReturn::unpack(packed);
+            if let Some(jid) = spooled.and_then(|spooled| spooled.jid()) {
                 minions.jobs().claim(&jid);
             }
         });
         let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
         let retry_max = minion.opt_seconds("return_retry_timer_max", 10.0);
         let masters = || minion.masters.iter();
-        let lanes = masters().map(|_| Lane::new()).collect();
+        let deliveries = masters().map(|_| Deliveries::new()).collect();
         let forwarding = masters().map(|_| Forwarding::default()).collect();
         Arc::new(Self {
-            lanes,
+            deliveries,
             forwarding,
             minion,
-            desk: Arc::new(desk),
+            spool: Arc::new(spool),
             wake: Notify::new(),
             own_master_only,
             retry_max: retry_max.max(own_master_only),
@@ -101,14 +102,14 @@ impl Courier {
             return;
         };
         if !self.minion.jobs().claim(&left.jid) {
-            // It had come to its end: its return is in the spool.
+            // The job had ended: its return is in the spool.
             return;
         }
         let fun = result.fun.to_text();
         warn!(jid = %left.jid, fun, "the minion was stopped while this job ran");
         result.out = Some("nested".to_owned());
         for parcel in self.take_in_cut_off(master, result) {
-            self.desk.put_back(parcel.sequence);
+            self.spool.put_back(parcel.sequence);
         }
     }
 
@@ -116,8 +117,8 @@ impl Courier {
         if matches!(result.jid, ReturnJid::Jid(_)) {
             return vec![self.take_in(master.to_owned(), result)];
         }
-        // No master is there yet. Each is told of a job of the schedule; where
-        // one at a time is served, and of other jobs, the first that comes.
+        // No master is connected yet. A scheduled job is reported to each master, or
+        // with failover to the first; any other job to the first.
         let master_type = self.minion.opts.get("master_type").and_then(Value::as_str);
         let is_one_of_them = matches!(master_type, Some("failover" | "distributed"));
         if result.schedule.is_none() || is_one_of_them {
@@ -129,7 +130,7 @@ impl Courier {
             .collect()
     }
 
-    /// Takes a return for the numbered master onto the disk. For job threads.
+    /// Stores a return for the numbered master. For job threads.
     pub fn accept(&self, master: usize, result: JobReturn) -> Parcel {
         let name = self
             .minion
@@ -139,8 +140,8 @@ impl Courier {
         self.take_in(name.unwrap_or_default(), result)
     }
 
-    /// Takes a return onto the disk that is meant for this master and no
-    /// other: others have their own. For job threads.
+    /// Stores a return that only this master may get; others have their own. For job
+    /// threads.
     pub fn accept_for_one(&self, master: usize, result: JobReturn) -> Parcel {
         let name = self.name(master).to_owned();
         self.take_in_for(name, result, true)
@@ -152,8 +153,8 @@ impl Courier {
 
     fn take_in_for(&self, name: String, result: JobReturn, no_other: bool) -> Parcel {
         let load = request(&self.minion.id, result);
-        let sequence = match letter::pack(&name, &load, no_other) {
-            Ok(packed) => self.desk.append(packed),
+        let sequence = match spooled_return::pack(&name, &load, no_other) {
+            Ok(packed) => self.spool.append(packed),
             Err(error) => {
                 error!(%error, "a return cannot be kept");
                 0
@@ -166,14 +167,13 @@ impl Courier {
         }
     }
 
-    /// Carries a fresh return to its master. If that does not work it waits in
-    /// the spool for later.
+    /// Delivers a new return to its master. If that fails it waits in the spool.
     pub async fn carry(&self, parcel: Parcel) {
         let own = self.named(&parcel.master);
         if let Some(own) = own.filter(|own| self.is_promising(*own))
             && self.hand_over(own, &parcel.load).await == Delivery::Done
         {
-            self.desk.arrived(parcel.sequence);
+            self.spool.arrived(parcel.sequence);
             return;
         }
         debug!(
@@ -181,52 +181,52 @@ impl Courier {
             master = parcel.master,
             "the return waits for its master"
         );
-        self.desk.put_back(parcel.sequence);
+        self.spool.put_back(parcel.sequence);
     }
 
     /// A link has become ready: there may be something to deliver.
     pub fn link_is_ready(self: &Arc<Self>, master: usize) {
-        if let Some(lane) = self.lanes.get(master) {
-            lane.doubt(None);
+        if let Some(deliveries) = self.deliveries.get(master) {
+            deliveries.clear_failure();
         }
         self.wake.notify_one();
-        self.tell_whereabouts(master);
+        self.send_whereabouts(master);
     }
 
-    /// Tells a master which of its results others have. It is not waited for.
-    fn tell_whereabouts(self: &Arc<Self>, master: usize) {
+    /// Tells a master which of its results others have, in a task of its own.
+    fn send_whereabouts(self: &Arc<Self>, master: usize) {
         let this = Arc::clone(self);
         tokio::spawn(async move {
             let forwarding = this.forwarding.get(master);
             if let (Some(forwarding), Some(master)) = (forwarding, this.minion.masters.get(master))
             {
-                forwarding.tell(&this.minion, master).await;
+                forwarding.send(&this.minion, master).await;
             }
         });
     }
 
-    /// Another master has a result that the one that asked has not.
-    fn note_whereabouts(self: &Arc<Self>, own: &str, load: &Map, at: &str) {
-        let jid = letter::jid_of(load);
+    /// Records that another master has a result in place of the one that asked.
+    fn record_whereabouts(self: &Arc<Self>, own: &str, load: &Map, at: &str) {
+        let jid = spooled_return::jid_of(load);
         let (Some(own), Some(jid)) = (self.named(own), jid) else {
             return;
         };
         if let Some(forwarding) = self.forwarding.get(own) {
-            forwarding.note(jid, at);
+            forwarding.record(jid, at);
         }
         if self.is_promising(own) {
-            self.tell_whereabouts(own);
+            self.send_whereabouts(own);
         }
     }
 
     /// How many returns wait for a master.
     pub fn waiting(&self) -> usize {
-        self.desk.len()
+        self.spool.len()
     }
 
-    /// Says what is lost when the process ends now.
+    /// Logs what is lost when the process ends now.
     pub fn say_what_is_lost(&self) {
-        let returns = self.desk.len_in_memory();
+        let returns = self.spool.len_in_memory();
         if returns > 0 {
             error!(
                 returns,
@@ -235,9 +235,9 @@ impl Courier {
         }
     }
 
-    /// Carries what waits in the spool, for as long as the minion runs.
+    /// Delivers what waits in the spool, for as long as the minion runs.
     pub async fn run(self: Arc<Self>) {
-        tokio::join!(self.carry_again_and_again(), self.desk.keep());
+        tokio::join!(self.carry_again_and_again(), self.spool.keep());
     }
 
     async fn carry_again_and_again(self: &Arc<Self>) {
@@ -249,68 +249,68 @@ impl Courier {
                 () = self.wake.notified() => {}
                 () = sleep(pause) => {}
             }
-            if self.waiting() > 0 || self.desk.is_shut() {
+            if self.waiting() > 0 || self.spool.is_shut() {
                 self.carry_spooled().await;
             }
         }
     }
 
-    /// Begins to carry what nobody carries yet. It is not waited for: one
-    /// master that hangs must not hold up what others would take.
+    /// Starts the delivery of what is not being delivered, in tasks of their own:
+    /// one master that hangs must not hold up what others would take.
     async fn carry_spooled(self: &Arc<Self>) {
         let mut masters = self.minion.masters.iter();
         let is_alone = !masters.any(|master| master.channel.is_signed_in());
         let count = if is_alone { 0 } else { DELIVERIES_MAX };
-        for kept in self.desk.take(count).await {
+        for kept in self.spool.take(count).await {
             let this = Arc::clone(self);
             tokio::spawn(async move {
                 let sequence = kept.sequence;
                 if this.carry_again(kept).await {
-                    this.desk.arrived(sequence);
-                    // There may be more than one round takes.
+                    this.spool.arrived(sequence);
+                    // More may be waiting than one round takes.
                     this.wake.notify_one();
                 } else {
-                    this.desk.put_back(sequence);
+                    this.spool.put_back(sequence);
                 }
             });
         }
     }
 
-    /// Whether a return from the spool is done with.
+    /// Tries to deliver a spooled return. Whether it may leave the spool.
     async fn carry_again(self: &Arc<Self>, kept: Pending) -> bool {
-        let Some(letter) = Letter::unpack(&kept.payload) else {
+        let Some(spooled) = SpooledReturn::unpack(&kept.payload) else {
             error!(
                 sequence = kept.sequence,
                 "what the spool holds is no return, dropped"
             );
             return true;
         };
-        let own = self.named(&letter.master);
+        let own = self.named(&spooled.master);
         let mut is_refused = false;
         if let Some(own) = own.filter(|own| self.is_promising(*own)) {
-            match self.hand_over(own, &letter.load).await {
+            match self.hand_over(own, &spooled.load).await {
                 Delivery::Done => return true,
                 Delivery::Refused => is_refused = true,
                 Delivery::NotStored | Delivery::NoAnswer => {}
             }
         }
         let is_given_up = |is_refused| is_refused && kept.age > NOT_STORED_PATIENCE;
-        if letter.no_other {
-            // A master that is not configured any more is not waited for.
+        if spooled.no_other {
+            // Do not wait for a master that is no longer configured.
             return own.is_none() || is_given_up(is_refused);
         }
         if kept.age < self.own_master_only && own.is_some() {
             return false;
         }
         for master in self.minion.turn() {
-            if Some(master) == own || self.is_doubted(master) {
+            if Some(master) == own || self.failed_recently(master) {
                 continue;
             }
-            match self.hand_over(master, &letter.load).await {
+            match self.hand_over(master, &spooled.load).await {
                 Delivery::Done => {
-                    let (asked, master) = (&letter.master, self.name(master));
+                    let (asked, master) = (&spooled.master, self.name(master));
                     warn!(asked, master, "return given to another master");
-                    self.note_whereabouts(asked, &letter.load, master);
+                    self.record_whereabouts(asked, &spooled.load, master);
                     return true;
                 }
                 Delivery::Refused => is_refused = true,
@@ -319,7 +319,7 @@ impl Courier {
         }
         if is_given_up(is_refused) {
             error!(
-                asked = letter.master,
+                asked = spooled.master,
                 "no master can store a return, dropped"
             );
         }
@@ -327,8 +327,8 @@ impl Courier {
     }
 
     async fn hand_over(&self, master: usize, load: &Map) -> Delivery {
-        match (self.lanes.get(master), self.minion.masters.get(master)) {
-            (Some(lane), Some(master)) => lane.hand_over(master, load).await,
+        match (self.deliveries.get(master), self.minion.masters.get(master)) {
+            (Some(deliveries), Some(master)) => deliveries.hand_over(master, load).await,
             _ => Delivery::NoAnswer,
         }
     }
@@ -343,19 +343,21 @@ impl Courier {
         master.map_or("", |master| master.name.as_str())
     }
 
-    /// Whether a return for this master is worth a try now.
+    /// Whether a delivery to this master is worth a try now.
     fn is_promising(&self, master: usize) -> bool {
         let known = self.minion.masters.get(master);
-        known.is_some_and(Master::is_ready) && !self.is_doubted(master)
+        known.is_some_and(Master::is_ready) && !self.failed_recently(master)
     }
 
-    fn is_doubted(&self, master: usize) -> bool {
-        self.lanes.get(master).is_some_and(Lane::is_doubted)
+    fn failed_recently(&self, master: usize) -> bool {
+        self.deliveries
+            .get(master)
+            .is_some_and(Deliveries::failed_recently)
     }
 }
 
-/// What is returned for a job that was cut off; nothing for one of somebody
-/// else's, or one of the minion's own that nobody is to be told of.
+/// The return of a job that was cut off, or `None` for a job whose load is not a
+/// publication.
 fn cut_off(left: &LeftBehind) -> Option<JobReturn> {
     let result = |jid, fun, args| {
         let text = "ERROR: the minion was stopped while this job ran";

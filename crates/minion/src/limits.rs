@@ -93,7 +93,7 @@ pub const SPOOL_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of returns that wait in memory while the disk takes none; the oldest
 /// are dropped, which is logged.
-pub const SHELF_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const UNSPOOLED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Results that other masters have, as a master is told of them when it is
 /// back; the oldest are forgotten.

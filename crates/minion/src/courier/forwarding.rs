@@ -1,8 +1,9 @@
-//! What a master is told, once it is there again, of its results that another
-//! master has: whoever waits for them there learns where to look.
+//! Results of one master's jobs that another master has taken. The first master
+//! learns of them when it is reachable again, so that it can tell callers where to
+//! look.
 //!
-//! Invariant: the notes are bounded; the oldest are forgotten. They are a
-//! courtesy: the results themselves are safe.
+//! Invariant: the list is bounded; the oldest entries are forgotten. Losing one
+//! costs a hint, never a result.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,50 +16,50 @@ use crate::core::sign_in::chain;
 use crate::limits::WHEREABOUTS_MAX;
 use crate::state::Master;
 
-/// The notes for one master.
+/// What one master has still to learn.
 #[derive(Default)]
 pub(super) struct Forwarding {
-    notes: Mutex<VecDeque<Whereabouts>>,
+    unsent: Mutex<VecDeque<Whereabouts>>,
 }
 
 impl Forwarding {
-    /// Another master has the result of one of this master's jobs.
-    pub(super) fn note(&self, jid: Jid, at: &str) {
-        let mut notes = self.lock();
-        if notes.len() >= WHEREABOUTS_MAX {
-            notes.pop_front();
+    /// Records that the master `at` has the result of one of this master's jobs.
+    pub(super) fn record(&self, jid: Jid, at: &str) {
+        let mut unsent = self.lock();
+        if unsent.len() >= WHEREABOUTS_MAX {
+            unsent.pop_front();
         }
-        notes.push_back(Whereabouts {
+        unsent.push_back(Whereabouts {
             jid,
             master: at.to_owned(),
         });
     }
 
-    /// Tells the master, if there is something to tell and it understands.
-    pub(super) async fn tell(&self, minion: &crate::state::Minion, master: &Master) {
+    /// Sends what is recorded, if the master understands it.
+    pub(super) async fn send(&self, minion: &crate::state::Minion, master: &Master) {
         let id: &MinionId = &minion.id;
-        let notes: Vec<Whereabouts> = self.lock().drain(..).collect();
-        if notes.is_empty() || !master.channel.capabilities().whereabouts {
+        let results: Vec<Whereabouts> = self.lock().drain(..).collect();
+        if results.is_empty() || !master.channel.capabilities().whereabouts {
             return;
         }
-        let load = MinionRequest::Whereabouts(notes.clone()).to_map(id);
+        let load = MinionRequest::Whereabouts(results.clone()).to_map(id);
         if let Err(error) = master.channel.request(load, minion.patience).await {
             debug!(
                 master = master.name,
                 "not told where its results are: {}",
                 chain(&error)
             );
-            let mut kept = self.lock();
-            for note in notes.into_iter().rev() {
-                if kept.len() < WHEREABOUTS_MAX {
-                    kept.push_front(note);
+            let mut unsent = self.lock();
+            for result in results.into_iter().rev() {
+                if unsent.len() < WHEREABOUTS_MAX {
+                    unsent.push_front(result);
                 }
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Whereabouts>> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,13 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_notes_are_kept() {
+    fn the_newest_entries_are_kept() {
         let forwarding = Forwarding::default();
         for n in 0..=WHEREABOUTS_MAX {
-            forwarding.note(Jid::parse(format!("{n:020}")).unwrap(), "m2");
+            forwarding.record(Jid::parse(format!("{n:020}")).unwrap(), "m2");
         }
-        let notes = forwarding.lock();
-        assert_eq!(notes.len(), WHEREABOUTS_MAX);
-        assert_eq!(notes[0].jid.as_str(), format!("{:020}", 1));
+        let unsent = forwarding.lock();
+        assert_eq!(unsent.len(), WHEREABOUTS_MAX);
+        assert_eq!(unsent[0].jid.as_str(), format!("{:020}", 1));
     }
 }

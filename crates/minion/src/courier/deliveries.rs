@@ -1,7 +1,7 @@
-//! The deliveries to one master: how many are on their way at once, and
-//! whether the master is doubted just now.
+//! Deliveries of returns to one master: how many may be in flight, and whether
+//! the master has failed to answer recently.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use halite_proto::returns::{NOTES, OWN_JOB};
@@ -15,37 +15,50 @@ use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS};
 use crate::state::Master;
 
 /// The deliveries to one master.
-pub(super) struct Lane {
-    places: Semaphore,
-    /// When it last failed to acknowledge a return in time.
-    doubted: Mutex<Option<Instant>>,
+pub(super) struct Deliveries {
+    /// One permit for each delivery in flight.
+    permits: Semaphore,
+    /// When the master last failed to answer in time.
+    failed_at: Mutex<Option<Instant>>,
 }
 
-impl Lane {
+impl Deliveries {
     pub(super) fn new() -> Self {
         Self {
-            places: Semaphore::new(DELIVERIES_MAX),
-            doubted: Mutex::new(None),
+            permits: Semaphore::new(DELIVERIES_MAX),
+            failed_at: Mutex::new(None),
         }
     }
 
-    pub(super) fn doubt(&self, since: Option<Instant>) {
-        *self.doubted.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    /// Forgets an earlier failure: the master is worth a try again.
+    pub(super) fn clear_failure(&self) {
+        *self.lock() = None;
     }
 
-    pub(super) fn is_doubted(&self) -> bool {
-        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        doubted.is_some_and(|since| since.elapsed() < DOUBT_LASTS)
+    /// Whether the master failed to answer less than `DOUBT_LASTS` ago.
+    pub(super) fn failed_recently(&self) -> bool {
+        self.lock()
+            .is_some_and(|since| since.elapsed() < DOUBT_LASTS)
     }
 
-    /// Whether the master has taken a return. What it answers to one it does
-    /// not want says that asking again would not change its mind.
+    fn record_failure(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.failed_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a return to the master. `Done` also stands for a refusal that would be
+    /// repeated if it were asked again.
     pub(super) async fn hand_over(&self, master: &Master, load: &Map) -> Delivery {
-        let Ok(_place) = self.places.acquire().await else {
+        let Ok(_permit) = self.permits.acquire().await else {
             return Delivery::NoAnswer;
         };
-        if self.is_doubted() {
-            // It went silent while this one waited for its place.
+        if self.failed_recently() {
+            // The master went silent while this delivery waited for its permit.
             return Delivery::NoAnswer;
         }
         let patience = Patience {
@@ -76,11 +89,11 @@ impl Lane {
                 }
             }
             Ok(_) => {
-                self.doubt(None);
+                self.clear_failure();
                 Delivery::Done
             }
             Err(error) => {
-                self.doubt(Some(Instant::now()));
+                self.record_failure();
                 warn!(
                     master = master.name,
                     "return not delivered: {}",
@@ -92,16 +105,16 @@ impl Lane {
     }
 }
 
-/// What became of a delivery.
+/// The outcome of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delivery {
-    /// The master has the return, or does not want it and never will.
+    /// The master has the return, or has refused it for good.
     Done,
-    /// The master could not store it now: its disk is full, say.
+    /// The master could not store it now, for example because its disk is full.
     NotStored,
-    /// A Salt master could not store it, and may never be able to: it says no
-    /// more than that.
+    /// A Salt master failed to store it. It does not say whether a later try could
+    /// succeed.
     Refused,
-    /// Nobody answered.
+    /// The master did not answer.
     NoAnswer,
 }

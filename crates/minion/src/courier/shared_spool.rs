@@ -1,7 +1,8 @@
-//! The spool as tasks and job threads share it.
+//! The spool of returns, shared by async tasks and job threads.
 //!
-//! The disk is waited for on other threads only. Invariant: no async task
-//! waits for the lock of the spool; what it finds locked it leaves a note for.
+//! Only job threads and blocking threads wait for the disk. Invariant: no async
+//! task waits for the spool's lock. An acknowledgement that finds it locked is
+//! recorded and applied later.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,56 +14,57 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 
-use super::shelf::Shelf;
+use super::unspooled::Unspooled;
 use crate::core::sign_in::chain;
 use crate::limits::{DELIVERIES_MAX, SPOOL_SYNC_INTERVAL};
 
-/// The spool and who is at it.
-pub(super) struct Desk {
+/// The spool on disk, the returns that did not fit there, and which returns are
+/// being delivered.
+pub(super) struct SharedSpool {
     kept: Mutex<Kept>,
     /// How many returns are in it.
     count: AtomicUsize,
-    /// Its directory cannot be used: what is in it is not known yet.
+    /// Whether its directory is unusable, so that its content is not known yet.
     is_shut: AtomicBool,
-    /// Numbers of returns that are being carried just now.
+    /// Numbers of the returns that are being delivered.
     carried: Mutex<HashSet<u64>>,
-    /// Numbers of those that have arrived while the spool was locked.
+    /// Numbers of those that were acknowledged while the spool was locked.
     arrived: Mutex<Vec<u64>>,
     appended: Notify,
     untidy: Notify,
 }
 
-/// Hears of each return that an earlier run has left.
+/// Called with each return that an earlier run has left.
 type Found = Box<dyn Fn(&[u8]) + Send>;
 
-/// Where returns are.
+/// What the lock guards.
 struct Kept {
     dir: PathBuf,
     limits: Limits,
     found: Found,
-    /// None while its directory cannot be used.
+    /// `None` while its directory is unusable.
     spool: Option<Spool>,
-    /// What the spool has not taken.
-    shelf: Shelf,
-    /// Whether it is in the log that the disk takes nothing.
-    is_told: bool,
+    /// Returns that could not be written to the spool.
+    unspooled: Unspooled,
+    /// Whether the log says already that the disk fails.
+    failure_logged: bool,
 }
 
-impl Desk {
-    /// Opens the spool in `dir`, now or once that can be used. `found` hears of
-    /// each return that an earlier run has left there; it must not come back
-    /// here.
+impl SharedSpool {
+    /// Opens the spool in `dir`, now or as soon as the directory is usable. `found`
+    /// is called with each return that an earlier run has left there, under the
+    /// lock: it must not call this type.
     pub(super) fn open(dir: &Path, limits: Limits, found: impl Fn(&[u8]) + Send + 'static) -> Self {
         let mut kept = Kept {
             dir: dir.to_owned(),
             limits,
             found: Box::new(found),
             spool: None,
-            shelf: Shelf::default(),
-            is_told: false,
+            unspooled: Unspooled::default(),
+            failure_logged: false,
         };
         if let Err(error) = kept.spool() {
-            kept.complain(&error);
+            kept.log_failure(&error);
         }
         Self {
             count: AtomicUsize::new(kept.len()),
@@ -80,18 +82,18 @@ impl Desk {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many of them end with this process.
+    /// How many of them would be lost with this process.
     pub(super) fn len_in_memory(&self) -> usize {
-        self.kept().shelf.len()
+        self.kept().unspooled.len()
     }
 
-    /// Whether a look is due that may open the spool.
+    /// Whether the spool is still to be opened.
     pub(super) fn is_shut(&self) -> bool {
         self.is_shut.load(Ordering::Relaxed)
     }
 
-    /// Keeps a return, on disk unless that takes nothing; it counts as being
-    /// carried. For job threads.
+    /// Keeps a return, on disk if possible, and marks it as being delivered. For job
+    /// threads.
     pub(super) fn append(&self, packed: Vec<u8>) -> u64 {
         let mut kept = self.kept();
         let sequence = kept.append(Moment::now(), packed);
@@ -101,8 +103,8 @@ impl Desk {
         sequence
     }
 
-    /// The oldest returns that nobody carries, at most `count`; they are
-    /// carried from now on. What is too old is dropped.
+    /// The oldest returns that are not being delivered, at most `count`, marked as
+    /// being delivered. Those that are too old are dropped.
     pub(super) async fn take(self: &Arc<Self>, count: usize) -> Vec<Pending> {
         let this = Arc::clone(self);
         let taken = tokio::task::spawn_blocking(move || this.take_now(Moment::now(), count));
@@ -112,15 +114,15 @@ impl Desk {
 
     fn take_now(&self, now: Moment, count: usize) -> Vec<Pending> {
         let mut kept = self.kept();
-        // Async tasks take that lock: the disk is not waited for under it. While
-        // the spool is locked numbers only leave it, and those that do so now
-        // are taken the next time.
+        // Async tasks take this lock, so it is not held while the disk is used. While
+        // the spool is locked, numbers are only removed from the set; those are taken
+        // the next time.
         let carried = self.carried().clone();
         if let Err(error) = kept.spool() {
-            kept.complain(&error);
+            kept.log_failure(&error);
         }
         kept.expire(now);
-        kept.clear_shelf(now, &carried);
+        kept.move_to_disk(now, &carried);
         self.recount(&kept);
         let is_free = |sequence| !carried.contains(&sequence);
         let mut taken: Vec<Pending> = Vec::new();
@@ -131,18 +133,18 @@ impl Desk {
                 break;
             };
             after = last.sequence;
-            page.retain(|letter| is_free(letter.sequence));
+            page.retain(|pending| is_free(pending.sequence));
             page.truncate(count - taken.len());
             taken.extend(page);
         }
         let more = count - taken.len();
-        taken.extend(kept.shelf.pending(now, more, is_free));
-        let numbers = taken.iter().map(|letter| letter.sequence);
+        taken.extend(kept.unspooled.pending(now, more, is_free));
+        let numbers = taken.iter().map(|pending| pending.sequence);
         self.carried().extend(numbers);
         taken
     }
 
-    /// A return has arrived: it leaves the spool.
+    /// Removes a return that a master has acknowledged.
     pub(super) fn arrived(&self, sequence: u64) {
         match self.kept.try_lock() {
             Ok(mut kept) => self.acknowledge(&mut kept, sequence),
@@ -150,18 +152,18 @@ impl Desk {
                 self.acknowledge(&mut poisoned.into_inner(), sequence);
             }
             Err(TryLockError::WouldBlock) => {
-                self.noted().push(sequence);
+                self.arrived_while_locked().push(sequence);
                 self.untidy.notify_one();
             }
         }
     }
 
-    /// A return has not arrived: it may be carried again.
+    /// Releases a return that was not delivered, for another try.
     pub(super) fn put_back(&self, sequence: u64) {
         self.carried().remove(&sequence);
     }
 
-    /// Keeps the spool in order for as long as the minion runs.
+    /// Syncs and tidies the spool for as long as the minion runs.
     pub(super) async fn keep(self: &Arc<Self>) {
         tokio::join!(self.sync_again_and_again(), self.tidy_again_and_again());
     }
@@ -172,7 +174,7 @@ impl Desk {
             self.appended.notified().await;
             sleep(SPOOL_SYNC_INTERVAL).await;
             let this = Arc::clone(self);
-            // The wait for the disk is not under the lock: jobs end meanwhile.
+            // The lock is not held during the sync: jobs end meanwhile.
             let synced = tokio::task::spawn_blocking(move || {
                 let unsynced = this.kept().spool.as_mut().map(Spool::to_sync);
                 let unsynced = unsynced.transpose()?.flatten();
@@ -198,8 +200,8 @@ impl Desk {
 
     fn tidy(&self) -> Result<(), SpoolError> {
         let mut kept = self.kept();
-        let noted = std::mem::take(&mut *self.noted());
-        for sequence in noted {
+        let arrived = std::mem::take(&mut *self.arrived_while_locked());
+        for sequence in arrived {
             self.acknowledge(&mut kept, sequence);
         }
         kept.spool.as_mut().map_or(Ok(()), Spool::tidy)
@@ -227,17 +229,17 @@ impl Desk {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn noted(&self) -> MutexGuard<'_, Vec<u64>> {
+    fn arrived_while_locked(&self) -> MutexGuard<'_, Vec<u64>> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Kept {
     fn len(&self) -> usize {
-        self.spool.as_ref().map_or(0, Spool::len) + self.shelf.len()
+        self.spool.as_ref().map_or(0, Spool::len) + self.unspooled.len()
     }
 
-    /// The spool, opened if it can be by now.
+    /// The spool, opened if that is possible now.
     fn spool(&mut self) -> Result<&mut Spool, SpoolError> {
         match &mut self.spool {
             Some(spool) => Ok(spool),
@@ -253,15 +255,15 @@ impl Kept {
         let appended = self.spool().and_then(|spool| spool.append(now, &packed));
         match appended {
             Ok(sequence) => {
-                self.rejoice();
+                self.log_recovery();
                 sequence
             }
             Err(error) => {
-                self.complain(&error);
-                let (sequence, cost) = self.shelf.put(now, packed);
-                if cost > 0 {
+                self.log_failure(&error);
+                let (sequence, dropped) = self.unspooled.put(now, packed);
+                if dropped > 0 {
                     error!(
-                        returns = cost,
+                        returns = dropped,
                         "there is no room for more returns in memory; the oldest are lost"
                     );
                 }
@@ -271,8 +273,8 @@ impl Kept {
     }
 
     fn acknowledge(&mut self, sequence: u64) {
-        if Shelf::is_its(sequence) {
-            self.shelf.take(|known| known == sequence);
+        if Unspooled::has_number(sequence) {
+            self.unspooled.take(|known| known == sequence);
             return;
         }
         let Some(spool) = &mut self.spool else {
@@ -287,33 +289,34 @@ impl Kept {
         }
     }
 
-    /// Drops what is too old.
+    /// Drops returns that are too old.
     fn expire(&mut self, now: Moment) {
         if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.expire(now)) {
             warn!("{}", chain(&error));
         }
-        let lost = self.shelf.expire(now, self.limits.age_max);
+        let lost = self.unspooled.expire(now, self.limits.age_max);
         if lost > 0 {
             error!(returns = lost, "no master took them in time; they are lost");
         }
     }
 
-    /// Brings to the disk what waits in memory and is not carried just now. One
-    /// that is larger than the spool may be stays, and holds up no other.
-    fn clear_shelf(&mut self, now: Moment, carried: &HashSet<u64>) {
+    /// Moves returns from memory to the disk, unless they are being delivered. One
+    /// that is larger than the spool's limit stays in memory and does not stop the
+    /// others.
+    fn move_to_disk(&mut self, now: Moment, carried: &HashSet<u64>) {
         let mut passed = HashSet::new();
-        while let Some(letter) = self
-            .shelf
+        while let Some(held) = self
+            .unspooled
             .take(|sequence| !carried.contains(&sequence) && !passed.contains(&sequence))
         {
             let appended = self
                 .spool()
-                .and_then(|spool| spool.append(now, &letter.packed));
+                .and_then(|spool| spool.append(now, &held.packed));
             match appended {
-                Ok(_) => self.rejoice(),
+                Ok(_) => self.log_recovery(),
                 Err(error) => {
-                    passed.insert(letter.sequence);
-                    self.shelf.give_back(letter);
+                    passed.insert(held.sequence);
+                    self.unspooled.give_back(held);
                     if !matches!(error, SpoolError::TooLarge { .. }) {
                         return;
                     }
@@ -322,16 +325,16 @@ impl Kept {
         }
     }
 
-    /// The disk has taken something: says so if it took nothing before.
-    fn rejoice(&mut self) {
-        if self.shelf.len() == 0 && std::mem::take(&mut self.is_told) {
+    /// Logs that the disk works again, after a failure.
+    fn log_recovery(&mut self) {
+        if self.unspooled.len() == 0 && std::mem::take(&mut self.failure_logged) {
             info!("returns are kept on disk again");
         }
     }
 
-    /// Says once that the disk takes nothing.
-    fn complain(&mut self, error: &SpoolError) {
-        if !std::mem::replace(&mut self.is_told, true) {
+    /// Logs a failure of the disk, once until it works again.
+    fn log_failure(&mut self, error: &SpoolError) {
+        if !std::mem::replace(&mut self.failure_logged, true) {
             error!(
                 "returns are kept in memory only, until a master has them or the disk takes them: {}",
                 chain(error)
@@ -340,7 +343,7 @@ impl Kept {
     }
 }
 
-/// Tells of what an earlier run has left, a few at a time.
+/// Calls `found` with everything that an earlier run has left, page by page.
 fn find_all(spool: &mut Spool, found: &Found) {
     let mut after = 0;
     loop {
@@ -349,7 +352,7 @@ fn find_all(spool: &mut Spool, found: &Found) {
             break;
         };
         after = last.sequence;
-        page.iter().for_each(|letter| found(&letter.payload));
+        page.iter().for_each(|pending| found(&pending.payload));
     }
     if !spool.is_empty() {
         let returns = spool.len();
@@ -369,45 +372,45 @@ mod tests {
         age_max: Duration::from_secs(3600),
     };
 
-    fn open(dir: &Path) -> Desk {
-        Desk::open(dir, LIMITS, |_| {})
+    fn open(dir: &Path) -> SharedSpool {
+        SharedSpool::open(dir, LIMITS, |_| {})
     }
 
-    fn sequences(letters: &[Pending]) -> Vec<u64> {
-        letters.iter().map(|letter| letter.sequence).collect()
+    fn sequences(pending: &[Pending]) -> Vec<u64> {
+        pending.iter().map(|pending| pending.sequence).collect()
     }
 
     #[tokio::test]
     async fn what_hangs_does_not_hide_what_comes_after_it() {
         let dir = tempfile::tempdir().unwrap();
-        let desk = Arc::new(open(dir.path()));
-        let all: Vec<u64> = (0..7).map(|n| desk.append(vec![n])).collect();
+        let spool = Arc::new(open(dir.path()));
+        let all: Vec<u64> = (0..7).map(|n| spool.append(vec![n])).collect();
         for sequence in &all {
-            desk.put_back(*sequence);
+            spool.put_back(*sequence);
         }
-        let first = desk.take(3).await;
+        let first = spool.take(3).await;
         assert_eq!(sequences(&first), all[..3], "the oldest first");
-        let second = desk.take(3).await;
+        let second = spool.take(3).await;
         assert_eq!(sequences(&second), all[3..6], "nobody carries these yet");
-        desk.put_back(all[1]);
-        desk.arrived(all[0]);
-        let third = desk.take(9).await;
+        spool.put_back(all[1]);
+        spool.arrived(all[0]);
+        let third = spool.take(9).await;
         assert_eq!(sequences(&third), [all[1], all[6]]);
-        assert_eq!(desk.len(), 6);
+        assert_eq!(spool.len(), 6);
     }
 
     #[tokio::test]
     async fn a_return_that_arrives_while_the_spool_is_locked_leaves_it_later() {
         let dir = tempfile::tempdir().unwrap();
-        let desk = open(dir.path());
-        let sequence = desk.append(b"x".to_vec());
-        let locked = desk.kept();
-        desk.arrived(sequence);
+        let spool = open(dir.path());
+        let sequence = spool.append(b"x".to_vec());
+        let locked = spool.kept();
+        spool.arrived(sequence);
         drop(locked);
-        assert_eq!(desk.len(), 1);
-        desk.tidy().unwrap();
-        assert_eq!(desk.len(), 0);
-        assert!(desk.carried().is_empty());
+        assert_eq!(spool.len(), 1);
+        spool.tidy().unwrap();
+        assert_eq!(spool.len(), 0);
+        assert!(spool.carried().is_empty());
     }
 
     #[tokio::test]
@@ -416,27 +419,31 @@ mod tests {
         let place = dir.path().join("returns");
         // No directory can be made there.
         symlink("returns", &place).unwrap();
-        let desk = Arc::new(open(&place));
-        let all: Vec<u64> = (0..4).map(|n| desk.append(vec![n])).collect();
-        desk.arrived(all[0]);
-        desk.put_back(all[1]);
-        assert_eq!((desk.len(), desk.len_in_memory()), (3, 3));
-        assert_eq!(sequences(&desk.take(9).await), [all[1]]);
-        desk.put_back(all[1]);
-        desk.put_back(all[2]);
+        let spool = Arc::new(open(&place));
+        let all: Vec<u64> = (0..4).map(|n| spool.append(vec![n])).collect();
+        spool.arrived(all[0]);
+        spool.put_back(all[1]);
+        assert_eq!((spool.len(), spool.len_in_memory()), (3, 3));
+        assert_eq!(sequences(&spool.take(9).await), [all[1]]);
+        spool.put_back(all[1]);
+        spool.put_back(all[2]);
         std::fs::remove_file(&place).unwrap();
         // The last one is on its way and stays where it is.
-        let taken = desk.take(9).await;
-        let payloads: Vec<&[u8]> = taken.iter().map(|letter| &*letter.payload).collect();
+        let taken = spool.take(9).await;
+        let payloads: Vec<&[u8]> = taken.iter().map(|pending| &*pending.payload).collect();
         assert_eq!(payloads, [[1], [2]]);
-        assert!(!taken.iter().any(|letter| Shelf::is_its(letter.sequence)));
-        assert_eq!((desk.len(), desk.len_in_memory()), (3, 1));
-        desk.put_back(all[3]);
-        desk.take(9).await;
-        assert_eq!(desk.len_in_memory(), 0);
-        drop(desk);
-        let desk = Arc::new(open(&place));
-        assert_eq!(desk.take(9).await.len(), 3);
+        assert!(
+            !taken
+                .iter()
+                .any(|pending| Unspooled::has_number(pending.sequence))
+        );
+        assert_eq!((spool.len(), spool.len_in_memory()), (3, 1));
+        spool.put_back(all[3]);
+        spool.take(9).await;
+        assert_eq!(spool.len_in_memory(), 0);
+        drop(spool);
+        let spool = Arc::new(open(&place));
+        assert_eq!(spool.take(9).await.len(), 3);
     }
 
     #[tokio::test]
@@ -448,43 +455,43 @@ mod tests {
             bytes_max: 1000,
             ..LIMITS
         };
-        let desk = Arc::new(Desk::open(&place, limits, |_| {}));
+        let spool = Arc::new(SharedSpool::open(&place, limits, |_| {}));
         for bytes in [2000, 10] {
-            let sequence = desk.append(vec![0; bytes]);
-            desk.put_back(sequence);
+            let sequence = spool.append(vec![0; bytes]);
+            spool.put_back(sequence);
         }
         std::fs::remove_file(&place).unwrap();
-        let taken = desk.take(9).await;
-        let sizes: Vec<usize> = taken.iter().map(|letter| letter.payload.len()).collect();
+        let taken = spool.take(9).await;
+        let sizes: Vec<usize> = taken.iter().map(|pending| pending.payload.len()).collect();
         assert_eq!(sizes, [10, 2000]);
-        assert_eq!((desk.len(), desk.len_in_memory()), (2, 1));
+        assert_eq!((spool.len(), spool.len_in_memory()), (2, 1));
     }
 
     #[tokio::test]
-    async fn what_an_earlier_run_left_is_told_of_also_where_the_disk_comes_late() {
+    async fn what_an_earlier_run_left_failure_logged_of_also_where_the_disk_comes_late() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("returns");
-        let desk = open(&place);
+        let spool = open(&place);
         let count = DELIVERIES_MAX + 2;
         let left: Vec<Vec<u8>> = (0..count).map(|n| vec![u8::try_from(n).unwrap()]).collect();
         for packed in &left {
-            desk.append(packed.clone());
+            spool.append(packed.clone());
         }
-        drop(desk);
+        drop(spool);
         let aside = dir.path().join("aside");
         std::fs::rename(&place, &aside).unwrap();
         symlink("returns", &place).unwrap();
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
         let found = move |packed: &[u8]| tell.lock().unwrap().push(packed.to_vec());
-        let desk = Arc::new(Desk::open(&place, LIMITS, found));
-        desk.take(0).await;
-        assert!(desk.is_shut() && told.lock().unwrap().is_empty());
+        let spool = Arc::new(SharedSpool::open(&place, LIMITS, found));
+        spool.take(0).await;
+        assert!(spool.is_shut() && told.lock().unwrap().is_empty());
         std::fs::remove_file(&place).unwrap();
         std::fs::rename(&aside, &place).unwrap();
         // Whoever looks next finds them, without a return that is new.
-        desk.take(0).await;
-        assert!(!desk.is_shut());
-        assert_eq!((desk.len(), &*told.lock().unwrap()), (count, &left));
+        spool.take(0).await;
+        assert!(!spool.is_shut());
+        assert_eq!((spool.len(), &*told.lock().unwrap()), (count, &left));
     }
 }

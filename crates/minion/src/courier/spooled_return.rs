@@ -1,28 +1,28 @@
-//! What lies in the spool: a return, and whom it is for.
+//! The format of a return in the spool: the `_return` request and its master.
 
 use halite_proto::msgpack::{self, Packing, Writer};
 use halite_proto::returns::{JobReturn, OWN_JOB};
 use halite_proto::{Jid, Map, MinionId, PackError, Value};
 
-/// Room for a spooled return as most are.
-const LETTER_BYTES: usize = 512;
+/// Bytes of most spooled returns without their value.
+const USUAL_BYTES: usize = 512;
 
-/// The mark of a spooled return that no other master is to have.
+/// Marks a return that only its own master may get.
 const NO_OTHER: &str = "no_other";
 
-/// A return as it lies in the spool.
+/// A return as it is stored in the spool.
 #[derive(Debug)]
-pub(super) struct Letter {
+pub(super) struct SpooledReturn {
     /// The master that asked.
     pub(super) master: String,
-    /// No other one is to have it.
+    /// Whether only that master may get it.
     pub(super) no_other: bool,
     /// The `_return` request.
     pub(super) load: Map,
 }
 
-impl Letter {
-    /// Reads what [`pack`] has made.
+impl SpooledReturn {
+    /// Reads what [`pack`] has written, or `None` if the bytes are not that.
     pub(super) fn unpack(packed: &[u8]) -> Option<Self> {
         let Value::Map(mut map) = msgpack::unpack_modern(packed).ok()? else {
             return None;
@@ -38,28 +38,28 @@ impl Letter {
         })
     }
 
-    /// The job that it belongs to, which may be one of the minion's own.
+    /// The job, which may be one that the minion started itself.
     pub(super) fn jid(&self) -> Option<Jid> {
         let own = || Jid::parse(self.load.get(OWN_JOB)?.as_str()?).ok();
         jid_of(&self.load).or_else(own)
     }
 }
 
-/// Makes what lies in the spool.
+/// Packs a return for the spool.
 pub(super) fn pack(master: &str, load: &Map, no_other: bool) -> Result<Vec<u8>, PackError> {
     let ret = load.get("return").unwrap_or(&Value::Nil);
-    let bytes = LETTER_BYTES + msgpack::packed_len(ret, Packing::Modern);
-    let mut letter = Writer::with_capacity(Packing::Modern, bytes);
-    letter.begin_map(if no_other { 3 } else { 2 })?;
-    letter.str("master")?;
-    letter.str(master)?;
-    letter.str("load")?;
-    letter.map(load)?;
+    let bytes = USUAL_BYTES + msgpack::packed_len(ret, Packing::Modern);
+    let mut writer = Writer::with_capacity(Packing::Modern, bytes);
+    writer.begin_map(if no_other { 3 } else { 2 })?;
+    writer.str("master")?;
+    writer.str(master)?;
+    writer.str("load")?;
+    writer.map(load)?;
     if no_other {
-        letter.str(NO_OTHER)?;
-        letter.bool(true);
+        writer.str(NO_OTHER)?;
+        writer.bool(true);
     }
-    Ok(letter.into_bytes())
+    Ok(writer.into_bytes())
 }
 
 /// The job that a `_return` request is about.
@@ -67,9 +67,9 @@ pub(super) fn jid_of(load: &Map) -> Option<Jid> {
     Jid::parse(load.get("jid")?.as_str()?).ok()
 }
 
-/// The `_return` request.
+/// The `_return` request for a result.
 pub fn request(id: &MinionId, mut result: JobReturn) -> Map {
-    // It may be large: there is one of it.
+    // The value may be large: move it, do not copy it.
     let ret = std::mem::take(&mut result.ret);
     let mut load = Map::with_capacity(12);
     load.insert("cmd", "_return");
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_says_whose_it_is() {
+    fn a_spooled_return_names_its_master_and_job() {
         let jid = Jid::parse("20261120141841939742").unwrap();
         let id = MinionId::parse("web1").unwrap();
         let result = JobReturn::new(
@@ -98,17 +98,20 @@ mod tests {
         );
         let load = request(&id, result);
         for no_other in [false, true] {
-            let letter = Letter::unpack(&pack("m1", &load, no_other).unwrap()).unwrap();
-            assert_eq!((letter.master.as_str(), letter.no_other), ("m1", no_other));
-            assert_eq!((letter.jid().as_ref(), &letter.load), (Some(&jid), &load));
+            let spooled = SpooledReturn::unpack(&pack("m1", &load, no_other).unwrap()).unwrap();
+            assert_eq!(
+                (spooled.master.as_str(), spooled.no_other),
+                ("m1", no_other)
+            );
+            assert_eq!((spooled.jid().as_ref(), &spooled.load), (Some(&jid), &load));
         }
         let mut load = load;
         load.insert("jid", "req");
         load.insert(OWN_JOB, &jid);
-        let letter = Letter::unpack(&pack("m1", &load, false).unwrap()).unwrap();
-        assert_eq!((letter.jid(), jid_of(&load)), (Some(jid), None));
+        let spooled = SpooledReturn::unpack(&pack("m1", &load, false).unwrap()).unwrap();
+        assert_eq!((spooled.jid(), jid_of(&load)), (Some(jid), None));
         for rubbish in [&b""[..], b"\xc0", b"\x80", b"\x81\xa4load\xc0"] {
-            assert!(Letter::unpack(rubbish).is_none());
+            assert!(SpooledReturn::unpack(rubbish).is_none());
         }
     }
 }

@@ -27,16 +27,5 @@ pub mod version;
 
 pub use environment::Environment;
 pub use exit::Exit;
+pub use halite_proto::chain;
 pub use screen::Screen;
-
-/// An error with all its causes, in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}

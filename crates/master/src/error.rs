@@ -1,10 +1,9 @@
 //! Why a master does not start, and how errors are told.
 
-use std::error::Error;
-
 use halite_crypto::KeyError;
 use halite_crypto::files::FileError;
 use halite_key::KeyStoreError;
+pub use halite_proto::chain;
 use halite_transport::BindError;
 use thiserror::Error;
 
@@ -58,16 +57,4 @@ pub enum StartError {
     /// A thread cannot be started.
     #[error("could not start the worker threads")]
     Threads(#[source] std::io::Error),
-}
-
-/// The error with its causes, in one line.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

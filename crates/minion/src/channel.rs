@@ -2,9 +2,10 @@
 //! reply answers this request, and sign in again when the master says so.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use halite_crypto::{KeyError, Opened, random_bytes};
+use halite_process::clock::unix_seconds;
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::request::signed_bytes;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
@@ -301,11 +302,4 @@ fn refused(refusal: Refusal) -> Result<Exchange, ChannelError> {
         }
         other => Err(ChannelError::Refused(other)),
     }
-}
-
-/// Seconds since 1970, as requests carry them.
-fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use halite_grains::Want;
 use halite_modules::{Cancel, Recall};
+pub(crate) use halite_process::clock::unix_micros;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::{Map, MasterUri, MinionId, Tag, Value};
 use halite_transport::Endpoint;
@@ -257,12 +258,4 @@ impl Minion {
             .unwrap_or(default);
         Duration::try_from_secs_f64(seconds).unwrap_or_default()
     }
-}
-
-/// Microseconds since 1970.
-pub(crate) fn unix_micros() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,11 +1,11 @@
-//! What a process owes its operating system: a name in a pid file, a place in
-//! the background, an identity with no more rights than it needs, logs that
-//! rotate, and an orderly end.
+//! The daemon's side of the operating system: pid file, background, users and
+//! privileges, logs with rotation, readiness, signals and shutdown.
 //!
 //! Invariant: `sys.rs` and what is below it is the only unsafe code of the
 //! project.
 
 pub mod child;
+pub mod clock;
 pub mod command_line;
 pub mod daemon;
 pub mod file_size;

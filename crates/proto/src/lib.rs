@@ -8,6 +8,7 @@
 
 pub mod auth;
 pub mod capabilities;
+mod chain;
 pub mod chance;
 pub mod clear;
 pub mod envelope;
@@ -34,6 +35,7 @@ mod transport;
 pub mod value;
 
 pub use capabilities::Capabilities;
+pub use chain::chain;
 pub use envelope::ENVELOPE_VERSION;
 pub use fields::MessageError;
 pub use ids::{Fun, IdError, Jid, MasterUri, MinionId, Nonce, SaltEnv, Tag};

@@ -1,9 +1,10 @@
 //! Why minions are silent, as far as the master knows.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use halite_gather::words;
+use halite_process::clock::unix_micros;
 use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
 use halite_proto::time::stamp;
 use halite_proto::{Jid, Map};
@@ -53,7 +54,7 @@ impl LocalClient {
                     .into_iter()
                     .map(|(id, standing)| (id.to_string(), standing))
                     .collect(),
-                asked_micros: now_micros(),
+                asked_micros: unix_micros(),
                 returns: reply.returns,
             }),
             Ok(Ok(None)) => None,
@@ -145,13 +146,6 @@ fn span(micros: u64) -> String {
         7200..172_800 => format!("{} h", seconds / 3600),
         _ => format!("{} days", seconds / 86_400),
     }
-}
-
-fn now_micros() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

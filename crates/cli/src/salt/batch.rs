@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use halite_gather::Return;
 use halite_gather::batch::{Batch, BatchSize};
+use halite_process::clock::unix_micros;
 use halite_proto::publish::FunSpec;
 use halite_proto::time::jid_from_micros;
 use halite_proto::{Jid, Map, Value};
@@ -330,8 +331,5 @@ fn python_list(ids: &[String]) -> String {
 }
 
 fn new_jid() -> Jid {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    jid_from_micros(u64::try_from(now.as_micros()).unwrap_or(u64::MAX))
+    jid_from_micros(unix_micros())
 }

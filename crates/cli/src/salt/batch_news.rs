@@ -3,8 +3,9 @@
 //! Invariant: nothing waits for who listens, and a program that may not put
 //! events on the bus (it is its owner's) carries the job out all the same.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use halite_process::clock::{unix_micros, unix_seconds_f64};
 use halite_proto::event::Event;
 use halite_proto::{Jid, Map, Tag, Value};
 use halite_transport::ipc::EventPusher;
@@ -147,7 +148,7 @@ impl News {
             return;
         };
         let mut event = Event::new(tag, data);
-        event.stamp(now_micros(), true);
+        event.stamp(unix_micros(), true);
         let Ok(bytes) = event.pack_trimmed(EVENT_BYTES_MAX) else {
             return;
         };
@@ -171,13 +172,6 @@ fn seconds(time: Duration) -> Value {
     }
 }
 
-fn now_micros() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let micros = now.map(|now| now.as_micros()).unwrap_or_default();
-    u64::try_from(micros).unwrap_or(u64::MAX)
-}
-
 fn now_s() -> Value {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map(|now| now.as_secs_f64()).unwrap_or_default().into()
+    unix_seconds_f64().into()
 }

@@ -1,8 +1,9 @@
 //! Telling a running master about changed keys.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use halite_key::Change;
+use halite_process::clock::unix_micros;
 use halite_proto::event::Event;
 use halite_proto::{Map, Tag, Value};
 use halite_transport::Endpoint;
@@ -38,8 +39,7 @@ async fn push(
     };
     for change in changes {
         let mut event = Event::new(Tag::parse(TAG)?, data(change));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros();
-        event.stamp(u64::try_from(now)?, true);
+        event.stamp(unix_micros(), true);
         bus.push(&event.pack()?).await?;
     }
     Ok(())

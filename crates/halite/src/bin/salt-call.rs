@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use halite::minion;
@@ -18,6 +18,7 @@ use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
 use halite_minion::returners::Wanted;
 use halite_modules::{CallError as FunctionError, Cancel, Failure, Outcome};
+use halite_process::clock::unix_micros;
 use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
 use halite_proto::{Jid, Map, Value, time};
@@ -288,11 +289,4 @@ fn docs(prefix: &str) -> BTreeMap<String, String> {
         .filter(|function| wanted(function.name))
         .map(|function| (function.name.to_owned(), function.doc_text()))
         .collect()
-}
-
-fn unix_micros() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

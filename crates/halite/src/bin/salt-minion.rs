@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
@@ -15,6 +14,7 @@ use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
 use halite_minion::limits::THREADS_MAX;
 use halite_minion::status_report;
+use halite_process::clock::unix_seconds_f64;
 use halite_proto::Value;
 
 /// The exit code when every master has rejected the key (EX_NOPERM), as Salt's.
@@ -128,11 +128,7 @@ fn status(config: &MinionConfig, format: Option<&str>, screen: &mut Screen) -> E
         Ok(runtime.block_on(minion_status::ask(&bus, tags))?)
     });
     match asked {
-        Ok(status) => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            let now = now.unwrap_or_default().as_secs_f64();
-            minion_status::show(status, format, now, screen)
-        }
+        Ok(status) => minion_status::show(status, format, unix_seconds_f64(), screen),
         Err(error) => {
             screen.error_line(&format!("salt-minion: {error:#}"));
             Exit::Failure

@@ -11,6 +11,7 @@ use halite_crypto::{
 };
 use halite_proto::auth::{AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest};
 
+pub(crate) use halite_proto::chain;
 use halite_proto::{Map, MessageError, MinionId, Nonce};
 use thiserror::Error;
 
@@ -396,16 +397,4 @@ impl Attempt {
             extra: grant.extra,
         })
     }
-}
-
-/// An error with its causes, on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -1,0 +1,24 @@
+//! The time of day as messages and files carry it. Before 1970 it is zero.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Microseconds since 1970.
+pub fn unix_micros() -> u64 {
+    u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Seconds since 1970.
+pub fn unix_seconds() -> u64 {
+    since_1970().as_secs()
+}
+
+/// Seconds since 1970, with their fraction.
+pub fn unix_seconds_f64() -> f64 {
+    since_1970().as_secs_f64()
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}

@@ -1,4 +1,4 @@
-//! Distinguished names: whom a certificate is for, and who has made it.
+//! Distinguished names of subjects and issuers.
 
 use halite_modules::{CallError, python};
 use halite_proto::{Map, Value};

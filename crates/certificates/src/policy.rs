@@ -1,4 +1,4 @@
-//! Signing policies: what a minion that signs for others lets them have.
+//! Signing policies: what a minion signs for other minions.
 //!
 //! Invariant: what a policy says wins over what is asked for, and nothing that
 //! is asked for from afar names a file of the minion that signs.
@@ -27,7 +27,7 @@ const OWN: [&str; 6] = [
 /// Longest time another minion may take to sign.
 const REMOTE_SECONDS: i64 = 60;
 
-/// The policy `name` of this minion; empty if there is none.
+/// The policy `name` of this minion; empty if it does not exist.
 pub(crate) fn own(call: &Call<'_>, name: &Value) -> Result<Map, CallError> {
     if name.is_nil() {
         return Ok(Map::new());

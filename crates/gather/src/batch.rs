@@ -1,4 +1,4 @@
-//! A job in batches: who gets it next, when, and when to stop.
+//! A job in batches: which minion gets it next, when, and when to stop.
 //!
 //! The rules are those of `salt/utils/batch_state.py` (3008.5): a place that
 //! becomes free is given to the next minion at once, or when `batch_wait` has
@@ -28,8 +28,8 @@ impl BatchSize {
         Some(Self::Minions(usize::try_from(count.max(1)).unwrap_or(1)))
     }
 
-    /// The number for so many minions: at least one.
-    pub fn of(self, minions: usize) -> usize {
+    /// How many of `minions` may work at a time: at least one.
+    pub fn count(self, minions: usize) -> usize {
         match self {
             Self::Minions(count) => count.max(1),
             Self::Percent(percent) => {
@@ -65,7 +65,7 @@ impl Batch {
     /// its place is kept for `wait`; with `failhard` a failure ends it all.
     pub fn new(minions: Vec<String>, size: BatchSize, wait: Duration, failhard: bool) -> Self {
         Self {
-            size: size.of(minions.len()),
+            size: size.count(minions.len()),
             pending: minions.into(),
             active: BTreeSet::new(),
             waits: Vec::new(),
@@ -162,7 +162,11 @@ mod tests {
             ("100%", 7, 7),
             ("0%", 7, 1),
         ] {
-            assert_eq!(BatchSize::parse(text).unwrap().of(minions), size, "{text}");
+            assert_eq!(
+                BatchSize::parse(text).unwrap().count(minions),
+                size,
+                "{text}"
+            );
         }
         for text in ["", "x", "x%", "1.5", "inf%", "-1%"] {
             assert_eq!(BatchSize::parse(text), None, "{text}");

@@ -1,5 +1,5 @@
-//! Gathering the returns of one job: who is expected, who has returned, who is
-//! asked whether it still works, and when to stop waiting.
+//! Gathering the returns of one job: which minions are expected, which have
+//! returned, which are asked whether the job still runs, and when to stop waiting.
 //!
 //! A machine without clock and sockets; the times are those of Salt's
 //! `get_iter_returns` (`salt/client/__init__.py`, 3008.5). Invariant: after

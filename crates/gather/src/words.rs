@@ -1,4 +1,4 @@
-//! What is said of minions that did not return. Scripts look for the beginnings.
+//! Messages about minions that did not return. Scripts match their beginnings.
 
 use halite_proto::Jid;
 

@@ -1,4 +1,4 @@
-//! What runs the system: the first process, systemd, SELinux.
+//! The init system: the first process, systemd, SELinux.
 
 use std::io::Read;
 use std::path::Path;

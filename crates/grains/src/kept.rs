@@ -1,9 +1,9 @@
-//! Grains that are kept from one start to the next: the options `grains_cache`
+//! The grains cache across restarts: the options `grains_cache`
 //! and `grains_cache_expiration`.
 //!
-//! The file is Salt's, so that either program may have written it. Invariant:
-//! nobody but its owner reads it, and one that is too old, from the future, cut
-//! short or no map is as good as none.
+//! The file is Salt's, so that either program may have written it. Invariant: only its
+//! owner can read it; a file that is too old, from the future, truncated or not a map is
+//! ignored.
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,8 +43,8 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// What the options say; nothing if grains are not kept.
-    pub fn of(opts: &Map) -> Option<Self> {
+    /// The cache that the options describe, or `None` without `grains_cache`.
+    pub fn from_opts(opts: &Map) -> Option<Self> {
         if !opts.get("grains_cache").is_some_and(Value::is_true) {
             return None;
         }
@@ -116,7 +116,7 @@ mod tests {
             ("cachedir", directory.to_string_lossy().as_ref().into()),
             ("grains", config.into()),
         ]);
-        Kept::of(&opts).unwrap()
+        Kept::from_opts(&opts).unwrap()
     }
 
     fn grains(number: i64) -> Map {
@@ -164,6 +164,6 @@ mod tests {
     #[test]
     fn nothing_is_kept_unless_that_is_said() {
         let opts = Map::from([("cachedir", Value::from("/nowhere"))]);
-        assert!(Kept::of(&opts).is_none());
+        assert!(Kept::from_opts(&opts).is_none());
     }
 }

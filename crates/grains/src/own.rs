@@ -1,4 +1,4 @@
-//! What the process knows of itself: names, paths, languages, versions.
+//! Grains about this process: names, paths, languages, versions.
 
 use std::env;
 

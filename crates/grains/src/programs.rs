@@ -1,6 +1,5 @@
-//! Programs that know what no file tells. They take longer than all files, so
-//! that they run beside whatever else is to be done, and may be started before
-//! the first grain is asked for.
+//! Grains that only programs can tell. They take longer than all files, so they run
+//! in parallel with other work, and may be started before the first grain is needed.
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Grains that people set: in the configuration, and in a file of their own.
+//! Static grains: those of the configuration and of the file `grains`.
 
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;

@@ -1,4 +1,4 @@
-//! Whether the machine is one, and what kind of imitation otherwise.
+//! Whether the machine is virtual, and of which kind.
 
 use halite_proto::Map;
 
@@ -8,7 +8,7 @@ use crate::text;
 /// `virtual`, `virtual_subtype` and what Xen says of itself. `detected` is the
 /// word of `systemd-detect-virt`.
 pub(crate) fn grains(root: &Root, detected: Option<&str>, grains: &mut Map) {
-    let mut found = Found::default();
+    let mut found = Virtualization::default();
     if !detected.is_some_and(|word| from_systemd(word, &mut found)) {
         // Salt asks these programs, which read the same tables; without them
         // it does not know.
@@ -40,12 +40,12 @@ pub(crate) fn grains(root: &Root, detected: Option<&str>, grains: &mut Map) {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Virtualization {
     kind: Option<&'static str>,
     subtype: Option<String>,
 }
 
-impl Found {
+impl Virtualization {
     fn is(&mut self, kind: &'static str) {
         self.kind = Some(kind);
     }
@@ -57,7 +57,7 @@ impl Found {
 }
 
 /// Whether the word decides.
-fn from_systemd(word: &str, found: &mut Found) -> bool {
+fn from_systemd(word: &str, found: &mut Virtualization) -> bool {
     const SAME: &[&str] = &[
         "qemu",
         "kvm",
@@ -93,7 +93,7 @@ fn dmi(root: &Root, file: &str) -> String {
         .unwrap_or_default()
 }
 
-fn from_firmware(root: &Root, found: &mut Found) {
+fn from_firmware(root: &Root, found: &mut Virtualization) {
     let bios = dmi(root, "bios_vendor");
     let maker = dmi(root, "sys_vendor");
     let product = dmi(root, "product_name");
@@ -127,7 +127,7 @@ fn from_firmware(root: &Root, found: &mut Found) {
     }
 }
 
-fn from_pci(root: &Root, found: &mut Found) {
+fn from_pci(root: &Root, found: &mut Virtualization) {
     let vendors: Vec<String> = root
         .names("/sys/bus/pci/devices")
         .iter()
@@ -143,7 +143,7 @@ fn from_pci(root: &Root, found: &mut Found) {
     }
 }
 
-fn from_root(root: &Root, found: &mut Found) {
+fn from_root(root: &Root, found: &mut Virtualization) {
     use std::os::unix::fs::MetadataExt;
     let identity = |path: &str| {
         let data = root.at(path).metadata().ok()?;
@@ -156,7 +156,7 @@ fn from_root(root: &Root, found: &mut Found) {
     }
 }
 
-fn from_openvz(root: &Root, found: &mut Found) {
+fn from_openvz(root: &Root, found: &mut Virtualization) {
     if root.is_file("/proc/vz/version") {
         found.is("openvzhn");
     } else if root.is_file("/proc/vz/veinfo") {
@@ -169,7 +169,7 @@ fn from_openvz(root: &Root, found: &mut Found) {
     }
 }
 
-fn from_xen(root: &Root, grains: &Map, found: &mut Found) {
+fn from_xen(root: &Root, grains: &Map, found: &mut Virtualization) {
     if !["/proc/sys/xen", "/sys/bus/xen", "/proc/xen"]
         .iter()
         .any(|path| root.is_dir(path))
@@ -203,7 +203,7 @@ fn from_xen(root: &Root, grains: &Map, found: &mut Found) {
     }
 }
 
-fn from_product(root: &Root, found: &mut Found) {
+fn from_product(root: &Root, found: &mut Virtualization) {
     if root
         .text("/proc/cpuinfo")
         .is_some_and(|text| text.contains("QEMU Virtual CPU"))
@@ -226,7 +226,7 @@ fn from_product(root: &Root, found: &mut Found) {
     }
 }
 
-fn from_first_process(root: &Root, found: &mut Found) {
+fn from_first_process(root: &Root, found: &mut Virtualization) {
     let cgroup = root.text("/proc/1/cgroup").unwrap_or_default();
     if cgroup.contains(":/lxc/") {
         found.is_a("container", "LXC");
@@ -247,7 +247,7 @@ fn from_first_process(root: &Root, found: &mut Found) {
 }
 
 /// Clouds whose hypervisor looks like any other.
-fn from_cloud(root: &Root, found: &mut Found) {
+fn from_cloud(root: &Root, found: &mut Virtualization) {
     if !matches!(found.kind, Some("qemu" | "kvm" | "xen")) || root.which("dmidecode").is_none() {
         return;
     }

@@ -66,7 +66,7 @@ fn setup_with(
     let opts = config.opts().clone();
     let grains = GrainsOptions::from_opts(&opts);
     let grains_opts = opts.clone();
-    let kept_grains = Kept::of(&opts);
+    let kept_grains = Kept::from_opts(&opts);
     Ok(Setup {
         id: config.minion_id()?,
         bus: if is_daemon {

@@ -1,4 +1,4 @@
-//! The door of the crate: settings, templates, globals.
+//! The interface of the crate: settings, templates, globals.
 
 use std::sync::Arc;
 

@@ -54,7 +54,7 @@ impl From<Data> for Returned {
 /// The world as a template sees it. Every method has a default that has
 /// nothing.
 pub trait Host {
-    /// The text of a template, `None` if there is none of that name.
+    /// The text of a template, or `None` if no template has that name.
     fn load(&self, _request: LoadRequest<'_>) -> Result<Option<LoadedSource>> {
         Ok(None)
     }

@@ -127,7 +127,7 @@ fn sequence(
     Ok(())
 }
 
-/// Reads JSON; `None` where it is none.
+/// Reads JSON, or `None` if the text is not JSON.
 pub(crate) fn load(text: &str) -> Option<Value> {
     let data = json::read(text).ok()?;
     Some(Value::from_data(&data))

@@ -1,5 +1,5 @@
 //! A template's text and places in it. A span is a byte offset; line and
-//! column are counted only when an error is told.
+//! column are counted only for an error message.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a directory is asked: a login with groups, and computers.
+//! The questions to a directory: a login with its groups, and computers.
 
 use std::io;
 use std::sync::Arc;

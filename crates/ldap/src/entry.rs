@@ -1,7 +1,6 @@
-//! Entries that a search has given.
+//! Entries in the results of a search.
 //!
-//! Invariant: an answer that is not what it should be is no entry; nothing in
-//! it ends the program.
+//! Invariant: a malformed result yields no entry and never a panic.
 
 use ldap3::ResultEntry;
 

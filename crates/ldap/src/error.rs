@@ -1,4 +1,4 @@
-//! Why a directory cannot be asked.
+//! Errors of asking a directory.
 
 use thiserror::Error;
 

@@ -1,12 +1,10 @@
-//! A directory (LDAP) says whose password it is, and which groups somebody is
-//! in.
+//! Logins with an LDAP directory: it checks passwords and lists groups.
 //!
 //! Mirrors `salt/auth/ldap.py` (3008.5): the options `auth.ldap.*`, a search
-//! for the user and a bind as that user. Invariant: nobody is let in but by a
-//! bind with a name and a password, neither of them empty, that the directory
-//! has confirmed; whatever else happens - no answer, a broken one, two entries
-//! for one name - is a refusal or an error. What a user has typed reaches the
-//! directory only escaped.
+//! for the user and a bind as that user. Invariant: a login succeeds only by a bind with a non-empty name and
+//! a non-empty password that the directory has confirmed. Anything else, such as no
+//! answer, a malformed one or two entries for one name, is a refusal or an error. User
+//! input reaches the directory only escaped.
 
 mod connection;
 mod directory;

@@ -1,4 +1,4 @@
-//! How much and how long a directory is asked.
+//! Limits on questions to a directory.
 
 use std::time::Duration;
 

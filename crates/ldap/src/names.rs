@@ -1,5 +1,4 @@
-//! Names of users and of entries, where what somebody typed meets the language
-//! of the directory.
+//! Names of users and entries, and how user input is escaped in them.
 
 use crate::limits::{NAME_BYTES_MAX, PASSWORD_BYTES_MAX};
 

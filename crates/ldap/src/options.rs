@@ -150,7 +150,7 @@ impl<'o> Given<'o> {
         self.get(name).is_some_and(Value::is_true)
     }
 
-    /// A text; numbers are texts too, `False` and empty ones are none.
+    /// A text. Numbers count as texts; `False` and empty texts as unset.
     fn text(&self, name: &'static str) -> Result<Option<String>, OptionError> {
         match self.get(name) {
             None | Some(Value::Bool(false)) => Ok(None),

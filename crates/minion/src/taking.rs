@@ -20,7 +20,7 @@ pub(crate) fn take(minion: &Arc<Minion>, executor: &Arc<Executor>, master: usize
         // The server may take its time, the link goes on meanwhile.
         let (minion, executor) = (Arc::clone(minion), Arc::clone(executor));
         let (tgt, tgt_type) = (load.tgt.clone(), load.tgt_type.clone());
-        let (delimiter, server) = (delimiter.to_owned(), RangeServer::of(&minion.opts));
+        let (delimiter, server) = (delimiter.to_owned(), RangeServer::from_opts(&minion.opts));
         tokio::spawn(async move {
             let read = tokio::task::spawn_blocking(move || {
                 let reading = Reading {

@@ -95,7 +95,7 @@ impl Settings {
             pillarenv_from_saltenv: is_on("pillarenv_from_saltenv"),
             env_order: texts(opts.get("env_order")),
             nodegroups: opts.get("nodegroups").and_then(Value::as_map).cloned(),
-            range_server: RangeServer::of(opts),
+            range_server: RangeServer::from_opts(opts),
             with_opts: is_on("pillar_opts"),
             externals: externals(opts.get("ext_pillar"))?,
             externals_first: is_on("ext_pillar_first"),

@@ -1,5 +1,4 @@
-//! The words that a program is called with, when some are nobody else's
-//! business: whoever may list processes reads their command lines.
+//! Hides arguments of this process, such as passwords, from the process list.
 //!
 //! Invariant: only bytes of the process's own arguments are written, and only
 //! where they are the word that is to be hidden.

@@ -1,4 +1,4 @@
-//! Going into the background, and telling the one who waits how it went.
+//! Going into the background, and reporting the outcome to the waiting command.
 //!
 //! Invariant: the command that was typed returns when the daemon listens (exit
 //! code 0) or has failed to (its message and exit code), never before.

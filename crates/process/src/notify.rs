@@ -1,4 +1,4 @@
-//! Telling systemd how the daemon is. Without `NOTIFY_SOCKET` nothing happens.
+//! Reports readiness and the end to systemd. Without `NOTIFY_SOCKET` it does nothing.
 
 use sd_notify::NotifyState;
 

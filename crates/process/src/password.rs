@@ -1,4 +1,4 @@
-//! Whether a password is right, as PAM says: asked by a process of its own.
+//! Password checks with PAM, in a process of their own.
 //!
 //! Modules of PAM block, fork and keep memory; a daemon must not. So the daemon
 //! starts its own program again with [`FLAG`], which asks once and ends.
@@ -62,7 +62,7 @@ fn ask(program: &Path, service: &str, user: &str, password: &str) -> Result<bool
     if parts.iter().any(|part| part.contains('\0')) || user.is_empty() {
         return Err(PasswordError::Question);
     }
-    let _place = Place::take()?;
+    let _slot = CheckSlot::acquire()?;
     let mut child = crate::child::command(program)
         .arg(FLAG)
         .env_clear()
@@ -141,10 +141,10 @@ pub fn helper() -> u8 {
 static CHECKS: AtomicUsize = AtomicUsize::new(0);
 
 /// One of the checks that may run at once.
-struct Place;
+struct CheckSlot;
 
-impl Place {
-    fn take() -> Result<Self, PasswordError> {
+impl CheckSlot {
+    fn acquire() -> Result<Self, PasswordError> {
         if CHECKS.fetch_add(1, Ordering::Relaxed) >= PASSWORD_CHECKS_MAX {
             CHECKS.fetch_sub(1, Ordering::Relaxed);
             return Err(PasswordError::Busy);
@@ -153,7 +153,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CheckSlot {
     fn drop(&mut self) {
         CHECKS.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Whom the process acts as.
+//! The user and groups that the process runs as.
 //!
 //! Invariant: groups are set before the group id, and that before the user id,
 //! since after it nothing of this may be done any more.

@@ -1,4 +1,4 @@
-//! How Python code fails.
+//! Errors of Python code.
 
 use std::io;
 

@@ -183,10 +183,10 @@ impl Request<'_> {
 
 /// The processes of this program.
 pub struct Workers {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
-struct State {
+struct PoolState {
     /// At most one, with the moment since which it has nothing to do.
     idle: Vec<(Process, Instant)>,
     busy: usize,
@@ -200,7 +200,7 @@ static BEACONS: Workers = Workers::new();
 impl Workers {
     const fn new() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 idle: Vec::new(),
                 busy: 0,
                 is_watched: false,
@@ -293,7 +293,7 @@ impl Workers {
         drop(idle);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Why a queue cannot be used.
+//! Errors of a queue.
 
 use std::io;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub enum QueueError {
         /// Why.
         source: io::Error,
     },
-    /// The file is none of sqlite's, is locked for too long, or is full.
+    /// The file is not an sqlite database, is locked for too long, or is full.
     #[error("could not use the queue {queue}")]
     Sqlite {
         /// Which.

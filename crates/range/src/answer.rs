@@ -1,4 +1,4 @@
-//! What a server has answered.
+//! Parsing a server's answer.
 
 use crate::RangeError;
 use crate::limits::HOSTS_MAX;

@@ -1,13 +1,13 @@
-//! Answers of the last seconds, and servers that gave none: one command asks
-//! several times, and a herd of minions asks the same.
+//! Recent answers, and servers that did not answer: one command asks several times,
+//! and many minions ask the same.
 
 use std::time::Instant;
 
 use crate::limits::{KEPT_FOR, KEPT_MAX, LEFT_ALONE_FOR};
 
-/// What was found out of one server.
+/// What a server has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Answer {
     /// The hosts of an expression.
     Hosts {
         expression: String,
@@ -17,10 +17,10 @@ pub(crate) enum Found {
     Unreachable(String),
 }
 
-/// What was found out lately.
+/// Recent answers.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    items: Vec<(Instant, String, Found)>,
+    items: Vec<(Instant, String, Answer)>,
 }
 
 impl Kept {
@@ -29,26 +29,26 @@ impl Kept {
     }
 
     /// What is known by now of an expression on a server.
-    pub(crate) fn get(&mut self, server: &str, expression: &str, now: Instant) -> Option<Found> {
+    pub(crate) fn get(&mut self, server: &str, expression: &str, now: Instant) -> Option<Answer> {
         self.items.retain(|(at, _, found)| {
             let time = match found {
-                Found::Hosts { .. } => KEPT_FOR,
-                Found::Unreachable(_) => LEFT_ALONE_FOR,
+                Answer::Hosts { .. } => KEPT_FOR,
+                Answer::Unreachable(_) => LEFT_ALONE_FOR,
             };
             now.saturating_duration_since(*at) < time
         });
-        let fits = |found: &Found| match found {
-            Found::Hosts {
+        let fits = |found: &Answer| match found {
+            Answer::Hosts {
                 expression: known, ..
             } => known == expression,
-            Found::Unreachable(_) => true,
+            Answer::Unreachable(_) => true,
         };
         let mut items = self.items.iter();
         let item = items.find(|(_, of, found)| of == server && fits(found))?;
         Some(item.2.clone())
     }
 
-    pub(crate) fn put(&mut self, server: &str, found: Found, now: Instant) {
+    pub(crate) fn put(&mut self, server: &str, found: Answer, now: Instant) {
         if self.items.len() >= KEPT_MAX {
             self.items.remove(0);
         }
@@ -64,7 +64,7 @@ mod tests {
     fn answers_and_silences_are_kept_for_their_time() {
         let now = Instant::now();
         let mut kept = Kept::new();
-        let answer = Found::Hosts {
+        let answer = Answer::Hosts {
             expression: "%a".to_owned(),
             hosts: vec!["h".to_owned()],
         };
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(kept.get("one:80", "%b", now), None);
         assert_eq!(kept.get("two:80", "%a", now), None);
         assert_eq!(kept.get("one:80", "%a", now + KEPT_FOR), None);
-        let silence = Found::Unreachable("why".to_owned());
+        let silence = Answer::Unreachable("why".to_owned());
         kept.put("one:80", silence.clone(), now);
         let later = now + KEPT_FOR;
         assert_eq!(kept.get("one:80", "%b", later), Some(silence));

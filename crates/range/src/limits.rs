@@ -1,4 +1,4 @@
-//! What a question to a range server may cost.
+//! Limits on questions to a range server.
 
 use std::time::Duration;
 

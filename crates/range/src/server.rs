@@ -1,4 +1,4 @@
-//! The server, and how it is asked.
+//! The server and the HTTP request to it.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use thiserror::Error;
 use ureq::Agent;
 
 use crate::answer;
-use crate::kept::{Found, Kept};
+use crate::kept::{Answer, Kept};
 use crate::limits::{ANSWER_BYTES_MAX, EXPRESSION_BYTES_MAX, QUESTION_TIME_MAX};
 
 /// Salt's default.
@@ -76,8 +76,8 @@ impl RangeServer {
         Self(address.into())
     }
 
-    /// The server of a configuration.
-    pub fn of(opts: &Map) -> Self {
+    /// The server that the configuration names.
+    pub fn from_opts(opts: &Map) -> Self {
         let address = opts.get("range_server").and_then(Value::as_str);
         Self::new(address.unwrap_or(SERVER_DEFAULT))
     }
@@ -98,18 +98,18 @@ impl RangeServer {
             why,
         };
         match kept().get(&self.0, expression, Instant::now()) {
-            Some(Found::Hosts { hosts, .. }) => return Ok(hosts),
-            Some(Found::Unreachable(why)) => return Err(unreachable(why)),
+            Some(Answer::Hosts { hosts, .. }) => return Ok(hosts),
+            Some(Answer::Unreachable(why)) => return Err(unreachable(why)),
             None => {}
         }
         let asked = self.ask(expression);
         let found = match &asked {
-            Ok(hosts) => Found::Hosts {
+            Ok(hosts) => Answer::Hosts {
                 expression: expression.to_owned(),
                 hosts: hosts.clone(),
             },
-            Err(RangeError::Unreachable { why, .. }) => Found::Unreachable(why.clone()),
-            Err(RangeError::Late { .. }) => Found::Unreachable("it has not answered".to_owned()),
+            Err(RangeError::Unreachable { why, .. }) => Answer::Unreachable(why.clone()),
+            Err(RangeError::Late { .. }) => Answer::Unreachable("it has not answered".to_owned()),
             Err(_) => return asked,
         };
         kept().put(&self.0, found, Instant::now());

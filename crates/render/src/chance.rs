@@ -8,7 +8,7 @@ use crate::filters::mersenne::Mersenne;
 /// So many of the items, chosen by chance, or as a seed has it; nothing if
 /// there are not so many.
 pub fn sample(items: Vec<Value>, size: usize, seed: Option<&Value>) -> Option<Vec<Value>> {
-    chance::sample(items, size, Source::of(seed)).ok()
+    chance::sample(items, size, Source::from_seed(seed)).ok()
 }
 
 /// The first number below `end` that Python yields after `random.seed(seed)`;

@@ -1,4 +1,4 @@
-//! The names that tell a template where it is.
+//! The variables that describe a template's own file (`sls`, `tpldir` and others).
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A text that is not rendered: Salt's words for people and scripts, the
-//! place for those who mend it.
+//! Errors of rendering: Salt's message, which scripts read, and the position in the
+//! file.
 
 use std::fmt;
 

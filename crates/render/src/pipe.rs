@@ -71,7 +71,7 @@ impl Pipe {
     ///
     /// # Errors
     /// When a renderer is not known.
-    pub fn of(
+    pub fn for_text(
         text: &str,
         default: &str,
         of_file: bool,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn stages(text: &str) -> Vec<(Stage, String)> {
-        let pipe = Pipe::of(text, "jinja|yaml", true, &Map::new(), &Stage::parse).unwrap();
+        let pipe = Pipe::for_text(text, "jinja|yaml", true, &Map::new(), &Stage::parse).unwrap();
         pipe.stages
             .into_iter()
             .map(|(stage, arg)| (Stage::parse(stage.name()).unwrap(), arg))
@@ -185,7 +185,8 @@ mod tests {
 
     #[test]
     fn unknown_renderers_are_named() {
-        let error = Pipe::of("#!mako|yaml\n", "", true, &Map::new(), &Stage::parse).unwrap_err();
+        let error =
+            Pipe::for_text("#!mako|yaml\n", "", true, &Map::new(), &Stage::parse).unwrap_err();
         assert_eq!(
             error.to_string(),
             "The renderer \"mako|yaml\" is not available: there is no \"mako\", but gpg, jinja, json, py, text, yaml"

@@ -50,7 +50,7 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    fn of(value: Value) -> Self {
+    fn from_value(value: Value) -> Self {
         Self {
             value,
             text: None,
@@ -111,7 +111,7 @@ impl<'w> Renderer<'w> {
         let name = name_of(request.path, request.sls);
         let text = text_of(request.bytes, &name)?;
         if text.trim().is_empty() {
-            return Ok(Rendered::of(Map::new().into()));
+            return Ok(Rendered::from_value(Map::new().into()));
         }
         let default = request.renderer.map_or_else(
             || {
@@ -122,7 +122,7 @@ impl<'w> Renderer<'w> {
         );
         let of_file = request.path.is_some();
         let stage = |name: &str| plugin::stage(name, self.world);
-        let pipe = Pipe::of(text, &default, of_file, self.world.opts(), &stage);
+        let pipe = Pipe::for_text(text, &default, of_file, self.world.opts(), &stage);
         let pipe = pipe.map_err(|error| match text.starts_with("#!") {
             true => error.at(Some(Place::new(&name, text, Span::START))),
             false => error,
@@ -219,7 +219,7 @@ impl<'w> Renderer<'w> {
 
     fn run(&self, pipe: &Pipe, job: &Job<'_>) -> Result<Rendered, RenderError> {
         let mut matter = Matter::Text(Cow::Borrowed(job.text));
-        let mut rendered = Rendered::of(Value::Nil);
+        let mut rendered = Rendered::from_value(Value::Nil);
         for (stage, argline) in &pipe.stages {
             matter = match (stage, matter) {
                 (Stage::Text, matter) => matter,
@@ -263,7 +263,7 @@ impl<'w> Renderer<'w> {
                         Matter::Data(data) => data,
                     };
                     // From here on nobody knows where anything came from.
-                    rendered = Rendered::of(Value::Nil);
+                    rendered = Rendered::from_value(Value::Nil);
                     let call = plugin::Call {
                         name,
                         of_salt: *of_salt,

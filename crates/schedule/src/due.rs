@@ -7,7 +7,7 @@ use halite_proto::{Map, Value};
 pub enum Returned {
     /// To the masters, which keep it.
     Stored,
-    /// To the masters, which only tell of it.
+    /// To the masters, which fire it and do not store it.
     NotStored,
     /// To nobody.
     No,
@@ -32,13 +32,13 @@ pub struct Due {
     pub is_shown: bool,
     /// Returners that it names.
     pub returner: Option<Value>,
-    /// What they are told: `ret_config` and `ret_kwargs` of their records.
+    /// Their options: `ret_config` and `ret_kwargs`.
     pub returner_options: Map,
 }
 
 impl Due {
-    /// What the definition `data` runs.
-    pub fn of(name: &str, data: &Map) -> Self {
+    /// What a job with the definition `data` runs.
+    pub fn from_definition(name: &str, data: &Map) -> Self {
         let function = ["function", "func", "fun"]
             .iter()
             .find_map(|key| data.get(key))

@@ -1,4 +1,4 @@
-//! What is wrong with a schedule, for whoever wants to know before it runs.
+//! Finds mistakes in a schedule before it runs.
 
 use halite_proto::{Map, Value};
 
@@ -78,7 +78,7 @@ pub fn faults(schedule: &Map) -> Vec<Fault> {
                 tell(Some(&option), text);
             }
         }
-        if Due::of(name, data).function.is_empty() {
+        if Due::from_definition(name, data).function.is_empty() {
             tell(None, "the job names no function".to_owned());
         }
         match Job::read(name, data, &named) {

@@ -10,7 +10,7 @@ use crate::strptime::strptime;
 /// The form of `once` where `once_fmt` does not say another.
 pub const TIME_FORM: &str = "%Y-%m-%dT%H:%M:%S";
 
-/// Longest interval: longer ones are none.
+/// Longest interval; a longer one is invalid.
 const INTERVAL_SECONDS_MAX: i64 = 100 * 366 * 86_400;
 
 /// When a job is due.
@@ -44,7 +44,7 @@ pub struct Range {
     pub start: Date,
     /// Its end.
     pub end: Date,
-    /// What is outside is meant.
+    /// Whether the range excludes: the job runs outside of it.
     pub invert: bool,
 }
 

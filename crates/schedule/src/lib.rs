@@ -13,10 +13,10 @@ pub mod dates;
 mod due;
 mod faults;
 pub mod job;
+mod job_state;
 mod judge;
 pub mod manage;
 mod metadata;
-mod state;
 pub mod strptime;
 pub mod table;
 

@@ -12,8 +12,8 @@ use halite_proto::{Map, Value};
 use crate::clock::{Local, Now};
 use crate::due::Due;
 use crate::job::{Job, Timing};
+use crate::job_state::JobState;
 use crate::judge::{Verdict, judge};
-use crate::state::State;
 use halite_proto::chance::Chance;
 
 /// How often a job that is due and held up by its range is looked at.
@@ -40,7 +40,7 @@ pub struct Table {
     pub(super) opts: Map,
     pub(super) pillar: Map,
     whens: Map,
-    states: BTreeMap<String, State>,
+    states: BTreeMap<String, JobState>,
     running: BTreeMap<String, usize>,
     chance: Chance,
 }
@@ -115,7 +115,7 @@ impl Table {
     /// How long it is until the next job may be due; none if there is no job.
     pub fn next_timeout(&self, now: Now) -> Option<Duration> {
         let waits = self.states.values().filter(|state| state.error.is_none());
-        let wait = |state: &State| {
+        let wait = |state: &JobState| {
             let steady = state.steady.map(|at| at.saturating_sub(now.steady));
             let local = state.local.map(|at| at.since(now.local));
             let held = state.skipped.is_some() && state.is_due(now);
@@ -209,7 +209,7 @@ impl Table {
         let schedule = self.schedule();
         let data = schedule.get(name)?.as_map()?;
         let max = self.read(name, data).ok().and_then(|job| job.running_max);
-        (!self.is_full(name, max)).then(|| self.start(name, Due::of(name, data)))
+        (!self.is_full(name, max)).then(|| self.start(name, Due::from_definition(name, data)))
     }
 
     fn read(&self, name: &str, data: &Map) -> Result<Job, String> {
@@ -228,7 +228,7 @@ impl Table {
         let state = self.states.entry(name.to_owned()).or_default();
         // What a skipped or put off moment adds is no other job.
         if without_moments(&state.data) != without_moments(&data) {
-            *state = State::default();
+            *state = JobState::default();
         }
         state.data = data;
         if state.error.is_some() {
@@ -284,7 +284,7 @@ impl Table {
                 if job.dry_run {
                     return None;
                 }
-                let mut due = Due::of(name, &state.data);
+                let mut due = Due::from_definition(name, &state.data);
                 if let Verdict::RunInstead(function) = verdict {
                     due.function = function;
                 }

@@ -164,7 +164,7 @@ fn custom(call: &Call<'_>) -> CallResult {
     Ok(run(call, &[call.text("command")])?.into())
 }
 
-/// Process, state and reason of each line that tells of a process.
+/// Process, state and reason of each line about a process.
 fn lines(text: &str) -> impl Iterator<Item = (String, String, String)> + '_ {
     let text = text.strip_prefix(FAILED).unwrap_or(text);
     text.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! Why a spool cannot do what it should.
+//! Errors of a spool.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a spool may hold, and what that has cost.
+//! Limits of a spool, and counters of what was dropped.
 
 use std::time::Duration;
 

@@ -33,9 +33,9 @@ pub struct Pending {
     pub payload: Vec<u8>,
 }
 
-/// Where a pending message stands.
+/// Where a pending message is stored.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Location {
     segment: u64,
     at: u64,
     /// Of the payload, with its time.
@@ -50,13 +50,13 @@ pub struct Spool {
     limits: Limits,
     /// The last one is appended to.
     segments: VecDeque<Segment>,
-    pending: BTreeMap<u64, Place>,
+    pending: BTreeMap<u64, Location>,
     pending_bytes: u64,
     next: u64,
     next_segment: u64,
     dirty: Arc<AtomicBool>,
     dropped: Dropped,
-    /// Whether messages are meant to grow too old.
+    /// Whether messages expire.
     is_window: bool,
 }
 
@@ -179,7 +179,7 @@ impl Spool {
         record::write_message(&mut bytes, sequence, &stamped);
         let (segment, at) = self.write(&bytes)?;
         let at = at + HEADER_BYTES as u64;
-        let place = Place {
+        let place = Location {
             segment,
             at,
             bytes: stamped.len(),
@@ -221,14 +221,14 @@ impl Spool {
         Ok(segment)
     }
 
-    fn remember(&mut self, sequence: u64, place: Place) {
+    fn remember(&mut self, sequence: u64, place: Location) {
         self.pending_bytes += place.bytes as u64;
         if let Some(before) = self.pending.insert(sequence, place) {
             self.pending_bytes -= before.bytes as u64;
         }
     }
 
-    fn forget(&mut self, sequence: u64) -> Option<Place> {
+    fn forget(&mut self, sequence: u64) -> Option<Location> {
         let place = self.pending.remove(&sequence)?;
         self.pending_bytes -= place.bytes as u64;
         Some(place)
@@ -251,7 +251,7 @@ impl Spool {
         }
     }
 
-    fn stamped(&self, place: &Place) -> io::Result<Vec<u8>> {
+    fn stamped(&self, place: &Location) -> io::Result<Vec<u8>> {
         let segment = self
             .segments
             .iter()
@@ -260,7 +260,7 @@ impl Spool {
         segment.read_at(place.at, place.bytes)
     }
 
-    fn payload(&self, place: &Place) -> io::Result<Vec<u8>> {
+    fn payload(&self, place: &Location) -> io::Result<Vec<u8>> {
         let mut stamped = self.stamped(place)?;
         Ok(stamped.split_off(stamp::TIME_BYTES.min(stamped.len())))
     }

@@ -28,12 +28,12 @@ impl Chunk {
         Self(Arc::new(map))
     }
 
-    /// The state module: `file`. Empty if there is none.
+    /// The state module: `file`. Empty if it is missing.
     pub fn state(&self) -> &str {
         self.text("state")
     }
 
-    /// The function within the module: `managed`. Empty if there is none.
+    /// The function within the module: `managed`. Empty if it is missing.
     pub fn fun(&self) -> &str {
         self.text("fun")
     }
@@ -54,17 +54,17 @@ impl Chunk {
         python::str(self.name())
     }
 
-    /// The id of the declaration. Empty if there is none.
+    /// The id of the declaration. Empty if it is missing.
     pub fn id(&self) -> &str {
         self.text("__id__")
     }
 
-    /// The SLS it was declared in. Empty if there is none.
+    /// The SLS it was declared in. Empty if it is missing.
     pub fn sls(&self) -> &str {
         self.text("__sls__")
     }
 
-    /// The environment of that SLS, `base` if there is none.
+    /// The environment of that SLS, `base` if it is missing.
     pub fn env(&self) -> &str {
         match self.text("__env__") {
             "" => "base",

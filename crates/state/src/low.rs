@@ -50,7 +50,7 @@ impl Low {
     pub fn compile(high: Map, options: &LowOptions<'_>) -> Result<Self, Vec<Mistake>> {
         let Reader {
             chunks, disabled, ..
-        } = Reader::of(high, options);
+        } = Reader::from_high(high, options);
         let mut low = Self::order(chunks, options)?;
         low.disabled = disabled;
         Ok(low)
@@ -59,7 +59,7 @@ impl Low {
     /// The dependencies of the chunks of `high` in the language DOT; what makes
     /// no sense is left out, as Salt does.
     pub(crate) fn dot(high: Map, options: &LowOptions<'_>) -> String {
-        let mut chunks = Reader::of(high, options).chunks;
+        let mut chunks = Reader::from_high(high, options).chunks;
         let mut graph = Graph::new(Reach::Included);
         for (index, chunk) in chunks.iter_mut().enumerate() {
             watch_to_require(chunk, options);
@@ -240,8 +240,8 @@ struct Reader<'a, 'o> {
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
-    /// Everything that `high` declares.
-    fn of(high: Map, options: &'a LowOptions<'o>) -> Self {
+    /// Reads everything that `high` declares.
+    fn from_high(high: Map, options: &'a LowOptions<'o>) -> Self {
         let mut reader = Self {
             options,
             chunks: Vec::with_capacity(high.len()),

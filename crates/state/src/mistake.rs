@@ -1,5 +1,5 @@
-//! What is wrong with states: Salt's words, which scripts read, and what they
-//! are about, which leads people to the line.
+//! Mistakes in states: Salt's message, which scripts read, and the part of the SLS it
+//! is about, which leads people to the line.
 //!
 //! Invariant: the text of a mistake is Salt's and has no place in it.
 

@@ -115,7 +115,7 @@ pub trait SlsSource {
     /// When it does not render.
     fn sls(&self, sls: &str, saltenv: &str) -> Result<Option<Rendered>, RenderFault>;
 
-    /// Whether this minion is meant by `target`, a target of the match type
+    /// Whether this minion matches `target`, a target of the match type
     /// `match_type` as a top file names it.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl Origin {
     /// What is wanted of this.
     pub(crate) fn of(high: &Map) -> Self {
         Self {
-            handlers: Handlers::of(high),
+            handlers: Handlers::from_high(high),
             packed: None,
         }
     }

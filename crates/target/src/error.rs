@@ -1,4 +1,4 @@
-//! Why a target cannot be understood.
+//! Errors of parsing and matching targets.
 
 use thiserror::Error;
 

@@ -1,14 +1,14 @@
-//! Who is meant: the target language of Salt.
+//! Targets: Salt's language for selecting minions.
 //!
-//! Everything here is pure: patterns and data in, yes or no out. The master
-//! predicts with it who will answer; the minion decides with it whether it is
-//! meant.
+//! Everything here is pure: patterns and data in, yes or no out. The master uses it
+//! to predict which minions will answer, the minion to decide whether it matches.
 //!
 //! Invariant: a pattern from a request never panics and never runs without a
 //! bound, whatever it says.
 
 mod compound;
 pub mod data;
+mod data_needed;
 pub mod error;
 pub mod glob;
 pub mod ipcidr;
@@ -18,9 +18,8 @@ pub mod nodegroup;
 pub mod pcre;
 pub mod range;
 mod target;
-mod wanted;
 
+pub use data_needed::{DataNeeded, Names};
 pub use error::TargetError;
 pub use range::Ranges;
 pub use target::{DEFAULT_DELIMITER, Reading, Subject, Target};
-pub use wanted::{Names, Wanted};

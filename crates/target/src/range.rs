@@ -1,4 +1,4 @@
-//! Expressions of a range server (`R@%web`): somebody else knows who is meant.
+//! Expressions of a range server (`R@%web`), which a server expands to hosts.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ pub trait Ranges: Debug + Sync {
     /// The hosts that an expression stands for.
     ///
     /// # Errors
-    /// When they cannot be told; the text says why.
+    /// When they cannot be found out; the text says why.
     fn hosts(&self, expression: &str) -> Result<Vec<String>, String>;
 }
 
@@ -35,7 +35,7 @@ pub fn is_in(compound: &str) -> bool {
 /// stands for, so that minions need not ask.
 ///
 /// # Errors
-/// When the hosts cannot be told; the offset is that of the expression.
+/// When the hosts cannot be found out; the offset is that of the expression.
 pub fn write_out(compound: &str, ranges: &dyn Ranges) -> Result<String, TargetError> {
     let mut words = Vec::new();
     for word in compound.split_whitespace() {
@@ -58,7 +58,7 @@ pub fn write_out(compound: &str, ranges: &dyn Ranges) -> Result<String, TargetEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Reading, Subject, Target, Wanted};
+    use crate::{DataNeeded, Reading, Subject, Target};
     use halite_proto::{Map, Value};
 
     #[derive(Debug)]
@@ -115,7 +115,7 @@ mod tests {
             let found = [&web1, &web2, &db1].map(|minion| target.matches(minion));
             assert_eq!(found, meant, "{tgt}");
             assert!(!target.needs_data() && target.named_ids().is_empty());
-            assert_ne!(target.wanted(), Wanted::default());
+            assert_ne!(target.data_needed(), DataNeeded::default());
         }
         let group = Map::from([("rg", "R@%web")]);
         let reading = Reading {

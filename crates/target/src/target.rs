@@ -60,10 +60,10 @@ impl Default for Reading<'_> {
 
 /// A target that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target(Kind);
+pub struct Target(TargetKind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TargetKind {
     Glob(Glob),
     Pcre(Pcre),
     List(Vec<String>),
@@ -104,28 +104,28 @@ impl Target {
     ) -> Result<Self, TargetError> {
         let data = |pattern| DataTarget::parse(text(tgt, tgt_type)?, reading.delimiter, pattern);
         Ok(Self(match tgt_type {
-            "glob" => Kind::Glob(Glob::new(text(tgt, tgt_type)?)),
-            "pcre" => Kind::Pcre(Pcre::new(text(tgt, tgt_type)?)?),
+            "glob" => TargetKind::Glob(Glob::new(text(tgt, tgt_type)?)),
+            "pcre" => TargetKind::Pcre(Pcre::new(text(tgt, tgt_type)?)?),
             "list" => match tgt {
                 Value::Str(_) | Value::List(_) => {
-                    Kind::List(list::ids(tgt).into_iter().map(str::to_owned).collect())
+                    TargetKind::List(list::ids(tgt).into_iter().map(str::to_owned).collect())
                 }
                 other => return Err(wrong_type(other, tgt_type)),
             },
-            "grain" => Kind::Grain(data(Pattern::Glob)?),
-            "grain_pcre" => Kind::Grain(data(Pattern::Pcre)?),
-            "pillar" => Kind::Pillar(data(Pattern::Glob)?),
-            "pillar_pcre" => Kind::Pillar(data(Pattern::Pcre)?),
-            "pillar_exact" => Kind::Pillar(data(Pattern::Exact)?),
-            "ipcidr" => Kind::IpCidr(IpCidr::parse(text(tgt, tgt_type)?)?),
-            "compound" => Kind::Compound(compound::parse(tgt, reading, false)?),
-            "compound_pillar_exact" => Kind::Compound(compound::parse(tgt, reading, true)?),
+            "grain" => TargetKind::Grain(data(Pattern::Glob)?),
+            "grain_pcre" => TargetKind::Grain(data(Pattern::Pcre)?),
+            "pillar" => TargetKind::Pillar(data(Pattern::Glob)?),
+            "pillar_pcre" => TargetKind::Pillar(data(Pattern::Pcre)?),
+            "pillar_exact" => TargetKind::Pillar(data(Pattern::Exact)?),
+            "ipcidr" => TargetKind::IpCidr(IpCidr::parse(text(tgt, tgt_type)?)?),
+            "compound" => TargetKind::Compound(compound::parse(tgt, reading, false)?),
+            "compound_pillar_exact" => TargetKind::Compound(compound::parse(tgt, reading, true)?),
             "nodegroup" => {
                 let none = Map::new();
                 let groups = reading.nodegroups.unwrap_or(&none);
                 let words = nodegroup::expand(text(tgt, tgt_type)?, groups)?;
                 let words = Value::List(words.into_iter().map(Value::Str).collect());
-                Kind::Compound(compound::parse(&words, reading, false).map_err(|error| {
+                TargetKind::Compound(compound::parse(&words, reading, false).map_err(|error| {
                     TargetError::new(0, format!("in the node group: {}", error.message))
                 })?)
             }
@@ -137,7 +137,7 @@ impl Target {
                 };
                 let mut hosts = hosts.map_err(|why| TargetError::new(0, why))?;
                 hosts.sort_unstable();
-                Kind::Range(hosts)
+                TargetKind::Range(hosts)
             }
             other => {
                 let message = format!("there is no target type {other:?}");
@@ -146,29 +146,29 @@ impl Target {
         }))
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &TargetKind {
         &self.0
     }
 
-    /// Whether `subject` is meant.
+    /// Whether `subject` matches.
     pub fn matches(&self, subject: &dyn Subject) -> bool {
         match &self.0 {
-            Kind::Glob(glob) => glob.matches(subject.id()),
-            Kind::Pcre(pcre) => pcre.matches_start(subject.id()).unwrap_or(false),
-            Kind::List(ids) => ids.iter().any(|id| id == subject.id()),
-            Kind::Grain(target) => match subject.grains() {
+            TargetKind::Glob(glob) => glob.matches(subject.id()),
+            TargetKind::Pcre(pcre) => pcre.matches_start(subject.id()).unwrap_or(false),
+            TargetKind::List(ids) => ids.iter().any(|id| id == subject.id()),
+            TargetKind::Grain(target) => match subject.grains() {
                 Some(data) => target.matches(data),
                 None => subject.matches_unknown(),
             },
-            Kind::Pillar(target) => match subject.pillar() {
+            TargetKind::Pillar(target) => match subject.pillar() {
                 Some(data) => target.matches(data),
                 None => subject.matches_unknown(),
             },
-            Kind::IpCidr(target) => match subject.grains() {
+            TargetKind::IpCidr(target) => match subject.grains() {
                 Some(data) => target.matches(data),
                 None => subject.matches_unknown(),
             },
-            Kind::Range(hosts) => {
+            TargetKind::Range(hosts) => {
                 let is_host = |name: &str| {
                     let found = hosts.binary_search_by(|host| host.as_str().cmp(name));
                     found.is_ok()
@@ -176,7 +176,9 @@ impl Target {
                 let full_name = || subject.grains()?.get("fqdn")?.as_str();
                 is_host(subject.id()) || full_name().is_some_and(is_host)
             }
-            Kind::Compound(expression) => expression.holds(&mut |target| target.matches(subject)),
+            TargetKind::Compound(expression) => {
+                expression.holds(&mut |target| target.matches(subject))
+            }
         }
     }
 
@@ -185,9 +187,9 @@ impl Target {
     pub fn named_ids(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = Vec::new();
         match &self.0 {
-            Kind::List(own) => ids.extend(own.iter().map(String::as_str)),
-            Kind::Compound(expression) => expression.visit(&mut |target, negated| {
-                if let (Kind::List(own), false) = (&target.0, negated) {
+            TargetKind::List(own) => ids.extend(own.iter().map(String::as_str)),
+            TargetKind::Compound(expression) => expression.visit(&mut |target, negated| {
+                if let (TargetKind::List(own), false) = (&target.0, negated) {
                     ids.extend(own.iter().map(String::as_str));
                 }
             }),
@@ -199,10 +201,13 @@ impl Target {
     /// How many regular expressions it is made of.
     pub(crate) fn regexes(&self) -> usize {
         match &self.0 {
-            Kind::Pcre(_) => 1,
-            Kind::Grain(data) | Kind::Pillar(data) => data.regexes(),
-            Kind::Glob(_) | Kind::List(_) | Kind::IpCidr(_) | Kind::Range(_) => 0,
-            Kind::Compound(expression) => {
+            TargetKind::Pcre(_) => 1,
+            TargetKind::Grain(data) | TargetKind::Pillar(data) => data.regexes(),
+            TargetKind::Glob(_)
+            | TargetKind::List(_)
+            | TargetKind::IpCidr(_)
+            | TargetKind::Range(_) => 0,
+            TargetKind::Compound(expression) => {
                 let mut count = 0;
                 expression.visit(&mut |target, _| count += target.regexes());
                 count
@@ -214,9 +219,12 @@ impl Target {
     pub fn needs_data(&self) -> bool {
         match &self.0 {
             // Of a range the id decides, and the full name where it is known.
-            Kind::Glob(_) | Kind::Pcre(_) | Kind::List(_) | Kind::Range(_) => false,
-            Kind::Grain(_) | Kind::Pillar(_) | Kind::IpCidr(_) => true,
-            Kind::Compound(expression) => {
+            TargetKind::Glob(_)
+            | TargetKind::Pcre(_)
+            | TargetKind::List(_)
+            | TargetKind::Range(_) => false,
+            TargetKind::Grain(_) | TargetKind::Pillar(_) | TargetKind::IpCidr(_) => true,
+            TargetKind::Compound(expression) => {
                 let mut needs = false;
                 expression.visit(&mut |target, _| needs |= target.needs_data());
                 needs

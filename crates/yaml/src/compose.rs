@@ -1,4 +1,4 @@
-//! From events to a graph of nodes: anchors are resolved, types are told from
+//! From events to a graph of nodes: anchors are resolved, types are resolved from
 //! spelling, nothing is merged, expanded or checked for duplicates yet.
 //!
 //! Invariant: a node's children have smaller or larger indices but always
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::error::{ErrorKind, YamlError};
 use crate::limits::DEPTH_MAX;
-use crate::parse::{Event, Named, Parser, Properties, What};
+use crate::parse::{Event, EventKind, Named, Parser, Properties};
 use crate::place::{Source, Span};
 use crate::resolve::{self, Tag};
 
@@ -35,7 +35,7 @@ pub(crate) struct RawNode {
     pub(crate) aliased: bool,
 }
 
-/// What a node holds.
+/// EventKind a node holds.
 pub(crate) enum Body {
     Scalar(String),
     List(Vec<usize>),
@@ -56,7 +56,7 @@ pub(crate) fn compose(source: Source<'_>) -> Result<Document, Box<YamlError>> {
         depth: 0,
     };
     let first = composer.next()?;
-    if matches!(first.what, What::StreamEnd) {
+    if matches!(first.what, EventKind::StreamEnd) {
         return Ok(Document {
             nodes: Vec::new(),
             root: None,
@@ -69,7 +69,7 @@ pub(crate) fn compose(source: Source<'_>) -> Result<Document, Box<YamlError>> {
     // The end of the document, and then of the stream.
     composer.next()?;
     let end = composer.next()?;
-    if !matches!(end.what, What::StreamEnd) {
+    if !matches!(end.what, EventKind::StreamEnd) {
         let problem = "but found another document";
         let error = Box::new(source.error(ErrorKind::Composer, end.span, problem));
         let context = "expected a single document in the stream";
@@ -103,7 +103,7 @@ impl Composer<'_> {
     fn node(&mut self, event: Event) -> Result<usize, Box<YamlError>> {
         let span = event.span;
         match event.what {
-            What::Alias(anchor) => match self.anchors.get(&anchor) {
+            EventKind::Alias(anchor) => match self.anchors.get(&anchor) {
                 Some(&index) => {
                     self.has_aliases = true;
                     if let Some(node) = self.nodes.get_mut(index) {
@@ -116,7 +116,7 @@ impl Composer<'_> {
                     Err(self.error(ErrorKind::Composer, span, problem))
                 }
             },
-            What::Scalar {
+            EventKind::Scalar {
                 properties,
                 value,
                 plain,
@@ -129,7 +129,7 @@ impl Composer<'_> {
                 };
                 self.add(anchor, tag, Body::Scalar(value), span)
             }
-            What::ListStart(properties) => {
+            EventKind::ListStart(properties) => {
                 let Named { anchor, tag } = named(properties);
                 let tag = explicit(tag).unwrap_or(Tag::List);
                 let index = self.add(anchor, tag, Body::List(Vec::new()), span)?;
@@ -143,7 +143,7 @@ impl Composer<'_> {
                 self.fill(index, Body::List(items));
                 Ok(index)
             }
-            What::MapStart(properties) => {
+            EventKind::MapStart(properties) => {
                 let Named { anchor, tag } = named(properties);
                 let tag = explicit(tag).unwrap_or(Tag::Map);
                 let index = self.add(anchor, tag, Body::Map(Vec::new()), span)?;
@@ -159,7 +159,10 @@ impl Composer<'_> {
                 self.fill(index, Body::Map(entries));
                 Ok(index)
             }
-            What::DocumentStart | What::DocumentEnd | What::StreamEnd | What::CollectionEnd => {
+            EventKind::DocumentStart
+            | EventKind::DocumentEnd
+            | EventKind::StreamEnd
+            | EventKind::CollectionEnd => {
                 let problem = "the parser lost its way";
                 Err(self.error(ErrorKind::Parser, span, problem))
             }
@@ -182,7 +185,7 @@ impl Composer<'_> {
     /// The event that starts the next child, none at the collection's end.
     fn child(&mut self) -> Result<Option<Event>, Box<YamlError>> {
         let event = self.next()?;
-        if matches!(event.what, What::CollectionEnd) {
+        if matches!(event.what, EventKind::CollectionEnd) {
             self.depth -= 1;
             return Ok(None);
         }

@@ -19,7 +19,7 @@ use crate::limits::{ALIASED_NODES_MAX, DEPTH_MAX};
 use crate::place::{Source, Span};
 use crate::resolve::Tag;
 use crate::scalar;
-use crate::tree::{Standing, Tree};
+use crate::tree::{Origin, Tree};
 
 const IN_A_MAP: &str = "while constructing a mapping";
 
@@ -32,7 +32,7 @@ pub(crate) fn construct<T: Tree>(
     source: Source<'_>,
 ) -> Result<T, Box<YamlError>> {
     let Some(root) = document.root else {
-        return Ok(T::scalar(Value::Nil, Standing::at(Span::START)));
+        return Ok(T::scalar(Value::Nil, Origin::at(Span::START)));
     };
     let count = document.nodes.len();
     let mut constructor = Constructor {
@@ -65,7 +65,7 @@ struct Constructor<'t> {
 impl Constructor<'_> {
     fn node<T: Tree>(&mut self, index: usize) -> Result<T, Box<YamlError>> {
         let Some(raw) = self.document.nodes.get(index) else {
-            return Ok(T::scalar(Value::Nil, Standing::at(Span::START)));
+            return Ok(T::scalar(Value::Nil, Origin::at(Span::START)));
         };
         let span = raw.span;
         let shared = raw
@@ -85,12 +85,12 @@ impl Constructor<'_> {
                 return Err(self.error(ErrorKind::Limit, span, problem));
             }
         }
-        let value = self.value(index, Standing { span, shared })?;
+        let value = self.value(index, Origin { span, shared })?;
         self.in_alias = in_alias;
         Ok(value)
     }
 
-    fn value<T: Tree>(&mut self, index: usize, standing: Standing) -> Result<T, Box<YamlError>> {
+    fn value<T: Tree>(&mut self, index: usize, standing: Origin) -> Result<T, Box<YamlError>> {
         if !self.is_collection(index) {
             let value = self.scalar(index, standing.span)?;
             return Ok(T::scalar(value, standing));
@@ -106,11 +106,7 @@ impl Constructor<'_> {
 
     /// A list or map. These functions call each other once per level of
     /// nesting: plain loops keep what a level takes of the stack small.
-    fn collection<T: Tree>(
-        &mut self,
-        index: usize,
-        standing: Standing,
-    ) -> Result<T, Box<YamlError>> {
+    fn collection<T: Tree>(&mut self, index: usize, standing: Origin) -> Result<T, Box<YamlError>> {
         let tag = self.tag(index);
         if matches!(tag, Tag::List | Tag::Pairs) {
             let pairs = tag == &Tag::Pairs;
@@ -232,7 +228,7 @@ impl Constructor<'_> {
                 let mut known = out.iter().filter_map(|(known, _)| known.as_scalar());
                 known.any(|known| key.as_scalar().is_some_and(|key| is_same_key(known, key)))
             } else {
-                !seen.insert(key.as_scalar().and_then(PythonKey::of))
+                !seen.insert(key.as_scalar().and_then(PythonKey::from_value))
             };
             if is_repeated {
                 return Err(self.conflict(key.as_scalar(), key_span, span));
@@ -287,7 +283,7 @@ impl Constructor<'_> {
             Some(Body::Map(entries)) => match entries.as_slice() {
                 &[(key, value)] => {
                     let pair = vec![self.node(key)?, self.node(value)?];
-                    return Ok(T::list(pair, Standing::at(span)));
+                    return Ok(T::list(pair, Origin::at(span)));
                 }
                 _ => format!(
                     "expected a single mapping item, but found {} items",

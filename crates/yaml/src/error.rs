@@ -1,4 +1,4 @@
-//! Why a text is not read.
+//! Errors of reading YAML.
 
 use std::fmt::Write;
 

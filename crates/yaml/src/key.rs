@@ -14,7 +14,7 @@ pub(crate) enum PythonKey {
 
 impl PythonKey {
     /// The key for a scalar; lists and maps cannot be keys.
-    pub(crate) fn of(value: &Value) -> Option<Self> {
+    pub(crate) fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Nil => Some(Self::Nil),
             Value::Bool(bool) => Some(Self::Number(i128::from(*bool))),
@@ -35,7 +35,7 @@ pub(crate) fn is_same_key(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Str(one), Value::Str(other)) => one == other,
         (Value::Str(_), _) | (_, Value::Str(_)) => false,
-        _ => PythonKey::of(one) == PythonKey::of(other),
+        _ => PythonKey::from_value(one) == PythonKey::from_value(other),
     }
 }
 

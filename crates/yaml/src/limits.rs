@@ -1,4 +1,4 @@
-//! Bounds on what a text may make of itself.
+//! Limits of reading a document.
 
 /// Deepest nesting of lists and maps; deeper is an error. Reading, copying and
 /// writing a document at this depth fits a stack of 1 MiB, even unoptimised.

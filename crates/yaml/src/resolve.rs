@@ -1,5 +1,4 @@
-//! What an unquoted scalar is: YAML 1.1's implicit types as PyYAML tells them
-//! apart.
+//! The implicit type of an unquoted scalar: YAML 1.1 as PyYAML resolves it.
 //!
 //! Only the spelling counts here; what the spelling means is in `scalar`.
 

@@ -8,14 +8,14 @@ use halite_proto::{Map, Value};
 use crate::node::{Kind, Node};
 use crate::place::Span;
 
-/// Where a part of a document stands, and which other parts are the same one.
+/// The position of a node, and which other nodes are the same object.
 #[derive(Clone, Copy)]
-pub(crate) struct Standing {
+pub(crate) struct Origin {
     pub(crate) span: Span,
     pub(crate) shared: Option<NonZeroU32>,
 }
 
-impl Standing {
+impl Origin {
     /// At `span`, on its own.
     pub(crate) fn at(span: Span) -> Self {
         Self { span, shared: None }
@@ -25,17 +25,17 @@ impl Standing {
 /// A part of a document with everything in it.
 pub(crate) trait Tree: Sized {
     /// A scalar.
-    fn scalar(value: Value, standing: Standing) -> Self;
+    fn scalar(value: Value, standing: Origin) -> Self;
     /// A list.
-    fn list(items: Vec<Self>, standing: Standing) -> Self;
+    fn list(items: Vec<Self>, standing: Origin) -> Self;
     /// A map; no two keys are equal.
-    fn map(entries: Vec<(Self, Self)>, standing: Standing) -> Self;
+    fn map(entries: Vec<(Self, Self)>, standing: Origin) -> Self;
     /// The scalar, if this is one.
     fn as_scalar(&self) -> Option<&Value>;
 }
 
 impl Node {
-    fn standing(value: Kind, Standing { span, shared }: Standing) -> Self {
+    fn standing(value: Kind, Origin { span, shared }: Origin) -> Self {
         Self {
             value,
             span,
@@ -45,15 +45,15 @@ impl Node {
 }
 
 impl Tree for Node {
-    fn scalar(value: Value, standing: Standing) -> Self {
+    fn scalar(value: Value, standing: Origin) -> Self {
         Self::standing(Kind::Scalar(value), standing)
     }
 
-    fn list(items: Vec<Self>, standing: Standing) -> Self {
+    fn list(items: Vec<Self>, standing: Origin) -> Self {
         Self::standing(Kind::List(items), standing)
     }
 
-    fn map(entries: Vec<(Self, Self)>, standing: Standing) -> Self {
+    fn map(entries: Vec<(Self, Self)>, standing: Origin) -> Self {
         Self::standing(Kind::Map(entries), standing)
     }
 
@@ -63,15 +63,15 @@ impl Tree for Node {
 }
 
 impl Tree for Value {
-    fn scalar(value: Value, _: Standing) -> Self {
+    fn scalar(value: Value, _: Origin) -> Self {
         value
     }
 
-    fn list(items: Vec<Self>, _: Standing) -> Self {
+    fn list(items: Vec<Self>, _: Origin) -> Self {
         Self::List(items)
     }
 
-    fn map(entries: Vec<(Self, Self)>, _: Standing) -> Self {
+    fn map(entries: Vec<(Self, Self)>, _: Origin) -> Self {
         Self::Map(Map::from_distinct(entries))
     }
 

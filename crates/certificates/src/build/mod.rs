@@ -1,7 +1,7 @@
 //! Certificates, requests and lists from arguments.
 //!
-//! Invariant: what is built says everything but the signature, so that it can
-//! be compared with what is there before anything is signed.
+//! Invariant: the result is complete except for the signature, so that it can be compared
+//! with the existing one before anything is signed.
 
 mod list;
 mod signature;

@@ -1,5 +1,5 @@
-//! Keys: made, read, written, and what they sign. No type of OpenSSL leaves
-//! this module and `containers`.
+//! Creates, reads and writes keys, and signs with them. No OpenSSL type leaves this
+//! module and `containers`.
 
 mod digest;
 mod read;

@@ -40,8 +40,8 @@ const PLACED: [&str; 12] = [
     "not_after",
 ];
 
-/// What is asked for.
-struct Wanted {
+/// The certificate that the arguments describe.
+struct DesiredCertificate {
     kwargs: Map,
     encoding: Encoding,
     server: Option<String>,
@@ -73,14 +73,14 @@ pub(super) fn managed(call: &Call<'_>) -> CallResult {
     outcome(state, done)
 }
 
-fn wanted(call: &Call<'_>, kwargs: Map) -> Result<Wanted, CallError> {
+fn wanted(call: &Call<'_>, kwargs: Map) -> Result<DesiredCertificate, CallError> {
     let name = call.text("encoding");
     let encoding = Encoding::parse(&name).ok_or_else(|| {
         CallError::command(format!(
             "Invalid value '{name}' for encoding. Valid: der, pem, pkcs7_der, pkcs7_pem, pkcs12"
         ))
     })?;
-    Ok(Wanted {
+    Ok(DesiredCertificate {
         kwargs,
         encoding,
         server: call.text_opt("ca_server"),
@@ -92,7 +92,7 @@ fn manage(
     call: &Call<'_>,
     file: &mut Managed<'_, '_>,
     state: StateReturn,
-    wanted: &Wanted,
+    wanted: &DesiredCertificate,
 ) -> Result<StateReturn, CallError> {
     let place = match file.look(&state)? {
         Look::Done(state) => return Ok(state),
@@ -150,7 +150,7 @@ fn encoded(
     call: &Call<'_>,
     certificate: &Certificate,
     key: Option<&PrivateKey>,
-    wanted: &Wanted,
+    wanted: &DesiredCertificate,
 ) -> Result<Encoded, CallError> {
     let (secret, name) = (secret(call), call.text_opt("pkcs12_friendlyname"));
     let company = Company {
@@ -165,7 +165,7 @@ fn encoded(
 }
 
 /// A new certificate, signed here or by another minion.
-fn made(call: &Call<'_>, wanted: &Wanted) -> Result<Encoded, CallError> {
+fn made(call: &Call<'_>, wanted: &DesiredCertificate) -> Result<Encoded, CallError> {
     let name = call.arg("signing_policy");
     if let Some(server) = &wanted.server {
         if name.is_nil() {
@@ -186,7 +186,7 @@ fn made(call: &Call<'_>, wanted: &Wanted) -> Result<Encoded, CallError> {
 fn compare(
     call: &Call<'_>,
     current: &Loaded,
-    wanted: &Wanted,
+    wanted: &DesiredCertificate,
     changes: &mut Map,
 ) -> Result<Unsigned, CallError> {
     let friendly = call.text_opt("pkcs12_friendlyname").map(String::into_bytes);

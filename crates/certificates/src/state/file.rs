@@ -40,11 +40,11 @@ const OF_FILES: [&str; 20] = [
 pub(super) enum Look {
     /// The state is finished.
     Done(StateReturn),
-    /// The real path, and whether a link was taken away.
-    At(Place),
+    /// The file to manage, with its real path.
+    At(TargetFile),
 }
 
-pub(super) struct Place {
+pub(super) struct TargetFile {
     pub(super) value: Value,
     pub(super) exists: bool,
     pub(super) replace: bool,
@@ -191,7 +191,7 @@ impl<'c, 'a> Managed<'c, 'a> {
             }
         }
         let exists = !replace && path.is_file();
-        Ok(Look::At(Place {
+        Ok(Look::At(TargetFile {
             value,
             exists,
             replace,
@@ -206,7 +206,7 @@ impl<'c, 'a> Managed<'c, 'a> {
         mut state: StateReturn,
         what: &str,
         mut compared: Map,
-        (place, has_old): (&Place, bool),
+        (place, has_old): (&TargetFile, bool),
         make: impl FnOnce(&Map) -> Result<Encoded, CallError>,
     ) -> Result<StateReturn, CallError> {
         if !place.exists {

@@ -41,15 +41,15 @@ pub(super) fn digest(call: &Call<'_>) -> Result<String, CallError> {
 }
 
 pub(super) fn exists(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     if authority.exists() {
         mend(&authority)?;
     }
     Ok(authority.exists().into())
 }
 
-/// What is asked of a new authority.
-struct Wanted {
+/// The arguments of a new authority.
+struct NewAuthority {
     subject: Map,
     bits: u32,
     days: i64,
@@ -57,7 +57,7 @@ struct Wanted {
 }
 
 pub(super) fn create(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     if call.flag("fixmode") && !authority.exists() {
         return Err(CallError::exception(
             "ValueError",
@@ -74,7 +74,7 @@ pub(super) fn create(call: &Call<'_>) -> CallResult {
         )
         .into());
     }
-    let wanted = Wanted {
+    let wanted = NewAuthority {
         subject: subject(call),
         bits: bits(call)?,
         days: call.int("days")?,
@@ -96,7 +96,7 @@ pub(super) fn bits(call: &Call<'_>) -> Result<u32, CallError> {
         .map_err(|_| CallError::exception("ValueError", format!("{bits} is no size of a key")))
 }
 
-fn make(authority: &Authority, wanted: Wanted) -> Result<(), CallError> {
+fn make(authority: &Authority, wanted: NewAuthority) -> Result<(), CallError> {
     ensure(&authority.directory())?;
     let kept = std::fs::read_to_string(&authority.key).ok();
     let pem = match &kept {
@@ -126,7 +126,7 @@ fn make(authority: &Authority, wanted: Wanted) -> Result<(), CallError> {
 }
 
 pub(super) fn fix_version(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     if let Err(error) = std::fs::metadata(&authority.certificate) {
         return Err(failed(&error, &authority.certificate));
     }
@@ -142,7 +142,7 @@ fn mend(authority: &Authority) -> Result<(), CallError> {
     if old.version != OF_OLD_SALT {
         return Ok(());
     }
-    let wanted = Wanted {
+    let wanted = NewAuthority {
         subject: old.subject.attributes(),
         bits: old.key()?.bits(),
         days: (old.not_after - old.not_before) / 86400,

@@ -105,7 +105,7 @@ fn stem(call: &Call<'_>, argument: &str) -> String {
 }
 
 pub(super) fn request(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let (name, digest) = (call.text("CN"), digest(call)?);
     if !authority.exists() {
         let name = &authority.name;
@@ -160,7 +160,7 @@ pub(super) fn request(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn signed(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let (name, digest) = (call.text("CN"), digest(call)?);
     let not_done = |comment: String| -> CallResult {
         Ok(Map::from([("retcode", Value::from(1)), ("comment", comment.into())]).into())

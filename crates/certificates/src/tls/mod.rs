@@ -1,5 +1,5 @@
-//! The execution module `tls`: a small authority of one's own in a directory,
-//! its certificates, requests and revocation list.
+//! The execution module `tls`: a small certificate authority in a directory, with its
+//! certificates, requests and revocation list.
 //!
 //! Invariant: nobody but its owner can read a private key, from its first byte.
 

@@ -10,7 +10,7 @@ use crate::files::write_bytes;
 use crate::keys::PrivateKey;
 
 pub(super) fn create(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let name = call.text("CN");
     let file = |ending: &str| authority.certificates().join(format!("{name}.{ending}"));
     let path = file("p12");

@@ -68,8 +68,8 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// The one that the arguments mean.
-    pub(super) fn of(call: &Call<'_>) -> Self {
+    /// The authority that the arguments name.
+    pub(super) fn from_call(call: &Call<'_>) -> Self {
         let (base, name) = (base(call), call.text("ca_name"));
         let file = call.get("ca_filename").filter(|file| file.is_true());
         let file = file.map_or_else(|| format!("{name}_ca_cert"), halite_modules::python::str);

@@ -144,13 +144,13 @@ fn file(call: &Call<'_>, path: PathBuf, missing: String) -> CallResult {
 }
 
 pub(super) fn authority(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let missing = format!("Certificate does not exist for {}", authority.name);
     file(call, authority.certificate, missing)
 }
 
 fn signed(call: &Call<'_>, argument: &str, ending: &str) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let name = call.text("CN");
     let stem = call.text_given(argument).unwrap_or_else(|| name.clone());
     let path = authority.certificates().join(format!("{stem}.{ending}"));

@@ -90,7 +90,7 @@ fn write_list(
 }
 
 pub(super) fn empty_list(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let path = list_path(call, &authority);
     if path.exists() {
         return Ok(format!("CRL \"{}\" already exists", path.display()).into());
@@ -118,7 +118,7 @@ fn revoked_of(line: &str) -> Option<Revoked> {
 }
 
 pub(super) fn revoke(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     if !authority.exists() || !authority.key.exists() {
         return Ok(authority.missing().into());
     }
@@ -197,7 +197,7 @@ fn fault(
 }
 
 pub(super) fn validate(call: &Call<'_>) -> CallResult {
-    let authority = Authority::of(call);
+    let authority = Authority::from_call(call);
     let crl = call.text("crl_file");
     if let Err(error) = fs::metadata(&crl) {
         return Err(failed(&error, crl.as_ref()));

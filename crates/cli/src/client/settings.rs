@@ -135,7 +135,7 @@ impl ClientSettings {
                 .and_then(Value::as_map)
                 .cloned()
                 .unwrap_or_default(),
-            range_server: RangeServer::of(opts),
+            range_server: RangeServer::from_opts(opts),
             conf_file: options
                 .text("conf_file", "the master's configuration")
                 .to_owned(),

@@ -109,7 +109,7 @@ impl Program<'_> {
                 job: &job,
                 jid: &jid,
                 minions: &alive,
-                size: plan.size.of(alive.len()),
+                size: plan.size.count(alive.len()),
                 wait: plan.wait,
                 timeout: self.timeout,
                 failhard: plan.failhard,

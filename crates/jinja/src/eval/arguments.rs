@@ -11,7 +11,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn of(pos: Vec<Value>) -> Self {
+    pub(crate) fn positional(pos: Vec<Value>) -> Self {
         Self {
             pos,
             named: Vec::new(),

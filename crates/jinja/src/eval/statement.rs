@@ -176,7 +176,7 @@ impl Machine<'_> {
     }
 
     fn decode(&self, decoder: &str, value: Value) -> Result<Value> {
-        filters::apply(self, decoder, Args::of(vec![value]))
+        filters::apply(self, decoder, Args::positional(vec![value]))
     }
 
     /// Assigns to a target.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::eval::{Args, Machine};
 use crate::value::{Native, Value, iterate};
 
-/// Which versions of addresses are meant.
+/// Which versions of addresses a filter keeps.
 #[derive(Clone, Copy)]
 enum Version {
     Four,
@@ -137,7 +137,7 @@ fn filter(args: Args, version: Version) -> Result<Value> {
     })
 }
 
-/// Something of each address; nothing where there is none.
+/// Applies a function to each address; others are left out.
 fn each(args: Args, name: &'static str, of: impl Fn(Address) -> Result<Value>) -> Result<Value> {
     let (value, options, version) = given(args, name)?;
     let found = addresses(&value, version, options.as_deref())?;

@@ -20,7 +20,7 @@ pub(crate) fn percent(format: &Value, argument: &Value) -> Result<Value> {
         Value::Tuple(tuple) => (&tuple.0.0, true),
         _ => (&single, false),
     };
-    let mut state = State {
+    let mut state = Arguments {
         items,
         map: match argument {
             Value::Dict(map) => Some(map),
@@ -46,7 +46,7 @@ pub(crate) fn percent(format: &Value, argument: &Value) -> Result<Value> {
     })
 }
 
-struct State<'a> {
+struct Arguments<'a> {
     items: &'a [Value],
     map: Option<&'a Mapping>,
     used: usize,
@@ -65,7 +65,7 @@ struct Directive {
     precision: Option<usize>,
 }
 
-impl State<'_> {
+impl Arguments<'_> {
     fn expand(&mut self, pattern: &str) -> Result<String> {
         let mut out = String::new();
         let mut rest = pattern;

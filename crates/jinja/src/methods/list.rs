@@ -36,7 +36,7 @@ pub(super) fn call(
         args.no_named(name)?;
         let mut items = cell.0.take();
         let result = sort_by(&mut items, reverse, |item| match &key {
-            Some(key) => machine.call(key, Args::of(vec![item.clone()])),
+            Some(key) => machine.call(key, Args::positional(vec![item.clone()])),
             None => Ok(item.clone()),
         });
         *cell.0.borrow_mut() = items;

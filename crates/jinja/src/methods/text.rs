@@ -69,7 +69,7 @@ pub(super) fn markup_call(
     if name == "join" {
         let [items] = args.bind(name, ["iterable"], 1)?;
         let items = iterate(&items.unwrap_or(Value::None))?;
-        args = Args::of(vec![Value::list(items.iter().map(escape).collect())]);
+        args = Args::positional(vec![Value::list(items.iter().map(escape).collect())]);
     } else {
         args.pos = args.pos.iter().map(escape).collect();
         for (_, value) in &mut args.named {

@@ -136,7 +136,7 @@ impl Drive<'_> {
         {
             let mut course = self.job.course();
             course.total = self.left.len();
-            course.batch_size = plan.size.of(self.left.len());
+            course.batch_size = plan.size.count(self.left.len());
         }
         Ok(Record::begin(self.master, self.job, plan, &self.left))
     }

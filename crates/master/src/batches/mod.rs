@@ -253,7 +253,7 @@ pub(crate) fn start(master: &Arc<Master>, plan: Plan) -> Result<Jid, BatchError>
         course: Mutex::new(Course {
             total: plan.minions.len(),
             pending: plan.minions.len(),
-            batch_size: plan.size.of(plan.minions.len()),
+            batch_size: plan.size.count(plan.minions.len()),
             last_progress_s: now,
             ..Course::default()
         }),

@@ -99,7 +99,7 @@ pub fn resolve(asked: Asked<'_>, minions: &dyn Minions) -> Result<Resolved, Targ
         .collect();
     // Without data, everybody might be meant by it.
     if minions.keeps_data() || !by_data {
-        let wanted = target.wanted();
+        let wanted = target.data_needed();
         let grains = match &wanted.grains {
             Names::These(names) => minions.grains_of(&accepted, names),
             Names::None | Names::All => None,

@@ -381,7 +381,7 @@ fn assemble(
         )),
         turns: TurnsOfMinions::default(),
         settings,
-        range_server: RangeServer::of(&opts),
+        range_server: RangeServer::from_opts(&opts),
         opts,
         keys,
         identity,

@@ -178,7 +178,7 @@ mod tests {
     fn what_is_told_of_a_job_is_what_salt_tells() {
         let job = "{function: test.arg, args: [1], kwargs: {x: 2}, seconds: 3, metadata: {a: b}}";
         let job = halite_yaml::load(job, "test").unwrap().into_value();
-        let due = Due::of("tick", job.as_map().unwrap());
+        let due = Due::from_definition("tick", job.as_map().unwrap());
         let ran = Map::from([
             ("jid", Value::from("20261121104332797423")),
             ("return", true.into()),

@@ -264,7 +264,7 @@ impl MinionContext for Orchestra {
                 .ok_or_else(|| {
                     ContextError::Other(format!("batch: '{text}' is no number and no percentage"))
                 })?
-                .of(ids.len()),
+                .count(ids.len()),
             None => ids.len().max(1),
         };
         let mut answer = MinionsAnswer::default();

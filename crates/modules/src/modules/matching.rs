@@ -130,7 +130,7 @@ impl Subject for This {
 /// Whether `tgt` means `this`; a target that cannot be read means nobody.
 fn means(call: &Call<'_>, this: &This, tgt: &Value, tgt_type: &str) -> Option<bool> {
     let delimiter = call.get("delimiter").map(python::str);
-    let server = RangeServer::of(call.ctx.opts());
+    let server = RangeServer::from_opts(call.ctx.opts());
     let reading = Reading {
         delimiter: delimiter.as_deref().unwrap_or(DEFAULT_DELIMITER),
         nodegroups: call.opt("nodegroups").as_map(),

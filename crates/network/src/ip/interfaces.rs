@@ -33,7 +33,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("accept_ra", "accept_ra"),
 ];
 
-/// What `ethtool` is told: the argument, and the option of the file.
+/// Arguments of `ethtool`, each with its option in the file.
 pub(super) const ETHTOOL: &[(&str, &str)] = &[
     ("speed", "link-speed"),
     ("duplex", "link-duplex"),

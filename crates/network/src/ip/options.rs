@@ -8,9 +8,9 @@ use halite_proto::Value;
 /// The two families of addresses, as the file names them.
 pub(super) const FAMILIES: [&str; 2] = ["inet", "inet6"];
 
-/// What a value has to be.
+/// What an option accepts as its value.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ValueKind {
     Any,
     Int,
     Float,
@@ -26,91 +26,94 @@ enum Kind {
 
 const MODES: &[&str] = &["gre", "GRE", "ipip", "IPIP", "802.3ad"];
 
-const V4: &[(&str, Kind)] = &[
+const V4: &[(&str, ValueKind)] = &[
     (
         "proto",
-        Kind::Words(&["bootp", "dhcp", "static", "manual", "loopback", "ppp"]),
+        ValueKind::Words(&["bootp", "dhcp", "static", "manual", "loopback", "ppp"]),
     ),
-    ("address", Kind::V4),
-    ("addresses", Kind::Any),
-    ("netmask", Kind::Mask4),
-    ("broadcast", Kind::V4),
-    ("metric", Kind::Int),
-    ("gateway", Kind::V4),
-    ("pointopoint", Kind::V4),
-    ("hwaddress", Kind::Mac),
-    ("mtu", Kind::Int),
-    ("scope", Kind::Words(&["global", "link", "host"])),
-    ("hostname", Kind::Any),
-    ("leasehours", Kind::Int),
-    ("leasetime", Kind::Int),
-    ("vendor", Kind::Any),
-    ("client", Kind::Any),
-    ("bootfile", Kind::Any),
-    ("server", Kind::V4),
-    ("hwaddr", Kind::Mac),
-    ("mode", Kind::Words(MODES)),
-    ("endpoint", Kind::V4),
-    ("dstaddr", Kind::V4),
-    ("local", Kind::V4),
-    ("ttl", Kind::Int),
-    ("provider", Kind::Any),
-    ("unit", Kind::Int),
-    ("options", Kind::Any),
-    ("dns-nameservers", Kind::List),
-    ("dns-search", Kind::List),
-    ("vlan-raw-device", Kind::Any),
-    ("network", Kind::Any),
+    ("address", ValueKind::V4),
+    ("addresses", ValueKind::Any),
+    ("netmask", ValueKind::Mask4),
+    ("broadcast", ValueKind::V4),
+    ("metric", ValueKind::Int),
+    ("gateway", ValueKind::V4),
+    ("pointopoint", ValueKind::V4),
+    ("hwaddress", ValueKind::Mac),
+    ("mtu", ValueKind::Int),
+    ("scope", ValueKind::Words(&["global", "link", "host"])),
+    ("hostname", ValueKind::Any),
+    ("leasehours", ValueKind::Int),
+    ("leasetime", ValueKind::Int),
+    ("vendor", ValueKind::Any),
+    ("client", ValueKind::Any),
+    ("bootfile", ValueKind::Any),
+    ("server", ValueKind::V4),
+    ("hwaddr", ValueKind::Mac),
+    ("mode", ValueKind::Words(MODES)),
+    ("endpoint", ValueKind::V4),
+    ("dstaddr", ValueKind::V4),
+    ("local", ValueKind::V4),
+    ("ttl", ValueKind::Int),
+    ("provider", ValueKind::Any),
+    ("unit", ValueKind::Int),
+    ("options", ValueKind::Any),
+    ("dns-nameservers", ValueKind::List),
+    ("dns-search", ValueKind::List),
+    ("vlan-raw-device", ValueKind::Any),
+    ("network", ValueKind::Any),
 ];
 
-const V6: &[(&str, Kind)] = &[
+const V6: &[(&str, ValueKind)] = &[
     (
         "proto",
-        Kind::Words(&[
+        ValueKind::Words(&[
             "auto", "loopback", "static", "manual", "dhcp", "v4tunnel", "6to4",
         ]),
     ),
-    ("address", Kind::V6),
-    ("addresses", Kind::Any),
-    ("netmask", Kind::Mask6),
-    ("broadcast", Kind::V6),
-    ("gateway", Kind::V6),
-    ("hwaddress", Kind::Mac),
-    ("mtu", Kind::Int),
-    ("scope", Kind::Words(&["global", "site", "link", "host"])),
-    ("privext", Kind::Numbers(&[0, 1, 2])),
-    ("dhcp", Kind::Numbers(&[0, 1])),
-    ("media", Kind::Any),
-    ("accept_ra", Kind::Numbers(&[0, 1, 2])),
-    ("autoconf", Kind::Numbers(&[0, 1])),
-    ("preferred-lifetime", Kind::Int),
-    ("dad-attempts", Kind::Int),
-    ("dad-interval", Kind::Float),
-    ("mode", Kind::Words(MODES)),
-    ("endpoint", Kind::V4),
-    ("local", Kind::V4),
-    ("ttl", Kind::Int),
-    ("dns-nameservers", Kind::List),
-    ("dns-search", Kind::List),
-    ("vlan-raw-device", Kind::Any),
+    ("address", ValueKind::V6),
+    ("addresses", ValueKind::Any),
+    ("netmask", ValueKind::Mask6),
+    ("broadcast", ValueKind::V6),
+    ("gateway", ValueKind::V6),
+    ("hwaddress", ValueKind::Mac),
+    ("mtu", ValueKind::Int),
+    (
+        "scope",
+        ValueKind::Words(&["global", "site", "link", "host"]),
+    ),
+    ("privext", ValueKind::Numbers(&[0, 1, 2])),
+    ("dhcp", ValueKind::Numbers(&[0, 1])),
+    ("media", ValueKind::Any),
+    ("accept_ra", ValueKind::Numbers(&[0, 1, 2])),
+    ("autoconf", ValueKind::Numbers(&[0, 1])),
+    ("preferred-lifetime", ValueKind::Int),
+    ("dad-attempts", ValueKind::Int),
+    ("dad-interval", ValueKind::Float),
+    ("mode", ValueKind::Words(MODES)),
+    ("endpoint", ValueKind::V4),
+    ("local", ValueKind::V4),
+    ("ttl", ValueKind::Int),
+    ("dns-nameservers", ValueKind::List),
+    ("dns-search", ValueKind::List),
+    ("vlan-raw-device", ValueKind::Any),
 ];
 
-const WIRELESS: &[(&str, Kind)] = &[
-    ("wireless-essid", Kind::Any),
-    ("wireless-mode", Kind::Any),
-    ("wpa-ap-scan", Kind::Numbers(&[0, 1, 2])),
-    ("wpa-conf", Kind::Any),
-    ("wpa-driver", Kind::Any),
-    ("wpa-group", Kind::Any),
-    ("wpa-key-mgmt", Kind::Any),
-    ("wpa-pairwise", Kind::Any),
-    ("wpa-psk", Kind::Any),
-    ("wpa-proto", Kind::Any),
-    ("wpa-roam", Kind::Any),
-    ("wpa-ssid", Kind::Any),
+const WIRELESS: &[(&str, ValueKind)] = &[
+    ("wireless-essid", ValueKind::Any),
+    ("wireless-mode", ValueKind::Any),
+    ("wpa-ap-scan", ValueKind::Numbers(&[0, 1, 2])),
+    ("wpa-conf", ValueKind::Any),
+    ("wpa-driver", ValueKind::Any),
+    ("wpa-group", ValueKind::Any),
+    ("wpa-key-mgmt", ValueKind::Any),
+    ("wpa-pairwise", ValueKind::Any),
+    ("wpa-psk", ValueKind::Any),
+    ("wpa-proto", ValueKind::Any),
+    ("wpa-roam", ValueKind::Any),
+    ("wpa-ssid", ValueKind::Any),
 ];
 
-fn find(family: &str, name: &str) -> Option<Kind> {
+fn find(family: &str, name: &str) -> Option<ValueKind> {
     let own = if family == "inet" { V4 } else { V6 };
     let mut all = own.iter().chain(WIRELESS);
     all.find(|(known, _)| *known == name).map(|(_, kind)| *kind)
@@ -133,29 +136,29 @@ pub(super) fn check(family: &str, name: &str, value: &Value) -> (bool, Value) {
         None => (false, value.clone()),
     };
     match kind {
-        Kind::Any => (true, value.clone()),
-        Kind::Int => number(&|_| true),
-        Kind::Float => match python::float(value) {
+        ValueKind::Any => (true, value.clone()),
+        ValueKind::Int => number(&|_| true),
+        ValueKind::Float => match python::float(value) {
             Ok(number) => (true, Value::Float(number)),
             Err(_) => (false, value.clone()),
         },
-        Kind::V4 => (
+        ValueKind::V4 => (
             is_address(value, 32, &|ip| ip.parse::<Ipv4Addr>().is_ok()),
             value.clone(),
         ),
-        Kind::V6 => (
+        ValueKind::V6 => (
             is_address(value, 128, &|ip| ip.parse::<Ipv6Addr>().is_ok()),
             value.clone(),
         ),
-        Kind::Mac => (is_mac(&text), value.clone()),
-        Kind::Mask4 => match number(&|bits| (0..=32).contains(&bits)) {
+        ValueKind::Mac => (is_mac(&text), value.clone()),
+        ValueKind::Mask4 => match number(&|bits| (0..=32).contains(&bits)) {
             (true, number) => (true, number),
             (false, value) => (is_mask(&text), value),
         },
-        Kind::Mask6 => number(&|bits| (0..=128).contains(&bits)),
-        Kind::Words(words) => (words.contains(&text.as_str()), text.into()),
-        Kind::Numbers(numbers) => number(&|number| numbers.contains(&number)),
-        Kind::List => match value {
+        ValueKind::Mask6 => number(&|bits| (0..=128).contains(&bits)),
+        ValueKind::Words(words) => (words.contains(&text.as_str()), text.into()),
+        ValueKind::Numbers(numbers) => number(&|number| numbers.contains(&number)),
+        ValueKind::List => match value {
             Value::Str(text) => {
                 let words: Vec<Value> = text.split_whitespace().map(Value::from).collect();
                 (!words.is_empty(), Value::List(words))

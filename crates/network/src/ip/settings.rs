@@ -17,7 +17,7 @@ const NAMES: &[(&str, &str)] = &[
     ("addrs", "addresses"),
 ];
 
-/// Options that are meant for IPv4 unless they say otherwise.
+/// Options that apply to IPv4 unless they name IPv6.
 const OF_V4: [&str; 6] = [
     "ipaddr",
     "address",
@@ -124,7 +124,7 @@ fn without_number(name: &str) -> String {
     out
 }
 
-/// Sets an option where it is meant to be; values that do not fit are left out.
+/// Sets an option in its place; invalid values are left out.
 fn set(interface: &mut Interface, key: &str, value: &Value) {
     let (key, only) = if let Some(rest) = key.strip_prefix("ipv4") {
         (rest, Some(0))

@@ -23,7 +23,7 @@ pub(crate) fn run(call: &Call<'_>, words: &[&str]) -> Result<Ran, CallError> {
     Program::new(call, &all).may_fail().run()
 }
 
-/// Whether a word would be taken for an option that is none of ours.
+/// Whether `ipset` would take a word for an option.
 fn is_option(word: &str) -> bool {
     word.starts_with('-') && !["-t", "-exist"].contains(&word)
 }

@@ -39,7 +39,7 @@ fn answer(ran: &Ran) -> Value {
     }
 }
 
-/// What a set was made with; nothing if there is none.
+/// The options a set was created with, or `None` if it does not exist.
 pub(super) fn about(call: &Call<'_>, name: &str) -> Result<Option<Map>, CallError> {
     let ran = run(call, &["list", "-t", name])?;
     Ok(match ran.ok() {

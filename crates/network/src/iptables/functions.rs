@@ -108,7 +108,7 @@ pub(crate) const MODULE: Module = Module {
 };
 
 fn version(call: &Call<'_>) -> CallResult {
-    let ran = Tables::of(call).run("--version")?;
+    let ran = Tables::from_call(call).run("--version")?;
     let version = ran.stdout.split_whitespace().nth(1);
     let version =
         version.ok_or_else(|| CallError::exception("IndexError", "list index out of range"))?;
@@ -132,7 +132,7 @@ fn build_rule(call: &Call<'_>) -> CallResult {
             return Ok(text.into());
         }
     }
-    let line = Tables::of(call).command(
+    let line = Tables::from_call(call).command(
         &call.text("table"),
         &call.text("chain"),
         &call.text("command"),
@@ -160,21 +160,23 @@ fn place(call: &Call<'_>, with_rule: bool) -> Result<(String, String, String), &
 
 fn append(call: &Call<'_>) -> CallResult {
     match place(call, true) {
-        Ok((table, chain, rule)) => Ok(Tables::of(call).append(&table, &chain, &rule)?.into()),
+        Ok((table, chain, rule)) => Ok(Tables::from_call(call)
+            .append(&table, &chain, &rule)?
+            .into()),
         Err(text) => Ok(text.into()),
     }
 }
 
 fn check(call: &Call<'_>) -> CallResult {
     match place(call, true) {
-        Ok((table, chain, rule)) => Ok(Tables::of(call).has(&table, &chain, &rule)?.into()),
+        Ok((table, chain, rule)) => Ok(Tables::from_call(call).has(&table, &chain, &rule)?.into()),
         Err(text) => Ok(text.into()),
     }
 }
 
 fn check_chain(call: &Call<'_>) -> CallResult {
     match place(call, false) {
-        Ok((table, chain, _)) => Ok(Tables::of(call).has_chain(&table, &chain)?.into()),
+        Ok((table, chain, _)) => Ok(Tables::from_call(call).has_chain(&table, &chain)?.into()),
         Err(text) => Ok(text.into()),
     }
 }
@@ -188,7 +190,7 @@ fn insert(call: &Call<'_>) -> CallResult {
     }
     match place(call, true) {
         Ok((table, chain, rule)) => {
-            Tables::of(call).insert(&table, &chain, call.arg("position"), &rule)
+            Tables::from_call(call).insert(&table, &chain, call.arg("position"), &rule)
         }
         Err(text) => Ok(text.into()),
     }
@@ -201,7 +203,9 @@ fn delete(call: &Call<'_>) -> CallResult {
     }
     let rule = call.text(if position { "position" } else { "rule" });
     let (table, chain) = (call.text("table"), call.text("chain"));
-    Ok(Tables::of(call).delete(&table, &chain, &rule)?.into())
+    Ok(Tables::from_call(call)
+        .delete(&table, &chain, &rule)?
+        .into())
 }
 
 /// Nothing to complain about is true.
@@ -215,35 +219,39 @@ fn complaint(text: String) -> Value {
 
 fn new_chain(call: &Call<'_>) -> CallResult {
     match place(call, false) {
-        Ok((table, chain, _)) => Ok(complaint(Tables::of(call).new_chain(&table, &chain)?)),
+        Ok((table, chain, _)) => Ok(complaint(
+            Tables::from_call(call).new_chain(&table, &chain)?,
+        )),
         Err(text) => Ok(text.into()),
     }
 }
 
 fn delete_chain(call: &Call<'_>) -> CallResult {
     match place(call, false) {
-        Ok((table, chain, _)) => Ok(complaint(Tables::of(call).delete_chain(&table, &chain)?)),
+        Ok((table, chain, _)) => Ok(complaint(
+            Tables::from_call(call).delete_chain(&table, &chain)?,
+        )),
         Err(text) => Ok(text.into()),
     }
 }
 
 fn flush(call: &Call<'_>) -> CallResult {
     let (table, chain) = (call.text("table"), call.text("chain"));
-    Ok(Tables::of(call).flush(&table, &chain)?.into())
+    Ok(Tables::from_call(call).flush(&table, &chain)?.into())
 }
 
 fn get_rules(call: &Call<'_>) -> CallResult {
-    Ok(Tables::of(call).rules()?.into())
+    Ok(Tables::from_call(call).rules()?.into())
 }
 
 fn get_saved_rules(call: &Call<'_>) -> CallResult {
     let file = call.text_opt("conf_file");
-    Ok(Tables::of(call).saved_rules(file.as_deref())?.into())
+    Ok(Tables::from_call(call).saved_rules(file.as_deref())?.into())
 }
 
 fn get_policy(call: &Call<'_>) -> CallResult {
     match place(call, false) {
-        Ok((table, chain, _)) => Tables::of(call).policy(&table, &chain),
+        Ok((table, chain, _)) => Tables::from_call(call).policy(&table, &chain),
         Err(text) => Ok(text.into()),
     }
 }
@@ -254,7 +262,7 @@ fn get_saved_policy(call: &Call<'_>) -> CallResult {
         Err(text) => return Ok(text.into()),
     };
     let file = call.text_opt("conf_file");
-    let rules = Tables::of(call).saved_rules(file.as_deref())?;
+    let rules = Tables::from_call(call).saved_rules(file.as_deref())?;
     Ok(policy_of(&rules, &table, &chain))
 }
 
@@ -266,10 +274,12 @@ fn set_policy(call: &Call<'_>) -> CallResult {
         return Ok("Error: Policy needs to be specified".into());
     }
     let (table, chain, policy) = (call.text("table"), call.text("chain"), call.text("policy"));
-    Ok(Tables::of(call).set_policy(&table, &chain, &policy)?.into())
+    Ok(Tables::from_call(call)
+        .set_policy(&table, &chain, &policy)?
+        .into())
 }
 
 fn save(call: &Call<'_>) -> CallResult {
     let file = call.text_opt("filename");
-    Ok(Tables::of(call).save(file.as_deref())?.into())
+    Ok(Tables::from_call(call).save(file.as_deref())?.into())
 }

@@ -26,8 +26,8 @@ enum Family {
 }
 
 impl<'c, 'a> Tables<'c, 'a> {
-    /// Those of the argument `family`.
-    pub(crate) fn of(call: &'c Call<'a>) -> Self {
+    /// The tables of the argument `family`.
+    pub(crate) fn from_call(call: &'c Call<'a>) -> Self {
         Self::named(call, call.arg("family"))
     }
 

@@ -156,7 +156,7 @@ fn built(comment: &str, rule: String, ok: bool) -> Value {
 }
 
 fn build_rule(call: &Call<'_>) -> CallResult {
-    let tables = Tables::of(call)?;
+    let tables = Tables::from_call(call)?;
     let rule = tables.rule(call.kwargs().clone())?;
     let rule = if matches!(call.arg("full"), Value::Str(full) if full == "True" || full == "true") {
         for (name, comment) in [
@@ -188,81 +188,97 @@ fn build_rule(call: &Call<'_>) -> CallResult {
 
 fn append(call: &Call<'_>) -> CallResult {
     let (table, chain, rule) = (text(call, "table"), text(call, "chain"), text(call, "rule"));
-    Ok(Tables::of(call)?.add(&table, &chain, &rule, None)?.into())
+    Ok(Tables::from_call(call)?
+        .add(&table, &chain, &rule, None)?
+        .into())
 }
 
 fn insert(call: &Call<'_>) -> CallResult {
     let (table, chain, rule) = (text(call, "table"), text(call, "chain"), text(call, "rule"));
     let position = text(call, "position");
-    let answer = Tables::of(call)?.add(&table, &chain, &rule, Some(&position))?;
+    let answer = Tables::from_call(call)?.add(&table, &chain, &rule, Some(&position))?;
     Ok(answer.into())
 }
 
 fn check(call: &Call<'_>) -> CallResult {
     let (table, chain, rule) = (text(call, "table"), text(call, "chain"), text(call, "rule"));
-    Ok(Tables::of(call)?.has(&table, &chain, &rule)?.into())
+    Ok(Tables::from_call(call)?.has(&table, &chain, &rule)?.into())
 }
 
 fn check_chain(call: &Call<'_>) -> CallResult {
     let (table, chain) = (text(call, "table"), text(call, "chain"));
-    Ok(Tables::of(call)?.has_chain(&table, &chain)?.into())
+    Ok(Tables::from_call(call)?.has_chain(&table, &chain)?.into())
 }
 
 fn check_table(call: &Call<'_>) -> CallResult {
-    Ok(Tables::of(call)?.has_table(&text(call, "table"))?.into())
+    Ok(Tables::from_call(call)?
+        .has_table(&text(call, "table"))?
+        .into())
 }
 
 fn get_rule_handle(call: &Call<'_>) -> CallResult {
     let (table, chain, rule) = (text(call, "table"), text(call, "chain"), text(call, "rule"));
-    Ok(match Tables::of(call)?.handle(&table, &chain, &rule)? {
-        Ok(handle) => Map::from([("result", Value::from(true)), ("handle", handle.into())]).into(),
-        Err(answer) => answer.into(),
-    })
+    Ok(
+        match Tables::from_call(call)?.handle(&table, &chain, &rule)? {
+            Ok(handle) => {
+                Map::from([("result", Value::from(true)), ("handle", handle.into())]).into()
+            }
+            Err(answer) => answer.into(),
+        },
+    )
 }
 
 fn new_table(call: &Call<'_>) -> CallResult {
-    Ok(Tables::of(call)?.new_table(&text(call, "table"))?.into())
+    Ok(Tables::from_call(call)?
+        .new_table(&text(call, "table"))?
+        .into())
 }
 
 fn delete_table(call: &Call<'_>) -> CallResult {
-    Ok(Tables::of(call)?.delete_table(&text(call, "table"))?.into())
+    Ok(Tables::from_call(call)?
+        .delete_table(&text(call, "table"))?
+        .into())
 }
 
 fn new_chain(call: &Call<'_>) -> CallResult {
     let (table, chain) = (text(call, "table"), text(call, "chain"));
     let base = ["table_type", "hook", "priority"].map(|name| call.arg(name));
-    Ok(Tables::of(call)?.new_chain(&table, &chain, base)?.into())
+    Ok(Tables::from_call(call)?
+        .new_chain(&table, &chain, base)?
+        .into())
 }
 
 fn delete_chain(call: &Call<'_>) -> CallResult {
     let (table, chain) = (text(call, "table"), text(call, "chain"));
-    Ok(Tables::of(call)?.delete_chain(&table, &chain)?.into())
+    Ok(Tables::from_call(call)?
+        .delete_chain(&table, &chain)?
+        .into())
 }
 
 fn delete(call: &Call<'_>) -> CallResult {
     let (table, chain) = (text(call, "table"), text(call, "chain"));
     let (position, rule) = (call.text_opt("position"), call.text_opt("rule"));
-    let tables = Tables::of(call)?;
+    let tables = Tables::from_call(call)?;
     let answer = tables.delete(&table, &chain, position.as_deref(), rule.as_deref())?;
     Ok(answer.into())
 }
 
 fn flush(call: &Call<'_>) -> CallResult {
     let (table, chain) = (text(call, "table"), text(call, "chain"));
-    Ok(Tables::of(call)?.flush(&table, &chain)?.into())
+    Ok(Tables::from_call(call)?.flush(&table, &chain)?.into())
 }
 
 fn list_tables(call: &Call<'_>) -> CallResult {
-    Ok(Tables::of(call)?.list_tables()?.into())
+    Ok(Tables::from_call(call)?.list_tables()?.into())
 }
 
 fn get_rules(call: &Call<'_>) -> CallResult {
-    let rules = Tables::of(call)?.rules()?;
+    let rules = Tables::from_call(call)?.rules()?;
     Ok(Value::List(rules.into_iter().map(Value::from).collect()))
 }
 
 fn get_rules_json(call: &Call<'_>) -> CallResult {
-    Ok(Tables::of(call)?.rules_json()?.into())
+    Ok(Tables::from_call(call)?.rules_json()?.into())
 }
 
 fn get_saved_rules(call: &Call<'_>) -> CallResult {
@@ -279,7 +295,7 @@ fn get_saved_rules(call: &Call<'_>) -> CallResult {
 
 fn save(call: &Call<'_>) -> CallResult {
     let file = call.text_opt("filename");
-    Ok(Tables::of(call)?.save(file.as_deref())?.into())
+    Ok(Tables::from_call(call)?.save(file.as_deref())?.into())
 }
 
 fn get_policy(call: &Call<'_>) -> CallResult {
@@ -287,7 +303,7 @@ fn get_policy(call: &Call<'_>) -> CallResult {
         return Ok("Error: Chain needs to be specified".into());
     }
     let (table, chain) = (call.text("table"), call.text("chain"));
-    let policy = Tables::of(call)?.policy(&table, &chain)?;
+    let policy = Tables::from_call(call)?.policy(&table, &chain)?;
     Ok(policy.map_or(Value::Nil, Value::from))
 }
 
@@ -301,7 +317,7 @@ fn set_policy(call: &Call<'_>) -> CallResult {
         }
     }
     let (table, chain, policy) = (call.text("table"), call.text("chain"), call.text("policy"));
-    Ok(Tables::of(call)?
+    Ok(Tables::from_call(call)?
         .set_policy(&table, &chain, &policy)?
         .into())
 }

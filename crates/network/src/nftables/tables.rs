@@ -36,8 +36,8 @@ pub(crate) struct Tables<'c, 'a> {
 }
 
 impl<'c, 'a> Tables<'c, 'a> {
-    /// Those of the argument `family`.
-    pub(crate) fn of(call: &'c Call<'a>) -> Result<Self, CallError> {
+    /// The tables of the argument `family`.
+    pub(crate) fn from_call(call: &'c Call<'a>) -> Result<Self, CallError> {
         let family = call.text("family");
         let found = FAMILIES.iter().find(|(name, _)| *name == family);
         let (_, nft) =
@@ -210,15 +210,15 @@ impl<'c, 'a> Tables<'c, 'a> {
     ) -> Result<Option<String>, CallError> {
         let nft = self.nft;
         let said = self.ask(&format!("nft --handle list chain {nft} {table} {chain}"))?;
-        let wanted = words::of(rule);
+        let wanted = words::split(rule);
         Ok(said
             .lines()
             .filter_map(|line| line.split_once(" # handle "))
-            .find(|(line, _)| words::of(line) == wanted)
+            .find(|(line, _)| words::split(line) == wanted)
             .map(|(_, handle)| handle.trim().to_owned()))
     }
 
-    /// The handle of a rule, or the answer that says why there is none.
+    /// The handle of a rule, or the answer that says why it was not found.
     pub(super) fn handle(
         &self,
         table: &str,

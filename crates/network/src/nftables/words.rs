@@ -5,7 +5,7 @@
 //! counters have counted.
 
 /// The words of a rule, for comparison.
-pub(super) fn of(rule: &str) -> Vec<String> {
+pub(super) fn split(rule: &str) -> Vec<String> {
     let spaced = rule
         .replace('"', "")
         .replace(',', " , ")
@@ -69,9 +69,9 @@ mod tests {
                 "tcp dport { 80, 443 } accept",
             ),
         ] {
-            assert_eq!(of(given), of(listed), "{given}");
+            assert_eq!(split(given), split(listed), "{given}");
         }
-        assert_ne!(of("accept"), of("tcp dport 22 accept"));
-        assert_ne!(of("{ , } , {"), of("accept"));
+        assert_ne!(split("accept"), split("tcp dport 22 accept"));
+        assert_ne!(split("{ , } , {"), split("accept"));
     }
 }

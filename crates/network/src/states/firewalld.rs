@@ -22,11 +22,11 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-/// What a zone or a service has several of.
-struct Kind {
-    /// The argument, which is what changes call it too.
+/// A kind of item that a zone or a service lists.
+struct ItemKind {
+    /// The argument, also its name in `changes`.
     argument: &'static str,
-    /// What one of them is called by the functions that add and remove it.
+    /// The argument of the functions that add and remove one.
     item: &'static str,
     list: &'static str,
     add: &'static str,
@@ -35,7 +35,7 @@ struct Kind {
 
 macro_rules! kind {
     ($argument:literal, $item:literal, $list:literal) => {
-        Kind {
+        ItemKind {
             argument: $argument,
             item: $item,
             list: concat!("firewalld.", $list),
@@ -45,7 +45,7 @@ macro_rules! kind {
     };
 }
 
-const ICMP: Kind = Kind {
+const ICMP: ItemKind = ItemKind {
     argument: "icmp_types",
     item: "icmp",
     list: "firewalld.list_icmp_block",
@@ -53,15 +53,15 @@ const ICMP: Kind = Kind {
     remove: "firewalld.allow_icmp",
 };
 
-const PORTS: Kind = kind!("ports", "port", "list_ports");
+const PORTS: ItemKind = kind!("ports", "port", "list_ports");
 
-const FORWARDS: Kind = kind!("port_fwd", "port_fwd", "list_port_fwd");
+const FORWARDS: ItemKind = kind!("port_fwd", "port_fwd", "list_port_fwd");
 
-const OTHERS: [Kind; 4] = [
+const OTHERS: [ItemKind; 4] = [
     kind!("services", "service", "list_services"),
     kind!("interfaces", "interface", "get_interfaces"),
     kind!("sources", "source", "get_sources"),
-    Kind {
+    ItemKind {
         argument: "rich_rules",
         item: "rule",
         list: "firewalld.get_rich_rules",
@@ -70,15 +70,15 @@ const OTHERS: [Kind; 4] = [
     },
 ];
 
-const OF_SERVICES: [Kind; 2] = [
-    Kind {
+const OF_SERVICES: [ItemKind; 2] = [
+    ItemKind {
         argument: "ports",
         item: "port",
         list: "firewalld.get_service_ports",
         add: "firewalld.add_service_port",
         remove: "firewalld.remove_service_port",
     },
-    Kind {
+    ItemKind {
         argument: "protocols",
         item: "protocol",
         list: "firewalld.get_service_protocols",
@@ -123,14 +123,14 @@ impl<'c, 'a> Target<'c, 'a> {
         self.changes.insert(key, change);
     }
 
-    /// Asks or tells the zone or service something.
+    /// Calls a function of the zone or the service.
     fn ask(&self, fun: &str, more: Map) -> CallResult {
         let mut kwargs = self.of.clone();
         kwargs.extend(more);
         call_all(self.call, fun, kwargs)
     }
 
-    fn now(&self, kind: &Kind) -> Result<Vec<Value>, CallError> {
+    fn now(&self, kind: &ItemKind) -> Result<Vec<Value>, CallError> {
         match self.exists || !self.call.is_test() {
             true => Ok(list(&self.ask(kind.list, Map::new())?)),
             false => Ok(Vec::new()),
@@ -140,7 +140,7 @@ impl<'c, 'a> Target<'c, 'a> {
     /// Has what is wanted of a kind there, and with `prune` nothing else.
     fn set(
         &mut self,
-        kind: &Kind,
+        kind: &ItemKind,
         wanted: &[Value],
         prune: bool,
         arguments: impl Fn(&Value) -> Map,
@@ -171,7 +171,12 @@ impl<'c, 'a> Target<'c, 'a> {
     }
 
     /// The same, of texts.
-    fn set_texts(&mut self, kind: &Kind, wanted: &[Value], prune: bool) -> Result<(), CallError> {
+    fn set_texts(
+        &mut self,
+        kind: &ItemKind,
+        wanted: &[Value],
+        prune: bool,
+    ) -> Result<(), CallError> {
         let texts: Vec<Value> = wanted.iter().map(|item| python::str(item).into()).collect();
         self.set(kind, &texts, prune, |item| {
             [(kind.item, item.clone())].into_iter().collect()

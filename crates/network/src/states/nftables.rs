@@ -92,7 +92,7 @@ fn text(kwargs: &Map, name: &str) -> Result<String, CallError> {
 
 fn rule(call: &Call<'_>, change: Change) -> CallResult {
     let state = StateReturn::of(call);
-    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::of(call)?);
+    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::from_call(call)?);
     let family = tables.family.clone();
     let mut of_rule = kwargs.clone();
     let position = of_rule.remove("position");
@@ -173,7 +173,11 @@ fn rule(call: &Call<'_>, change: Change) -> CallResult {
 
 fn chain_present(call: &Call<'_>) -> CallResult {
     let state = StateReturn::of(call);
-    let (name, table, tables) = (call.text("name"), call.text("table"), Tables::of(call)?);
+    let (name, table, tables) = (
+        call.text("name"),
+        call.text("table"),
+        Tables::from_call(call)?,
+    );
     let family = &tables.family;
     if tables.has_chain(&table, &name)?.ok {
         return Ok(state
@@ -208,7 +212,11 @@ fn chain_present(call: &Call<'_>) -> CallResult {
 
 fn chain_absent(call: &Call<'_>) -> CallResult {
     let state = StateReturn::of(call);
-    let (name, table, tables) = (call.text("name"), call.text("table"), Tables::of(call)?);
+    let (name, table, tables) = (
+        call.text("name"),
+        call.text("table"),
+        Tables::from_call(call)?,
+    );
     let family = &tables.family;
     if !tables.has_chain(&table, &name)?.ok {
         return Ok(state
@@ -252,7 +260,7 @@ fn flush(call: &Call<'_>) -> CallResult {
             .pending("nftables flush not performed in test mode.")
             .into());
     }
-    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::of(call)?);
+    let (name, kwargs, tables) = (call.text("name"), own(call), Tables::from_call(call)?);
     let may_be_absent = call.flag("ignore_absence");
     let family = &tables.family;
     let table = kwargs
@@ -299,7 +307,7 @@ fn flush(call: &Call<'_>) -> CallResult {
 fn set_policy(call: &Call<'_>) -> CallResult {
     let state = StateReturn::of(call);
     let (name, table, kwargs) = (call.text("name"), call.text("table"), own(call));
-    let tables = Tables::of(call)?;
+    let tables = Tables::from_call(call)?;
     let family = &tables.family;
     let (chain, policy) = (text(&kwargs, "chain")?, text(&kwargs, "policy")?);
     let current = tables.policy(&table, &chain)?.unwrap_or_default();
@@ -332,7 +340,7 @@ fn set_policy(call: &Call<'_>) -> CallResult {
 
 fn table_present(call: &Call<'_>) -> CallResult {
     let state = StateReturn::of(call);
-    let (name, tables) = (call.text("name"), Tables::of(call)?);
+    let (name, tables) = (call.text("name"), Tables::from_call(call)?);
     let family = &tables.family;
     if tables.has_table(&name)?.ok {
         return Ok(state
@@ -362,7 +370,7 @@ fn table_present(call: &Call<'_>) -> CallResult {
 
 fn table_absent(call: &Call<'_>) -> CallResult {
     let state = StateReturn::of(call);
-    let (name, tables) = (call.text("name"), Tables::of(call)?);
+    let (name, tables) = (call.text("name"), Tables::from_call(call)?);
     let family = &tables.family;
     if !tables.has_table(&name)?.ok {
         return Ok(state

@@ -20,7 +20,7 @@ pub(crate) enum Source {
 impl Source {
     /// Texts are seeds by their SHA-512, as in Salt; integers, with which Salt
     /// fails, are themselves, and everything else is its text.
-    pub(crate) fn of(seed: Option<&Value>) -> Self {
+    pub(crate) fn from_seed(seed: Option<&Value>) -> Self {
         Self::Seeded(Box::new(match seed {
             None => return Self::System,
             Some(Value::Int(int)) => Mersenne::seeded(int.unsigned_abs()),
@@ -104,14 +104,14 @@ fn set_size(size: usize) -> usize {
 
 pub(super) fn random_sample(args: &Args<'_>) -> Result<Value> {
     let size = args.size_or(1, "size", 0)?;
-    let source = Source::of(args.get(2, "seed"));
+    let source = Source::from_seed(args.get(2, "seed"));
     Ok(sample(items(args)?, size, source)?.into())
 }
 
 pub(super) fn random_shuffle(args: &Args<'_>) -> Result<Value> {
     let items = items(args)?;
     let size = items.len();
-    Ok(sample(items, size, Source::of(args.get(1, "seed")))?.into())
+    Ok(sample(items, size, Source::from_seed(args.get(1, "seed")))?.into())
 }
 
 pub(super) fn random(args: &Args<'_>) -> Result<Value> {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn seeded(items: Vec<Value>, size: usize, seed: i64) -> Vec<Value> {
-        sample(items, size, Source::of(Some(&seed.into()))).unwrap()
+        sample(items, size, Source::from_seed(Some(&seed.into()))).unwrap()
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn lipsum(args: &Args<'_>) -> Result<Value> {
         )));
     }
     let words: Vec<&str> = WORDS.split_whitespace().collect();
-    let mut source = Source::of(None);
+    let mut source = Source::from_seed(None);
     let paragraphs: Vec<String> = (0..count)
         .map(|_| {
             let length = min + source.below(max - min);

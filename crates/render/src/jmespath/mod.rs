@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::limits::QUERY_CHARS_MAX;
 
-/// A query that is none, or that its data cannot answer.
+/// A query that does not parse, or that does not fit its data.
 #[derive(Debug, Error)]
 pub(crate) enum QueryError {
     /// The text is no query.

@@ -4,7 +4,7 @@
 use halite_modules::{Call, CallError, python};
 use halite_proto::{Map, Value, json};
 
-/// A server, as a profile of the configuration tells of it.
+/// A server, as a profile of the configuration describes it.
 pub(crate) struct Client<'c, 'a> {
     call: &'c Call<'a>,
     profile: Map,
@@ -89,7 +89,7 @@ impl<'c, 'a> Client<'c, 'a> {
     ///
     /// # Errors
     /// Where the profile asks for the third version of the protocol.
-    pub(crate) fn of(call: &'c Call<'a>) -> Result<Self, CallError> {
+    pub(crate) fn from_call(call: &'c Call<'a>) -> Result<Self, CallError> {
         let named = match call.text_opt("profile") {
             Some(profile) => call.salt("config.option", &[profile.into()], Map::new())?,
             None => Value::Nil,

@@ -38,7 +38,7 @@ pub(crate) const MODULE: Module = Module {
             "etcd.tree",
             "(path='/', profile=None, **kwargs)",
             |call| {
-                Ok(Client::of(call)?
+                Ok(Client::from_call(call)?
                     .get(&call.text("path"), true)?
                     .map_or(Value::Nil, |node| tree(&node)))
             },
@@ -74,7 +74,7 @@ fn tree(node: &Node) -> Value {
 
 fn get(call: &Call<'_>) -> CallResult {
     let recurse = call.flag("recurse");
-    let found = Client::of(call)?.get(&call.text("key"), recurse)?;
+    let found = Client::from_call(call)?.get(&call.text("key"), recurse)?;
     Ok(match found {
         Some(node) if recurse => tree(&node),
         Some(node) if !node.is_dir => node.value.into(),
@@ -84,7 +84,7 @@ fn get(call: &Call<'_>) -> CallResult {
 
 fn ls(call: &Call<'_>) -> CallResult {
     let path = call.text("path");
-    let node = match Client::of(call)?.found(&path, false)? {
+    let node = match Client::from_call(call)?.found(&path, false)? {
         None => return Ok(Value::Nil),
         Some(None) => return Ok(Map::new().into()),
         Some(Some(node)) => node,
@@ -101,7 +101,7 @@ fn ls(call: &Call<'_>) -> CallResult {
 }
 
 fn rm(call: &Call<'_>) -> CallResult {
-    let answer = Client::of(call)?.remove(&call.text("key"), call.flag("recurse"))?;
+    let answer = Client::from_call(call)?.remove(&call.text("key"), call.flag("recurse"))?;
     Ok(match answer {
         Answer::Node(_) => true.into(),
         Answer::Refused { .. } | Answer::Silent => Value::Nil,
@@ -141,7 +141,7 @@ fn made(client: &Client<'_, '_>, key: &str, ttl: Option<i64>) -> CallResult {
 }
 
 fn set(call: &Call<'_>) -> CallResult {
-    let client = Client::of(call)?;
+    let client = Client::from_call(call)?;
     let ttl = call.get("ttl").and_then(Value::as_i64);
     let key = call.text("key");
     match call.flag("directory") {
@@ -164,7 +164,7 @@ fn flattened<'m>(fields: &'m Map, path: &str, into: &mut Vec<(String, &'m Value)
 }
 
 fn update(call: &Call<'_>) -> CallResult {
-    let client = Client::of(call)?;
+    let client = Client::from_call(call)?;
     let Value::Map(fields) = call.arg("fields") else {
         return Ok(Value::Nil);
     };
@@ -192,7 +192,7 @@ fn update(call: &Call<'_>) -> CallResult {
 }
 
 fn watch(call: &Call<'_>) -> CallResult {
-    let client = Client::of(call)?;
+    let client = Client::from_call(call)?;
     let seconds = python::float(call.arg("timeout"))?;
     let limit = Some(seconds).filter(|seconds| *seconds > 0.0);
     let index = call.get("index").and_then(Value::as_i64);

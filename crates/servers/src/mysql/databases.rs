@@ -101,18 +101,21 @@ fn maps_of(table: Table) -> Value {
 
 pub(super) fn version(call: &Call<'_>) -> CallResult {
     shown(
-        Server::of(call).and_then(|server| Ok(server.version()?.0.into())),
+        Server::from_call(call).and_then(|server| Ok(server.version()?.0.into())),
         "".into(),
     )
 }
 
 pub(super) fn db_list(call: &Call<'_>) -> CallResult {
     let names = |server: Server<'_, '_>| Ok(list_of(server.ask("SHOW DATABASES")?.first()));
-    shown(Server::of(call).and_then(names), Value::List(Vec::new()))
+    shown(
+        Server::from_call(call).and_then(names),
+        Value::List(Vec::new()),
+    )
 }
 
 pub(super) fn db_get(call: &Call<'_>) -> CallResult {
-    let found = Server::of(call).and_then(|server| find(&server, &call.text("name")));
+    let found = Server::from_call(call).and_then(|server| find(&server, &call.text("name")));
     shown(
         found.map(|found| found.unwrap_or_default().into()),
         Map::new().into(),
@@ -120,12 +123,12 @@ pub(super) fn db_get(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn db_exists(call: &Call<'_>) -> CallResult {
-    let found = Server::of(call).and_then(|server| find(&server, &call.text("name")));
+    let found = Server::from_call(call).and_then(|server| find(&server, &call.text("name")));
     shown(found.map(|found| found.is_some().into()), false.into())
 }
 
 pub(super) fn db_tables(call: &Call<'_>) -> CallResult {
-    let tables = Server::of(call).and_then(|server| {
+    let tables = Server::from_call(call).and_then(|server| {
         let database = call.text("name");
         if find(&server, &database)?.is_none() {
             tracing::info!("Database '{database}' does not exist");
@@ -138,24 +141,25 @@ pub(super) fn db_tables(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn db_create(call: &Call<'_>) -> CallResult {
-    let made = Server::of(call).and_then(|server| create(call, &server, &call.text("name")));
+    let made = Server::from_call(call).and_then(|server| create(call, &server, &call.text("name")));
     shown(made.map(Value::from), false.into())
 }
 
 pub(super) fn alter_db(call: &Call<'_>) -> CallResult {
-    let changed = Server::of(call).and_then(|server| alter(call, &server, &call.text("name")));
+    let changed =
+        Server::from_call(call).and_then(|server| alter(call, &server, &call.text("name")));
     shown(changed.map(Value::from), false.into())
 }
 
 pub(super) fn db_remove(call: &Call<'_>) -> CallResult {
-    let removed = Server::of(call).and_then(|server| remove(&server, &call.text("name")));
+    let removed = Server::from_call(call).and_then(|server| remove(&server, &call.text("name")));
     shown(removed.map(Value::from), false.into())
 }
 
 /// `CHECK TABLE` and its kin, of one table or of all.
 pub(super) fn maintain(call: &Call<'_>, verb: &str) -> CallResult {
     let database = call.text("name");
-    let done = Server::of(call).and_then(|server| {
+    let done = Server::from_call(call).and_then(|server| {
         let tables = match call.text_opt("table") {
             Some(table) => vec![table],
             None => server
@@ -165,10 +169,10 @@ pub(super) fn maintain(call: &Call<'_>, verb: &str) -> CallResult {
         let mut all = Vec::new();
         for table in tables {
             let sql = format!("{verb} TABLE {}.{}", name(&database), name(&table));
-            let told = maps_of(server.ask(&sql)?);
+            let result = maps_of(server.ask(&sql)?);
             match call.text_opt("table") {
-                Some(_) => return Ok(told),
-                None => all.push(told),
+                Some(_) => return Ok(result),
+                None => all.push(result),
             }
         }
         Ok(all.into())
@@ -176,11 +180,11 @@ pub(super) fn maintain(call: &Call<'_>, verb: &str) -> CallResult {
     shown(done, Value::List(Vec::new()))
 }
 
-/// What a statement returned, as Salt tells of it.
-fn told(table: Table, began: Instant) -> Map {
-    let mut told = Map::new();
+/// The result of a statement in Salt's shape.
+fn statement_result(table: Table, began: Instant) -> Map {
+    let mut result = Map::new();
     let took = began.elapsed().as_secs_f64();
-    told.insert(
+    result.insert(
         "query time",
         Map::from([
             (
@@ -194,27 +198,30 @@ fn told(table: Table, began: Instant) -> Map {
         ]),
     );
     if table.columns.is_empty() {
-        return told;
+        return result;
     }
-    told.insert(
+    result.insert(
         "rows returned",
         i64::try_from(table.rows.len()).unwrap_or(i64::MAX),
     );
-    told.insert("columns", list_of(table.columns));
+    result.insert("columns", list_of(table.columns));
     let rows = table.rows.into_iter().map(|row| {
         let row = row
             .into_iter()
             .map(|field| field.map_or(Value::Nil, Value::from));
         Value::List(row.collect())
     });
-    told.insert("results", rows.collect::<Vec<_>>());
-    told
+    result.insert("results", rows.collect::<Vec<_>>());
+    result
 }
 
 fn run(call: &Call<'_>, sql: &str) -> CallResult {
     let (database, began) = (call.text_opt("database"), Instant::now());
-    let asked = Server::of(call).and_then(|server| server.ask_in(database.as_deref(), sql));
-    shown(asked.map(|table| told(table, began).into()), false.into())
+    let asked = Server::from_call(call).and_then(|server| server.ask_in(database.as_deref(), sql));
+    shown(
+        asked.map(|table| statement_result(table, began).into()),
+        false.into(),
+    )
 }
 
 pub(super) fn query(call: &Call<'_>) -> CallResult {
@@ -251,19 +258,19 @@ fn pairs(table: Table) -> Map {
 }
 
 pub(super) fn status(call: &Call<'_>) -> CallResult {
-    let asked = Server::of(call).and_then(|server| server.ask("SHOW STATUS"));
+    let asked = Server::from_call(call).and_then(|server| server.ask("SHOW STATUS"));
     shown(asked.map(|table| pairs(table).into()), Map::new().into())
 }
 
 /// The rows of a statement, each by its columns.
 pub(super) fn rows(call: &Call<'_>, sql: &str) -> CallResult {
-    let asked = Server::of(call).and_then(|server| server.ask(sql));
+    let asked = Server::from_call(call).and_then(|server| server.ask(sql));
     shown(asked.map(maps_of), Value::List(Vec::new()))
 }
 
 /// The only row of a statement.
 pub(super) fn row(call: &Call<'_>, sql: &str) -> CallResult {
-    let asked = Server::of(call).and_then(|server| server.ask(sql));
+    let asked = Server::from_call(call).and_then(|server| server.ask(sql));
     let row = asked.map(|table| table.maps().pop().unwrap_or_default().into());
     shown(row, Value::List(Vec::new()))
 }

@@ -79,8 +79,8 @@ fn privileges_of(text: &str) -> Vec<String> {
     all
 }
 
-/// What is asked for.
-pub(crate) struct Wanted {
+/// A grant as the arguments describe it.
+pub(crate) struct RequestedGrant {
     pub(crate) grant: String,
     pub(crate) database: String,
     pub(crate) user: String,
@@ -90,8 +90,8 @@ pub(crate) struct Wanted {
     pub(crate) ssl: Value,
 }
 
-impl Wanted {
-    pub(crate) fn of(call: &Call<'_>) -> Self {
+impl RequestedGrant {
+    pub(crate) fn from_call(call: &Call<'_>) -> Self {
         let flag = |name: &str| call.get(name).is_some_and(host::is_true);
         Self {
             grant: call.text("grant"),
@@ -116,7 +116,7 @@ impl Wanted {
         }
     }
 
-    /// The database and table in SQL. Where a whole database is meant its name
+    /// The database and table in SQL. For a whole database its name
     /// is a pattern.
     fn place(&self) -> Asked<String> {
         let Some((database, table)) = self.database.rsplit_once('.') else {
@@ -203,7 +203,7 @@ pub(crate) fn lines(server: &Server<'_, '_>, user: &str, host: &str) -> Asked<Op
     Ok(Some(lines.collect()))
 }
 
-pub(crate) fn exists(server: &Server<'_, '_>, wanted: &Wanted) -> Asked<bool> {
+pub(crate) fn exists(server: &Server<'_, '_>, wanted: &RequestedGrant) -> Asked<bool> {
     let place = bare(&wanted.place()?);
     let Some(lines) = lines(server, &wanted.user, &wanted.host)? else {
         return Ok(false);
@@ -238,7 +238,7 @@ fn is_all(server: &Server<'_, '_>, version: &Version, have: &BTreeSet<String>) -
     }))
 }
 
-pub(crate) fn add(server: &Server<'_, '_>, wanted: &Wanted) -> Asked<bool> {
+pub(crate) fn add(server: &Server<'_, '_>, wanted: &RequestedGrant) -> Asked<bool> {
     let option = if wanted.may_grant {
         " WITH GRANT OPTION"
     } else {
@@ -255,7 +255,7 @@ pub(crate) fn add(server: &Server<'_, '_>, wanted: &Wanted) -> Asked<bool> {
     exists(server, wanted)
 }
 
-pub(crate) fn revoke(server: &Server<'_, '_>, wanted: &Wanted) -> Asked<bool> {
+pub(crate) fn revoke(server: &Server<'_, '_>, wanted: &RequestedGrant) -> Asked<bool> {
     let option = if wanted.may_grant {
         ", GRANT OPTION"
     } else {
@@ -272,7 +272,7 @@ pub(crate) fn revoke(server: &Server<'_, '_>, wanted: &Wanted) -> Asked<bool> {
 }
 
 /// Takes everything on the wanted place from the user.
-pub(crate) fn revoke_all(server: &Server<'_, '_>, wanted: &Wanted) -> Asked<()> {
+pub(crate) fn revoke_all(server: &Server<'_, '_>, wanted: &RequestedGrant) -> Asked<()> {
     let place = wanted.place()?;
     let lines = lines(server, &wanted.user, &wanted.host)?.unwrap_or_default();
     for grant in lines.iter().filter_map(|line| Grant::parse(line)) {
@@ -298,7 +298,7 @@ fn shown(asked: Asked<bool>) -> CallResult {
 
 pub(super) fn user_grants(call: &Call<'_>) -> CallResult {
     let (user, host) = (call.text("user"), call.text("host"));
-    let found = Server::of(call).and_then(|server| lines(&server, &user, &host));
+    let found = Server::from_call(call).and_then(|server| lines(&server, &user, &host));
     Ok(match found {
         Ok(Some(lines)) => lines
             .into_iter()
@@ -310,15 +310,21 @@ pub(super) fn user_grants(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn grant_exists(call: &Call<'_>) -> CallResult {
-    shown(Server::of(call).and_then(|server| exists(&server, &Wanted::of(call))))
+    shown(
+        Server::from_call(call)
+            .and_then(|server| exists(&server, &RequestedGrant::from_call(call))),
+    )
 }
 
 pub(super) fn grant_add(call: &Call<'_>) -> CallResult {
-    shown(Server::of(call).and_then(|server| add(&server, &Wanted::of(call))))
+    shown(Server::from_call(call).and_then(|server| add(&server, &RequestedGrant::from_call(call))))
 }
 
 pub(super) fn grant_revoke(call: &Call<'_>) -> CallResult {
-    shown(Server::of(call).and_then(|server| revoke(&server, &Wanted::of(call))))
+    shown(
+        Server::from_call(call)
+            .and_then(|server| revoke(&server, &RequestedGrant::from_call(call))),
+    )
 }
 
 pub(super) fn tokenize_grant(call: &Call<'_>) -> CallResult {
@@ -337,8 +343,8 @@ pub(super) fn tokenize_grant(call: &Call<'_>) -> CallResult {
 mod tests {
     use super::*;
 
-    fn wanted(grant: &str, database: &str) -> Wanted {
-        Wanted {
+    fn wanted(grant: &str, database: &str) -> RequestedGrant {
+        RequestedGrant {
             grant: grant.to_owned(),
             database: database.to_owned(),
             user: "ann".to_owned(),

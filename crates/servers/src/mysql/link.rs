@@ -73,7 +73,7 @@ pub(crate) fn client(call: &Call<'_>) -> Option<String> {
 
 impl<'c, 'a> Server<'c, 'a> {
     /// As the arguments `connection_*` and the options `mysql.*` say.
-    pub(crate) fn of(call: &'c Call<'a>) -> Asked<Self> {
+    pub(crate) fn from_call(call: &'c Call<'a>) -> Asked<Self> {
         let missing = || Failure("neither mariadb nor mysql was found".to_owned());
         let mut words = vec![client(call).ok_or_else(missing)?];
         let setting = |name: &str| -> Asked<Option<String>> {

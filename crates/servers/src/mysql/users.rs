@@ -24,7 +24,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    pub(crate) fn of(call: &Call<'_>, passwordless: &str) -> Self {
+    pub(crate) fn from_call(call: &Call<'_>, passwordless: &str) -> Self {
         let text = |name: &str| {
             let value = call.get(name).filter(|value| value.is_true());
             value.map(python::str)
@@ -215,7 +215,7 @@ fn who(call: &Call<'_>) -> (String, String) {
 }
 
 pub(super) fn user_list(call: &Call<'_>) -> CallResult {
-    let listed = Server::of(call).and_then(|server| {
+    let listed = Server::from_call(call).and_then(|server| {
         let users = server.ask("SELECT User, Host FROM mysql.user")?.maps();
         Ok(users
             .into_iter()
@@ -228,36 +228,42 @@ pub(super) fn user_list(call: &Call<'_>) -> CallResult {
 
 pub(super) fn user_info(call: &Call<'_>) -> CallResult {
     let (user, host) = who(call);
-    shown(Server::of(call).and_then(|server| {
+    shown(Server::from_call(call).and_then(|server| {
         let found = find(&server, &user, &host)?;
         Ok(found.map_or(Value::Nil, Value::from))
     }))
 }
 
 pub(super) fn user_exists(call: &Call<'_>) -> CallResult {
-    let ((user, host), login) = (who(call), Login::of(call, "passwordless"));
-    shown(Server::of(call).and_then(|server| Ok(exists(&server, &user, &host, &login)?.into())))
+    let ((user, host), login) = (who(call), Login::from_call(call, "passwordless"));
+    shown(
+        Server::from_call(call)
+            .and_then(|server| Ok(exists(&server, &user, &host, &login)?.into())),
+    )
 }
 
 pub(super) fn user_create(call: &Call<'_>) -> CallResult {
-    let ((user, host), login) = (who(call), Login::of(call, "allow_passwordless"));
-    shown(Server::of(call).and_then(|server| Ok(create(&server, &user, &host, &login)?.into())))
+    let ((user, host), login) = (who(call), Login::from_call(call, "allow_passwordless"));
+    shown(
+        Server::from_call(call)
+            .and_then(|server| Ok(create(&server, &user, &host, &login)?.into())),
+    )
 }
 
 pub(super) fn user_chpass(call: &Call<'_>) -> CallResult {
-    let ((user, host), login) = (who(call), Login::of(call, "allow_passwordless"));
+    let ((user, host), login) = (who(call), Login::from_call(call, "allow_passwordless"));
     let change = |server: Server<'_, '_>| change_password(&server, &user, &host, &login);
-    shown(Server::of(call).and_then(change).map(Value::from))
+    shown(Server::from_call(call).and_then(change).map(Value::from))
 }
 
 pub(super) fn user_remove(call: &Call<'_>) -> CallResult {
     let (user, host) = who(call);
-    shown(Server::of(call).and_then(|server| Ok(remove(&server, &user, &host)?.into())))
+    shown(Server::from_call(call).and_then(|server| Ok(remove(&server, &user, &host)?.into())))
 }
 
 pub(super) fn verify_login(call: &Call<'_>) -> CallResult {
     let password = call.text_opt("password");
-    shown(Server::of(call).map(|server| {
+    shown(Server::from_call(call).map(|server| {
         let server = server.for_user(&call.text("user"), password.as_deref());
         server.ask("SELECT 1").is_ok().into()
     }))

@@ -6,12 +6,12 @@ use halite_proto::{Map, Value};
 use super::link::{Link, VERSION, field, literal, name};
 
 pub(super) fn version(call: &Call<'_>) -> CallResult {
-    let said = Link::of(call)?.plain(VERSION)?.stdout;
+    let said = Link::from_call(call)?.plain(VERSION)?.stdout;
     Ok(said.lines().next().unwrap_or_default().into())
 }
 
 pub(super) fn psql_query(call: &Call<'_>) -> CallResult {
-    let (link, sql) = (Link::of(call)?, call.text("query"));
+    let (link, sql) = (Link::from_call(call)?, call.text("query"));
     let rows = match call.flag("write") {
         true => link.writing_query(&sql)?,
         false => link.query(&sql)?,
@@ -40,11 +40,11 @@ fn databases(link: &Link<'_, '_>) -> Result<Map, CallError> {
 }
 
 pub(super) fn list(call: &Call<'_>) -> CallResult {
-    Ok(databases(&Link::of(call)?)?.into())
+    Ok(databases(&Link::from_call(call)?)?.into())
 }
 
 pub(super) fn exists(call: &Call<'_>) -> CallResult {
-    let all = databases(&Link::of(call)?)?;
+    let all = databases(&Link::from_call(call)?)?;
     Ok(all.contains_key(&call.text("name")).into())
 }
 
@@ -73,7 +73,7 @@ pub(super) fn create(call: &Call<'_>) -> CallResult {
         sql.push_str(" WITH ");
         sql.push_str(&options.join(" "));
     }
-    Ok(Link::of(call)?.command(&sql)?.ok().into())
+    Ok(Link::from_call(call)?.command(&sql)?.ok().into())
 }
 
 pub(super) fn alter(call: &Call<'_>) -> CallResult {
@@ -82,8 +82,8 @@ pub(super) fn alter(call: &Call<'_>) -> CallResult {
     let mut good = true;
     if let Some(owner) = owner {
         good &= match call.flag("owner_recurse") {
-            true => own(Link::of(call)?, &database, &owner)?.ok(),
-            false => Link::of(call)?
+            true => own(Link::from_call(call)?, &database, &owner)?.ok(),
+            false => Link::from_call(call)?
                 .command(&owned("DATABASE", &name(&database), &owner))?
                 .ok(),
         };
@@ -91,13 +91,13 @@ pub(super) fn alter(call: &Call<'_>) -> CallResult {
     if let Some(tablespace) = tablespace {
         let space = name(&tablespace);
         let sql = format!("ALTER DATABASE {} SET TABLESPACE {space}", name(&database));
-        good &= Link::of(call)?.command(&sql)?.ok();
+        good &= Link::from_call(call)?.command(&sql)?.ok();
     }
     Ok(good.into())
 }
 
 pub(super) fn remove(call: &Call<'_>) -> CallResult {
-    let (link, database) = (Link::of(call)?, call.text("name"));
+    let (link, database) = (Link::from_call(call)?, call.text("name"));
     for sql in [
         format!("REVOKE CONNECT ON DATABASE {} FROM public", name(&database)),
         format!(
@@ -154,7 +154,7 @@ fn own(
 
 pub(super) fn owner_to(call: &Call<'_>) -> CallResult {
     let ran = own(
-        Link::of(call)?,
+        Link::from_call(call)?,
         &call.text("dbname"),
         &call.text("ownername"),
     )?;

@@ -67,7 +67,7 @@ fn option(call: &Call<'_>, name: &str) -> Result<Option<String>, CallError> {
 
 impl<'c, 'a> Link<'c, 'a> {
     /// As the arguments of most functions say.
-    pub(super) fn of(call: &'c Call<'a>) -> Result<Self, CallError> {
+    pub(super) fn from_call(call: &'c Call<'a>) -> Result<Self, CallError> {
         Self::named(call, &USUAL, "maintenance_db")
     }
 

@@ -72,7 +72,8 @@ pub(super) fn schema_remove(call: &Call<'_>) -> CallResult {
 // --- languages ---------------------------------------------------------------
 
 fn languages(call: &Call<'_>) -> Result<Map, CallError> {
-    let rows = Link::of(call)?.query("SELECT lanname AS \"Name\" FROM pg_catalog.pg_language")?;
+    let rows =
+        Link::from_call(call)?.query("SELECT lanname AS \"Name\" FROM pg_catalog.pg_language")?;
     let names = rows.iter().map(|row| field(row, "Name"));
     Ok(names
         .map(|name| (name.clone(), Value::from(name)))
@@ -110,13 +111,13 @@ fn change_language(call: &Call<'_>, wanted: bool, verb: &str) -> CallResult {
         return Ok(false.into());
     }
     let sql = format!("{verb} LANGUAGE {}", name(&language));
-    Ok(Link::of(call)?.command(&sql)?.ok().into())
+    Ok(Link::from_call(call)?.command(&sql)?.ok().into())
 }
 
 // --- tablespaces -------------------------------------------------------------
 
 fn tablespaces(call: &Call<'_>) -> Result<Map, CallError> {
-    Ok(by_name(Link::of(call)?.query(
+    Ok(by_name(Link::from_call(call)?.query(
         "SELECT t.spcname AS \"Name\", r.rolname AS \"Owner\", t.spcacl AS \"ACL\", \
          t.spcoptions AS \"Opts\", pg_tablespace_location(t.oid) AS \"Location\" \
          FROM pg_catalog.pg_tablespace t JOIN pg_catalog.pg_roles r ON r.oid = t.spcowner",
@@ -140,7 +141,7 @@ pub(super) fn tablespace_create(call: &Call<'_>) -> CallResult {
     if let Some(options) = call.arg("options").as_map().filter(|map| !map.is_empty()) {
         sql.push_str(&format!(" WITH ({})", pairs(options)));
     }
-    Ok(Link::of(call)?.command(&sql)?.ok().into())
+    Ok(Link::from_call(call)?.command(&sql)?.ok().into())
 }
 
 pub(super) fn tablespace_alter(call: &Call<'_>) -> CallResult {
@@ -166,7 +167,7 @@ pub(super) fn tablespace_alter(call: &Call<'_>) -> CallResult {
     if let Some(option) = call.text_opt("reset_option") {
         commands.push(format!("ALTER TABLESPACE {space} RESET ({option})"));
     }
-    let link = Link::of(call)?;
+    let link = Link::from_call(call)?;
     for sql in commands {
         if !link.command(&sql)?.ok() {
             return Ok(false.into());
@@ -177,7 +178,7 @@ pub(super) fn tablespace_alter(call: &Call<'_>) -> CallResult {
 
 pub(super) fn tablespace_remove(call: &Call<'_>) -> CallResult {
     let sql = format!("DROP TABLESPACE {}", name(&call.text("name")));
-    Ok(Link::of(call)?.command(&sql)?.ok().into())
+    Ok(Link::from_call(call)?.command(&sql)?.ok().into())
 }
 
 // --- extensions --------------------------------------------------------------
@@ -188,7 +189,7 @@ const TO_UPGRADE: &str = "EXTENSION TO UPGRADE";
 const TO_MOVE: &str = "EXTENSION TO MOVE";
 
 fn extensions(call: &Call<'_>, sql: &str, key: &str) -> Result<Map, CallError> {
-    let rows = Link::of(call)?.query(sql)?;
+    let rows = Link::from_call(call)?.query(sql)?;
     Ok(rows
         .into_iter()
         .map(|row| (field(&row, key), Value::from(row)))
@@ -291,7 +292,7 @@ pub(super) fn create_extension(call: &Call<'_>) -> CallResult {
             true => vec![creation(call)],
             false => changes(call, &before),
         };
-        let link = Link::of(call)?;
+        let link = Link::from_call(call)?;
         for sql in sql {
             link.command(&sql)?;
         }
@@ -352,7 +353,7 @@ pub(super) fn drop_extension(call: &Call<'_>) -> CallResult {
         } else if cascade.is_nil() || cascade.is_true() {
             sql.push_str(" CASCADE");
         }
-        Link::of(call)?.command(&sql)?;
+        Link::from_call(call)?.command(&sql)?;
     }
     let good = !one_installed(call)?.is_true();
     if !good {

@@ -22,8 +22,8 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// What `encrypted` says; MD5 if it says nothing, as in Salt.
-    pub(crate) fn of(encrypted: &Value) -> Result<Self, CallError> {
+    /// The method that the argument `encrypted` selects; MD5 by default, as in Salt.
+    pub(crate) fn from_encrypted(encrypted: &Value) -> Result<Self, CallError> {
         match encrypted {
             Value::Nil | Value::Bool(true) => Ok(Self::Md5),
             Value::Bool(false) => Ok(Self::Plain),

@@ -8,21 +8,22 @@ use halite_proto::{Map, Value};
 use super::csv;
 use super::link::{Link, field, literal, name};
 
-/// A kind of object.
-struct Kind {
+/// A kind of object that privileges are granted on.
+struct ObjectKind {
     name: &'static str,
     /// The letters of the privileges that there are on it.
     letters: &'static str,
-    /// It is in a schema.
+    /// Whether it belongs to a schema.
     is_in_schema: bool,
-    /// Whence its privileges and its owner; `{name}` and `{schema}` are texts.
+    /// The `FROM` part of queries for privileges and owner; `{name}` and `{schema}` are
+    /// replaced by quoted texts.
     from: &'static str,
     acl: &'static str,
     owner: &'static str,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind {
+const KINDS: [ObjectKind; 7] = [
+    ObjectKind {
         name: "table",
         letters: "arwdDxtm",
         is_in_schema: true,
@@ -32,7 +33,7 @@ const KINDS: [Kind; 7] = [
         acl: "c.relacl",
         owner: "c.relowner",
     },
-    Kind {
+    ObjectKind {
         name: "sequence",
         letters: "rwU",
         is_in_schema: true,
@@ -41,7 +42,7 @@ const KINDS: [Kind; 7] = [
         acl: "c.relacl",
         owner: "c.relowner",
     },
-    Kind {
+    ObjectKind {
         name: "function",
         letters: "X",
         is_in_schema: true,
@@ -50,7 +51,7 @@ const KINDS: [Kind; 7] = [
         acl: "p.proacl",
         owner: "p.proowner",
     },
-    Kind {
+    ObjectKind {
         name: "schema",
         letters: "UC",
         is_in_schema: false,
@@ -58,7 +59,7 @@ const KINDS: [Kind; 7] = [
         acl: "nspacl",
         owner: "nspowner",
     },
-    Kind {
+    ObjectKind {
         name: "tablespace",
         letters: "C",
         is_in_schema: false,
@@ -66,7 +67,7 @@ const KINDS: [Kind; 7] = [
         acl: "spcacl",
         owner: "spcowner",
     },
-    Kind {
+    ObjectKind {
         name: "language",
         letters: "U",
         is_in_schema: false,
@@ -74,7 +75,7 @@ const KINDS: [Kind; 7] = [
         acl: "lanacl",
         owner: "lanowner",
     },
-    Kind {
+    ObjectKind {
         name: "database",
         letters: "CTc",
         is_in_schema: false,
@@ -84,7 +85,7 @@ const KINDS: [Kind; 7] = [
     },
 ];
 
-/// The kind that is none of objects: who is a member of a role.
+/// Membership in a role, which is not a kind of object.
 const GROUP: &str = "group";
 const ALL: &str = "ALL";
 
@@ -110,8 +111,8 @@ fn privilege(letter: char) -> Option<&'static str> {
     })
 }
 
-impl Kind {
-    fn of(name: &str) -> Result<Option<&'static Self>, CallError> {
+impl ObjectKind {
+    fn by_name(name: &str) -> Result<Option<&'static Self>, CallError> {
         let kind = KINDS.iter().find(|kind| kind.name == name);
         match kind.is_some() || name == GROUP {
             true => Ok(kind),
@@ -134,15 +135,15 @@ impl Kind {
 
 /// An object, as the arguments name it.
 struct Object {
-    kind: Option<&'static Kind>,
+    kind: Option<&'static ObjectKind>,
     name: String,
     schema: String,
 }
 
 impl Object {
-    fn of(call: &Call<'_>, named: &str) -> Result<Self, CallError> {
+    fn from_call(call: &Call<'_>, named: &str) -> Result<Self, CallError> {
         Ok(Self {
-            kind: Kind::of(&call.text("object_type").to_lowercase())?,
+            kind: ObjectKind::by_name(&call.text("object_type").to_lowercase())?,
             name: call.text(named),
             schema: call.text("prepend"),
         })
@@ -180,7 +181,7 @@ impl Object {
     }
 
     /// It in `GRANT ... ON`.
-    fn place(&self, kind: &Kind) -> String {
+    fn place(&self, kind: &ObjectKind) -> String {
         let word = kind.name.to_uppercase();
         if !kind.is_in_schema {
             return format!("{word} {}", name(&self.name));
@@ -222,7 +223,7 @@ fn of_entry(entry: &str) -> Option<(String, Value)> {
 }
 
 /// The privileges that are asked for.
-fn wanted(call: &Call<'_>, kind: Option<&Kind>) -> Result<Vec<String>, CallError> {
+fn wanted(call: &Call<'_>, kind: Option<&ObjectKind>) -> Result<Vec<String>, CallError> {
     let given = match call.arg("privileges") {
         Value::List(list) => list.iter().map(python::str).collect::<Vec<_>>().join(","),
         Value::Nil => String::new(),
@@ -255,7 +256,7 @@ fn wanted(call: &Call<'_>, kind: Option<&Kind>) -> Result<Vec<String>, CallError
 }
 
 /// Whether a role has all that is wanted.
-fn has(have: Option<&Value>, kind: Option<&Kind>, names: &[String], may_grant: bool) -> bool {
+fn has(have: Option<&Value>, kind: Option<&ObjectKind>, names: &[String], may_grant: bool) -> bool {
     let Some(have) = have else {
         return false;
     };
@@ -277,7 +278,7 @@ fn has(have: Option<&Value>, kind: Option<&Kind>, names: &[String], may_grant: b
 }
 
 fn fulfilled(call: &Call<'_>, names: &[String], object: &Object) -> Result<bool, CallError> {
-    let (link, role) = (Link::of(call)?, call.text("name"));
+    let (link, role) = (Link::from_call(call)?, call.text("name"));
     if object.owner(&link)?.is_some_and(|owner| owner == role) {
         return Ok(true);
     }
@@ -295,19 +296,19 @@ fn who(role: &str) -> String {
 }
 
 pub(super) fn list(call: &Call<'_>) -> CallResult {
-    Ok(Object::of(call, "name")?
-        .privileges(&Link::of(call)?)?
+    Ok(Object::from_call(call, "name")?
+        .privileges(&Link::from_call(call)?)?
         .into())
 }
 
 pub(super) fn has_privileges(call: &Call<'_>) -> CallResult {
-    let object = Object::of(call, "object_name")?;
+    let object = Object::from_call(call, "object_name")?;
     let names = wanted(call, object.kind)?;
     Ok(fulfilled(call, &names, &object)?.into())
 }
 
 pub(super) fn grant(call: &Call<'_>) -> CallResult {
-    let object = Object::of(call, "object_name")?;
+    let object = Object::from_call(call, "object_name")?;
     let names = wanted(call, object.kind)?;
     let role = call.text("name");
     if fulfilled(call, &names, &object)? {
@@ -326,11 +327,11 @@ pub(super) fn grant(call: &Call<'_>) -> CallResult {
     if may_grant {
         sql.push_str(&format!(" WITH {option} OPTION"));
     }
-    Ok(Link::of(call)?.command(&sql)?.ok().into())
+    Ok(Link::from_call(call)?.command(&sql)?.ok().into())
 }
 
 pub(super) fn revoke(call: &Call<'_>) -> CallResult {
-    let object = Object::of(call, "object_name")?;
+    let object = Object::from_call(call, "object_name")?;
     let names = wanted(call, object.kind)?;
     let role = call.text("name");
     if !fulfilled(call, &names, &object)? {
@@ -342,7 +343,7 @@ pub(super) fn revoke(call: &Call<'_>) -> CallResult {
         Some(kind) => format!("{} ON {}", names.join(", "), object.place(kind)),
     };
     let sql = format!("REVOKE {what} FROM {}", who(&role));
-    Ok(Link::of(call)?.command(&sql)?.ok().into())
+    Ok(Link::from_call(call)?.command(&sql)?.ok().into())
 }
 
 #[cfg(test)]
@@ -365,7 +366,7 @@ mod tests {
 
     #[test]
     fn all_is_what_the_server_knows() {
-        let kind = Kind::of("table").unwrap();
+        let kind = ObjectKind::by_name("table").unwrap();
         let (_, have) = of_entry("ann=arwdDxt/pg").unwrap();
         let all = ["ALL".to_owned()];
         assert!(has(Some(&have), kind, &all, false));
@@ -382,7 +383,7 @@ mod tests {
     fn places_are_quoted() {
         let place = |kind: &str, object: &str| {
             let object = Object {
-                kind: Kind::of(kind).unwrap(),
+                kind: ObjectKind::by_name(kind).unwrap(),
                 name: object.to_owned(),
                 schema: "public".to_owned(),
             };
@@ -394,6 +395,6 @@ mod tests {
             "FUNCTION \"public\".\"f\"(integer)"
         );
         assert_eq!(place("database", "a\"b"), "DATABASE \"a\"\"b\"");
-        assert!(Kind::of("view").is_err());
+        assert!(ObjectKind::by_name("view").is_err());
     }
 }

@@ -7,9 +7,9 @@ use super::csv;
 use super::link::{Link, field, literal, name};
 use super::password::{Method, kept};
 
-/// What a role may be made as; it decides what is not said.
+/// Whether a role is created as a user or as a group, which decides the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum RoleKind {
     User,
     Group,
 }
@@ -94,13 +94,13 @@ fn role(link: &Link<'_, '_>, role: &str, password: bool) -> Result<Option<Value>
 }
 
 pub(super) fn user_list(call: &Call<'_>) -> CallResult {
-    let roles = list(&Link::of(call)?, call.flag("return_password"))?;
+    let roles = list(&Link::from_call(call)?, call.flag("return_password"))?;
     Ok(roles.map_or(Value::Bool(false), Value::Map))
 }
 
 pub(super) fn role_get(call: &Call<'_>) -> CallResult {
     let found = role(
-        &Link::of(call)?,
+        &Link::from_call(call)?,
         &call.text("name"),
         call.flag("return_password"),
     )?;
@@ -108,14 +108,14 @@ pub(super) fn role_get(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn user_exists(call: &Call<'_>) -> CallResult {
-    Ok(role(&Link::of(call)?, &call.text("name"), false)?
+    Ok(role(&Link::from_call(call)?, &call.text("name"), false)?
         .is_some()
         .into())
 }
 
 /// The options of `CREATE ROLE` and `ALTER ROLE`, and the commands that make
 /// it a member of groups.
-fn options(call: &Call<'_>, role: &str, kind: Option<Kind>, old: Option<&Value>) -> CallResult {
+fn options(call: &Call<'_>, role: &str, kind: Option<RoleKind>, old: Option<&Value>) -> CallResult {
     let given = |name: &str| call.get(name).filter(|value| !value.is_nil()).cloned();
     let mut words = Vec::new();
     let mut flag = |value: Option<Value>, word: &str| {
@@ -139,7 +139,7 @@ fn options(call: &Call<'_>, role: &str, kind: Option<Kind>, old: Option<&Value>)
     });
     flag(superuser, "SUPERUSER");
     flag(given("replication"), "REPLICATION");
-    let usual = kind.map(|kind| Value::Bool(kind == Kind::User));
+    let usual = kind.map(|kind| Value::Bool(kind == RoleKind::User));
     flag(given("login").or(usual), "LOGIN");
     if let Some(limit) = given("connlimit") {
         words.push(format!("CONNECTION LIMIT {}", python::int(&limit)?));
@@ -147,7 +147,7 @@ fn options(call: &Call<'_>, role: &str, kind: Option<Kind>, old: Option<&Value>)
     match given("rolepassword") {
         Some(Value::Bool(false)) => words.push("PASSWORD NULL".to_owned()),
         Some(password) if password.is_true() && password.as_bool().is_none() => {
-            let method = Method::of(call.arg("encrypted"))?;
+            let method = Method::from_encrypted(call.arg("encrypted"))?;
             let password = kept(role, &python::str(&password), method);
             let un = if method == Method::Plain { "UN" } else { "" };
             words.push(format!("{un}ENCRYPTED PASSWORD {}", literal(&password)));
@@ -167,8 +167,8 @@ fn options(call: &Call<'_>, role: &str, kind: Option<Kind>, old: Option<&Value>)
     Ok(sql.into())
 }
 
-fn create(call: &Call<'_>, of: &str, kind: Kind) -> CallResult {
-    let (link, wanted) = (Link::of(call)?, call.text(of));
+fn create(call: &Call<'_>, of: &str, kind: RoleKind) -> CallResult {
+    let (link, wanted) = (Link::from_call(call)?, call.text(of));
     if role(&link, &wanted, false)?.is_some() {
         tracing::info!("{kind:?} '{wanted}' already exists");
         return Ok(false.into());
@@ -179,7 +179,7 @@ fn create(call: &Call<'_>, of: &str, kind: Kind) -> CallResult {
 }
 
 fn update(call: &Call<'_>, of: &str) -> CallResult {
-    let (link, wanted) = (Link::of(call)?, call.text(of));
+    let (link, wanted) = (Link::from_call(call)?, call.text(of));
     let Some(old) = role(&link, &wanted, false)? else {
         tracing::info!("Role '{wanted}' could not be found");
         return Ok(false.into());
@@ -193,7 +193,7 @@ fn update(call: &Call<'_>, of: &str) -> CallResult {
 }
 
 fn remove(call: &Call<'_>, of: &str) -> CallResult {
-    let (link, wanted) = (Link::of(call)?, call.text(of));
+    let (link, wanted) = (Link::from_call(call)?, call.text(of));
     if role(&link, &wanted, false)?.is_none() {
         tracing::info!("User '{wanted}' does not exist");
         return Ok(false.into());
@@ -203,7 +203,7 @@ fn remove(call: &Call<'_>, of: &str) -> CallResult {
 }
 
 pub(super) fn user_create(call: &Call<'_>) -> CallResult {
-    create(call, "username", Kind::User)
+    create(call, "username", RoleKind::User)
 }
 
 pub(super) fn user_update(call: &Call<'_>) -> CallResult {
@@ -215,7 +215,7 @@ pub(super) fn user_remove(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn group_create(call: &Call<'_>) -> CallResult {
-    create(call, "groupname", Kind::Group)
+    create(call, "groupname", RoleKind::Group)
 }
 
 pub(super) fn group_update(call: &Call<'_>) -> CallResult {

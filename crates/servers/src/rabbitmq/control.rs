@@ -44,8 +44,8 @@ pub(super) fn plain(call: &Call<'_>, words: &[&str]) -> CallResult {
     Ok(good(run(call, CONTROL, words, None)?)?.stdout.into())
 }
 
-/// What was said, under what was done.
-pub(super) fn told(call: &Call<'_>, done: &str, words: &[&str]) -> CallResult {
+/// Runs `rabbitmqctl`. Returns its output under the name of what was done.
+pub(super) fn run_and_report(call: &Call<'_>, done: &str, words: &[&str]) -> CallResult {
     let said = good(run(call, CONTROL, words, None)?)?.stdout;
     Ok(Map::from([(done, said)]).into())
 }

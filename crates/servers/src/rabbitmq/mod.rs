@@ -11,7 +11,7 @@ use halite_modules::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) use control::CONTROL;
-use control::{PLUGINS, good, keyed, plain, rows, run, secretly, told, written};
+use control::{PLUGINS, good, keyed, plain, rows, run, run_and_report, secretly, written};
 use objects::{policies, users, vhosts};
 pub(crate) use upstreams::{PARTS, definition};
 
@@ -30,7 +30,7 @@ const FUNCTIONS: &[Function] = &[
     Function::new(
         "rabbitmq.add_vhost",
         "(vhost, runas=None)",
-        |call| told(call, "Added", &["add_vhost", &call.text("vhost")]),
+        |call| run_and_report(call, "Added", &["add_vhost", &call.text("vhost")]),
         "Makes a virtual host.",
     ),
     Function::new(
@@ -52,7 +52,7 @@ const FUNCTIONS: &[Function] = &[
         "rabbitmq.clear_password",
         "(name, runas=None)",
         |call| {
-            told(
+            run_and_report(
                 call,
                 "Password Cleared",
                 &["clear_password", &call.text("name")],
@@ -71,7 +71,7 @@ const FUNCTIONS: &[Function] = &[
         "(vhost, name, runas=None)",
         |call| {
             let (vhost, name) = (call.text("vhost"), call.text("name"));
-            told(call, "Deleted", &["clear_policy", "-p", &vhost, &name])
+            run_and_report(call, "Deleted", &["clear_policy", "-p", &vhost, &name])
         },
         "Removes a policy.",
     ),
@@ -84,13 +84,13 @@ const FUNCTIONS: &[Function] = &[
     Function::new(
         "rabbitmq.delete_user",
         "(name, runas=None)",
-        |call| told(call, "Deleted", &["delete_user", &call.text("name")]),
+        |call| run_and_report(call, "Deleted", &["delete_user", &call.text("name")]),
         "Removes a user.",
     ),
     Function::new(
         "rabbitmq.delete_vhost",
         "(vhost, runas=None)",
-        |call| told(call, "Deleted", &["delete_vhost", &call.text("vhost")]),
+        |call| run_and_report(call, "Deleted", &["delete_vhost", &call.text("vhost")]),
         "Removes a virtual host.",
     ),
     Function::new(
@@ -223,7 +223,7 @@ const FUNCTIONS: &[Function] = &[
             let names = ["vhost", "user", "conf", "write", "read"];
             let [vhost, user, conf, write, read] = names.map(|name| call.text(name));
             let words = ["set_permissions", "-p", &vhost, &user, &conf, &write, &read];
-            told(call, "Permissions Set", &words)
+            run_and_report(call, "Permissions Set", &words)
         },
         "Says what a user may do in a virtual host.",
     ),
@@ -246,7 +246,7 @@ const FUNCTIONS: &[Function] = &[
             let mut words = vec!["set_user_tags".to_owned(), call.text("name")];
             words.extend(python::texts(call.arg("tags")));
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            told(call, "Tag(s) set", &words)
+            run_and_report(call, "Tag(s) set", &words)
         },
         "Gives a user these tags and no others.",
     ),
@@ -367,7 +367,7 @@ fn set_policy(call: &Call<'_>) -> CallResult {
     }
     words.extend([name, pattern, definition]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    told(call, "Set", &words)
+    run_and_report(call, "Set", &words)
 }
 
 /// Queues by name, each with a list of what is asked about it.

@@ -53,12 +53,12 @@ pub(crate) const MODULE: Module = Module {
 const SILENT: &str = "etcd does not answer";
 
 /// What a state makes of itself, given what there is now under its name.
-type State =
+type StateFunction =
     fn(&Call<'_>, &Client<'_, '_>, Option<Node>, StateReturn) -> Result<StateReturn, CallError>;
 
 /// Runs a state with what there is now; a server that is silent fails it.
-fn run(call: &Call<'_>, state: State) -> CallResult {
-    let client = Client::of(call)?;
+fn run(call: &Call<'_>, state: StateFunction) -> CallResult {
+    let client = Client::from_call(call)?;
     let returned = StateReturn::of(call);
     Ok(match client.found(&call.text("name"), false)? {
         Some(found) => state(call, &client, found, returned)?,

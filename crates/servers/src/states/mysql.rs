@@ -4,7 +4,7 @@ use halite_modules::{Call, CallResult, Function, Module, StateReturn, host, pyth
 use halite_proto::Map;
 
 use crate::mysql::databases;
-use crate::mysql::grants::{self, Wanted};
+use crate::mysql::grants::{self, RequestedGrant};
 use crate::mysql::link::{Asked, Server};
 use crate::mysql::users::{self, Login};
 
@@ -62,12 +62,12 @@ pub(crate) const USER: Module = Module {
     ],
 };
 
-type State = fn(&Call<'_>, &Server<'_, '_>, StateReturn) -> Asked<StateReturn>;
+type StateFunction = fn(&Call<'_>, &Server<'_, '_>, StateReturn) -> Asked<StateReturn>;
 
 /// Runs a state; what the server does not answer is its comment.
-fn run(call: &Call<'_>, state: State) -> CallResult {
+fn run(call: &Call<'_>, state: StateFunction) -> CallResult {
     let fresh = || StateReturn::of(call);
-    let done = Server::of(call).and_then(|server| state(call, &server, fresh()));
+    let done = Server::from_call(call).and_then(|server| state(call, &server, fresh()));
     Ok(done
         .unwrap_or_else(|failure| fresh().failed(failure.0))
         .into())
@@ -159,7 +159,7 @@ fn user_present(
 ) -> Asked<StateReturn> {
     let (name, host) = (call.text("name"), call.text("host"));
     let who = format!("{name}@{host}");
-    let login = Login::of(call, "allow_passwordless");
+    let login = Login::from_call(call, "allow_passwordless");
     let passwordless = !login.has_password();
     if passwordless && !login.passwordless && !login.socket {
         return Ok(state.failed(
@@ -246,7 +246,7 @@ fn grant_present(
     server: &Server<'_, '_>,
     state: StateReturn,
 ) -> Asked<StateReturn> {
-    let (name, wanted) = (call.text("name"), Wanted::of(call));
+    let (name, wanted) = (call.text("name"), RequestedGrant::from_call(call));
     let [grant, database, who] = grant_words(call);
     if grants::exists(server, &wanted)? {
         return Ok(state.ok(format!(
@@ -277,7 +277,7 @@ fn grant_absent(
     server: &Server<'_, '_>,
     state: StateReturn,
 ) -> Asked<StateReturn> {
-    let (name, wanted) = (call.text("name"), Wanted::of(call));
+    let (name, wanted) = (call.text("name"), RequestedGrant::from_call(call));
     let [grant, database, who] = grant_words(call);
     let about = format!("{grant} on {database} for {who}");
     let exists = match grants::exists(server, &wanted) {

@@ -32,7 +32,7 @@ pub(crate) const MODULE: Module = Module {
     ],
 };
 
-/// Which supervisord is meant.
+/// The arguments that select the supervisord.
 fn which(call: &Call<'_>) -> Map {
     let names = ["user", "conf_file", "bin_env"];
     names
@@ -51,7 +51,7 @@ fn ask(call: &Call<'_>, fun: &str, name: Option<&str>) -> Result<String, CallErr
 struct Processes(Vec<(String, String)>);
 
 impl Processes {
-    fn of(call: &Call<'_>) -> Result<Self, CallError> {
+    fn from_call(call: &Call<'_>) -> Result<Self, CallError> {
         let all = call.salt("supervisord.status", &[], which(call))?;
         let all = all.as_map().into_iter().flatten().map(|(process, about)| {
             let state = about.get("state").map(python::str).unwrap_or_default();
@@ -112,7 +112,7 @@ fn running(call: &Call<'_>) -> CallResult {
         Some(group) => group.to_owned(),
         None => name,
     };
-    let processes = Processes::of(call)?;
+    let processes = Processes::from_call(call)?;
     let meant = processes.meant(&name);
     let mut state = StateReturn::new(name.as_str());
     if call.is_test() {
@@ -198,7 +198,7 @@ fn dead(call: &Call<'_>) -> CallResult {
             .pending(format!("Service {name} is set to be stopped"))
             .into());
     }
-    let processes = Processes::of(call)?;
+    let processes = Processes::from_call(call)?;
     let meant = processes.meant(&name);
     if meant.is_empty() {
         return Ok(state.ok(format!("Service {name} doesn't exist")).into());

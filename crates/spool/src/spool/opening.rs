@@ -1,7 +1,7 @@
 //! What an earlier process has left in the directory.
 //!
 //! Invariant: whatever the files hold, a spool opens; each message that can be
-//! read is found again, and what cannot be read is told of.
+//! read is found again, and what cannot be read is reported.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, DirBuilder};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tracing::{error, warn};
 
-use super::{Place, Spool};
+use super::{Location, Spool};
 use crate::error::SpoolError;
 use crate::limits::{Dropped, Limits};
 use crate::moment::{Moment, Waiting};
@@ -114,7 +114,7 @@ impl Spool {
             Record::Message { sequence, payload } => {
                 let (stamp, _) = stamp::split(payload);
                 let age_max = self.limits.age_max;
-                let place = Place {
+                let place = Location {
                     segment,
                     at: (at + HEADER_BYTES) as u64,
                     bytes: payload.len(),
@@ -137,7 +137,7 @@ impl Spool {
     /// Forgets what stands in a file that cannot be used.
     fn forget_segment(&mut self, number: u64) {
         let of_it =
-            |(sequence, place): (&u64, &Place)| (place.segment == number).then_some(*sequence);
+            |(sequence, place): (&u64, &Location)| (place.segment == number).then_some(*sequence);
         let gone: Vec<u64> = self.pending.iter().filter_map(of_it).collect();
         for sequence in gone {
             self.forget(sequence);

@@ -1,4 +1,4 @@
-//! Getting rid of what is done with: pending messages are written anew.
+//! Compaction: pending messages are written to a new segment.
 //!
 //! Invariant: the old files go only when the new one is on the disk.
 
@@ -7,7 +7,7 @@ use std::io;
 
 use tracing::warn;
 
-use super::{Place, Spool};
+use super::{Location, Spool};
 use crate::error::SpoolError;
 use crate::limits::GARBAGE_BYTES_MIN;
 use crate::record::{self, HEADER_BYTES};
@@ -54,7 +54,7 @@ impl Spool {
         Ok(())
     }
 
-    fn copy_pending(&self, fresh: &mut Segment) -> io::Result<Vec<(u64, Place)>> {
+    fn copy_pending(&self, fresh: &mut Segment) -> io::Result<Vec<(u64, Location)>> {
         let mut places = Vec::with_capacity(self.pending.len());
         for (&sequence, place) in &self.pending {
             let stamped = self.stamped(place)?;
@@ -63,7 +63,7 @@ impl Spool {
             let at = fresh.append(&bytes)? + HEADER_BYTES as u64;
             places.push((
                 sequence,
-                Place {
+                Location {
                     segment: fresh.number,
                     at,
                     ..*place

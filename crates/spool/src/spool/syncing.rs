@@ -1,4 +1,4 @@
-//! What survives a power cut.
+//! Flushing appended messages to the disk, so that they survive a power cut.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -34,7 +34,7 @@ type Tops = IndexMap<String, Vec<Map>>;
 
 impl Compiler<'_> {
     /// The merged top data: environments, targets, lists of SLS. Empty if a
-    /// top file does not render, which the log tells.
+    /// top file does not render, which is logged.
     ///
     /// # Errors
     /// [`TopError::NoTargets`] and [`TopError::Other`].

@@ -10,7 +10,7 @@ use halite_proto::{Map, Value};
 use super::{first, is_private};
 
 /// An id and a state module under it.
-pub(super) type Place = (Value, String);
+pub(super) type StateKey = (Value, String);
 
 /// The declarations whose id is `name`, or else that have an argument of the
 /// value `name`, for the state module `state`. With `strict` the id must have
@@ -21,7 +21,7 @@ pub(super) fn find_name(
     name: &Value,
     state: &str,
     strict: bool,
-) -> Vec<Place> {
+) -> Vec<StateKey> {
     let body = high.get_value(name);
     let has_state = || body.is_some_and(|body| body.get(state).is_some());
     if body.is_some() && (!strict || has_state()) {
@@ -68,7 +68,7 @@ impl Values {
 }
 
 /// By the argument `name`, the first state that has it.
-pub(super) fn by_name(high: &Map) -> HashMap<&Value, Place> {
+pub(super) fn by_name(high: &Map) -> HashMap<&Value, StateKey> {
     let mut names = HashMap::new();
     for (id, state, args) in states(high) {
         for name in args.iter().filter_map(|arg| arg.get("name")) {
@@ -81,8 +81,8 @@ pub(super) fn by_name(high: &Map) -> HashMap<&Value, Place> {
 }
 
 /// All states of each SLS.
-pub(super) fn by_sls(high: &Map) -> HashMap<&Value, Vec<Place>> {
-    let mut all: HashMap<&Value, Vec<Place>> = HashMap::new();
+pub(super) fn by_sls(high: &Map) -> HashMap<&Value, Vec<StateKey>> {
+    let mut all: HashMap<&Value, Vec<StateKey>> = HashMap::new();
     for (id, body) in high {
         let (Some(sls), Some(body)) = (body.get("__sls__"), body.as_map()) else {
             continue;

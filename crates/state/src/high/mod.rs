@@ -44,7 +44,7 @@ pub fn compile(mut high: Map, options: &LowOptions<'_>) -> Result<Low, Vec<Mista
     Low::compile(high, options)
 }
 
-/// Like [`compile`], but all steps are taken and all their errors told, those
+/// Like [`compile`], but all steps are taken and all their errors reported, those
 /// of rendering (`errors`) first: `state.show_lowstate`.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 use indexmap::IndexMap;
 
 use super::extend::{entry, reconcile_extend};
-use super::find::{Place, Values, by_name, by_sls};
+use super::find::{StateKey, Values, by_name, by_sls};
 use super::text::ordered_str;
 use super::use_args::use_args;
 use super::{first, is_private};
@@ -62,8 +62,8 @@ pub(super) struct Resolver<'h> {
     pub(super) high: &'h Map,
     disabled: &'h [String],
     values: Option<Values>,
-    names: Option<HashMap<&'h Value, Place>>,
-    sls: Option<HashMap<&'h Value, Vec<Place>>>,
+    names: Option<HashMap<&'h Value, StateKey>>,
+    sls: Option<HashMap<&'h Value, Vec<StateKey>>>,
     /// What will be laid over each id.
     pub(super) extensions: IndexMap<Value, Map>,
     errors: Vec<Mistake>,

@@ -39,7 +39,7 @@ pub fn verify(high: &Map) -> Vec<Mistake> {
             let state = ordered(key);
             if !state.starts_with("__") {
                 let path: &[&Value] = &[id, key];
-                let place = Place {
+                let place = Declaration {
                     id: &id_text,
                     sls: &sls,
                     about: &|part| about(&[path, part].concat()),
@@ -51,14 +51,14 @@ pub fn verify(high: &Map) -> Vec<Mistake> {
     errors
 }
 
-struct Place<'a> {
+struct Declaration<'a> {
     id: &'a str,
     sls: &'a str,
     /// A part of the state's arguments.
     about: &'a dyn Fn(&[&Value]) -> About,
 }
 
-impl Place<'_> {
+impl Declaration<'_> {
     fn verify_state(&self, state: &str, args: &Value, errors: &mut Vec<Mistake>) {
         let Self { id, sls, .. } = self;
         if args.is_nil() {

@@ -6,7 +6,7 @@
 use halite_proto::{Map, Value};
 
 use super::bind::{self, Arguments};
-use super::effect::{Effect, Moment, Place, Renew, StateCall};
+use super::effect::{Effect, Moment, Position, Renew, StateCall};
 use super::machine::Machine;
 use super::options::Parameters;
 use super::retry::{Retry, attempt_comment};
@@ -199,9 +199,9 @@ impl Machine {
                 .get("retry")
                 .filter(|_| !self.options.test)
                 .map(Retry::read),
-            place: Place {
+            position: Position {
                 number: self.number + 1,
-                of: self.length,
+                total: self.length,
             },
         }))
     }

@@ -1,6 +1,7 @@
 //! `onlyif`, `unless`, `creates` and `check_cmd`.
 //!
-//! Salt 3008.5, `State._run_check*`. An empty list of conditions is none.
+//! Salt 3008.5, `State._run_check*`. An empty list of conditions counts as no
+//! condition.
 
 use halite_proto::python;
 use halite_proto::{Map, Value};
@@ -77,12 +78,12 @@ impl Heard {
 
 /// Which way a condition decides.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ConditionKind {
     Onlyif,
     Unless,
 }
 
-impl Kind {
+impl ConditionKind {
     fn name(self) -> &'static str {
         match self {
             Self::Onlyif => "onlyif",
@@ -114,7 +115,7 @@ impl Machine {
     pub(super) async fn conditions(&self, chunk: &Chunk) -> Result<Checked, String> {
         let options = self.command_options(chunk);
         let mut checked = Checked::default();
-        for kind in [Kind::Onlyif, Kind::Unless] {
+        for kind in [ConditionKind::Onlyif, ConditionKind::Unless] {
             if let Some(entries) = chunk.get(kind.name()) {
                 checked.add(self.entries(kind, entries, &options).await?);
             }
@@ -127,7 +128,12 @@ impl Machine {
 
     /// `onlyif` runs the state if every entry is true; `unless` leaves it if
     /// every entry is. The first that is not decides.
-    async fn entries(&self, kind: Kind, entries: &Value, options: &Map) -> Result<Heard, String> {
+    async fn entries(
+        &self,
+        kind: ConditionKind,
+        entries: &Value,
+        options: &Map,
+    ) -> Result<Heard, String> {
         let one;
         let entries = match entries {
             Value::List(entries) => entries.as_slice(),
@@ -141,7 +147,11 @@ impl Machine {
             let truth = match entry {
                 Value::Str(command) => {
                     // What cannot be run speaks for leaving the state.
-                    let unrun = if kind == Kind::Onlyif { NOT_RUN } else { 0 };
+                    let unrun = if kind == ConditionKind::Onlyif {
+                        NOT_RUN
+                    } else {
+                        0
+                    };
                     self.command(command, options, unrun).await? == 0
                 }
                 Value::Map(call) => match call.get("fun") {
@@ -155,7 +165,7 @@ impl Machine {
                         return Ok(Heard::new(false, comment));
                     }
                 },
-                _ if kind == Kind::Onlyif => {
+                _ if kind == ConditionKind::Onlyif => {
                     return Ok(Heard::new(
                         false,
                         "onlyif execution failed, bad type passed",

@@ -1,4 +1,4 @@
-//! What a run asks of the world, and what the world answers.
+//! The effects that a run asks for, and their answers.
 //!
 //! Invariant: everything the machine does not decide by itself is one of these
 //! effects; each has exactly one kind of answer.
@@ -144,17 +144,17 @@ pub struct StateCall {
     pub watched: Map,
     /// How often a started call is repeated, and until when.
     pub retry: Option<super::retry::Retry>,
-    /// Where in the run it stands.
-    pub place: Place,
+    /// Its position in the run.
+    pub position: Position,
 }
 
-/// Where a state stands among all.
+/// The position of a state among all states of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// Its number, from 1.
     pub number: u64,
     /// How many there are.
-    pub of: usize,
+    pub total: usize,
 }
 
 /// The answer to an effect.

@@ -28,7 +28,7 @@ pub(super) struct Machine {
     pub(super) chunks: Vec<Chunk>,
     tags: Vec<String>,
     pub(super) graph: Graph,
-    /// How many turns the run has; told with every event.
+    /// How many chunks the run has; part of every event.
     pub(super) length: usize,
     /// Results by tag, in the order in which they came.
     pub(super) results: IndexMap<String, Map>,
@@ -245,7 +245,7 @@ impl Machine {
                 Some(trial) if !turn.trial => {
                     // It would have changed something, and did not.
                     self.keep_trial(&chunk, &tag, trial);
-                    self.told(&chunk, &tag).await;
+                    self.after_result(&chunk, &tag).await;
                     return;
                 }
                 _ => Some((false, self.failures(needs))),
@@ -283,7 +283,7 @@ impl Machine {
         } else {
             self.run_state(chunk.clone(), needs, verdict).await;
         }
-        self.told(&chunk, &tag).await;
+        self.after_result(&chunk, &tag).await;
     }
 
     /// Calls the state's function, and `mod_watch` where changes ask for it.

@@ -1,13 +1,14 @@
 //! The run of a state tree: from ordered chunks to results.
 //!
-//! [`Run`] is a machine without effects: [`Run::next`] says what is to be done,
-//! [`Run::answer`] tells it what came of it, and between the two it stands
-//! still. Inside, the run is written as it is told, one step after the other;
-//! each question to the world suspends it at its [`port`].
+//! [`Run`] is a machine without effects: [`Run::next`] returns the next effect to
+//! perform, [`Run::answer`] takes its result, and between the two nothing happens.
+//! Inside, the run is an async function that is suspended at its [`port`] while an
+//! effect is open.
 //!
 //! Invariant: nothing here reads a clock, a file or the network, nor calls a
 //! function.
 
+mod after_result;
 mod beacons;
 mod beside;
 mod bind;
@@ -24,7 +25,6 @@ mod result;
 mod retry;
 mod serve;
 mod slots;
-mod told;
 mod verdict;
 
 use std::future::Future;
@@ -39,7 +39,7 @@ use crate::low::Low;
 pub use beside::{Attempts, BESIDE_MAX};
 pub use bind::verify;
 pub use effect::{
-    Effect, Fault, Gate, Moment, Patience, Place, Renew, Reply, Returned, StateCall, Step,
+    Effect, Fault, Gate, Moment, Patience, Position, Renew, Reply, Returned, StateCall, Step,
 };
 pub use options::{Functions, Parameters, RunOptions};
 pub use record::milliseconds;
@@ -68,7 +68,7 @@ impl Run {
             disabled,
             ..
         } = low;
-        Self::of(
+        Self::start(
             options,
             functions,
             move |port, options, functions| async move {
@@ -102,7 +102,7 @@ impl Run {
             .retain(|turn| chunks.get(turn.chunk).is_some_and(|chunk| chunk.id() == id));
         low.chunks = chunks;
         low.disabled = Map::new();
-        Self::of(
+        Self::start(
             options,
             functions,
             move |port, options, functions| async move {
@@ -117,7 +117,7 @@ impl Run {
         )
     }
 
-    fn of<F: Future<Output = Map> + 'static>(
+    fn start<F: Future<Output = Map> + 'static>(
         options: RunOptions,
         functions: Rc<dyn Functions>,
         story: impl FnOnce(Port, RunOptions, Rc<dyn Functions>) -> F,

@@ -1,4 +1,4 @@
-//! What a run is told before it begins.
+//! The options of a run.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ pub struct RunOptions {
     pub minion: String,
     /// Tell the master of every result (`state_events`).
     pub events: bool,
-    /// Whether there is a master to tell.
+    /// Whether there is a master that gets events.
     pub has_master: bool,
     /// `global_state_conditions`: a state module, a function or `*`, and the
     /// expressions of which one must mean this minion.

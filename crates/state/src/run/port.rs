@@ -1,5 +1,5 @@
-//! Where the run and the world meet: the run asks and is suspended, the world
-//! answers and wakes it.
+//! The channel between the run and its driver: the run asks for an effect and is
+//! suspended until the driver answers.
 //!
 //! Invariant: one effect is open at a time; a run that is polled without an
 //! answer stays where it is.

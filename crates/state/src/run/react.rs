@@ -22,7 +22,7 @@ impl Machine {
             let record = self.call(&mut chunk, false, Map::new()).await;
             let failed = record::failed(&record);
             self.results.insert(tag.clone(), record);
-            self.told(&chunk, &tag).await;
+            self.after_result(&chunk, &tag).await;
             if failed && self.is_hard(&chunk) {
                 break;
             }

@@ -1,7 +1,7 @@
 //! Whether a run as a whole has succeeded: the return code of `state.apply`.
 //!
 //! Salt 3008.5, `salt.utils.state.check_result`: a failure that a state with
-//! `onfail` and `onfail_stop: false` has handled is none.
+//! `onfail` and `onfail_stop: false` has handled does not count.
 
 use halite_proto::{Map, Value};
 
@@ -24,8 +24,8 @@ struct Handler {
 }
 
 impl Handlers {
-    /// Those of high data.
-    pub fn of(high: &Map) -> Self {
+    /// The handlers that the high data declares.
+    pub fn from_high(high: &Map) -> Self {
         let mut found = Vec::new();
         for (id, body) in high {
             let (Some(id), Some(body)) = (id.as_str(), body.as_map()) else {
@@ -159,7 +159,7 @@ mod tests {
         let high = Map::from([("handler", Map::from([("test", body)]))]);
         let bad = ("test_|-bad_|-bad_|-f", Some(false));
         let good = results(&[bad, ("test_|-handler_|-handler_|-nop", Some(true))]);
-        let handlers = Handlers::of(&high);
+        let handlers = Handlers::from_high(&high);
         assert!(is_success(&good, &handlers));
         assert!(!is_success(&good, &Handlers::default()));
         let failed = results(&[bad, ("test_|-handler_|-handler_|-nop", Some(false))]);

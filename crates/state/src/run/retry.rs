@@ -1,4 +1,4 @@
-//! How often a state is tried again, and what its comment tells of it.
+//! How often a state is tried again, and what its comment says about that.
 //!
 //! Salt 3008.5, `State.verify_retry_data`: values of the wrong type are
 //! replaced by the defaults.

@@ -20,7 +20,7 @@ pub(super) struct Slot {
     append: Option<String>,
 }
 
-/// Reads a slot; nothing if the text is none, or none that makes sense.
+/// Parses a slot, or `None` if the text is not a valid slot.
 pub(super) fn read(text: &str) -> Option<Slot> {
     let source = text.strip_prefix(MARK)?.strip_prefix("salt:")?;
     let (fun, args, kwargs) = parse_call(source)?;

@@ -1,4 +1,4 @@
-//! What the requisites of a state say of it: run it, leave it, or wait.
+//! The decision of a state's requisites: run it, skip it, or wait.
 //!
 //! Salt 3008.5, `State._check_requisites`. Pure: results in, verdict out.
 

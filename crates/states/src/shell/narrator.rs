@@ -50,11 +50,13 @@ impl Narrator {
         let place = Map::from([
             (
                 "n",
-                Value::from(i64::try_from(call.place.number).unwrap_or(i64::MAX)),
+                Value::from(i64::try_from(call.position.number).unwrap_or(i64::MAX)),
             ),
             (
                 "len",
-                i64::try_from(call.place.of).unwrap_or(i64::MAX).into(),
+                i64::try_from(call.position.total)
+                    .unwrap_or(i64::MAX)
+                    .into(),
             ),
             ("id", id),
             ("fun", call.fun.as_str().into()),

@@ -224,7 +224,7 @@ impl SlsSource for Source<'_> {
             grains: ctx.grains(),
             pillar: ctx.pillar(),
         };
-        let server = RangeServer::of(ctx.opts());
+        let server = RangeServer::from_opts(ctx.opts());
         let reading = Reading {
             delimiter: DEFAULT_DELIMITER,
             nodegroups: self.call.opt("nodegroups").as_map(),

@@ -283,7 +283,7 @@ impl Dumper {
         let implicit = tag.is_some() || scalar.is_plain_implicit();
         let flow = self.writer.flow > 0;
         let style =
-            Analysis::of(&scalar.text, self.options.ascii).style(wanted, flow, key, implicit);
+            Analysis::new(&scalar.text, self.options.ascii).style(wanted, flow, key, implicit);
         match tag {
             Some(tag) => self.writer.indicator(&tag, true, false, false),
             None if style != Style::Plain && !scalar.is_quoted_implicit() => {
@@ -319,7 +319,7 @@ fn is_simple_key(key: &Value) -> bool {
         other => {
             let scalar = represent(other);
             let tag = scalar.explicit_tag().map_or(0, |tag| tag.len());
-            !Analysis::of(&scalar.text, false).multiline && tag + scalar.text.len() <= BYTES_MAX
+            !Analysis::new(&scalar.text, false).multiline && tag + scalar.text.len() <= BYTES_MAX
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Analysis {
 
 impl Analysis {
     /// Looks at every character of `text`.
-    pub(super) fn of(text: &str, ascii: bool) -> Self {
+    pub(super) fn new(text: &str, ascii: bool) -> Self {
         let mut scan = Scan {
             special: ascii && !text.is_ascii(),
             ..Scan::default()

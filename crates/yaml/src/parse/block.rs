@@ -1,6 +1,6 @@
 //! Lists and maps that are made by indentation.
 
-use super::{Event, Parser, State, What, event};
+use super::{Event, EventKind, Parser, ParserState, event};
 use crate::scan::cursor::Mark;
 use crate::scan::token::{Fault, TokenKind};
 
@@ -10,7 +10,7 @@ impl Parser<'_> {
         match self.scanner.peek()?.kind {
             TokenKind::BlockEntry => {
                 let mark = self.scanner.take()?.end;
-                let then = State::BlockList { first: false };
+                let then = ParserState::BlockList { first: false };
                 match self.scanner.peek()?.kind {
                     TokenKind::BlockEntry | TokenKind::BlockEnd => Ok(self.empty(mark, then)),
                     _ => self.node_then(then, true, false),
@@ -29,14 +29,14 @@ impl Parser<'_> {
         if token.kind != TokenKind::BlockEntry {
             let mark = token.start;
             self.pop_state();
-            return Ok(event(What::CollectionEnd, mark));
+            return Ok(event(EventKind::CollectionEnd, mark));
         }
         let mark = self.scanner.take()?.end;
         match self.scanner.peek()?.kind {
             TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
-                Ok(self.empty(mark, State::IndentlessList))
+                Ok(self.empty(mark, ParserState::IndentlessList))
             }
-            _ => self.node_then(State::IndentlessList, true, false),
+            _ => self.node_then(ParserState::IndentlessList, true, false),
         }
     }
 
@@ -45,7 +45,7 @@ impl Parser<'_> {
         match self.scanner.peek()?.kind {
             TokenKind::Key => {
                 let mark = self.scanner.take()?.end;
-                self.block_part(mark, State::BlockValue)
+                self.block_part(mark, ParserState::BlockValue)
             }
             TokenKind::BlockEnd => self.collection_end(),
             _ => self.missing("while parsing a block mapping", "did not find expected key"),
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn block_value(&mut self) -> Result<Event, Fault> {
-        let then = State::BlockKey { first: false };
+        let then = ParserState::BlockKey { first: false };
         let token = self.scanner.peek()?;
         if token.kind != TokenKind::Value {
             let mark = token.start;
@@ -64,7 +64,7 @@ impl Parser<'_> {
     }
 
     /// The key or value behind its indicator, which ended at `mark`.
-    fn block_part(&mut self, mark: Mark, then: State) -> Result<Event, Fault> {
+    fn block_part(&mut self, mark: Mark, then: ParserState) -> Result<Event, Fault> {
         match self.scanner.peek()?.kind {
             TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => Ok(self.empty(mark, then)),
             _ => self.node_then(then, true, true),

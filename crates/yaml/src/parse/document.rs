@@ -1,6 +1,6 @@
 //! Where documents begin and end, and the directives before them.
 
-use super::{Event, Parser, State, What, event};
+use super::{Event, EventKind, Parser, ParserState, event};
 use crate::scan::token::{Fault, TagParts, TokenKind};
 
 impl Parser<'_> {
@@ -13,18 +13,18 @@ impl Parser<'_> {
         let token = self.scanner.peek()?;
         let mark = token.start;
         if token.kind == TokenKind::StreamEnd {
-            self.state = State::End;
-            return Ok(event(What::StreamEnd, mark));
+            self.state = ParserState::End;
+            return Ok(event(EventKind::StreamEnd, mark));
         }
         let explicit = matches!(
             token.kind,
             TokenKind::Version { .. } | TokenKind::TagDirective(_) | TokenKind::DocumentStart
         );
         self.directives()?;
-        self.states.push(State::DocumentEnd);
+        self.states.push(ParserState::DocumentEnd);
         if first && !explicit {
-            self.state = State::BlockNode;
-            return Ok(event(What::DocumentStart, mark));
+            self.state = ParserState::BlockNode;
+            return Ok(event(EventKind::DocumentStart, mark));
         }
         let token = self.scanner.peek()?;
         if token.kind != TokenKind::DocumentStart {
@@ -32,8 +32,8 @@ impl Parser<'_> {
             return Err(Fault::parser(problem, token.start));
         }
         self.scanner.take()?;
-        self.state = State::Content;
-        Ok(event(What::DocumentStart, mark))
+        self.state = ParserState::Content;
+        Ok(event(EventKind::DocumentStart, mark))
     }
 
     fn directives(&mut self) -> Result<(), Fault> {
@@ -80,7 +80,7 @@ impl Parser<'_> {
             | TokenKind::DocumentStart
             | TokenKind::DocumentEnd
             | TokenKind::StreamEnd => {
-                let then = self.states.pop().unwrap_or(State::End);
+                let then = self.states.pop().unwrap_or(ParserState::End);
                 Ok(self.empty(mark, then))
             }
             _ => self.node(true, false),
@@ -93,7 +93,7 @@ impl Parser<'_> {
         if token.kind == TokenKind::DocumentEnd {
             self.scanner.take()?;
         }
-        self.state = State::Document { first: false };
-        Ok(event(What::DocumentEnd, mark))
+        self.state = ParserState::Document { first: false };
+        Ok(event(EventKind::DocumentEnd, mark))
     }
 }

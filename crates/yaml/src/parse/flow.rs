@@ -1,6 +1,6 @@
 //! The states inside `[...]` and `{...}`.
 
-use super::{Event, Parser, State, What, event};
+use super::{Event, EventKind, Parser, ParserState, event};
 use crate::scan::token::{Fault, TokenKind};
 
 impl Parser<'_> {
@@ -25,11 +25,11 @@ impl Parser<'_> {
             match self.scanner.peek()?.kind {
                 TokenKind::Key => {
                     let mark = self.scanner.take()?.start;
-                    self.state = State::PairKey;
-                    return Ok(event(What::MapStart(None), mark));
+                    self.state = ParserState::PairKey;
+                    return Ok(event(EventKind::MapStart(None), mark));
                 }
                 TokenKind::FlowListEnd => {}
-                _ => return self.node_then(State::FlowList { first: false }, false, false),
+                _ => return self.node_then(ParserState::FlowList { first: false }, false, false),
             }
         }
         self.collection_end()
@@ -39,9 +39,9 @@ impl Parser<'_> {
         match self.scanner.peek()?.kind {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowListEnd => {
                 let mark = self.scanner.take()?.end;
-                Ok(self.empty(mark, State::PairValue))
+                Ok(self.empty(mark, ParserState::PairValue))
             }
-            _ => self.node_then(State::PairValue, false, false),
+            _ => self.node_then(ParserState::PairValue, false, false),
         }
     }
 
@@ -52,11 +52,11 @@ impl Parser<'_> {
                 self.scanner.peek()?.kind,
                 TokenKind::FlowEntry | TokenKind::FlowListEnd
             ) {
-                return self.node_then(State::PairEnd, false, false);
+                return self.node_then(ParserState::PairEnd, false, false);
             }
         }
         let mark = self.scanner.peek()?.start;
-        Ok(self.empty(mark, State::PairEnd))
+        Ok(self.empty(mark, ParserState::PairEnd))
     }
 
     pub(super) fn flow_key(&mut self, first: bool) -> Result<Event, Fault> {
@@ -75,20 +75,20 @@ impl Parser<'_> {
                     return match token.kind {
                         TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMapEnd => {
                             let mark = token.start;
-                            Ok(self.empty(mark, State::FlowValue))
+                            Ok(self.empty(mark, ParserState::FlowValue))
                         }
-                        _ => self.node_then(State::FlowValue, false, false),
+                        _ => self.node_then(ParserState::FlowValue, false, false),
                     };
                 }
                 TokenKind::FlowMapEnd => {}
-                _ => return self.node_then(State::FlowNoValue, false, false),
+                _ => return self.node_then(ParserState::FlowNoValue, false, false),
             }
         }
         self.collection_end()
     }
 
     pub(super) fn flow_value(&mut self) -> Result<Event, Fault> {
-        let then = State::FlowKey { first: false };
+        let then = ParserState::FlowKey { first: false };
         if self.scanner.peek()?.kind == TokenKind::Value {
             self.scanner.take()?;
             if !matches!(

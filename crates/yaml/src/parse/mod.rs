@@ -13,12 +13,12 @@ use crate::scan::token::Fault;
 
 /// What the text says next, and where it starts.
 pub(crate) struct Event {
-    pub(crate) what: What,
+    pub(crate) what: EventKind,
     pub(crate) span: Span,
 }
 
 /// The kinds of event that make a document.
-pub(crate) enum What {
+pub(crate) enum EventKind {
     DocumentStart,
     DocumentEnd,
     StreamEnd,
@@ -46,7 +46,7 @@ pub(crate) struct Named {
 
 /// What is expected next.
 #[derive(Clone, Copy)]
-enum State {
+enum ParserState {
     /// A document, whose `---` may be left out if it is the first.
     Document {
         first: bool,
@@ -83,8 +83,8 @@ enum State {
 /// Turns a text into events.
 pub(crate) struct Parser<'t> {
     scanner: Scanner<'t>,
-    state: State,
-    states: Vec<State>,
+    state: ParserState,
+    states: Vec<ParserState>,
     /// Where the open collections started.
     starts: Vec<Mark>,
     /// Handles of tags and what they stand for.
@@ -96,7 +96,7 @@ impl<'t> Parser<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         Self {
             scanner: Scanner::new(text),
-            state: State::Document { first: true },
+            state: ParserState::Document { first: true },
             states: Vec::new(),
             starts: Vec::new(),
             handles: Vec::new(),
@@ -106,43 +106,43 @@ impl<'t> Parser<'t> {
     /// The next event. Behind the end of the stream there are only more ends.
     pub(crate) fn next(&mut self) -> Result<Event, Fault> {
         match self.state {
-            State::Document { first } => self.document(first),
-            State::Content => self.content(),
-            State::DocumentEnd => self.document_end(),
-            State::BlockNode => self.node(true, false),
-            State::BlockList { first } => self.block_list(first),
-            State::IndentlessList => self.indentless_list(),
-            State::BlockKey { first } => self.block_key(first),
-            State::BlockValue => self.block_value(),
-            State::FlowList { first } => self.flow_list(first),
-            State::PairKey => self.pair_key(),
-            State::PairValue => self.pair_value(),
-            State::PairEnd => {
-                self.state = State::FlowList { first: false };
+            ParserState::Document { first } => self.document(first),
+            ParserState::Content => self.content(),
+            ParserState::DocumentEnd => self.document_end(),
+            ParserState::BlockNode => self.node(true, false),
+            ParserState::BlockList { first } => self.block_list(first),
+            ParserState::IndentlessList => self.indentless_list(),
+            ParserState::BlockKey { first } => self.block_key(first),
+            ParserState::BlockValue => self.block_value(),
+            ParserState::FlowList { first } => self.flow_list(first),
+            ParserState::PairKey => self.pair_key(),
+            ParserState::PairValue => self.pair_value(),
+            ParserState::PairEnd => {
+                self.state = ParserState::FlowList { first: false };
                 let mark = self.scanner.peek()?.start;
-                Ok(event(What::CollectionEnd, mark))
+                Ok(event(EventKind::CollectionEnd, mark))
             }
-            State::FlowKey { first } => self.flow_key(first),
-            State::FlowValue => self.flow_value(),
-            State::FlowNoValue => {
+            ParserState::FlowKey { first } => self.flow_key(first),
+            ParserState::FlowValue => self.flow_value(),
+            ParserState::FlowNoValue => {
                 let mark = self.scanner.peek()?.start;
-                Ok(self.empty(mark, State::FlowKey { first: false }))
+                Ok(self.empty(mark, ParserState::FlowKey { first: false }))
             }
-            State::End => {
+            ParserState::End => {
                 let mark = self.scanner.peek()?.start;
-                Ok(event(What::StreamEnd, mark))
+                Ok(event(EventKind::StreamEnd, mark))
             }
         }
     }
 
     fn pop_state(&mut self) {
-        self.state = self.states.pop().unwrap_or(State::End);
+        self.state = self.states.pop().unwrap_or(ParserState::End);
     }
 
     /// A null that is not written, before `then`.
-    fn empty(&mut self, mark: Mark, then: State) -> Event {
+    fn empty(&mut self, mark: Mark, then: ParserState) -> Event {
         self.state = then;
-        let what = What::Scalar {
+        let what = EventKind::Scalar {
             properties: None,
             value: String::new(),
             plain: true,
@@ -151,7 +151,12 @@ impl<'t> Parser<'t> {
     }
 
     /// A node, and after it `then`.
-    fn node_then(&mut self, then: State, block: bool, indentless: bool) -> Result<Event, Fault> {
+    fn node_then(
+        &mut self,
+        then: ParserState,
+        block: bool,
+        indentless: bool,
+    ) -> Result<Event, Fault> {
         self.states.push(then);
         self.node(block, indentless)
     }
@@ -161,7 +166,7 @@ impl<'t> Parser<'t> {
         let mark = self.scanner.take()?.start;
         self.pop_state();
         self.starts.pop();
-        Ok(event(What::CollectionEnd, mark))
+        Ok(event(EventKind::CollectionEnd, mark))
     }
 
     /// Takes the token that opens a collection.
@@ -180,7 +185,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn event(what: What, mark: Mark) -> Event {
+fn event(what: EventKind, mark: Mark) -> Event {
     let span = mark.span();
     Event { what, span }
 }

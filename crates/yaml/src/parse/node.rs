@@ -1,6 +1,6 @@
 //! A node: its anchor and tag, and what begins behind them.
 
-use super::{Event, Named, Parser, Properties, State, What, event};
+use super::{Event, EventKind, Named, Parser, ParserState, Properties, event};
 use crate::scan::cursor::Mark;
 use crate::scan::token::{Fault, TagParts, Token, TokenKind};
 
@@ -19,7 +19,7 @@ impl Parser<'_> {
                     self.pop_state();
                     let token = self.scanner.take()?;
                     if let TokenKind::Alias(name) = token.kind {
-                        return Ok(event(What::Alias(name), token.start));
+                        return Ok(event(EventKind::Alias(name), token.start));
                     }
                 }
                 _ => break,
@@ -51,8 +51,8 @@ impl Parser<'_> {
         let token = self.scanner.peek()?;
         match &token.kind {
             TokenKind::BlockEntry if indentless => {
-                self.state = State::IndentlessList;
-                Ok(event(What::ListStart(properties), start))
+                self.state = ParserState::IndentlessList;
+                Ok(event(EventKind::ListStart(properties), start))
             }
             TokenKind::Scalar { .. } => {
                 let Token { kind, .. } = self.scanner.take()?;
@@ -62,7 +62,7 @@ impl Parser<'_> {
                 };
                 let tag = tag_of(&properties);
                 let untagged = tag.is_none_or(|tag| tag == "!");
-                let what = What::Scalar {
+                let what = EventKind::Scalar {
                     plain: untagged && (plain || tag.is_some()),
                     properties,
                     value: text,
@@ -70,24 +70,24 @@ impl Parser<'_> {
                 Ok(event(what, start))
             }
             TokenKind::FlowListStart => {
-                self.state = State::FlowList { first: true };
-                Ok(event(What::ListStart(properties), start))
+                self.state = ParserState::FlowList { first: true };
+                Ok(event(EventKind::ListStart(properties), start))
             }
             TokenKind::FlowMapStart => {
-                self.state = State::FlowKey { first: true };
-                Ok(event(What::MapStart(properties), start))
+                self.state = ParserState::FlowKey { first: true };
+                Ok(event(EventKind::MapStart(properties), start))
             }
             TokenKind::BlockListStart if block => {
-                self.state = State::BlockList { first: true };
-                Ok(event(What::ListStart(properties), start))
+                self.state = ParserState::BlockList { first: true };
+                Ok(event(EventKind::ListStart(properties), start))
             }
             TokenKind::BlockMapStart if block => {
-                self.state = State::BlockKey { first: true };
-                Ok(event(What::MapStart(properties), start))
+                self.state = ParserState::BlockKey { first: true };
+                Ok(event(EventKind::MapStart(properties), start))
             }
             _ if properties.is_some() => {
                 self.pop_state();
-                let what = What::Scalar {
+                let what = EventKind::Scalar {
                     plain: tag_of(&properties).is_none_or(str::is_empty),
                     properties,
                     value: String::new(),

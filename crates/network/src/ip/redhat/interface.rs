@@ -37,7 +37,7 @@ const PLAIN: [(&str, &str); 7] = [
     ("srcaddr", "SRCADDR"),
 ];
 
-/// What `ethtool` is told, in order.
+/// The arguments of `ethtool`, in order.
 const ETHTOOL: [&str; 8] = ["rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro"];
 
 /// A file on its way.

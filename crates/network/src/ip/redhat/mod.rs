@@ -27,7 +27,7 @@ fn script(kind: &str, interface: &str) -> Result<String, CallError> {
     }
 }
 
-/// The lines of a file, none where there is none.
+/// The lines of a file; empty if it does not exist.
 fn lines(text: &str) -> Value {
     text.lines().map(Value::from).collect::<Vec<_>>().into()
 }

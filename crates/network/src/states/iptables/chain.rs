@@ -8,7 +8,7 @@ use crate::iptables::tables::Tables;
 pub(super) fn chain_present(call: &Call<'_>) -> CallResult {
     let (name, table, family) = (call.text("name"), call.text("table"), call.text("family"));
     let state = StateReturn::of(call);
-    let tables = Tables::of(call);
+    let tables = Tables::from_call(call);
     if tables.has_chain(&table, &name)? {
         return Ok(state
             .ok(format!(
@@ -42,7 +42,7 @@ pub(super) fn chain_present(call: &Call<'_>) -> CallResult {
 pub(super) fn chain_absent(call: &Call<'_>) -> CallResult {
     let (name, table, family) = (call.text("name"), call.text("table"), call.text("family"));
     let state = StateReturn::of(call);
-    let tables = Tables::of(call);
+    let tables = Tables::from_call(call);
     if !tables.has_chain(&table, &name)? {
         return Ok(state
             .ok(format!(
@@ -79,7 +79,7 @@ pub(super) fn chain_absent(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn set_policy(call: &Call<'_>) -> CallResult {
-    let rule = Rule::of(call);
+    let rule = Rule::from_call(call);
     let (chain, policy) = (rule.text("chain")?, rule.kwargs.get("policy").cloned());
     let (table, family) = (&rule.table, &rule.family);
     let state = StateReturn::new(rule.name.clone());
@@ -114,7 +114,7 @@ pub(super) fn set_policy(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn flush(call: &Call<'_>) -> CallResult {
-    let rule = Rule::of(call);
+    let rule = Rule::from_call(call);
     let chain = rule
         .kwargs
         .get("chain")

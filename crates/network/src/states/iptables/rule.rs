@@ -60,7 +60,7 @@ impl<'c, 'a> Rule<'c, 'a> {
         }
     }
 
-    pub(super) fn of(call: &'c Call<'a>) -> Self {
+    pub(super) fn from_call(call: &'c Call<'a>) -> Self {
         Self::new(
             call,
             call.arg("name").clone(),
@@ -92,7 +92,7 @@ fn save_place(value: Option<&Value>) -> Option<Option<String>> {
 /// One rule, or the rules of several states.
 pub(super) fn rules(call: &Call<'_>, change: Change) -> CallResult {
     let Some(list) = call.kwargs().get("rules") else {
-        return Ok(one(Rule::of(call), change)?.into());
+        return Ok(one(Rule::from_call(call), change)?.into());
     };
     let mut state = StateReturn::of(call);
     state.result = None;
@@ -121,7 +121,7 @@ pub(super) fn rules(call: &Call<'_>, change: Change) -> CallResult {
     if let Some(file) = save
         && !call.is_test()
     {
-        Tables::of(call).save(file.as_deref())?;
+        Tables::from_call(call).save(file.as_deref())?;
     }
     if !names.is_empty() {
         state.changes.insert("locale", Value::List(names));

@@ -66,7 +66,7 @@ fn with_psql(call: &Call<'_>, run: fn(&Call<'_>) -> CallResult) -> CallResult {
     Ok(state.failed(why).into())
 }
 
-/// How the execution functions are told which server is meant.
+/// The arguments that select the server, for the execution functions.
 fn server(call: &Call<'_>) -> Map {
     let mut args = Map::new();
     for (theirs, ours) in [

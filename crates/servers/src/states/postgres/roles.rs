@@ -123,7 +123,7 @@ fn password(
     let Some(wanted) = wanted else {
         return Ok(None);
     };
-    let method = Method::of(call.arg("encrypted"))?;
+    let method = Method::from_encrypted(call.arg("encrypted"))?;
     if let Some(role) = role.filter(|_| !refresh) {
         let verifier = role.get("password").map(python::str).unwrap_or_default();
         if is_kept(name, &wanted, &verifier, method) {

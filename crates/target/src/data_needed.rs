@@ -1,11 +1,11 @@
-//! Which grains and pillar a target looks at, by the name at their top: who
-//! keeps the data of many minions need not read all of it.
+//! Which top-level grains and pillar keys a target depends on, so that a master
+//! reads only those of the data of many minions.
 
 use std::collections::BTreeSet;
 
-use crate::target::{Kind, Target};
+use crate::target::{Target, TargetKind};
 
-/// Names at the top of grains or pillar.
+/// Top-level names of grains or pillar.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Names {
     /// None at all.
@@ -40,35 +40,37 @@ impl Names {
     }
 }
 
-/// What a target looks at.
+/// The grains and pillar keys that a target depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Of the grains.
+pub struct DataNeeded {
+    /// Top-level grains.
     pub grains: Names,
-    /// Of the pillar.
+    /// Top-level pillar keys.
     pub pillar: Names,
 }
 
 impl Target {
-    /// The grains and pillar that decide whether a minion is meant: without
-    /// all others the answer is the same.
-    pub fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::default();
-        self.add_to(&mut wanted);
-        wanted
+    /// The grains and pillar keys that decide whether a minion matches. Removing all
+    /// others does not change the answer.
+    pub fn data_needed(&self) -> DataNeeded {
+        let mut needed = DataNeeded::default();
+        self.add_to(&mut needed);
+        needed
     }
 
-    fn add_to(&self, wanted: &mut Wanted) {
+    fn add_to(&self, wanted: &mut DataNeeded) {
         match self.kind() {
-            Kind::Glob(_) | Kind::Pcre(_) | Kind::List(_) => {}
-            Kind::Grain(data) => wanted.grains.add(data.first_name()),
-            Kind::Pillar(data) => wanted.pillar.add(data.first_name()),
-            Kind::IpCidr(_) => {
+            TargetKind::Glob(_) | TargetKind::Pcre(_) | TargetKind::List(_) => {}
+            TargetKind::Grain(data) => wanted.grains.add(data.first_name()),
+            TargetKind::Pillar(data) => wanted.pillar.add(data.first_name()),
+            TargetKind::IpCidr(_) => {
                 wanted.grains.add("ipv4");
                 wanted.grains.add("ipv6");
             }
-            Kind::Range(_) => wanted.grains.add("fqdn"),
-            Kind::Compound(expression) => expression.visit(&mut |target, _| target.add_to(wanted)),
+            TargetKind::Range(_) => wanted.grains.add("fqdn"),
+            TargetKind::Compound(expression) => {
+                expression.visit(&mut |target, _| target.add_to(wanted))
+            }
         }
     }
 }
@@ -77,10 +79,10 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn wanted(compound: &str) -> Wanted {
+    fn wanted(compound: &str) -> DataNeeded {
         Target::parse(&compound.into(), "compound", ":")
             .unwrap()
-            .wanted()
+            .data_needed()
     }
 
     fn these(names: &[&str]) -> Names {
@@ -93,7 +95,7 @@ mod tests {
         assert_eq!(found.grains, these(&["os", "place"]));
         assert_eq!(found.pillar, these(&["role"]));
         assert_eq!(wanted("S@10.0.0.0/8").grains, these(&["ipv4", "ipv6"]));
-        assert_eq!(wanted("web* or L@a,b"), Wanted::default());
+        assert_eq!(wanted("web* or L@a,b"), DataNeeded::default());
     }
 
     #[test]

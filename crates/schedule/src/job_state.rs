@@ -1,5 +1,5 @@
-//! What is known of a job while the minion runs: when it is due next, and what
-//! became of it so far.
+//! The state of a scheduled job: when it is due next, and what has become of its
+//! runs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use halite_proto::chance::Chance;
 
 /// What is known of a job while the minion runs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct State {
+pub(super) struct JobState {
     /// The definition that this state belongs to.
     pub(super) data: Map,
     /// When it is due next: by the steady clock for intervals.
@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) done: BTreeSet<Local>,
 }
 
-impl State {
+impl JobState {
     /// Finds out when the job is due, if that is not known.
     pub(super) fn plan(&mut self, job: &Job, now: Now) {
         if self.steady.is_some() || self.local.is_some() {

@@ -10,7 +10,7 @@ use crate::chunk::Chunk;
 
 impl Machine {
     /// After a result: the event, and the results of states within the state.
-    pub(super) async fn told(&mut self, chunk: &Chunk, tag: &str) {
+    pub(super) async fn after_result(&mut self, chunk: &Chunk, tag: &str) {
         let Some(record) = self.results.get_mut(tag) else {
             return;
         };

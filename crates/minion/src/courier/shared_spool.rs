@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_an_earlier_run_left_failure_logged_of_also_where_the_disk_comes_late() {
+    async fn returns_of_an_earlier_run_are_found_also_when_the_disk_comes_late() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("returns");
         let spool = open(&place);

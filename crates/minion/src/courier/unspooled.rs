@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_wait_in_order_within_bounds() {
+    fn returns_wait_in_order_within_bounds() {
         let now = Moment::now();
         let mut unspooled = Unspooled::default();
         let third = UNSPOOLED_BYTES_MAX / 3;

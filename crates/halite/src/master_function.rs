@@ -104,7 +104,7 @@ fn command(file: &Path, function: &str) -> Command {
     command
 }
 
-fn run(file: &PathBuf, function: &str, opts: &Map) -> Result<Value> {
+fn run(file: &Path, function: &str, opts: &Map) -> Result<Value> {
     let opts = halite_output::render(
         Some("json"),
         &Value::Map(opts.clone()),

@@ -73,7 +73,8 @@ pub fn place(
     let old = Old::of(&directory, name);
     if old.as_ref().is_some_and(Old::is_device) {
         // A device or pipe takes what it is given; it is not to become a file.
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A pipe that nobody reads is an error: its owner could stop us here.
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let device = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
         let mut file = File::from(device);
         write(&mut file)?;

@@ -7,6 +7,7 @@ mod bad_states;
 mod batches;
 mod broken_off;
 mod changed_files;
+mod children;
 mod cut_git;
 mod daemons;
 mod first_day;

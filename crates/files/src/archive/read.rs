@@ -15,6 +15,7 @@ use super::exec::MORE;
 use super::fence::{Fence, Fenced, fenced};
 use super::format::Format;
 use crate::core::errors::os_text;
+use crate::core::open;
 use crate::limits::ARCHIVE_ENTRIES_MAX;
 
 /// The bytes of a tar, decompressed.
@@ -55,7 +56,7 @@ impl Drop for Plain {
 /// Opens a tar archive, whatever it is compressed with.
 pub(super) fn open_tar(path: &Path) -> io::Result<(tar::Archive<Fenced<Plain>>, Fence)> {
     let mut start = [0; 6];
-    let mut file = File::open(path)?;
+    let mut file = open::to_read(path)?;
     let mut got = 0;
     while got < start.len() {
         match file.read(&mut start[got..])? {
@@ -79,20 +80,20 @@ pub(super) fn open_tar(path: &Path) -> io::Result<(tar::Archive<Fenced<Plain>>, 
     };
     let plain = match &start {
         [0x1f, 0x8b, ..] => {
-            let file = BufReader::new(File::open(path)?);
+            let file = BufReader::new(open::to_read(path)?);
             Plain::Gzip(Box::new(MultiGzDecoder::new(file)))
         }
         [b'B', b'Z', b'h', ..] => program("bzip2")?,
         [0xfd, b'7', b'z', b'X', b'Z', 0] | [0x5d, 0, 0, ..] => program("xz")?,
         [0x28, 0xb5, 0x2f, 0xfd, ..] => program("zstd")?,
-        _ => Plain::File(BufReader::new(File::open(path)?)),
+        _ => Plain::File(BufReader::new(open::to_read(path)?)),
     };
     Ok(fenced(plain))
 }
 
 /// Opens a zip archive.
 pub(super) fn open_zip(path: &Path) -> Result<zip::ZipArchive<BufReader<File>>, CallError> {
-    let file = File::open(path).map_err(|error| CallError::command(os_text(&error, path)))?;
+    let file = open::to_read(path).map_err(|error| CallError::command(os_text(&error, path)))?;
     zip::ZipArchive::new(BufReader::new(file))
         .map_err(|_| CallError::command(format!("{} is not a ZIP file", path.display())))
 }

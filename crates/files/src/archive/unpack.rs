@@ -12,6 +12,7 @@ use zip::write::SimpleFileOptions;
 use super::fence::check_content;
 use super::read::{open_tar, open_zip};
 use crate::core::errors::{os_error, os_text};
+use crate::core::open;
 use crate::core::write::{Dress, replace_with};
 
 /// Extracts a tar archive; the names of what was in it.
@@ -299,7 +300,7 @@ fn add(
     } else if data.is_file() {
         zip.start_file(name, options.large_file(data.len() > u64::from(u32::MAX)))
             .map_err(other)?;
-        io::copy(&mut File::open(path)?, zip)?;
+        io::copy(&mut open::to_read(path)?, zip)?;
         zip.flush()?;
     } else {
         return Ok(());

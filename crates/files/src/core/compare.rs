@@ -8,6 +8,7 @@ use halite_modules::CallError;
 use super::diff;
 use super::errors::errno;
 use super::lines;
+use super::open;
 use super::text;
 use super::write::Body;
 use crate::limits::DIFF_BYTES_MAX;
@@ -130,7 +131,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, CallError> {
     if fs::metadata(path).map_err(wrong)?.len() > DIFF_BYTES_MAX {
         return Ok(None);
     }
-    fs::read(path).map_err(wrong).map(Some)
+    open::read(path).map_err(wrong).map(Some)
 }
 
 #[cfg(test)]

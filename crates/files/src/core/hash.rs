@@ -1,10 +1,11 @@
 //! Hashes of files.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use halite_crypto::{HashType, Hasher};
+
+use super::open;
 
 /// The types and the lengths of their hashes, shortest first.
 pub(crate) const LENGTHS: &[(&str, usize)] = &[
@@ -18,7 +19,7 @@ pub(crate) const LENGTHS: &[(&str, usize)] = &[
 
 /// The hash of a file, read piece by piece.
 pub(crate) fn of_file(path: &Path, hash_type: HashType) -> io::Result<String> {
-    of_reader(&mut File::open(path)?, hash_type)
+    of_reader(&mut open::to_read(path)?, hash_type)
 }
 
 /// The hash of everything a reader gives.

@@ -11,6 +11,7 @@ pub(crate) mod held;
 pub(crate) mod lines;
 pub(crate) mod manage;
 pub(crate) mod mode;
+pub(crate) mod open;
 pub(crate) mod owner;
 pub(crate) mod path;
 pub(crate) mod perms;

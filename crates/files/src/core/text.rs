@@ -1,12 +1,12 @@
 //! Whether bytes are text, and what text.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use halite_modules::{CallError, encoding};
 
 use super::errors::os_error;
+use super::open;
 use crate::limits::TEXT_BYTES_MAX;
 
 /// Bytes that are looked at to tell text from the rest.
@@ -39,7 +39,7 @@ pub(crate) fn is_text(bytes: &[u8]) -> bool {
 /// Like [`is_text`] for a file.
 pub(crate) fn file_is_text(path: &Path) -> io::Result<bool> {
     let mut sample = Vec::with_capacity(SAMPLE_BYTES + 1);
-    File::open(path)?
+    open::to_read(path)?
         .take(SAMPLE_BYTES as u64 + 1)
         .read_to_end(&mut sample)?;
     Ok(is_text(&sample))
@@ -125,7 +125,7 @@ impl Text {
 /// Reads a whole file, which must not be too large to work on.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CallError> {
     let wrong = |error: io::Error| os_error(&error, path);
-    let file = File::open(path).map_err(wrong)?;
+    let file = open::to_read(path).map_err(wrong)?;
     let mut bytes = Vec::new();
     let mut limited = file.take(TEXT_BYTES_MAX + 1);
     limited.read_to_end(&mut bytes).map_err(wrong)?;

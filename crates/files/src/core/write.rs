@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::open;
+
 pub(crate) use halite_modules::replace::{Dress, Placed, replace_with};
 
 /// What is to be in a file.
@@ -24,14 +26,14 @@ impl Body {
     pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
         match self {
             Self::Bytes(bytes) => Ok(bytes.clone()),
-            Self::File(path) => fs::read(path),
+            Self::File(path) => open::read(path),
         }
     }
 
     fn write_to(&self, file: &mut File) -> io::Result<()> {
         match self {
             Self::Bytes(bytes) => file.write_all(bytes),
-            Self::File(path) => io::copy(&mut File::open(path)?, file).map(|_| ()),
+            Self::File(path) => io::copy(&mut open::to_read(path)?, file).map(|_| ()),
         }
     }
 
@@ -45,13 +47,13 @@ impl Body {
     pub(crate) fn is_in_file_of(&self, path: &Path, length: u64) -> io::Result<bool> {
         match self {
             Self::Bytes(bytes) => {
-                Ok(length == bytes.len() as u64 && holds(&mut File::open(path)?, bytes)?)
+                Ok(length == bytes.len() as u64 && holds(&mut open::to_read(path)?, bytes)?)
             }
             Self::File(own) => {
                 if length != fs::metadata(own)?.len() {
                     return Ok(false);
                 }
-                same(&mut File::open(path)?, &mut File::open(own)?, length)
+                same(&mut open::to_read(path)?, &mut open::to_read(own)?, length)
             }
         }
     }
@@ -128,7 +130,7 @@ pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    let mut file = open::to_write(path)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(bytes)?;
     file.set_len(bytes.len() as u64)

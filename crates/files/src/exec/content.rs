@@ -1,6 +1,6 @@
 //! Reading and writing files, and finding text in them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -11,6 +11,7 @@ use halite_target::glob::fnmatch;
 
 use super::paths::arg;
 use crate::core::errors::{errno, os_error};
+use crate::core::open;
 use crate::core::regex::{self, Pattern};
 use crate::core::text;
 use crate::core::write;
@@ -29,7 +30,7 @@ pub(super) fn seek_read(call: &Call<'_>) -> CallResult {
     let at = Path::new(&path);
     let wrong = |error: std::io::Error| os_error(&error, at);
     let size = u64::try_from(call.int("size")?).unwrap_or(0);
-    let mut file = File::open(at).map_err(wrong)?;
+    let mut file = open::to_read(at).map_err(wrong)?;
     let offset = u64::try_from(call.int("offset")?).unwrap_or(0);
     file.seek(SeekFrom::Start(offset)).map_err(wrong)?;
     let mut bytes = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn seek_write(call: &Call<'_>) -> CallResult {
         )));
     };
     let offset = u64::try_from(call.int("offset")?).unwrap_or(0);
-    let file = OpenOptions::new().write(true).open(at).map_err(wrong)?;
+    let file = open::to_write(at).map_err(wrong)?;
     file.write_all_at(data, offset).map_err(wrong)?;
     Ok(data.len().into())
 }
@@ -99,11 +100,7 @@ pub(super) fn append(call: &Call<'_>) -> CallResult {
 pub(crate) fn append_lines(at: &Path, lines: &[String]) -> Result<(), CallError> {
     const PAGE_BYTES: u64 = 4096;
     let wrong = |error: std::io::Error| os_error(&error, at);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .open(at)
-        .map_err(wrong)?;
+    let mut file = open::to_append(at).map_err(wrong)?;
     let data = file.metadata().map_err(wrong)?;
     let before = data.len();
     let mut more = String::new();
@@ -117,7 +114,7 @@ pub(crate) fn append_lines(at: &Path, lines: &[String]) -> Result<(), CallError>
     more.push_str(&with_ends(lines));
     let after = before + more.len() as u64;
     if data.is_file() && before / PAGE_BYTES != after / PAGE_BYTES {
-        let mut bytes = fs::read(at).map_err(wrong)?;
+        let mut bytes = open::read(at).map_err(wrong)?;
         bytes.extend_from_slice(more.as_bytes());
         return write::update(at, &bytes).map_err(wrong);
     }
@@ -194,7 +191,7 @@ pub(crate) fn touch_file(name: &str, atime: &Value, mtime: &Value) -> Result<(),
     let times = fs::FileTimes::new()
         .set_accessed(time(atime, data.accessed()))
         .set_modified(time(mtime, data.modified()));
-    File::open(at)
+    open::to_read(at)
         .and_then(|file| file.set_times(times))
         .map_err(wrong)
 }
@@ -203,9 +200,7 @@ pub(super) fn truncate(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
     let at = Path::new(&path);
     let length = u64::try_from(call.int("length")?).unwrap_or(0);
-    OpenOptions::new()
-        .write(true)
-        .open(at)
+    open::to_write(at)
         .and_then(|file| file.set_len(length))
         .map_err(|error| os_error(&error, at))?;
     Ok(Value::Nil)

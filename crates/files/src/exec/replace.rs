@@ -8,6 +8,7 @@ use halite_proto::Value;
 
 use super::paths::arg;
 use crate::core::errors::os_error;
+use crate::core::open;
 use crate::core::regex::{self, Pattern, Template};
 use crate::core::text::{self, Text};
 use crate::core::{diff, path, write};
@@ -85,7 +86,7 @@ pub(super) fn keep_beside(name: &str, real: &Path, suffix: &str) -> Result<(), C
         PathBuf::from(name)
     };
     let copy = beside(real);
-    fs::read(real)
+    open::read(real)
         .and_then(|bytes| {
             let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(real)?.permissions());
             write::replace(&copy, &write::Body::Bytes(bytes), mode)

@@ -8,6 +8,7 @@ use halite_proto::{Map, Value};
 
 use super::{Scheme, fetch, scheme, url_name};
 use crate::core::errors::os_error;
+use crate::core::open;
 use crate::core::{hash, path, text};
 use crate::limits::SUMS_BYTES_MAX;
 
@@ -136,7 +137,7 @@ pub(crate) fn extract(
             file.display()
         )));
     }
-    let content = text::decode(&fs::read(file).map_err(wrong)?);
+    let content = text::decode(&open::read(file).map_err(wrong)?);
     let wanted = [
         names.source_hash_name.unwrap_or_default(),
         path::basename(names.file_name),

@@ -1,0 +1,103 @@
+//! What programs that a daemon starts inherit, and what can hold them up.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, Kind};
+use nix::sys::stat::Mode;
+use nix::unistd::{Uid, mkfifo};
+use serde_json::{Value, json};
+
+/// The shell has the directory open while it lists it.
+const DESCRIPTORS: &str = "cd /proc/self/fd && echo *";
+
+const MODULE: &str = "
+import os, subprocess
+def inherited():
+    here = set(os.listdir('/proc/self/fd'))
+    return sorted(os.readlink('/proc/self/fd/' + fd) for fd in here if os.path.exists('/proc/self/fd/' + fd))
+";
+
+#[test]
+fn programs_of_a_minion_inherit_none_of_its_descriptors() -> Result<()> {
+    let fleet = Fleet::new("children")?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .file("_modules/own.py", MODULE)
+        .start()?;
+    let minion = fleet
+        .minion("web1", Kind::Ours)
+        .of(&master)
+        .env("HALITE_TEST_SECRET", "hunter2")
+        .start()?;
+    master.wait_minion("web1")?;
+    let said = |args: &[&str]| -> Result<Value> {
+        let mut words = vec!["web1"];
+        words.extend(args);
+        Ok(master.returns(&words)?["web1"].clone())
+    };
+    assert_eq!(said(&["cmd.run", DESCRIPTORS])?, json!("0 1 2 3"));
+    said(&["saltutil.sync_modules"])?;
+    let held = said(&["own.inherited"])?;
+    let held = held.as_array().cloned().unwrap_or_default();
+    ensure!(
+        held.iter()
+            .filter_map(Value::as_str)
+            .all(|held| !held.contains("socket:") && !held.contains("anon_inode")),
+        "the Python worker holds {held:?}"
+    );
+    if !Uid::effective().is_root() {
+        return Ok(());
+    }
+    let nobody = said(&["cmd.run", DESCRIPTORS, "runas=nobody", "cwd=/"])?;
+    assert_eq!(nobody, json!("0 1 2 3"));
+    // The session of a process is the sixth field of its `stat`.
+    let leads = "read -r pid _ _ _ _ session _ < /proc/$$/stat; test $pid = $session && echo yes";
+    let own = said(&["cmd.run", leads, "runas=nobody", "cwd=/"])?;
+    assert_eq!(own, json!("yes"));
+    let secret = "echo \"<$HALITE_TEST_SECRET>\"";
+    assert_eq!(said(&["cmd.run", secret])?, json!("<hunter2>"));
+    let nobody = said(&["cmd.run", secret, "runas=nobody", "cwd=/"])?;
+    assert_eq!(nobody, json!("<>"));
+    drop(minion);
+    Ok(())
+}
+
+/// The owner of a directory may put a pipe where a state expects a file.
+#[test]
+fn a_named_pipe_in_the_place_of_a_file_holds_nothing_up() -> Result<()> {
+    let fleet = Fleet::new("pipes")?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .file("there.txt", "from the master\n")
+        .start()?;
+    let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    let pipe = fleet.path().join("pipe");
+    let path = pipe.display().to_string();
+    let states: [&[&str]; 7] = [
+        &["file.managed", "contents=text"],
+        &["file.managed", "source=salt://there.txt"],
+        &["file.append", "text=more"],
+        &["file.replace", "pattern=a", "repl=b"],
+        &["file.line", "content=x", "mode=ensure", "after=y"],
+        &["file.blockreplace", "content=x", "append_if_not_found=True"],
+        &["file.keyvalue", "key=a", "value=b"],
+    ];
+    for state in states {
+        mkfifo(&pipe, Mode::S_IRWXU)?;
+        let name = format!("name={path}");
+        let mut words = vec!["state.single", state[0], &name];
+        words.extend(&state[1..]);
+        // Whatever comes of it: the call ends, which its time limit watches.
+        minion.call(&words)?;
+        fs::remove_file(&pipe)?;
+    }
+    for function in ["file.get_hash", "file.read", "hashutil.digest_file"] {
+        mkfifo(&pipe, Mode::S_IRWXU)?;
+        minion.call(&[function, &path])?;
+        fs::remove_file(&pipe)?;
+    }
+    Ok(())
+}

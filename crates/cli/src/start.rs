@@ -55,6 +55,7 @@ pub fn client_config(
         // No command waits for a store of secrets.
         behind: None,
         host_names: HostNames::gather(Path::new("/")),
+        keep_id: false,
     });
     match loaded {
         Ok(loaded) => Ok(loaded.config),

@@ -52,6 +52,16 @@ pub enum ConfigError {
         /// What it may be.
         allowed: String,
     },
+    /// An option asks for what is not here.
+    #[error("{}{option} is refused: {why}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
+    Refused {
+        /// Where the option stands, if it is in a file.
+        place: Option<Box<Place>>,
+        /// The option.
+        option: String,
+        /// Why.
+        why: &'static str,
+    },
     /// A store of secrets does not answer.
     #[error("what is behind {address} {source}")]
     Behind {
@@ -81,19 +91,70 @@ impl ConfigError {
     pub fn render(&self) -> String {
         match self {
             Self::Yaml(error) => error.render(),
-            Self::NotAMap { place, .. } | Self::Value { place, .. } => {
-                let excerpt = place.excerpt();
-                match excerpt.is_empty() {
-                    true => self.to_string(),
-                    false => format!("{self}\n{excerpt}"),
-                }
-            }
             Self::Read { source, .. } => format!("{self}: {source}"),
-            Self::Override { .. }
-            | Self::Behind { .. }
-            | Self::IncludeDepth { .. }
-            | Self::NoId { .. } => self.to_string(),
+            other => match other.place().map(Place::excerpt) {
+                Some(excerpt) if !excerpt.is_empty() => format!("{self}\n{excerpt}"),
+                _ => self.to_string(),
+            },
         }
+    }
+
+    /// Where the mistake is.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::NotAMap { place, .. } | Self::Value { place, .. } => Some(place),
+            Self::Refused { place, .. } => place.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The option that is wrong.
+    pub fn option(&self) -> Option<&str> {
+        match self {
+            Self::Value { option, .. }
+            | Self::Override { option, .. }
+            | Self::Refused { option, .. } => Some(option),
+            _ => None,
+        }
+    }
+}
+
+/// The mistakes of a configuration. Only the first of each option is kept: the
+/// others may follow from it.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<ConfigError>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, fault: ConfigError) {
+        let option = fault.option();
+        let is_known = option.is_some() && self.0.iter().any(|known| known.option() == option);
+        if !is_known {
+            self.0.push(fault);
+        }
+    }
+
+    /// Adds the mistake of a check that has failed.
+    pub(crate) fn check<T>(&mut self, result: Result<T, ConfigError>) -> Option<T> {
+        result.map_err(|fault| self.add(fault)).ok()
+    }
+
+    pub(crate) fn add_some(&mut self, fault: Option<ConfigError>) {
+        fault.into_iter().for_each(|fault| self.add(fault));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The mistakes in the order of the files, those without a place first.
+    pub(crate) fn in_order(mut self, files: &[PathBuf]) -> Vec<ConfigError> {
+        self.0.sort_by_key(|fault| {
+            fault.place().map(|place| {
+                let file = files.iter().position(|file| *file == *place.file);
+                (file, place.span)
+            })
+        });
+        self.0
     }
 }
 

@@ -56,6 +56,14 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// The other program's.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Master => Self::Minion,
+            Self::Minion => Self::Master,
+        }
+    }
+
     fn letter(self) -> &'static str {
         match self {
             Self::Master => "m",
@@ -78,6 +86,18 @@ pub(crate) fn is_of(side: Side, name: &str) -> bool {
 #[cfg(test)]
 pub(crate) fn any(fits: impl Fn(&str) -> bool) -> bool {
     ROWS.iter().any(|row| fits(row.name))
+}
+
+/// The names of all options that the program of that side may have: its own,
+/// and those that are listed without a side.
+#[cfg(test)]
+pub(crate) fn names(side: Side) -> impl Iterator<Item = (&'static str, bool)> {
+    let rows = ROWS
+        .iter()
+        .filter(move |row| row.letter == side.letter() || row.letter == "o");
+    let mut names: Vec<_> = rows.map(|row| row.name).collect();
+    names.dedup();
+    names.into_iter().map(move |name| (name, is_of(side, name)))
 }
 
 /// The nearest name of an option to `wrong`, ours included.

@@ -20,9 +20,12 @@ mod master;
 mod minion;
 mod minion_id;
 mod options;
+#[cfg(test)]
+mod options_page;
 mod paths;
 mod raw;
 mod reasons;
+mod refused;
 #[cfg(test)]
 mod samples;
 mod setting;
@@ -34,7 +37,9 @@ pub use error::{ConfigError, Warning};
 pub use file_backends::FILE_BACKENDS;
 pub use halite_yaml::place::Place;
 pub use host_names::HostNames;
-pub use load::{LoadOptions, Loaded, load_client, load_master, load_minion};
+pub use load::{
+    Draft, LoadOptions, Loaded, draft_master, draft_minion, load_client, load_master, load_minion,
+};
 pub use logging::{LineForm, Logging};
 pub use master::MasterConfig;
 pub use minion::MinionConfig;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use halite_proto::Value;
 
 use crate::behind::{self, ReadBehind};
-use crate::error::{ConfigError, Warning};
+use crate::error::{ConfigError, Faults, Warning};
 use crate::files::Reader;
 use crate::host_names::HostNames;
 use crate::known::Side;
 use crate::raw::Raw;
+use crate::refused;
 use crate::{MasterConfig, MinionConfig};
 
 /// What the caller knows beside the files.
@@ -30,6 +31,9 @@ pub struct LoadOptions {
     pub behind: Option<ReadBehind>,
     /// The names of this machine, for a minion without `id`.
     pub host_names: HostNames,
+    /// Whether an id that a minion has found for itself is written down for the
+    /// next start.
+    pub keep_id: bool,
 }
 
 impl LoadOptions {
@@ -53,6 +57,47 @@ pub struct Loaded<C> {
     /// What an administrator should look at.
     pub warnings: Vec<Warning>,
     files: Vec<PathBuf>,
+}
+
+/// A configuration with its mistakes: an option that is wrong has its default.
+#[derive(Debug)]
+pub struct Draft<C> {
+    loaded: Loaded<C>,
+    faults: Faults,
+}
+
+impl<C> Draft<C> {
+    /// The configuration as far as it could be read.
+    pub fn config(&self) -> &C {
+        &self.loaded.config
+    }
+
+    /// Adds mistakes that only the whole program can find.
+    pub fn add_faults(&mut self, faults: impl IntoIterator<Item = ConfigError>) {
+        for fault in faults {
+            self.faults.add(fault);
+        }
+    }
+
+    /// The configuration if it has no mistakes.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn finish(self) -> Result<Loaded<C>, ConfigError> {
+        self.finish_all()
+            .map_err(|mut faults| faults.swap_remove(0))
+    }
+
+    /// The configuration if it has no mistakes.
+    ///
+    /// # Errors
+    /// All mistakes, in the order of the files; at least one.
+    pub fn finish_all(self) -> Result<Loaded<C>, Vec<ConfigError>> {
+        match self.faults.is_empty() {
+            true => Ok(self.loaded),
+            false => Err(self.faults.in_order(&self.loaded.files)),
+        }
+    }
 }
 
 impl<C> Loaded<C> {
@@ -84,8 +129,24 @@ impl<C> Loaded<C> {
 /// Reads a master's configuration.
 ///
 /// # Errors
-/// When a file cannot be read or a value does not fit.
+/// When a file cannot be read or an option is wrong: the first mistake.
 pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
+    draft_master(options)?.finish()
+}
+
+/// Reads a master's configuration with all its mistakes.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn draft_master(options: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError> {
+    let mut draft = read_master(options)?;
+    let settled = draft.loaded.config.settle_file_backends();
+    draft.faults.check(settled);
+    refused::check(&draft.loaded.config.raw, &mut draft.faults);
+    Ok(draft)
+}
+
+fn read_master(options: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError> {
     let conf_file = options.file("master");
     let mut reader = Reader::default();
     let mut entries = reader.read(
@@ -101,35 +162,43 @@ pub fn load_master(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
     if let Some(read) = options.behind.filter(|_| behind::is_needed(&entries)) {
         // Whoever reads needs the other options, with their paths.
         let plain = Raw::new(Side::Master, behind::without(&entries));
-        let mut first = MasterConfig::read(conf_file.clone(), plain)?;
-        first.settle(&options.host_names)?;
-        let read = |address: &str| read(first.opts(), address);
-        behind::replace(&mut entries, &read, MasterConfig::HONOURED, &mut warnings)?;
+        let mut faults = Faults::default();
+        let mut first = MasterConfig::read(conf_file.clone(), plain, &mut faults);
+        first.settle(&options.host_names, &mut faults);
+        // Drivers get no options that are wrong.
+        if faults.is_empty() {
+            let read = |address: &str| read(first.opts(), address);
+            behind::replace(&mut entries, &read, MasterConfig::HONOURED, &mut warnings)?;
+        }
     }
     let raw = Raw::new(Side::Master, entries);
     raw.check_names(MasterConfig::HONOURED, &mut warnings);
-    raw.check_shapes()?;
-    let mut config = MasterConfig::read(conf_file, raw)?;
-    config.settle(&options.host_names)?;
-    Ok(Loaded {
+    let mut faults = Faults::default();
+    raw.check_shapes(&mut faults);
+    let mut config = MasterConfig::read(conf_file, raw, &mut faults);
+    config.settle(&options.host_names, &mut faults);
+    let loaded = Loaded {
         config,
         warnings,
         files,
-    })
+    };
+    Ok(Draft { loaded, faults })
 }
 
 /// Reads a master's configuration as the programs beside it do: a wildcard
-/// address means this machine.
+/// address means this machine, and options that only stop a master are no
+/// mistakes: the master may be one of Salt's.
 ///
 /// # Errors
 /// When a file cannot be read or a value does not fit.
 pub fn load_client(options: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
     // No command waits for a name server; only the master's own name would
     // need one.
-    let mut loaded = load_master(&LoadOptions {
+    let draft = read_master(&LoadOptions {
         host_names: options.host_names.without_name_servers(),
         ..options.clone()
     })?;
+    let mut loaded = draft.finish()?;
     match loaded.config.interface.as_str() {
         "0.0.0.0" | "*" => "127.0.0.1".clone_into(&mut loaded.config.interface),
         "::" => "::1".clone_into(&mut loaded.config.interface),
@@ -141,8 +210,17 @@ pub fn load_client(options: &LoadOptions) -> Result<Loaded<MasterConfig>, Config
 /// Reads a minion's configuration.
 ///
 /// # Errors
-/// When a file cannot be read, a value does not fit, or there is no id.
+/// When a file cannot be read, an option is wrong, or there is no id: the first
+/// mistake.
 pub fn load_minion(options: &LoadOptions) -> Result<Loaded<MinionConfig>, ConfigError> {
+    draft_minion(options)?.finish()
+}
+
+/// Reads a minion's configuration with all its mistakes.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn draft_minion(options: &LoadOptions) -> Result<Draft<MinionConfig>, ConfigError> {
     let conf_file = options.file("minion");
     let mut reader = Reader::default();
     let mut entries = reader.read(
@@ -158,19 +236,28 @@ pub fn load_minion(options: &LoadOptions) -> Result<Loaded<MinionConfig>, Config
     if let Some(read) = options.behind.filter(|_| behind::is_needed(&entries)) {
         // Whoever reads needs the other options, with their paths.
         let plain = Raw::new(Side::Minion, behind::without(&entries));
-        let mut first = MinionConfig::read(conf_file.clone(), plain)?;
-        first.settle(&options.host_names, &mut Vec::new())?;
-        let read = |address: &str| read(first.opts(), address);
-        behind::replace(&mut entries, &read, MinionConfig::HONOURED, &mut warnings)?;
+        let mut faults = Faults::default();
+        let mut first = MinionConfig::read(conf_file.clone(), plain, &mut faults);
+        first.settle(&options.host_names, &mut Vec::new(), &mut faults);
+        // Drivers get no options that are wrong.
+        if faults.is_empty() {
+            let read = |address: &str| read(first.opts(), address);
+            behind::replace(&mut entries, &read, MinionConfig::HONOURED, &mut warnings)?;
+        }
     }
     let raw = Raw::new(Side::Minion, entries);
     raw.check_names(MinionConfig::HONOURED, &mut warnings);
-    raw.check_shapes()?;
-    let mut config = MinionConfig::read(conf_file, raw)?;
-    config.settle(&options.host_names, &mut warnings)?;
-    Ok(Loaded {
+    let mut faults = Faults::default();
+    raw.check_shapes(&mut faults);
+    let mut config = MinionConfig::read(conf_file, raw, &mut faults);
+    let found = config.settle(&options.host_names, &mut warnings, &mut faults);
+    if options.keep_id && faults.is_empty() {
+        config.id_rules().cache(&found);
+    }
+    let loaded = Loaded {
         config,
         warnings,
         files,
-    })
+    };
+    Ok(Draft { loaded, faults })
 }

@@ -1,5 +1,7 @@
 //! What a master's files say.
 
+mod access;
+mod external_pillars;
 mod settle;
 
 use std::collections::BTreeMap;

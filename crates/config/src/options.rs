@@ -25,15 +25,16 @@ macro_rules! options {
             pub(crate) fn read(
                 conf_file: std::path::PathBuf,
                 raw: crate::raw::Raw,
-            ) -> Result<Self, crate::ConfigError> {
-                Ok(Self {
-                    $($option: match raw.setting::<$type>(stringify!($option))? {
-                        Some(value) => value,
-                        None => $default,
+                faults: &mut crate::error::Faults,
+            ) -> Self {
+                Self {
+                    $($option: match faults.check(raw.setting::<$type>(stringify!($option))) {
+                        Some(Some(value)) => value,
+                        _ => $default,
                     },)*
                     conf_file,
                     raw,
-                })
+                }
             }
 
             /// All options with their values: those of the files, and Salt's

@@ -11,7 +11,7 @@ use halite_yaml::{Kind, Node};
 
 use crate::behind;
 use crate::elsewhere;
-use crate::error::{ConfigError, Warning};
+use crate::error::{ConfigError, Faults, Warning};
 use crate::files::expand;
 use crate::known::{self, Side};
 use crate::paths;
@@ -123,17 +123,21 @@ impl Raw {
     }
 
     /// Checks the options that are no fields of a configuration.
-    pub(crate) fn check_shapes(&self) -> Result<(), ConfigError> {
+    pub(crate) fn check_shapes(&self, faults: &mut Faults) {
         for entry in &self.entries {
             let Some(shape) = elsewhere::shape(self.side, &entry.name) else {
                 continue;
             };
             let is_behind = entry.was_behind || behind::address(&entry.value).is_some();
             if !is_behind && !(shape.fits)(&entry.value) {
-                return Err(entry.refused((shape.fault)(&entry.value), shape.allowed));
+                faults.add(entry.refused((shape.fault)(&entry.value), shape.allowed));
             }
         }
-        Ok(())
+    }
+
+    /// The options of all files and of the command line.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// Where an option stands in a file.
@@ -152,6 +156,17 @@ impl Raw {
     /// same.
     pub(crate) fn wrong(&self, name: &str, allowed: String) -> ConfigError {
         self.wrong_item(name, None, allowed)
+    }
+
+    /// The error about a part of an option's value in a file.
+    pub(crate) fn wrong_node(&self, name: &str, node: &Node, allowed: &str) -> Option<ConfigError> {
+        let (source, _) = self.in_file(name)?;
+        Some(ConfigError::Value {
+            place: Box::new(source.place(node.span)),
+            option: name.to_owned(),
+            found: describe(node),
+            allowed: allowed.to_owned(),
+        })
     }
 
     /// The same about one item of a list.
@@ -203,7 +218,16 @@ impl Raw {
         if words.contains(&value) {
             return Ok(());
         }
-        Err(self.wrong(name, words.join(" or ")))
+        let named: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| !word.is_empty())
+            .collect();
+        let mut allowed = named.join(" or ");
+        if named.len() < words.len() {
+            allowed.push_str(", or empty");
+        }
+        Err(self.wrong(name, allowed))
     }
 
     /// Puts `root` in front of paths that no field holds.
@@ -297,19 +321,10 @@ impl Raw {
             let Some(source) = &entry.source else {
                 continue;
             };
-            if honoured.contains(&name)
-                || READ_HERE.contains(&name)
-                || elsewhere::shape(self.side, name).is_some()
+            if is_honoured(self.side, name, honoured)
                 || is_of_a_module(name)
                 || is_of_an_installed_salt(name)
             {
-                continue;
-            }
-            let of_returners = match self.side {
-                Side::Master => EVENT_RETURNERS,
-                Side::Minion => RETURNERS,
-            };
-            if of_returners.contains(&name) {
                 continue;
             }
             let place = source.place(entry.key);
@@ -327,6 +342,18 @@ impl Raw {
             });
         }
     }
+}
+
+/// Whether an option is honoured, by a field of the configuration or elsewhere.
+pub(crate) fn is_honoured(side: Side, name: &str, fields: &[&str]) -> bool {
+    let of_returners = match side {
+        Side::Master => EVENT_RETURNERS,
+        Side::Minion => RETURNERS,
+    };
+    fields.contains(&name)
+        || READ_HERE.contains(&name)
+        || elsewhere::shape(side, name).is_some()
+        || of_returners.contains(&name)
 }
 
 /// Options of a minion that Salt does not know.
@@ -354,7 +381,7 @@ fn is_of_a_module(name: &str) -> bool {
 
 /// Whether an option is heeded by an installed Salt, whose code gets all
 /// options: external pillars from git, logins through Django.
-fn is_of_an_installed_salt(name: &str) -> bool {
+pub(crate) fn is_of_an_installed_salt(name: &str) -> bool {
     ["git_pillar_", "django_auth_"]
         .iter()
         .any(|family| name.starts_with(family))

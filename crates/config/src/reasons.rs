@@ -1,5 +1,6 @@
 //! Why an option of Salt is not honoured here, for whoever has set it.
 
+use crate::elsewhere;
 use crate::known::Side;
 use crate::{MasterConfig, MinionConfig};
 
@@ -109,6 +110,49 @@ const REASONS: &[(&str, &str)] = &[
     ("tcp_", "there is no tcp transport"),
     ("use_os_truststore", "authorities are those of the system"),
     ("zmq_monitor", "links tell of themselves in the log"),
+    (
+        "auth_events_pend_autosign_grains",
+        "events about pending keys carry no grains",
+    ),
+    (
+        "auth_mode",
+        "the reply to a sign-in is always that of mode 1",
+    ),
+    ("conf_file", "it is the file itself"),
+    (
+        "detect_remote_minions",
+        "the master knows who is connected by their links, not by ports",
+    ),
+    ("remote_minions_port", "see detect_remote_minions"),
+    ("dummy_pub", "nothing in Salt reads it"),
+    ("disable_returners", "nothing in Salt reads it"),
+    ("pass_", "nothing in Salt reads it"),
+    ("request_server_aes_session", "nothing in Salt reads it"),
+    ("search", "nothing in Salt reads it"),
+    ("serial", "messages are always msgpack"),
+    (
+        "event_match_type",
+        "programs name the kind of match when they wait",
+    ),
+    ("features", "the x509 functions are those of x509_v2"),
+    ("gpg_cache", "decrypted texts are not kept"),
+    ("http_max_body", "bodies of answers have a fixed limit"),
+    ("local", "programs set it for themselves"),
+    ("pillar.cache_driver", "cached pillars are kept in memory"),
+    ("pillar_cache_backend", "cached pillars are kept in memory"),
+    ("pillar_version", "pillars are always sealed for one minion"),
+    (
+        "publish_drain_timeout",
+        "each subscriber has its own queue, bounded by pub_hwm",
+    ),
+    ("cache", "data is kept in files"),
+    ("resource_pillar_key", "there are no resources"),
+    ("username", "it is for salt-proxy"),
+    ("password", "it is for salt-proxy"),
+    (
+        "whitelist_state_modules",
+        "all states are there; whitelist_modules restricts functions",
+    ),
 ];
 
 /// Why the option is not honoured on that side, where there is more to say
@@ -122,7 +166,7 @@ pub(crate) fn why(side: Side, name: &str) -> Option<&'static str> {
         Side::Master => (MinionConfig::HONOURED, "it means something to minions only"),
         Side::Minion => (MasterConfig::HONOURED, "it means something to masters only"),
     };
-    if others.contains(&name) {
+    if others.contains(&name) || elsewhere::shape(side.other(), name).is_some() {
         return Some(of_others);
     }
     let mut reasons = REASONS.iter();
@@ -147,7 +191,7 @@ mod tests {
         let tuned = why(Side::Master, "fileserver_update_niceness");
         assert!(tuned.is_some_and(|why| why.starts_with("the daemon is one process")));
         assert!(why(Side::Master, "gitfs_base").is_some_and(|why| why.contains("file_roots")));
-        assert_eq!(why(Side::Master, "features"), None);
+        assert_eq!(why(Side::Master, "worker_threads"), None);
         let of_masters = why(Side::Minion, "auto_accept");
         assert!(of_masters.is_some_and(|why| why.contains("masters only")));
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use halite_cli::options::{DaemonOptions, LoggingOptions, Program, Stop, parse_everything};
 use halite_cli::{Environment, Exit, Screen, start};
-use halite_config::{ConfigError, HostNames, LoadOptions, Loaded, Logging, Place, Warning};
+use halite_config::{ConfigError, Draft, HostNames, LoadOptions, Logging, Place, Warning};
 use halite_process::daemon::{Forked, Readiness, StartReport, daemonize};
 use halite_process::logging::{self, LogOptions};
 use halite_process::privileges::User;
@@ -69,11 +69,17 @@ pub trait Daemon {
         Ok(())
     }
 
-    /// Reads its configuration.
+    /// Reads its configuration, with all its mistakes.
     ///
     /// # Errors
-    /// When that cannot be used.
-    fn load(load: &LoadOptions) -> Result<Loaded<Self::Config>, ConfigError>;
+    /// When a file cannot be read.
+    fn load(load: &LoadOptions) -> Result<Draft<Self::Config>, ConfigError>;
+
+    /// Mistakes that only the whole program can find.
+    fn faults(config: &Self::Config) -> Vec<ConfigError> {
+        let _ = config;
+        Vec::new()
+    }
 
     /// Checks what options mean together, without touching anything.
     ///
@@ -119,23 +125,38 @@ pub fn run<D: Daemon>() -> u8 {
     let options = D::options(&all_options);
     let mut load = load_options(options, &environment);
     load.config_file = D::config_file(&environment);
-    let loaded = match D::load(&load) {
-        Ok(loaded) => loaded,
+    load.keep_id = !options.check;
+    let mut draft = match D::load(&load) {
+        Ok(draft) => draft,
         Err(error) => {
             screen.error_line(&error.render());
+            return Exit::Config.code();
+        }
+    };
+    let faults = D::faults(draft.config());
+    draft.add_faults(faults);
+    let loaded = match draft.finish_all() {
+        Ok(loaded) => loaded,
+        Err(faults) => {
+            for fault in faults {
+                screen.error_line(&fault.render());
+            }
             return Exit::Config.code();
         }
     };
     if let Some(code) = D::command(&all_options, &loaded.config, &mut screen) {
         return code;
     }
-    if let Err(error) = check::<D>(options, &loaded.config) {
+    let misfits = check::<D>(options, &loaded.config);
+    for error in &misfits {
         let text = format!("{error:#}");
         let place = named_option(&text).and_then(|option| D::place_of(&loaded.config, option));
         screen.error_line(&match place {
             Some(place) => format!("{place}: {text}\n{}", place.excerpt()),
             None => text,
         });
+    }
+    if !misfits.is_empty() {
         return Exit::Config.code();
     }
     if options.check {
@@ -170,11 +191,14 @@ fn named_option(error: &str) -> Option<&str> {
 }
 
 /// What is wrong with options of the right types.
-fn check<D: Daemon>(options: &DaemonOptions, config: &D::Config) -> Result<()> {
+fn check<D: Daemon>(options: &DaemonOptions, config: &D::Config) -> Vec<anyhow::Error> {
     let process = D::process(config);
-    wanted_user(&process)?;
-    logging::check(&log_options(&process, options, None))?;
-    D::check(config)
+    let checks = [
+        wanted_user(&process).map(drop),
+        logging::check(&log_options(&process, options, None)).map_err(Into::into),
+        D::check(config),
+    ];
+    checks.into_iter().filter_map(Result::err).collect()
 }
 
 fn wanted_user(process: &Process) -> Result<Option<User>> {
@@ -200,6 +224,7 @@ fn load_options(options: &DaemonOptions, environment: &Environment) -> LoadOptio
         overrides,
         behind: Some(crate::addresses::read),
         host_names: HostNames::gather("/".as_ref()),
+        keep_id: false,
     }
 }
 

@@ -37,3 +37,4 @@ mod workers;
 pub use daemon::Daemon;
 pub use error::{StartError, chain};
 pub use keys::local_keys::prepare_local_keys;
+pub use pillar::externals::unknown_external_pillars;

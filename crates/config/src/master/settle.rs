@@ -2,7 +2,7 @@
 //! root, the name, and whether the options fit each other.
 
 use super::MasterConfig;
-use crate::error::ConfigError;
+use crate::error::{ConfigError, Faults};
 use crate::file_backends::{self, FILE_BACKENDS};
 use crate::host_names::HostNames;
 use crate::minion_id::{IdRules, RemoveDomain};
@@ -12,13 +12,12 @@ use crate::raw::SIGNING;
 impl MasterConfig {
     /// What follows from the rest: paths below `root_dir`, the master's name,
     /// and whether the options fit each other.
-    pub(crate) fn settle(&mut self, names: &HostNames) -> Result<(), ConfigError> {
+    pub(crate) fn settle(&mut self, names: &HostNames, faults: &mut Faults) {
         self.settle_paths();
         self.raw.settle_roots("file_roots", &mut self.file_roots);
         self.raw
             .settle_roots("pillar_roots", &mut self.pillar_roots);
-        self.check_values()?;
-        self.settle_file_backends()?;
+        self.check_values(faults);
         if self.raw.has("keep_jobs") && !self.raw.has("keep_jobs_seconds") {
             self.keep_jobs_seconds = self.keep_jobs.saturating_mul(3600);
             let seconds = self.keep_jobs_seconds;
@@ -32,7 +31,6 @@ impl MasterConfig {
             .settle("config_dir", self.config_dir().display().to_string());
         self.raw.settle("hash_type", self.hash_type.0.as_str());
         self.raw.settle("__role", "master");
-        Ok(())
     }
 
     fn settle_paths(&mut self) {
@@ -81,7 +79,8 @@ impl MasterConfig {
         }
     }
 
-    fn settle_file_backends(&mut self) -> Result<(), ConfigError> {
+    /// Checks where files come from, and settles it.
+    pub(crate) fn settle_file_backends(&mut self) -> Result<(), ConfigError> {
         let names = &mut self.fileserver_backend;
         if names.0.is_empty() {
             let allowed = format!("a list with at least one of: {}", FILE_BACKENDS.join(", "));
@@ -90,7 +89,7 @@ impl MasterConfig {
         file_backends::settle(&mut self.raw, names, true)
     }
 
-    fn check_values(&self) -> Result<(), ConfigError> {
+    fn check_values(&self, faults: &mut Faults) {
         if self.publish_port == self.ret_port {
             // The one that somebody has set is the one to change.
             let (wrong, other) = match self.raw.has("publish_port") {
@@ -98,15 +97,15 @@ impl MasterConfig {
                 false => ("ret_port", "publish_port"),
             };
             let allowed = format!("another port than {other}, {}", self.ret_port.0);
-            return Err(self.raw.wrong(wrong, allowed));
+            faults.add(self.raw.wrong(wrong, allowed));
         }
         for (name, value) in [
             ("publish_signing_algorithm", &self.publish_signing_algorithm),
             ("signing_algorithm", &self.signing_algorithm),
         ] {
-            self.raw.check_word(name, value, SIGNING)?;
+            faults.check(self.raw.check_word(name, value, SIGNING));
         }
-        Ok(())
+        self.check_access(faults);
     }
 
     /// The configured name, or that of the minion on this machine with

@@ -2,10 +2,10 @@
 //! root, the id, and whether the options fit each other.
 
 use super::MinionConfig;
-use crate::error::{ConfigError, Warning};
+use crate::error::{ConfigError, Faults, Warning};
 use crate::file_backends;
 use crate::host_names::HostNames;
-use crate::minion_id::{IdRules, RemoveDomain};
+use crate::minion_id::{Id, IdRules, RemoveDomain};
 use crate::paths;
 use crate::raw::{ENCRYPTION, SIGNING};
 use crate::setting::MasterType;
@@ -17,28 +17,34 @@ impl MinionConfig {
         &mut self,
         names: &HostNames,
         warnings: &mut Vec<Warning>,
-    ) -> Result<(), ConfigError> {
+        faults: &mut Faults,
+    ) -> Id {
         self.settle_paths();
         self.raw.settle_roots("file_roots", &mut self.file_roots);
         self.raw
             .settle_roots("pillar_roots", &mut self.pillar_roots);
-        self.check_values()?;
-        self.settle_file_backends()?;
-        self.find_id(names);
-        let id = self.minion_id()?;
-        for at in self.masters_and_repeats()?.1 {
+        self.check_values(faults);
+        let settled = self.settle_file_backends();
+        faults.check(settled);
+        let found = self.id_rules().id(self.id.as_deref(), names);
+        self.id = Some(found.text.clone());
+        let repeats = faults.check(self.masters_and_repeats());
+        for at in repeats.map(|(_, repeats)| repeats).unwrap_or_default() {
             let text = "this master is listed before, it is served once";
             warnings.extend(self.raw.odd_item("master", at, text));
         }
-        self.append_id(id.as_str())?;
-        self.raw.settle("id", &id);
+        if let Some(id) = faults.check(self.minion_id()) {
+            let appended = self.append_id(id.as_str());
+            faults.check(appended);
+            self.raw.settle("id", &id);
+        }
         self.raw
             .settle("conf_file", self.conf_file.display().to_string());
         self.raw
             .settle("config_dir", self.config_dir().display().to_string());
         self.raw.settle("hash_type", self.hash_type.0.as_str());
         self.raw.settle("__role", "minion");
-        Ok(())
+        found
     }
 
     fn settle_paths(&mut self) {
@@ -98,7 +104,7 @@ impl MinionConfig {
         file_backends::settle(&mut self.raw, &mut self.fileserver_backend, serves)
     }
 
-    fn check_values(&self) -> Result<(), ConfigError> {
+    fn check_values(&self, faults: &mut Faults) {
         if self.master_type == MasterType::Func {
             let is_function = |entry: &String| {
                 let mut words = entry.split('.');
@@ -107,41 +113,41 @@ impl MinionConfig {
             let one = (!self.master.is_list).then(|| self.master.entries.first());
             if !one.flatten().is_some_and(is_function) {
                 let allowed = "module.function, since master_type is func".to_owned();
-                return Err(self.raw.wrong("master", allowed));
+                faults.add(self.raw.wrong("master", allowed));
             }
         }
-        self.check_sources()?;
+        self.check_sources(faults);
         if self.startup_states == "top" && self.top_file.is_empty() {
             let allowed = "highstate or sls; top needs the option top_file".to_owned();
-            return Err(self.raw.wrong("startup_states", allowed));
+            faults.add(self.raw.wrong("startup_states", allowed));
         }
         if self.startup_states == "sls" && self.sls_list.0.is_empty() {
             let allowed = "highstate or top; sls needs the option sls_list".to_owned();
-            return Err(self.raw.wrong("startup_states", allowed));
+            faults.add(self.raw.wrong("startup_states", allowed));
         }
-        self.raw.check_word(
-            "startup_states",
-            &self.startup_states,
-            &["", "highstate", "sls", "top"],
-        )?;
-        if !matches!(self.file_client.as_str(), "remote" | "local") {
-            let allowed = "remote or local".to_owned();
-            return Err(self.raw.wrong("file_client", allowed));
+        for (name, value, words) in [
+            (
+                "startup_states",
+                &self.startup_states,
+                ["", "highstate", "sls", "top"].as_slice(),
+            ),
+            ("file_client", &self.file_client, &["remote", "local"]),
+            (
+                "encryption_algorithm",
+                &self.encryption_algorithm,
+                ENCRYPTION,
+            ),
+            ("signing_algorithm", &self.signing_algorithm, SIGNING),
+        ] {
+            faults.check(self.raw.check_word(name, value, words));
         }
-        self.raw.check_word(
-            "encryption_algorithm",
-            &self.encryption_algorithm,
-            ENCRYPTION,
-        )?;
-        self.raw
-            .check_word("signing_algorithm", &self.signing_algorithm, SIGNING)
     }
 
-    fn check_sources(&self) -> Result<(), ConfigError> {
+    fn check_sources(&self, faults: &mut Faults) {
         let address = &self.source_address;
         if !address.is_empty() && address.parse::<std::net::IpAddr>().is_err() {
             let allowed = "an address of this machine".to_owned();
-            return Err(self.raw.wrong("source_address", allowed));
+            faults.add(self.raw.wrong("source_address", allowed));
         }
         for (name, port) in [
             ("source_ret_port", self.source_ret_port),
@@ -149,23 +155,20 @@ impl MinionConfig {
         ] {
             if port > u64::from(u16::MAX) {
                 let allowed = "a port, or 0 for any".to_owned();
-                return Err(self.raw.wrong(name, allowed));
+                faults.add(self.raw.wrong(name, allowed));
             }
         }
-        Ok(())
     }
 
-    fn find_id(&mut self, names: &HostNames) {
-        let rules = IdRules {
+    /// How an id is found.
+    pub(crate) fn id_rules(&self) -> IdRules<'_> {
+        IdRules {
             root_dir: &self.root_dir,
             caching: self.minion_id_caching,
             lowercase: self.minion_id_lowercase,
             remove_domain: RemoveDomain::of(&self.minion_id_remove_domain.0),
             append_domain: self.append_domain.as_deref(),
-        };
-        let id = rules.id(self.id.as_deref(), names);
-        rules.cache(&id);
-        self.id = Some(id.text);
+        }
     }
 }
 

@@ -219,6 +219,21 @@ fn a_minion_keeps_the_name_it_has_found() {
 }
 
 #[test]
+fn only_a_start_writes_the_found_name_down() {
+    let dir = Dir::new();
+    dir.file("minion", "master: m1\n");
+    let kept = dir.path("root/etc/salt/minion_id");
+    let found = dir.minion().config.id;
+    assert!(found.is_some() && !kept.exists());
+    let options = LoadOptions {
+        keep_id: true,
+        ..dir.options()
+    };
+    load_minion(&options).unwrap();
+    assert_eq!(std::fs::read_to_string(kept).ok(), found);
+}
+
+#[test]
 fn the_command_line_wins() {
     let dir = Dir::new();
     dir.file("minion", "id: x\nlog_level: debug\n");

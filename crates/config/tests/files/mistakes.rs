@@ -159,6 +159,166 @@ fn what_a_master_does_not_have_is_refused_where_it_is_set() {
 }
 
 #[test]
+fn lists_of_rights_are_lists() {
+    let acl = "it is a map of users to lists of functions";
+    for (text, expected) in [
+        (
+            "publisher_acl:\n  joe: test.ping\n",
+            format!("DIR/master:2:8: publisher_acl cannot be \"test.ping\"; {acl}"),
+        ),
+        (
+            "publisher_acl:\n  joe: {'*': [test.ping]}\n",
+            format!("DIR/master:2:8: publisher_acl cannot be a map; {acl}"),
+        ),
+        (
+            "publisher_acl_blacklist:\n  users: root\n",
+            "DIR/master:2:10: publisher_acl_blacklist cannot be \"root\"; it is a map with the \
+             lists users and modules"
+                .to_owned(),
+        ),
+        (
+            "external_auth:\n  file:\n    ^filename: /x\n    joe: test.ping\n",
+            "DIR/master:4:10: external_auth cannot be \"test.ping\"".to_owned(),
+        ),
+        (
+            "peer:\n  web1: test.ping\n",
+            "DIR/master:2:9: peer cannot be \"test.ping\"".to_owned(),
+        ),
+    ] {
+        let home = Dir::new();
+        home.file("master", text);
+        let error = load_master(&home.options()).unwrap_err();
+        let error = home.anonymous(&error.render());
+        assert!(error.starts_with(&expected), "{text}\n{error}");
+    }
+    let home = Dir::new();
+    home.file(
+        "master",
+        "publisher_acl: {joe: [test.ping], ann: }\n\
+         external_auth: {file: {^filename: /x, joe: [.*]}}\n\
+         peer: {web1: [test.ping], web2: {foo: [test.ping]}}\n",
+    );
+    assert!(home.master().warnings.is_empty());
+}
+
+#[test]
+fn what_a_master_cannot_do_stops_its_start() {
+    for (text, why) in [
+        (
+            "order_masters: true",
+            "returns that syndics bring are not accepted",
+        ),
+        ("cluster_id: main", "masters form no cluster"),
+        ("cluster_pki_dir: /srv/pki", "masters form no cluster"),
+        ("cluster_peers: [m2]", "masters form no cluster"),
+        ("cache: redis", "minions' data is kept in files"),
+        (
+            "keys.cache_driver: redis",
+            "minions' keys are kept in files",
+        ),
+        ("eauth_tokens: rediscluster", "tokens are kept in files"),
+        (
+            "eauth_tokens.cache_driver: redis",
+            "tokens are kept in files",
+        ),
+        (
+            "client_acl: {joe: [test.ping]}",
+            "the option is publisher_acl",
+        ),
+        (
+            "client_acl_blacklist: {users: [joe]}",
+            "the option is publisher_acl_blacklist",
+        ),
+    ] {
+        let home = Dir::new();
+        home.file("master.d/more.conf", &format!("timeout: 3\n{text}\n"));
+        let error = load_master(&home.options()).unwrap_err();
+        let (option, _) = text.split_once(": ").unwrap();
+        let line = home.anonymous(&error.to_string());
+        let start = format!("DIR/master.d/more.conf:2:1: {option} is refused: ");
+        assert!(line.starts_with(&start) && line.contains(why), "{line}");
+        let shown = home.anonymous(&error.render());
+        assert!(shown.ends_with(&format!("\n  {text}\n  ^")), "{shown}");
+        // Beside one of Salt's masters it may mean something.
+        assert!(
+            halite_config::load_client(&home.options()).is_ok(),
+            "{text}"
+        );
+    }
+    let home = Dir::new();
+    home.file(
+        "master",
+        "order_masters: False\ncluster_id:\ncluster_pool_port: 4520\ncache: localfs\n\
+         eauth_tokens: localfs\n",
+    );
+    load_master(&home.options()).unwrap();
+}
+
+#[test]
+fn external_pillars_that_are_nowhere_are_named() {
+    let home = Dir::new();
+    home.file(
+        "master",
+        "ext_pillar:\n  - cmd_yaml: cat /x\n  - mongoo: {}\n  - own: x\n",
+    );
+    let config = home.master().config;
+    let unknown = config.unknown_external_pillars(|name| name != "mongoo");
+    let lines: Vec<String> = unknown
+        .iter()
+        .map(|e| home.anonymous(&e.to_string()))
+        .collect();
+    assert_eq!(lines.len(), 1);
+    let start = "DIR/master:3:5: ext_pillar cannot be \"mongoo\"; it is the name of an external";
+    assert!(lines[0].starts_with(start), "{lines:?}");
+}
+
+#[test]
+fn all_mistakes_are_found_in_one_run() {
+    let home = Dir::new();
+    home.file(
+        "master",
+        "worker_threads: many\nfailhard: maybe\norder_masters: true\npublish_port: 4506\n\
+         signing_algorithm: ROT13\n",
+    )
+    .file("master.d/a.conf", "publisher_acl: {joe: test.ping}\n");
+    let faults = halite_config::draft_master(&home.options())
+        .unwrap()
+        .finish_all()
+        .unwrap_err();
+    let places = faults.iter().map(|fault| {
+        let place = fault.place().unwrap();
+        home.anonymous(&format!("{} {}", place, fault.option().unwrap()))
+    });
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        [
+            "DIR/master:1:17 worker_threads",
+            "DIR/master:2:11 failhard",
+            "DIR/master:3:1 order_masters",
+            "DIR/master:4:15 publish_port",
+            "DIR/master:5:20 signing_algorithm",
+            "DIR/master.d/a.conf:1:22 publisher_acl",
+        ]
+    );
+    let home = Dir::new();
+    home.file(
+        "minion",
+        "id: a/b\nmaster: [m1, 'm2:x']\nauth_timeout: soon\nstartup_states: tops\n",
+    );
+    let faults = halite_config::draft_minion(&home.options())
+        .unwrap()
+        .finish_all()
+        .unwrap_err();
+    let options: Vec<_> = faults.iter().filter_map(ConfigError::option).collect();
+    assert_eq!(options, ["id", "master", "auth_timeout", "startup_states"]);
+    let text = home.anonymous(&faults[3].to_string());
+    assert_eq!(
+        text,
+        "DIR/minion:4:17: startup_states cannot be \"tops\"; it is highstate or sls or top, or empty"
+    );
+}
+
+#[test]
 fn what_programs_set_for_themselves_is_not_for_files() {
     let dir = Dir::new();
     dir.file("minion", "id: x\nuser: root\n__host_path__: /tmp/bin\n");

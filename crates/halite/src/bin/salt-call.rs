@@ -107,6 +107,7 @@ fn load_options(options: &CallOptions, environment: &Environment) -> LoadOptions
         overrides,
         behind: Some(halite::addresses::read),
         host_names: HostNames::gather(Path::new("/")),
+        keep_id: true,
     }
 }
 

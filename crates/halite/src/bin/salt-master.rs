@@ -8,7 +8,7 @@ use anyhow::Result;
 use halite::daemon::{self, Daemon, Directory, Process};
 use halite_cli::Environment;
 use halite_cli::options::{DaemonOptions, MasterOptions};
-use halite_config::{ConfigError, LoadOptions, Loaded, MasterConfig, Place, Warning, load_master};
+use halite_config::{ConfigError, Draft, LoadOptions, MasterConfig, Place, Warning, draft_master};
 use halite_master::limits::BLOCKING_THREADS_MAX;
 use halite_process::password;
 
@@ -26,8 +26,12 @@ impl Daemon for Master {
         environment.master_config.clone()
     }
 
-    fn load(load: &LoadOptions) -> Result<Loaded<MasterConfig>, ConfigError> {
-        load_master(load)
+    fn load(load: &LoadOptions) -> Result<Draft<MasterConfig>, ConfigError> {
+        draft_master(load)
+    }
+
+    fn faults(config: &MasterConfig) -> Vec<ConfigError> {
+        halite_master::unknown_external_pillars(config)
     }
 
     fn check(config: &MasterConfig) -> Result<()> {

@@ -9,7 +9,7 @@ use halite::daemon::{self, Daemon, Directory, Process};
 use halite::minion;
 use halite_cli::options::{DaemonOptions, MinionOptions};
 use halite_cli::{Environment, Exit, Screen, minion_status, start};
-use halite_config::{ConfigError, LoadOptions, Loaded, MinionConfig, Place, Warning, load_minion};
+use halite_config::{ConfigError, Draft, LoadOptions, MinionConfig, Place, Warning, draft_minion};
 use halite_minion::courier::Courier;
 use halite_minion::daemon::Ended;
 use halite_minion::limits::THREADS_MAX;
@@ -46,8 +46,8 @@ impl Daemon for Minion {
         environment.minion_config.clone()
     }
 
-    fn load(load: &LoadOptions) -> Result<Loaded<MinionConfig>, ConfigError> {
-        load_minion(load)
+    fn load(load: &LoadOptions) -> Result<Draft<MinionConfig>, ConfigError> {
+        draft_minion(load)
     }
 
     fn check(config: &MinionConfig) -> Result<()> {

@@ -1,4 +1,5 @@
 //! Pillars and tops for minions.
 
+pub(crate) mod externals;
 pub(crate) mod pillars;
 pub(crate) mod tops;

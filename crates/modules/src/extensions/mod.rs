@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use engine::{ENGINES_MAX, Engine, Engines, engines};
 pub use executor::execute;
 use halite_proto::{Map, Value};
-use halite_pyworker::{Request, Workers, directories};
+use halite_pyworker::{Request, Workers, directories, run_alone};
 
 use crate::context::MinionContext;
 use crate::python;
@@ -115,6 +115,33 @@ pub fn has_plugin(opts: &Map, kind: Kind, fun: &str) -> bool {
     let listed = has_file.then(|| listed(&directories, kind, snapshot));
     listed.is_some_and(|listed| listed.functions.contains_key(fun))
         || find_of_salt(kind, fun, snapshot).is_some()
+}
+
+/// Whether a plugin `name` with the function `fun` is certainly not there: users
+/// have no file of its name, and no installed Salt has it. If Python does not
+/// answer, nothing is certain. Python's process ends with the answer: a daemon
+/// that asks may still change its own.
+pub fn is_missing(opts: &Map, kind: Kind, name: &str, fun: &str) -> bool {
+    if claims(&directories(opts, kind.name()), name) {
+        return false;
+    }
+    if !opts.get("python_fallback").is_none_or(Value::is_true) {
+        return true;
+    }
+    let host = Snapshot {
+        opts: opts.clone(),
+        grains: Arc::default(),
+        pillar: Arc::default(),
+        registry: Registry::core(),
+    };
+    let request = Request::Find {
+        kind: kind.name(),
+        name: &format!("{name}.{fun}"),
+    };
+    match run_alone(&host, request) {
+        Ok(found) => found.get("python").is_none(),
+        Err(error) => error.is_without_python(),
+    }
 }
 
 /// What has been read of users' files is read again when it is next needed.

@@ -1,0 +1,88 @@
+//! Options of Salt's master that stop its start: what they ask for is not
+//! here, and a master without it would do harm.
+//!
+//! Invariant: an option may always be empty or have Salt's default.
+
+use crate::error::{ConfigError, Faults};
+use crate::known::{self, Side};
+use crate::raw::{Entry, Raw};
+
+/// Parts of names, and why the options that begin so are refused.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "order_masters",
+        "returns that syndics bring are not accepted",
+    ),
+    (
+        "cluster_",
+        "masters form no cluster: behind one address, each would show minions a key of its own; \
+         list the masters in the minions' `master` instead",
+    ),
+    ("cache", "minions' data is kept in files (localfs)"),
+    (
+        "keys.cache_driver",
+        "minions' keys are kept in files (localfs_key)",
+    ),
+    ("eauth_tokens", "tokens are kept in files (localfs)"),
+    (
+        "client_acl_blacklist",
+        "Salt has removed it; the option is publisher_acl_blacklist",
+    ),
+    (
+        "client_acl",
+        "Salt has removed it; the option is publisher_acl",
+    ),
+];
+
+/// Why a master refuses an option whose value is not Salt's default.
+pub(crate) fn why(name: &str) -> Option<&'static str> {
+    let is_meant = |part: &str| match part {
+        // Families, with their common beginning.
+        "cluster_" => name.starts_with(part),
+        "eauth_tokens" => name == part || name.starts_with("eauth_tokens."),
+        part => name == part,
+    };
+    let mut refused = REFUSED.iter();
+    let (_, why) = refused.find(|(part, _)| is_meant(part))?;
+    Some(why)
+}
+
+/// Adds what a master refuses to `faults`.
+pub(crate) fn check(raw: &Raw, faults: &mut Faults) {
+    for entry in raw.entries() {
+        if let Some(why) = why(&entry.name)
+            && !is_harmless(entry)
+        {
+            faults.add(ConfigError::Refused {
+                place: entry
+                    .source
+                    .as_ref()
+                    .map(|source| Box::new(source.place(entry.key))),
+                option: entry.name.clone(),
+                why,
+            });
+        }
+    }
+}
+
+fn is_harmless(entry: &Entry) -> bool {
+    let value = entry.value.to_value();
+    value.is_nil() || known::default(Side::Master, &entry.name) == Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_is_of_an_option_that_is_there() {
+        for (part, _) in REFUSED {
+            assert!(
+                known::any(|name| name.starts_with(part) && why(name).is_some()),
+                "{part}"
+            );
+        }
+        assert_eq!(why("cachedir"), None);
+        assert_eq!(why("client_acl_verify"), None);
+    }
+}

@@ -11,8 +11,8 @@ use crate::build::{bin_dir, build, features, root};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Writes the table into docs/benchmarks.md
-    #[arg(long)]
+    /// Writes the table into docs/benchmarks.md: whole, from this one run
+    #[arg(long, conflicts_with_all = ["quick", "only"])]
     write: bool,
     /// Fewer repetitions, for a first look
     #[arg(long)]

@@ -492,7 +492,7 @@ impl MinionContext for JobContext {
     fn part_is_over(&self) {
         // `salt-call` ends soon.
         if self.minion.scheduler.get().is_some() {
-            halite_process::memory::settle();
+            halite_process::memory::give_back();
         }
     }
 

@@ -23,61 +23,41 @@ pub fn grow_in_steps() {
     sys::grow_in_steps();
 }
 
-/// Gives back what only the start of a program, or a part of its work, has
-/// needed: free memory, and the pages of code and constants that were mapped on
-/// the way. What runs on maps them again from the system's memory; that costs
-/// microseconds.
-pub fn settle() {
-    give_back();
-    sys::unmap_until_used();
-}
-
 /// Notices when memory has grown by a quarter, so that a daemon that idles after
-/// a burst of work can be as small as before it.
+/// a burst of work can give back what it needed for that.
 ///
-/// What is the program's own counts apart from the pages of files: those are as
-/// many as the system likes to map.
+/// Only what the program has written itself counts. Pages of files are the
+/// system's to take when it needs them.
 #[derive(Debug, Default)]
 pub struct Settling {
-    /// The program's own pages after the first settling.
+    /// The program's own pages after the first time.
     own: u64,
-    /// All pages when the code that runs on had been mapped again and nothing
-    /// else was there.
-    all: Option<u64>,
-    /// How often settling was of no use since, which is why to wait.
+    /// How often giving back was of no use since, which is why to wait.
     in_vain: u32,
     waits: u32,
-}
-
-/// Pages of a process that are in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pages {
-    own: u64,
-    all: u64,
 }
 
 /// How many times a look is left out at most, where settling does not help.
 const WAITS_MAX: u32 = 12;
 
 impl Settling {
-    /// To be called right after the first [`settle`]: what the program has now
-    /// is what it needs.
+    /// To be called right after the first [`give_back`]: what the program has
+    /// now is what it needs.
     pub fn begin() -> Self {
         Self {
-            own: resident_pages().map_or(u64::MAX, |pages| pages.own),
+            own: own_pages().unwrap_or(u64::MAX),
             ..Self::default()
         }
     }
 
-    /// Whether it is time for [`settle`], which blocks; to be asked now and then.
+    /// Whether it is time for [`give_back`], which blocks; to be asked now and
+    /// then.
     pub fn is_due(&mut self) -> bool {
-        resident_pages().is_some_and(|pages| self.judge(pages))
+        own_pages().is_some_and(|own| self.judge(own))
     }
 
-    fn judge(&mut self, now: Pages) -> bool {
-        let has_grown = |now: u64, usual: u64| now > usual.saturating_add(usual / 4);
-        // Not in the middle of a burst: its code would count as usual.
-        if !has_grown(now.own, self.own) && !has_grown(now.all, *self.all.get_or_insert(now.all)) {
+    fn judge(&mut self, own: u64) -> bool {
+        if own <= self.own.saturating_add(self.own / 4) {
             self.in_vain = 0;
             self.waits = 0;
             return false;
@@ -93,15 +73,13 @@ impl Settling {
     }
 }
 
-fn resident_pages() -> Option<Pages> {
+/// The resident pages of this process that are not pages of files.
+fn own_pages() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut fields = statm.split_ascii_whitespace().skip(1);
     let mut next = || fields.next()?.parse::<u64>().ok();
     let (all, of_files) = (next()?, next()?);
-    Some(Pages {
-        own: all.saturating_sub(of_files),
-        all,
-    })
+    Some(all.saturating_sub(of_files))
 }
 
 #[cfg(test)]
@@ -114,28 +92,21 @@ mod tests {
             own: 400,
             ..Settling::default()
         };
-        let mut at = |own: u64| {
-            settling.judge(Pages {
-                own,
-                all: 2000 + own,
-            })
-        };
         // Work that is there at the first look is not usual.
-        assert!(at(700));
-        assert!(!at(400));
-        assert!(!at(500));
-        // The pages of files would hide this.
-        assert!(at(501));
-        let due: Vec<u32> = (0..40).filter(|_| at(600)).collect();
+        assert!(settling.judge(700));
+        assert!(!settling.judge(400));
+        assert!(!settling.judge(500));
+        assert!(settling.judge(501));
+        let due: Vec<u32> = (0..40).filter(|_| settling.judge(600)).collect();
         assert_eq!(due, [0, 2, 6, 14, 26, 38]);
         // It has helped; the next burst counts anew.
-        assert!(!at(410));
-        assert!(at(600));
+        assert!(!settling.judge(410));
+        assert!(settling.judge(600));
     }
 
     #[test]
-    fn code_that_was_let_go_still_runs() {
-        settle();
+    fn a_process_that_has_grown_is_noticed() {
+        give_back();
         let mut settling = Settling {
             own: 1,
             ..Settling::begin()

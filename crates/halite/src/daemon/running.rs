@@ -154,7 +154,7 @@ fn build_runtime(process: &Process) -> Result<tokio::runtime::Runtime> {
 
 /// After the start and after each burst of work, for ever.
 async fn give_back_memory() {
-    let settle = || tokio::task::spawn_blocking(memory::settle);
+    let settle = || tokio::task::spawn_blocking(memory::give_back);
     tokio::time::sleep(SETTLED_AFTER).await;
     let _ = settle().await;
     let mut settling = Settling::begin();

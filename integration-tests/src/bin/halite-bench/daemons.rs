@@ -21,7 +21,8 @@ pub(crate) fn fleet(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Result
     let fleet = new_fleet()?;
     let master = plan(&fleet, kind)?;
     let mut minions = vec![minion(&fleet, kind, &master, 1)?];
-    idle(&master, &mut minions, numbers)?;
+    idle(&master, &minions, numbers)?;
+    after_idleness(&master, effort, numbers)?;
     pings(&master, 1, effort, numbers)?;
     latency(&master, effort, numbers)?;
     burst(&master, &mut minions, effort, numbers)?;
@@ -141,20 +142,31 @@ pub(crate) fn starts(kind: Kind, effort: Effort, numbers: &mut Numbers) -> Resul
     Ok(())
 }
 
-fn idle(master: &Master, minions: &mut [Minion], numbers: &mut Numbers) -> Result<()> {
+fn idle(master: &Master, minions: &[Minion], numbers: &mut Numbers) -> Result<()> {
     std::thread::sleep(SETTLE);
-    let minion = minions.first().context("no minion")?.memory_kib()?;
+    let minion = minions.first().context("no minion")?;
+    for (name, kib, aim) in [
+        ("minion, idle (PSS)", minion.memory_kib()?, "10 MiB"),
+        ("minion, idle (anonymous)", minion.own_memory_kib()?, ""),
+        ("master, idle (PSS)", master.memory_kib()?, "20 MiB"),
+        ("master, idle (anonymous)", master.own_memory_kib()?, ""),
+    ] {
+        numbers.add(name, mebibytes(kib), Unit::Mebibytes, aim);
+    }
+    Ok(())
+}
+
+/// The first command after nobody has asked for anything for a while: what was
+/// given back meanwhile has to be had again.
+fn after_idleness(master: &Master, effort: Effort, numbers: &mut Numbers) -> Result<()> {
+    std::thread::sleep(effort.idleness);
+    let begun = Instant::now();
+    master.salt(&["web1", "test.ping", "--out=txt"])?.ok()?;
     numbers.add(
-        "minion, idle (PSS)",
-        mebibytes(minion),
-        Unit::Mebibytes,
-        "10 MiB",
-    );
-    numbers.add(
-        "master, idle (PSS)",
-        mebibytes(master.memory_kib()?),
-        Unit::Mebibytes,
-        "20 MiB",
+        "`salt web1 test.ping`, the first after a minute of idleness",
+        millis(begun.elapsed()),
+        Unit::Milliseconds,
+        "",
     );
     Ok(())
 }

@@ -24,7 +24,13 @@ use halite_integration_tests::Kind;
 
 use crate::measure::{Effort, Part};
 
-const USAGE: &str = "usage: halite-bench [--quick] [--ours] [--only PART[,PART...]] [--write FILE]";
+/// Whether these numbers are all of the table, measured as often as it says.
+fn is_whole(effort: &Effort, parts: &[Part], kinds: &[Kind]) -> bool {
+    *effort == Effort::FULL && parts == Part::ALL && kinds.len() == 2
+}
+
+const USAGE: &str =
+    "usage: halite-bench [--write FILE | [--quick] [--ours] [--only PART[,PART...]]]";
 
 fn main() -> Result<ExitCode> {
     let mut effort = Effort::FULL;
@@ -43,6 +49,9 @@ fn main() -> Result<ExitCode> {
             Some("--write") => write = args.next().map(PathBuf::from),
             _ => bail!("{USAGE}"),
         }
+    }
+    if write.is_some() && !is_whole(&effort, &parts, &kinds) {
+        bail!("the table is written whole, by one full run of both, or not at all");
     }
     let mut columns = Vec::new();
     for kind in kinds {

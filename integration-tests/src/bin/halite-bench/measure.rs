@@ -8,7 +8,7 @@ use halite_integration_tests::Kind;
 use crate::{admin, calls, daemons, runs, silence};
 
 /// How often and how long each number is measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effort {
     pub(crate) starts: usize,
     pub(crate) pings: usize,
@@ -17,6 +17,7 @@ pub(crate) struct Effort {
     pub(crate) jobs: usize,
     pub(crate) burst: usize,
     pub(crate) calls: usize,
+    pub(crate) idleness: Duration,
 }
 
 impl Effort {
@@ -29,6 +30,7 @@ impl Effort {
         jobs: 100,
         burst: 160,
         calls: 3,
+        idleness: Duration::from_secs(60),
     };
 
     /// For a first look.
@@ -40,6 +42,7 @@ impl Effort {
         jobs: 20,
         burst: 20,
         calls: 1,
+        idleness: Duration::from_secs(5),
     };
 }
 

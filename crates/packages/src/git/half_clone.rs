@@ -3,7 +3,7 @@
 //! that were wanted.
 //!
 //! Invariant: only what a clone makes is removed or written anew, and only
-//! where a note says that one has not ended. Where git has come to the index,
+//! where a record says that one has not ended. Where git has come to the index,
 //! which it writes last, nobody must have changed, added or committed anything
 //! since: what somebody else has put there stays.
 
@@ -13,13 +13,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use halite_git::{Pending, Record, running_gits, user_id, wait_until_ended};
 use halite_modules::host::Program;
 use halite_modules::{Call, CallError};
 
 use super::half_update::{HalfUpdate, is_begun};
-use super::interrupted::{have_ended, running_gits, user_of};
-use super::note::{Note, UnderWay, notes_of};
-use super::run::Git;
+use super::run::{Git, records_of};
 
 const KIND: &str = "clone";
 
@@ -39,18 +38,18 @@ const BARE: [&str; 9] = [
 /// What it makes then under another name first.
 const BEGUN: [&str; 2] = ["packed-refs", "shallow"];
 
-/// Takes down that a repository is about to be cloned to a directory that is
+/// Records that a repository is about to be cloned to a directory that is
 /// empty or not there. It has come to its end with the wanted files.
-pub(crate) fn cloning(call: &Call<'_>, target: &Path) -> UnderWay {
-    let mut under_way = UnderWay::hold(call, KIND, target);
-    under_way.towards("");
-    under_way
+pub(crate) fn cloning(call: &Call<'_>, target: &Path) -> Pending {
+    let mut pending = Pending::hold(&records_of(call), KIND, target);
+    pending.towards("");
+    pending
 }
 
 /// A clone that an earlier run has not ended.
 #[derive(Debug)]
 pub(crate) struct HalfClone {
-    note: Note,
+    record: Record,
     target: PathBuf,
     made: Made,
 }
@@ -78,15 +77,15 @@ impl HalfClone {
         target: &Path,
         is_bare: bool,
     ) -> Result<Option<Self>, CallError> {
-        let Some(note) = Note::left(&notes_of(call), KIND, target) else {
+        let Some(record) = Record::left(&records_of(call), KIND, target) else {
             return Ok(None);
         };
         let is_left_alone = match call.is_test() {
             true => !is_cloning(target),
-            false => have_ended(|| is_cloning(target)),
+            false => wait_until_ended(|| is_cloning(target)),
         };
         let owner = fs::symlink_metadata(target).map(|data| data.uid());
-        if !is_left_alone || owner.is_ok_and(|owner| user_of(git) != Some(owner)) {
+        if !is_left_alone || owner.is_ok_and(|owner| user_id(git.user.as_deref()) != Some(owner)) {
             return Ok(None);
         }
         let own = in_target(call, git);
@@ -98,12 +97,16 @@ impl HalfClone {
         let Some(made) = made else {
             // It came to its end, or somebody has seen to it.
             if !call.is_test() {
-                note.end();
+                record.end();
             }
             return Ok(None);
         };
         let target = target.to_owned();
-        Ok(Some(Self { note, target, made }))
+        Ok(Some(Self {
+            record,
+            target,
+            made,
+        }))
     }
 
     /// Makes it a clone, of the branch that the remote side has checked out, or
@@ -111,7 +114,7 @@ impl HalfClone {
     ///
     /// # Errors
     /// When git or the file system refuses.
-    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<UnderWay>, CallError> {
+    pub(crate) fn settle(self, call: &Call<'_>, git: &Git) -> Result<Option<Pending>, CallError> {
         tracing::warn!(target = %self.target.display(), "an earlier clone was cut off");
         let is_clone = match &self.made {
             Made::Repository(paths) => {
@@ -120,14 +123,19 @@ impl HalfClone {
             }
             Made::Files => {
                 remove(call, git, "-f", &[self.target.join(".git/index.lock")])?;
-                complete(call, &in_target(call, git), &self.target, self.note.with())?
+                complete(
+                    call,
+                    &in_target(call, git),
+                    &self.target,
+                    self.record.word(),
+                )?
             }
             Made::Clone => true,
         };
         if is_clone {
-            return Ok(Some(UnderWay::again(self.note)));
+            return Ok(Some(Pending::resume(self.record)));
         }
-        self.note.end();
+        self.record.end();
         Ok(None)
     }
 }

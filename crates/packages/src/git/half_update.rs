@@ -3,7 +3,7 @@
 //! before. Git takes that for changes of somebody's, and Salt's states for a
 //! reason to leave the tree alone from then on.
 //!
-//! Invariant: files are written anew only where a note says which commit they
+//! Invariant: files are written anew only where a record says which commit they
 //! were on the way to, and each file that differs from the commit before is as
 //! in that one; but for one, which is not there or empty, and was to be another.
 //! Then nothing is lost.
@@ -13,30 +13,29 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use halite_git::{Pending, Record, is_left_alone};
 use halite_modules::{Call, CallError};
 
-use super::interrupted::is_left_alone;
-use super::note::{Note, UnderWay, notes_of};
-use super::run::Git;
+use super::run::{Git, records_of};
 
 const KIND: &str = "update";
 
 /// The mode of a submodule in a tree. Those are not looked into.
 const GITLINK: &str = "160000";
 
-/// A work tree that is about to get other files. Without a note if it is not
+/// A work tree that is about to get other files. Without a record if it is not
 /// clean: then they cannot be told from changes of somebody's.
-pub(crate) fn updating(call: &Call<'_>, target: &Path, is_clean: bool) -> UnderWay {
+pub(crate) fn updating(call: &Call<'_>, target: &Path, is_clean: bool) -> Pending {
     match is_clean {
-        true => UnderWay::hold(call, KIND, target),
-        false => UnderWay::default(),
+        true => Pending::hold(&records_of(call), KIND, target),
+        false => Pending::default(),
     }
 }
 
 /// An update that an earlier run has not ended.
 #[derive(Debug)]
 pub(crate) struct HalfUpdate {
-    note: Note,
+    record: Record,
     commit: String,
 }
 
@@ -46,21 +45,21 @@ impl HalfUpdate {
     /// # Errors
     /// When git cannot be run.
     pub(crate) fn at(call: &Call<'_>, git: &Git, target: &Path) -> Result<Option<Self>, CallError> {
-        let Some(note) = Note::left(&notes_of(call), KIND, target) else {
+        let Some(record) = Record::left(&records_of(call), KIND, target) else {
             return Ok(None);
         };
-        if !call.is_test() && !is_left_alone(git, target) {
+        if !call.is_test() && !is_left_alone(git.user.as_deref(), target) {
             return Ok(None);
         }
-        let commit = note.with().to_owned();
+        let commit = record.word().to_owned();
         let is_id = commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id || !is_half(call, git, target, &commit)? {
             if !call.is_test() {
-                note.end();
+                record.end();
             }
             return Ok(None);
         }
-        Ok(Some(Self { note, commit }))
+        Ok(Some(Self { record, commit }))
     }
 
     /// Brings all files to the commit before; whether git has done it.
@@ -84,11 +83,11 @@ impl HalfUpdate {
             ];
             if git.ask(call, &words)?.is_none() {
                 // What it refuses is for who has changed something.
-                self.note.end();
+                self.record.end();
                 return Ok(false);
             }
         }
-        self.note.end();
+        self.record.end();
         Ok(true)
     }
 }

@@ -7,8 +7,6 @@ mod config;
 pub(crate) mod half_clone;
 pub(crate) mod half_update;
 mod history;
-mod interrupted;
-pub(crate) mod note;
 mod remote;
 pub(crate) mod run;
 mod worktree;

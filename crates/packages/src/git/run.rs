@@ -1,14 +1,14 @@
 //! Running git for a user in a directory, and reading what it says.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use halite_git::TrackedRun;
 use halite_modules::addresses::redacted;
 use halite_modules::host::{Program, Ran};
 use halite_modules::{Call, CallError, python, shlex};
 use halite_proto::{Map, Value};
-
-use super::interrupted;
 
 /// Where and as whom git runs.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,11 @@ pub(crate) struct Git {
     /// What stands before the verb.
     pub(crate) options: Vec<String>,
     killed: Arc<AtomicBool>,
+}
+
+/// Where the records of running gits are kept.
+pub(super) fn records_of(call: &Call<'_>) -> PathBuf {
+    call.ctx.cachedir().join("git")
 }
 
 /// Words of a list, or of a text as a shell reads it.
@@ -147,18 +152,20 @@ impl Git {
     pub(crate) fn may_fail(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
         names_are_no_options(call)?;
         self.keys_are_there(call)?;
-        self.noted(call, words, |program| program.may_fail().run())
+        self.tracked(call, words, |program| program.may_fail().run())
     }
 
-    /// Runs it with a note that it runs.
-    fn noted(
+    /// Runs it, with a record of that on disk if it changes anything.
+    fn tracked(
         &self,
         call: &Call<'_>,
         words: &[String],
         run: impl FnOnce(Program<'_, '_>) -> Result<Ran, CallError>,
     ) -> Result<Ran, CallError> {
         let cwd = self.cwd.as_ref().map(|cwd| call.host().path(cwd));
-        let noted = cwd.and_then(|cwd| interrupted::Run::begin(call, self, &cwd, words));
+        let tracked = cwd.filter(|_| !call.is_test()).and_then(|cwd| {
+            TrackedRun::begin(&records_of(call), self.user.as_deref(), &cwd, words)
+        });
         let ran = run(self.program(call, words));
         let is_killed = match &ran {
             // The number of a signal.
@@ -166,8 +173,8 @@ impl Git {
             Err(error) => matches!(error, CallError::Ended(_)),
         };
         self.killed.fetch_or(is_killed, Ordering::Relaxed);
-        if let Some(noted) = noted {
-            noted.end(is_killed);
+        if let Some(tracked) = tracked {
+            tracked.end(is_killed);
         }
         ran
     }
@@ -197,7 +204,7 @@ impl Git {
     pub(crate) fn ran(&self, call: &Call<'_>, words: &[String]) -> Result<Ran, CallError> {
         names_are_no_options(call)?;
         self.keys_are_there(call)?;
-        let ran = self.noted(call, words, |program| program.run())?;
+        let ran = self.tracked(call, words, |program| program.run())?;
         if ran.ok() {
             return Ok(ran);
         }

@@ -27,17 +27,17 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let mut comments = Vec::new();
     let url = auth(call, &name)?;
     // The files come after the clone.
-    let mut noted = None;
+    let mut pending = None;
     if let Some(half) = HalfClone::at(call, &git, Path::new(&real), false)? {
         if call.is_test() {
             return Ok(state.pending(format!("Repository {name} would be cloned to {target}")));
         }
-        noted = half.settle(call, &git)?;
-        if noted.is_some() {
+        pending = half.settle(call, &git)?;
+        if pending.is_some() {
             comments.push(format!("Clone of {name} was completed"));
         }
     }
-    let is_completed = noted.is_some();
+    let is_completed = pending.is_some();
     let is_new = !is_repository(call, target);
     let mut old = None;
     if is_new {
@@ -76,7 +76,7 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
             clone.end(git.was_killed());
             return Ok(state.failed(format!("Clone failed: {}", reason(&error))));
         }
-        noted = Some(clone);
+        pending = Some(clone);
         comments.push(format!("{name} cloned to {target}"));
         git.cwd = Some(target.to_owned());
     } else {
@@ -124,8 +124,8 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         None => git.commit_of(call, &rev)?,
     };
     let Some(commit) = commit else {
-        if let Some(noted) = noted {
-            noted.end(false);
+        if let Some(pending) = pending {
+            pending.end(false);
         }
         return Ok(state.failed(format!("Revision '{rev}' does not exist")));
     };
@@ -146,13 +146,13 @@ fn detach(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         is_completed || !is_new && git.ask(call, &["diff", "--quiet", "HEAD"])?.is_some();
     let mut update = updating(call, Path::new(&real), is_clean);
     update.towards(&commit);
-    if let Some(noted) = &mut noted {
-        noted.towards(&commit);
+    if let Some(pending) = &mut pending {
+        pending.towards(&commit);
     }
     let done = git.go(call, &words);
     update.end(git.was_killed());
-    if let Some(noted) = noted {
-        noted.end(git.was_killed());
+    if let Some(pending) = pending {
+        pending.end(git.was_killed());
     }
     done?;
     if call.flag("hard_reset") {

@@ -113,8 +113,8 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
         if call.is_test() {
             return Ok(state.pending(would_be));
         }
-        if let Some(noted) = half.settle(call, &git)? {
-            noted.end(false);
+        if let Some(pending) = half.settle(call, &git)? {
+            pending.end(false);
             is_completed = true;
             state.changes.insert("new", format!("{name} => {target}"));
         }
@@ -169,9 +169,9 @@ fn clone_once(call: &Call<'_>, target: &str) -> Result<StateReturn, CallError> {
     let shown = real.display().to_string();
     words.extend(["--", &url, &shown]);
     git.cwd = None;
-    let noted = cloning(call, &real);
+    let pending = cloning(call, &real);
     let cloned = git.go(call, &words);
-    noted.end(git.was_killed());
+    pending.end(git.was_killed());
     if let Err(error) = cloned {
         state.changes = Map::new();
         return Ok(state.failed(format!("Clone failed: {}", reason(&error))));

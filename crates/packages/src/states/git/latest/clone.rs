@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use halite_git::Pending;
 use halite_modules::StateReturn;
 
 use super::{Job, Stop, empty_directory, sentence};
 use crate::git::half_clone::cloning;
 use crate::git::half_update::updating;
-use crate::git::note::UnderWay;
 use crate::git::run::reason;
 
 impl Job<'_, '_> {
@@ -53,9 +53,9 @@ impl Job<'_, '_> {
             words.extend(["--depth", &depth, "--branch", &self.rev]);
         }
         words.extend(["--", &self.url, &path]);
-        let noted = cloning(call, Path::new(&path));
+        let pending = cloning(call, Path::new(&path));
         if let Err(error) = self.git.go(call, &words) {
-            noted.end(self.git.was_killed());
+            pending.end(self.git.was_killed());
             return Err(Stop::Said(format!("Clone failed: {}", reason(&error))));
         }
         state.changes.insert("new", new);
@@ -67,13 +67,13 @@ impl Job<'_, '_> {
             ""
         };
         comments.push(format!("{} cloned to {}{kind}", self.name, self.target));
-        self.finish_clone(noted, state, comments)
+        self.finish_clone(pending, state, comments)
     }
 
     /// Brings a clone to what is wanted.
     pub(super) fn finish_clone(
         &mut self,
-        noted: UnderWay,
+        pending: Pending,
         state: &mut StateReturn,
         comments: &mut Vec<String>,
     ) -> Result<StateReturn, Stop> {
@@ -86,7 +86,7 @@ impl Job<'_, '_> {
                 .and_then(|()| self.submodules());
         }
         // One that failed is whole; what it lacks is for the update.
-        noted.end(self.git.was_killed());
+        pending.end(self.git.was_killed());
         done?;
         let now = self.git.commit_of(call, "HEAD")?;
         if let Some(now) = now {

@@ -269,11 +269,11 @@ impl Job<'_, '_> {
             if self.call.is_test() {
                 return Ok(self.would_be_cloned(state));
             }
-            if let Some(noted) = half.settle(self.call, &self.git)? {
+            if let Some(pending) = half.settle(self.call, &self.git)? {
                 let new = format!("{} => {}", self.name, self.target);
                 state.changes.insert("new", new);
                 comments.push(format!("Clone of {} was completed", self.name));
-                return self.finish_clone(noted, state, comments);
+                return self.finish_clone(pending, state, comments);
             }
         }
         let there = if self.bare {

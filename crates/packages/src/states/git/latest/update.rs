@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use halite_git::Pending;
 use halite_modules::{CallError, StateReturn};
 use halite_proto::Value;
 
 use super::predict::Seen;
 use super::{Job, Stop, sentence, short};
 use crate::git::half_update::{HalfUpdate, updating};
-use crate::git::note::UnderWay;
 use halite_modules::addresses::redacted;
 
 /// Where a work tree is to be brought, and what was found out about the way.
@@ -205,7 +205,7 @@ impl Job<'_, '_> {
     /// Brings branch and files there.
     fn bring(
         &self,
-        update: &mut UnderWay,
+        update: &mut Pending,
         wanted: &Bring<'_>,
         state: &mut StateReturn,
         comments: &mut Vec<String>,

@@ -1,12 +1,12 @@
-//! A git that was killed leaves its lock files behind, and no git does anything
-//! in that repository again before they are removed. Of a git that *this* minion
-//! has run, and that was killed with it or by a power cut, the next run removes
-//! them; for that a note is kept while git runs.
+//! A git that was killed leaves its lock files behind, and no git changes that
+//! repository again before they are removed. A record is kept while git runs:
+//! if a run was killed together with the program that started it, or by a power
+//! cut, the next run removes its lock files.
 //!
 //! Invariant: a lock file is removed only if it is from the time between the
-//! note of a run that has not ended and the start of this process, no git is at
-//! work there, and work tree and repository are of the user whom git runs as.
-//! Links are not followed on the way to it.
+//! begin of a recorded run that has not ended and the start of this process, no
+//! git is at work there, and work tree and repository belong to the user whom
+//! git runs as. Links are not followed on the way to it.
 
 use std::ffi::CStr;
 use std::fs;
@@ -16,17 +16,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use halite_modules::Call;
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{SysconfVar, UnlinkatFlags, User, geteuid, sysconf, unlinkat};
 
-use super::note::{Note, notes_of};
-use super::run::Git;
+use crate::record::Record;
 
-/// How long is waited for a git that has outlived the minion that started it.
+/// How long to wait for a git that has outlived the program that started it.
 const SURVIVOR_WAIT_MAX: Duration = Duration::from_secs(30);
 const SURVIVOR_POLL: Duration = Duration::from_millis(50);
 
@@ -79,56 +77,56 @@ fn is_reading(words: &[String]) -> bool {
     READING.contains(&word(0)) || READING_WITH.contains(&(word(0), word(1)))
 }
 
-/// A run of git that changes a repository.
+/// A run of git that changes a repository, with a record of it.
 #[derive(Debug)]
-pub(super) struct Run {
-    note: Note,
+pub struct TrackedRun {
+    record: Record,
     repository: Repository,
     begun: SystemTime,
 }
 
-impl Run {
-    /// Takes down that git is about to run in `cwd`, and first sees to what a
-    /// killed one has left there. Nothing where there is no repository yet, or
-    /// another run of ours is at work in it, or nothing can be noted: then git
-    /// runs as if there were no notes.
-    pub(super) fn begin(call: &Call<'_>, git: &Git, cwd: &Path, words: &[String]) -> Option<Self> {
-        if call.is_test() || is_reading(words) {
+impl TrackedRun {
+    /// Records, in the directory `records`, that git is about to run with these
+    /// words in `cwd` as `user`, and first removes what a killed run has left
+    /// there. `None` for a run that only reads, where there is no repository
+    /// yet, where another tracked run is at work, and where no record can be
+    /// kept: git runs without one then.
+    pub fn begin(records: &Path, user: Option<&str>, cwd: &Path, words: &[String]) -> Option<Self> {
+        if is_reading(words) {
             return None;
         }
-        let repository = Repository::at(cwd, user_of(git)?)?;
-        Self::noted(&notes_of(call), repository, process_began()?)
-            .inspect_err(|error| tracing::debug!(%error, "no note is taken of a run of git"))
+        let repository = Repository::at(cwd, user_id(user)?)?;
+        Self::recorded(records, repository, process_began()?)
+            .inspect_err(|error| tracing::debug!(%error, "no record is kept of a run of git"))
             .ok()
             .flatten()
     }
 
-    fn noted(
-        notes: &Path,
+    fn recorded(
+        records: &Path,
         mut repository: Repository,
         until: SystemTime,
     ) -> io::Result<Option<Self>> {
-        let Some(mut note) = Note::hold(notes, "run", &repository.git_dir)? else {
+        let Some(mut record) = Record::hold(records, "run", &repository.git_dir)? else {
             return Ok(None);
         };
-        if let Some(begun) = note.cut_off() {
+        if let Some(begun) = record.begun_before() {
             if !repository.is_left_alone() {
                 // It stays for the next run.
                 return Ok(None);
             }
             repository.remove_locks(begun, until);
         }
-        note.begin("")?;
+        record.begin("")?;
         Ok(Some(Self {
-            note,
+            record,
             repository,
             begun: SystemTime::now(),
         }))
     }
 
-    /// Git has ended. What one leaves that was killed, with the job or by
-    /// somebody else, goes at once.
-    pub(super) fn end(mut self, was_killed: bool) {
+    /// Git has ended. If it was killed, its lock files are removed at once.
+    pub fn end(mut self, was_killed: bool) {
         if was_killed {
             if self.repository.is_at_work() {
                 // It stays for the next run.
@@ -136,13 +134,13 @@ impl Run {
             }
             self.repository.remove_locks(self.begun, SystemTime::now());
         }
-        self.note.end();
+        self.record.end();
     }
 }
 
-/// The user id that a git runs with.
-pub(super) fn user_of(git: &Git) -> Option<u32> {
-    let user = match &git.user {
+/// The id of the user whom git runs as; without a name the user of this process.
+pub fn user_id(user: Option<&str>) -> Option<u32> {
+    let user = match user {
         Some(name) => User::from_name(name).ok()??.uid,
         None => geteuid(),
     };
@@ -151,8 +149,8 @@ pub(super) fn user_of(git: &Git) -> Option<u32> {
 
 /// Waits for a git that has outlived an earlier run in the work tree at
 /// `target`; whether there is none.
-pub(super) fn is_left_alone(git: &Git, target: &Path) -> bool {
-    user_of(git)
+pub fn is_left_alone(user: Option<&str>, target: &Path) -> bool {
+    user_id(user)
         .and_then(|user| Repository::at(target, user))
         .is_some_and(|repository| repository.is_left_alone())
 }
@@ -195,7 +193,7 @@ impl Repository {
 
     /// Waits for a git that is at work here; whether it has ended.
     fn is_left_alone(&self) -> bool {
-        let have_ended = have_ended(|| self.is_at_work());
+        let have_ended = wait_until_ended(|| self.is_at_work());
         if !have_ended {
             tracing::warn!(
                 repository = %self.git_dir.display(),
@@ -246,7 +244,7 @@ impl Repository {
 }
 
 /// Waits for gits that have outlived an earlier run; whether they have ended.
-pub(super) fn have_ended(are_at_work: impl Fn() -> bool) -> bool {
+pub fn wait_until_ended(are_at_work: impl Fn() -> bool) -> bool {
     let give_up = Instant::now() + SURVIVOR_WAIT_MAX;
     while are_at_work() {
         if Instant::now() >= give_up {
@@ -258,7 +256,7 @@ pub(super) fn have_ended(are_at_work: impl Fn() -> bool) -> bool {
 }
 
 /// The directories in `/proc` of all processes that are git.
-pub(super) fn running_gits() -> impl Iterator<Item = PathBuf> {
+pub fn running_gits() -> impl Iterator<Item = PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.map(|process| process.path()).filter(|process| {
         fs::read(process.join("comm")).is_ok_and(|name| {
@@ -294,7 +292,7 @@ fn locks_in(git_dir: &mut Dir, on_lock: OnLock<'_>) -> nix::Result<u32> {
             is_head || LOCKED.iter().any(|known| known.as_bytes() == stem)
         };
         match (kind, stem) {
-            (Type::File, Some(stem)) if is_lock(stem) => sum += told(git_dir, &name, on_lock)?,
+            (Type::File, Some(stem)) if is_lock(stem) => sum += visit(git_dir, &name, on_lock)?,
             (Type::Directory, _) if name.to_bytes() == b"refs" => {
                 let mut refs = Dir::openat(&*git_dir, &*name, DIRECTORY, Mode::empty())?;
                 sum += locks_below(&mut refs, on_lock, DEPTH_MAX)?;
@@ -309,7 +307,7 @@ fn locks_below(dir: &mut Dir, on_lock: OnLock<'_>, depth: u32) -> nix::Result<u3
     let mut sum = 0;
     for (name, kind) in entries(dir)? {
         match kind {
-            Type::File if name.to_bytes().ends_with(b".lock") => sum += told(dir, &name, on_lock)?,
+            Type::File if name.to_bytes().ends_with(b".lock") => sum += visit(dir, &name, on_lock)?,
             Type::Directory if depth > 0 => {
                 let mut below = Dir::openat(&*dir, &*name, DIRECTORY, Mode::empty())?;
                 sum += locks_below(&mut below, on_lock, depth - 1)?;
@@ -320,7 +318,8 @@ fn locks_below(dir: &mut Dir, on_lock: OnLock<'_>, depth: u32) -> nix::Result<u3
     Ok(sum)
 }
 
-fn told(dir: &Dir, name: &CStr, on_lock: OnLock<'_>) -> nix::Result<u32> {
+/// Calls `on_lock` with one lock file.
+fn visit(dir: &Dir, name: &CStr, on_lock: OnLock<'_>) -> nix::Result<u32> {
     let data = fstatat(dir, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
     on_lock(dir, name, data.st_mtime)
 }
@@ -365,9 +364,9 @@ mod tests {
         }
 
         /// A run of a process that began now.
-        fn run(&self) -> Option<Run> {
-            let notes = self.dir.path().join("notes");
-            Run::noted(&notes, self.repository(), SystemTime::now()).unwrap()
+        fn run(&self) -> Option<TrackedRun> {
+            let records = self.dir.path().join("records");
+            TrackedRun::recorded(&records, self.repository(), SystemTime::now()).unwrap()
         }
 
         fn lock(&self, name: &str) -> PathBuf {
@@ -389,8 +388,8 @@ mod tests {
         assert!(locks.iter().all(|lock| !lock.exists()));
         assert!(kept.iter().all(|file| file.exists()));
         next.end(false);
-        let notes = tried.dir.path().join("notes");
-        assert_eq!(fs::read_dir(notes).unwrap().count(), 0);
+        let records = tried.dir.path().join("records");
+        assert_eq!(fs::read_dir(records).unwrap().count(), 0);
     }
 
     #[test]

@@ -112,15 +112,15 @@ async fn serve(
     mut closing: watch::Receiver<()>,
     linger: Duration,
 ) {
-    let (mut guests, acceptors, _files) = listening.open();
+    let (mut connections, acceptors, _files) = listening.accept();
     let mut tasks = JoinSet::new();
     let mut pulse_check = interval(PULSE_CHECK);
     pulse_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            guest = guests.recv() => match guest {
-                Some(guest) => {
-                    let connection = Connection::new(guest, &subscribers, closing.clone());
+            accepted = connections.recv() => match accepted {
+                Some(accepted) => {
+                    let connection = Connection::new(accepted, &subscribers, closing.clone());
                     tasks.spawn(connection.run());
                 }
                 None => break,

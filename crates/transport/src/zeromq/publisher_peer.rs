@@ -14,7 +14,7 @@ use crate::Counters;
 use crate::contract::{PresenceEvent, PresenceWatch, PublishPortOptions};
 use crate::counters::Count;
 use crate::limits::{HANDSHAKE_MAX, SUBSCRIBER_FRAME_BYTES_MAX, TOPICS_OF_A_PEER_MAX};
-use crate::zmtp::{Guest, Heard, Item, Link, Outgoing, Pass, WireError};
+use crate::zmtp::{Accepted, ConnectionPermit, Item, Link, Outgoing, ReadOutcome, WireError};
 
 /// Kinds of sockets that may subscribe.
 const KINDS: [&[u8]; 2] = [b"SUB", b"XSUB"];
@@ -220,7 +220,7 @@ impl Subscribers {
 /// One subscriber's connection.
 pub(super) struct Connection {
     link: Link,
-    _pass: Pass,
+    _permit: ConnectionPermit,
     subscribers: Arc<Subscribers>,
     closing: watch::Receiver<()>,
     number: u64,
@@ -237,14 +237,14 @@ type End = Option<WireError>;
 
 impl Connection {
     pub(super) fn new(
-        guest: Guest,
+        accepted: Accepted,
         subscribers: &Arc<Subscribers>,
         closing: watch::Receiver<()>,
     ) -> Self {
         let (number, messages, waiting) = subscribers.enter();
         Self {
-            link: Link::new(guest.stream, SUBSCRIBER_FRAME_BYTES_MAX),
-            _pass: guest.pass,
+            link: Link::new(accepted.stream, SUBSCRIBER_FRAME_BYTES_MAX),
+            _permit: accepted.permit,
             subscribers: Arc::clone(subscribers),
             closing,
             number,
@@ -272,7 +272,7 @@ impl Connection {
             tokio::select! {
                 readable = self.link.stream.readable() => {
                     readable.map_err(|_| None)?;
-                    if self.link.read().map_err(|_| None)? == Heard::End {
+                    if self.link.read().map_err(|_| None)? == ReadOutcome::End {
                         return Ok(());
                     }
                 }
@@ -313,14 +313,14 @@ impl Connection {
             Some(Item::Frame {
                 more: false,
                 body: Some(said),
-            }) => self.hear(&said)?,
+            }) => self.receive(&said)?,
             // Subscribers have nothing to say in several parts.
             Some(Item::Frame { .. }) => return Err(Some(WireError::Frame)),
         }
         Ok(true)
     }
 
-    fn hear(&self, said: &[u8]) -> Result<(), End> {
+    fn receive(&self, said: &[u8]) -> Result<(), End> {
         let subscribers = &self.subscribers;
         match said.split_first() {
             Some((1, topic)) if !subscribers.subscribe(self.number, topic) => {

@@ -162,14 +162,14 @@ impl Budget {
 }
 
 async fn serve(listening: Listening, shared: Arc<Shared>) {
-    let (mut guests, acceptors, _files) = listening.open();
+    let (mut connections, acceptors, _files) = listening.accept();
     let (stop, stopping) = watch::channel(());
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
-            guest = guests.recv() => match guest {
-                Some(guest) => {
-                    let peer = router_peer::Connection::new(guest, &shared, stopping.clone());
+            accepted = connections.recv() => match accepted {
+                Some(accepted) => {
+                    let peer = router_peer::Connection::new(accepted, &shared, stopping.clone());
                     tasks.spawn(peer.run());
                 }
                 None => break,

@@ -13,7 +13,9 @@ use crate::Counters;
 use crate::contract::{Incoming, Peer, ReplyError, RequestPortOptions};
 use crate::counters::Count;
 use crate::limits::{HANDSHAKE_MAX, PEER_STALL_MAX, UNCOUNTED_BYTES_MAX};
-use crate::zmtp::{Guest, Heard, Item, Link, Outgoing, Pass, Share, WireError, encode_head};
+use crate::zmtp::{
+    Accepted, ConnectionPermit, Item, Link, Outgoing, ReadOutcome, Share, WireError, encode_head,
+};
 
 /// Kinds of sockets that may ask.
 const KINDS: [&[u8]; 3] = [b"REQ", b"DEALER", b"ROUTER"];
@@ -160,7 +162,7 @@ impl Peers {
 /// One connection.
 pub(super) struct Connection {
     link: Link,
-    _pass: Pass,
+    _permit: ConnectionPermit,
     shared: Arc<Shared>,
     stopping: watch::Receiver<()>,
     number: u64,
@@ -179,14 +181,18 @@ pub(super) struct Connection {
 type End = Option<WireError>;
 
 impl Connection {
-    pub(super) fn new(guest: Guest, shared: &Arc<Shared>, stopping: watch::Receiver<()>) -> Self {
+    pub(super) fn new(
+        accepted: Accepted,
+        shared: &Arc<Shared>,
+        stopping: watch::Receiver<()>,
+    ) -> Self {
         let (number, replies) = shared.peers.enter();
-        let mut link = Link::new(guest.stream, shared.options.message_bytes_max);
+        let mut link = Link::new(accepted.stream, shared.options.message_bytes_max);
         // The first part is the empty delimiter.
         link.decoder.keep_at_most(0);
         Self {
             link,
-            _pass: guest.pass,
+            _permit: accepted.permit,
             shared: Arc::clone(shared),
             stopping,
             number,
@@ -209,7 +215,7 @@ impl Connection {
     async fn serve(&mut self) -> Result<(), End> {
         let mut is_stopping = false;
         let shared = Arc::clone(&self.shared);
-        let told_to_go = Arc::clone(&self.share.told_to_go);
+        let evicted = Arc::clone(&self.share.evicted);
         loop {
             while self.ready.is_none() && self.decode()? {}
             let deadline = self.deadline();
@@ -229,9 +235,9 @@ impl Connection {
                 readable = self.link.stream.readable(), if is_reading => {
                     readable.map_err(|_| None)?;
                     match self.link.read().map_err(|_| None)? {
-                        Heard::End => return Ok(()),
-                        Heard::Bytes => self.moved = Instant::now(),
-                        Heard::Nothing => {}
+                        ReadOutcome::End => return Ok(()),
+                        ReadOutcome::Bytes => self.moved = Instant::now(),
+                        ReadOutcome::Nothing => {}
                     }
                 }
                 writable = self.link.stream.writable(), if self.out.is_some() => {
@@ -242,7 +248,7 @@ impl Connection {
                     let Some(reply) = reply else { return Ok(()) };
                     self.send(reply)?;
                 }
-                () = told_to_go.notified() => {
+                () = evicted.notified() => {
                     debug!("ended a connection: too much is unfinished, and it is the slowest");
                     return Ok(());
                 }

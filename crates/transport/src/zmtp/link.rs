@@ -121,12 +121,12 @@ pub(crate) struct Link {
     taken: usize,
 }
 
-/// What came of looking for bytes.
+/// What came of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// There are some.
+pub(crate) enum ReadOutcome {
+    /// Bytes were read.
     Bytes,
-    /// Not yet.
+    /// There are none yet.
     Nothing,
     /// The peer is gone.
     End,
@@ -144,7 +144,7 @@ impl Link {
     }
 
     /// Reads what there is; to be called when all that was read is decoded.
-    pub(crate) fn read(&mut self) -> io::Result<Heard> {
+    pub(crate) fn read(&mut self) -> io::Result<ReadOutcome> {
         let wanted = self.decoder.left().clamp(READ_BYTES, READ_BYTES_MAX);
         let read = BUFFER.with_borrow_mut(|buffer| {
             let count = self.stream.try_read(&mut buffer[..wanted])?;
@@ -152,9 +152,9 @@ impl Link {
             Ok(count)
         });
         match read {
-            Ok(0) => Ok(Heard::End),
-            Ok(_) => Ok(Heard::Bytes),
-            Err(error) if is_later(&error) => Ok(Heard::Nothing),
+            Ok(0) => Ok(ReadOutcome::End),
+            Ok(_) => Ok(ReadOutcome::Bytes),
+            Err(error) if is_later(&error) => Ok(ReadOutcome::Nothing),
             Err(error) => Err(error),
         }
     }
@@ -167,7 +167,7 @@ impl Link {
         if self.taken == self.rest.len() {
             self.taken = 0;
             self.rest.clear();
-            // Who is idle keeps nothing.
+            // An idle connection keeps no memory.
             if item.is_none() && !self.decoder.is_within() {
                 self.rest = Vec::new();
             }

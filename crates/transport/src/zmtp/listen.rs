@@ -1,4 +1,4 @@
-//! Listening sockets: where they are bound, and whom they let in.
+//! Listening sockets: binding them, and accepting connections.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -13,24 +13,24 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::{Door, Pass, Stream};
+use super::{ConnectionLimit, ConnectionPermit, Stream};
 use crate::contract::KeepAlive;
 use crate::limits::ACCEPT_PAUSE;
 use crate::socket_file::SocketFile;
 use crate::{BindError, Endpoint};
 
-/// Connections that were accepted and wait for their task.
-const GUESTS_WAITING_MAX: usize = 16;
+/// Accepted connections that wait for their task.
+const ACCEPTED_WAITING_MAX: usize = 16;
 
-/// A connection that was let in.
-pub(crate) struct Guest {
+/// An accepted connection.
+pub(crate) struct Accepted {
     /// Its bytes.
     pub(crate) stream: Stream,
-    /// Its place.
-    pub(crate) pass: Pass,
+    /// Counts it while it is open.
+    pub(crate) permit: ConnectionPermit,
 }
 
-/// Bound sockets. Connections wait in the backlog until somebody asks.
+/// Bound sockets. Connections wait in the backlog until they are accepted.
 pub(crate) struct Listening {
     listeners: Vec<Listener>,
     /// As asked for, with the ports that were taken.
@@ -104,17 +104,17 @@ impl Listening {
         Ok(())
     }
 
-    /// Lets in who comes, until the receiver or the set is dropped. The socket
-    /// files are the caller's to keep.
-    pub(crate) fn open(self) -> (mpsc::Receiver<Guest>, JoinSet<()>, Vec<SocketFile>) {
-        let (guests, arriving) = mpsc::channel(GUESTS_WAITING_MAX);
+    /// Accepts connections until the receiver or the set is dropped. The caller
+    /// keeps the socket files.
+    pub(crate) fn accept(self) -> (mpsc::Receiver<Accepted>, JoinSet<()>, Vec<SocketFile>) {
+        let (connections, arriving) = mpsc::channel(ACCEPTED_WAITING_MAX);
         let mut tasks = JoinSet::new();
-        let door = Door::of_process();
+        let limit = ConnectionLimit::of_process();
         for listener in self.listeners {
-            tasks.spawn(let_in(
+            tasks.spawn(accept_all(
                 listener,
-                guests.clone(),
-                Arc::clone(&door),
+                connections.clone(),
+                Arc::clone(&limit),
                 self.keep_alive,
             ));
         }
@@ -137,10 +137,10 @@ impl Listener {
     }
 }
 
-async fn let_in(
+async fn accept_all(
     listener: Listener,
-    guests: mpsc::Sender<Guest>,
-    door: Arc<Door>,
+    connections: mpsc::Sender<Accepted>,
+    limit: Arc<ConnectionLimit>,
     keep_alive: KeepAlive,
 ) {
     loop {
@@ -152,7 +152,7 @@ async fn let_in(
                 continue;
             }
         };
-        let Some(pass) = door.admit(from) else {
+        let Some(permit) = limit.admit(from) else {
             debug!(?from, "turned a connection away: there are too many");
             continue;
         };
@@ -161,7 +161,7 @@ async fn let_in(
         {
             debug!(%error, "could not set a connection's options");
         }
-        if guests.send(Guest { stream, pass }).await.is_err() {
+        if connections.send(Accepted { stream, permit }).await.is_err() {
             return;
         }
     }

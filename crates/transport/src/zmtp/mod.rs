@@ -7,18 +7,18 @@
 //! counted, over all connections.
 //!
 //! Invariant: memory grows with what has arrived, never with what a peer
-//! announces, and what is kept of unfinished messages has one bound.
+//! announces, and the bytes of all unfinished messages have one bound.
 
+mod connection_limit;
 mod decoder;
-mod door;
 mod link;
 mod listen;
 mod unfinished;
 
+pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit};
 pub(crate) use decoder::{Item, encode, encode_head};
-pub(crate) use door::{Door, Pass};
-pub(crate) use link::{Heard, Link, Outgoing, Stream};
-pub(crate) use listen::{Guest, Listening};
+pub(crate) use link::{Link, Outgoing, ReadOutcome, Stream};
+pub(crate) use listen::{Accepted, Listening};
 pub(crate) use unfinished::{Share, Unfinished};
 
 /// Why a connection is ended by this side.

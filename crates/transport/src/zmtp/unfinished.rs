@@ -1,9 +1,9 @@
-//! What all connections together keep of messages that are not there yet, or
-//! that the program has no room for.
+//! The bytes that all connections together keep of messages that are
+//! incomplete, or that the program has no room for.
 //!
-//! Invariant: the sum stays below its bound, but for what those that were told
-//! to go have not given back yet. Who makes it too much is not refused: the
-//! message that began first goes, for it is the slowest.
+//! Invariant: the sum stays below its bound, except for what evicted
+//! connections have not freed yet. Above the bound the connection whose message
+//! began first is evicted: it is the slowest.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,13 +38,13 @@ impl Unfinished {
     }
 }
 
-/// One connection's part of it.
+/// One connection's part of the account.
 #[derive(Debug)]
 pub(crate) struct Share {
     account: Arc<Unfinished>,
     begun: Option<u64>,
-    /// Told when the connection has to go.
-    pub(crate) told_to_go: Arc<Notify>,
+    /// Notified when the connection has to end.
+    pub(crate) evicted: Arc<Notify>,
 }
 
 impl Share {
@@ -53,7 +53,7 @@ impl Share {
         Self {
             account: Arc::clone(account),
             begun: None,
-            told_to_go: Arc::new(Notify::new()),
+            evicted: Arc::new(Notify::new()),
         }
     }
 
@@ -72,16 +72,16 @@ impl Share {
             state.next += 1;
             state.next
         });
-        let entry = (bytes, Arc::clone(&self.told_to_go));
+        let entry = (bytes, Arc::clone(&self.evicted));
         let before = state.begun.insert(number, entry);
         state.total = state.total + bytes - before.map_or(0, |(bytes, _)| bytes);
-        // One that is larger than the bound on its own must pass some time.
+        // A message larger than the bound may pass while it is the only one.
         while state.total > self.account.max && state.begun.len() > 1 {
-            let Some((_, (bytes, told_to_go))) = state.begun.pop_first() else {
+            let Some((_, (bytes, evicted))) = state.begun.pop_first() else {
                 break;
             };
             state.total -= bytes;
-            told_to_go.notify_one();
+            evicted.notify_one();
         }
     }
 }
@@ -113,7 +113,7 @@ mod tests {
         quick.set(40);
         assert_eq!(account.lock().total, 100);
         quick.set(41);
-        slow.told_to_go.notified().await;
+        slow.evicted.notified().await;
         assert_eq!(account.lock().total, 41);
         // It has nothing to give back any more.
         drop(slow);

@@ -17,9 +17,9 @@ const PART_OF_AN_ADDRESS: usize = 2;
 /// Descriptors of the process: this part is not for connections.
 const PART_KEPT: usize = 8;
 
-/// Who is inside.
+/// The connections that are open, and how many there may be.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ConnectionLimit {
     max: usize,
     state: Mutex<State>,
 }
@@ -30,10 +30,10 @@ struct State {
     by_address: HashMap<IpAddr, usize>,
 }
 
-/// The door of this process: its ports share its descriptors.
-static DOOR: Mutex<Option<Arc<Door>>> = Mutex::new(None);
+/// The one limit of this process, whose ports share its descriptors.
+static OF_PROCESS: Mutex<Option<Arc<ConnectionLimit>>> = Mutex::new(None);
 
-impl Door {
+impl ConnectionLimit {
     /// At most `max` connections.
     pub(crate) fn new(max: usize) -> Self {
         Self {
@@ -44,12 +44,12 @@ impl Door {
 
     /// The one of this process.
     pub(crate) fn of_process() -> Arc<Self> {
-        let mut door = DOOR.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(door.get_or_insert_with(|| Arc::new(Self::new(room_for_connections()))))
+        let mut slot = OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slot.get_or_insert_with(|| Arc::new(Self::new(room_for_connections()))))
     }
 
-    /// Lets somebody in, if there is room; local programs have no address.
-    pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<Pass> {
+    /// Counts a connection in, if there is room; local programs have no address.
+    pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<ConnectionPermit> {
         let mut state = self.lock();
         let share = (self.max / PART_OF_AN_ADDRESS).max(1);
         let of_address = address.map_or(0, |at| state.by_address.get(&at).copied().unwrap_or(0));
@@ -60,8 +60,8 @@ impl Door {
         if let Some(address) = address {
             state.by_address.insert(address, of_address + 1);
         }
-        Some(Pass {
-            door: Arc::clone(self),
+        Some(ConnectionPermit {
+            limit: Arc::clone(self),
             address,
         })
     }
@@ -81,16 +81,16 @@ fn room_for_connections() -> usize {
     soft.saturating_sub(kept).min(CONNECTIONS_MAX)
 }
 
-/// One connection's place; it is free again when this is dropped.
+/// One connection that counts; dropping this counts it out.
 #[derive(Debug)]
-pub(crate) struct Pass {
-    door: Arc<Door>,
+pub(crate) struct ConnectionPermit {
+    limit: Arc<ConnectionLimit>,
     address: Option<IpAddr>,
 }
 
-impl Drop for Pass {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut state = self.door.lock();
+        let mut state = self.limit.lock();
         state.all -= 1;
         let Some(address) = self.address else {
             return;
@@ -110,15 +110,15 @@ mod tests {
 
     #[test]
     fn one_address_does_not_take_all_places() {
-        let door = Arc::new(Door::new(4));
+        let limit = Arc::new(ConnectionLimit::new(4));
         let (bad, good) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let held: Vec<_> = (0..2).map(|_| door.admit(Some(bad)).unwrap()).collect();
-        assert!(door.admit(Some(bad)).is_none());
-        let other = door.admit(Some(good)).unwrap();
-        let local = door.admit(None).unwrap();
-        assert!(door.admit(None).is_none());
+        let held: Vec<_> = (0..2).map(|_| limit.admit(Some(bad)).unwrap()).collect();
+        assert!(limit.admit(Some(bad)).is_none());
+        let other = limit.admit(Some(good)).unwrap();
+        let local = limit.admit(None).unwrap();
+        assert!(limit.admit(None).is_none());
         drop((held, other, local));
-        assert_eq!(door.lock().all, 0);
-        assert!(door.lock().by_address.is_empty());
+        assert_eq!(limit.lock().all, 0);
+        assert!(limit.lock().by_address.is_empty());
     }
 }

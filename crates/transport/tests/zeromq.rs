@@ -223,3 +223,32 @@ async fn filtered_publications_have_the_topics_of_salt_in_front() {
         ]
     );
 }
+
+#[tokio::test]
+async fn what_is_closed_leaves_its_port_and_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    // Where no other test gets a port that is free again.
+    let any = [Endpoint::tcp("127.0.7.3", 0)];
+    let file = [Endpoint::ipc(dir.path().join("publish_pull.ipc"))];
+    let local = LocalPublishSocket::bind(&file, LocalPublishOptions::default()).unwrap();
+    let publish = PublishPort::bind(&any, PublishPortOptions::default()).unwrap();
+    let mut requests = RequestPort::bind(&any, RequestPortOptions::default()).unwrap();
+    let ports = [&publish.endpoints()[0], &requests.endpoints()[0]].map(|at| at.port().unwrap());
+    let subscriber =
+        Subscriber::connect(publish.endpoints()[0].clone(), SubscribeOptions::default());
+    let requester = Requester::connect(requests.endpoints()[0].clone(), Default::default());
+    let asking = tokio::spawn(async move { requester.request(b"x".to_vec(), SOON).await });
+    let incoming = requests.recv().await.unwrap();
+    let replies = requests.replies();
+    replies.send(incoming.peer, b"y".to_vec()).unwrap();
+    assert_eq!(asking.await.unwrap().unwrap(), b"y");
+
+    local.close().await;
+    requests.close().await;
+    publish.close().await;
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    for port in ports {
+        std::net::TcpListener::bind(("127.0.7.3", port)).unwrap();
+    }
+    drop(subscriber);
+}

@@ -20,7 +20,7 @@ use halite_proto::Map;
 use halite_range::RangeServer;
 use halite_store::{StoreOptions, open as open_store};
 use halite_transport::Endpoint;
-use halite_transport::fleet::{self, LocalPublishSocket, PublishPort, RequestPort};
+use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
 use halite_transport::ipc::EventBus;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -60,7 +60,7 @@ pub struct Daemon {
     local_publish: LocalPublishSocket,
     server: Arc<Server>,
     health: Health,
-    publish_endpoints: Vec<Endpoint>,
+    publish_port: PublishPort,
     marks: Marks,
 }
 
@@ -96,15 +96,14 @@ impl Daemon {
             marks,
         } = Bound::bind(&settings, attendance.watch())?;
         let health = Health::begin(&settings.cachedir);
-        let publish_endpoints = publish_port.endpoints().to_vec();
         // What minions are told is where they can connect.
-        if let Some(port) = publish_endpoints.iter().find_map(Endpoint::port) {
+        if let Some(port) = publish_port.endpoints().iter().find_map(Endpoint::port) {
             settings.publish_port = port;
         }
         let master = Arc::new(assemble(
             settings,
             config.opts().clone(),
-            publish_port,
+            publish_port.clone(),
             bus,
             attendance,
             local_keys,
@@ -116,7 +115,7 @@ impl Daemon {
         for endpoint in request_port.endpoints() {
             tracing::info!("taking requests at {endpoint}");
         }
-        for endpoint in &publish_endpoints {
+        for endpoint in publish_port.endpoints() {
             tracing::info!("publishing at {endpoint}");
         }
         Ok(Self {
@@ -125,7 +124,7 @@ impl Daemon {
             local_publish,
             server: Arc::new(server),
             health,
-            publish_endpoints,
+            publish_port,
             marks,
         })
     }
@@ -137,7 +136,7 @@ impl Daemon {
 
     /// Where publications go out, with the ports that were free.
     pub fn publish_endpoints(&self) -> &[Endpoint] {
-        &self.publish_endpoints
+        self.publish_port.endpoints()
     }
 
     /// Runs until `shutdown` is done or the request port fails, then finishes
@@ -149,7 +148,7 @@ impl Daemon {
             mut local_publish,
             server,
             health,
-            publish_endpoints: _,
+            publish_port,
             marks,
         } = self;
         let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone()));
@@ -193,12 +192,11 @@ impl Daemon {
         let _ = spawn_blocking(move || mirrored.job_mirror.finish(DRAIN_MAX)).await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
-        drop(local_publish);
+        let _ = timeout(left(), local_publish.close()).await;
         let _ = timeout(left(), request_port.close()).await;
-        // The last handles: the publish port and the bus close with them.
+        // The bus closes with it, and the handle here is the publish port's last.
         drop(master);
-        let left = left();
-        let _ = spawn_blocking(move || fleet::terminate(left)).await;
+        let _ = timeout(left(), publish_port.close()).await;
         drop(marks);
     }
 }

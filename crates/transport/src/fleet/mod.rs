@@ -21,8 +21,6 @@ mod subscriber;
 #[cfg(test)]
 mod conformance;
 
-use std::time::Duration;
-
 pub use halite_proto::Transport;
 
 pub use crate::contract::{
@@ -35,10 +33,3 @@ pub use publish_port::PublishPort;
 pub use request_port::{Replies, RequestPort};
 pub use requester::{Answer, Requester};
 pub use subscriber::Subscriber;
-
-/// Waits until every socket that was dropped has sent what it lingers for and
-/// its port and file are free, at most for `limit`. To be called last; a later
-/// socket starts anew. Returns whether all is done.
-pub async fn terminate(limit: Duration) -> bool {
-    crate::zeromq::terminate(limit).await
-}

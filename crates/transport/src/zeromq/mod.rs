@@ -26,7 +26,6 @@ mod router_peer;
 mod subscriber;
 mod topics;
 
-pub(crate) use context::terminate;
 pub(crate) use publisher::Publisher;
 pub(crate) use puller::Puller;
 pub(crate) use requester::{Answer, Requester};

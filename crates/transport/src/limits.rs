@@ -2,32 +2,32 @@
 
 use std::time::Duration;
 
-/// Largest message that is taken from or given to a ZeroMQ peer. A peer that
+/// Largest message that is taken from or given to a peer of the fleet. One that
 /// sends a larger one is disconnected by its own connection's reader.
 pub const MESSAGE_BYTES_MAX: usize = 100 * 1024 * 1024;
 
-/// Requests that wait between a router and the program. When full, the router
-/// stops reading: the peers' messages wait in their sockets.
-pub const ROUTER_REQUESTS_MAX: usize = 1024;
+/// Requests that wait between a request port and the program. When full, the
+/// port stops reading: the peers' messages wait in their sockets.
+pub const REQUEST_PORT_REQUESTS_MAX: usize = 1024;
 
-/// Bytes of the requests that wait between a router and the program; same
+/// Bytes of the requests that wait between a request port and the program; same
 /// behaviour as for their number. One request may exceed it on its own.
-pub const ROUTER_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const REQUEST_PORT_REQUEST_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Bytes of requests that are not there yet, or that the program has no room
 /// for, of all peers. Above it the one that began first is given up, and its
 /// connection ended: it is the slowest.
-pub const ROUTER_UNFINISHED_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const REQUEST_PORT_UNFINISHED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// What each peer may have of an unfinished request without being counted.
 pub(crate) const UNCOUNTED_BYTES_MAX: usize = 4096;
 
 /// Bytes of the replies kept for one peer, and for all; later ones are lost
 /// for that peer. One on its own may be as large as a message may be.
-pub const ROUTER_PEER_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const REQUEST_PORT_PEER_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// See `ROUTER_PEER_REPLY_BYTES_MAX`.
-pub const ROUTER_REPLY_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// See `REQUEST_PORT_PEER_REPLY_BYTES_MAX`.
+pub const REQUEST_PORT_REPLY_BYTES_MAX: usize = 512 * 1024 * 1024;
 
 /// How long a peer may take for its next byte of the handshake.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -68,32 +68,32 @@ pub(crate) const PULSE_HELD_UP: Duration = Duration::from_millis(600);
 /// its connection alone shows that it is here.
 pub(crate) const PULSES_MAX: usize = 200_000;
 
-/// Replies a router's socket keeps for a peer that does not read them; later
+/// Replies a request port keeps for a peer that does not read them; later
 /// ones are lost for that peer.
-pub const ROUTER_PEER_REPLIES_MAX: usize = 1000;
+pub const REQUEST_PORT_PEER_REPLIES_MAX: usize = 1000;
 
 /// Publications kept per slow subscriber (`pub_hwm`); later ones are lost for
 /// that subscriber.
-pub const PUBLISHER_PEER_MESSAGES_MAX: usize = 1000;
+pub const PUBLISH_PORT_PEER_MESSAGES_MAX: usize = 1000;
 
 /// Bytes of publications kept per slow subscriber; same behaviour. One on its
 /// own may be as large as a message may be.
-pub const PUBLISHER_PEER_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const PUBLISH_PORT_PEER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Messages that wait between a subscriber or puller and the program. When
-/// full, the socket is read no further and its own queue fills up, then the
-/// publisher's queue for this peer.
+/// Messages that wait between a subscriber, or the local publish socket, and
+/// the program. When full, the socket is read no further and its own queue
+/// fills up, then the publisher's queue for this peer.
 pub const SUBSCRIBER_MESSAGES_MAX: usize = 256;
 
-/// Requests that wait for a free lane of a requester. When full, a request is
-/// refused with `RequestError::Busy`.
+/// Requests that wait for a free connection of a requester. When full, a request
+/// is refused with `RequestError::Busy`.
 pub const REQUESTS_WAITING_MAX: usize = 4096;
 
 /// Connections a requester opens to one master, each with one request on the
 /// way. When all are busy, requests wait for one.
-pub const REQUEST_LANES_MAX: usize = 4;
+pub const REQUESTER_CONNECTIONS_MAX: usize = 4;
 
-/// How long an idle lane above the first stays connected.
+/// How long an idle connection above the first stays.
 pub const REQUEST_LANE_IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Messages moved in one direction before the other one gets its turn.

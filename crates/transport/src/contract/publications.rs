@@ -41,8 +41,8 @@ impl Default for PublishPortOptions {
     fn default() -> Self {
         Self {
             transport: Transport::default(),
-            peer_messages_max: limits::PUBLISHER_PEER_MESSAGES_MAX,
-            peer_bytes_max: limits::PUBLISHER_PEER_BYTES_MAX,
+            peer_messages_max: limits::PUBLISH_PORT_PEER_MESSAGES_MAX,
+            peer_bytes_max: limits::PUBLISH_PORT_PEER_BYTES_MAX,
             backlog: 1000,
             ipv6: false,
             keep_alive: KeepAlive::PEER,

@@ -44,12 +44,12 @@ impl Default for RequestPortOptions {
     fn default() -> Self {
         Self {
             transport: Transport::default(),
-            requests_max: limits::ROUTER_REQUESTS_MAX,
-            request_bytes_max: limits::ROUTER_REQUEST_BYTES_MAX,
-            unfinished_bytes_max: limits::ROUTER_UNFINISHED_BYTES_MAX,
-            peer_replies_max: limits::ROUTER_PEER_REPLIES_MAX,
-            peer_reply_bytes_max: limits::ROUTER_PEER_REPLY_BYTES_MAX,
-            reply_bytes_max: limits::ROUTER_REPLY_BYTES_MAX,
+            requests_max: limits::REQUEST_PORT_REQUESTS_MAX,
+            request_bytes_max: limits::REQUEST_PORT_REQUEST_BYTES_MAX,
+            unfinished_bytes_max: limits::REQUEST_PORT_UNFINISHED_BYTES_MAX,
+            peer_replies_max: limits::REQUEST_PORT_PEER_REPLIES_MAX,
+            peer_reply_bytes_max: limits::REQUEST_PORT_PEER_REPLY_BYTES_MAX,
+            reply_bytes_max: limits::REQUEST_PORT_REPLY_BYTES_MAX,
             message_bytes_max: limits::MESSAGE_BYTES_MAX,
             backlog: 1000,
             ipv6: false,
@@ -104,7 +104,7 @@ impl Default for RequesterOptions {
     fn default() -> Self {
         Self {
             transport: Transport::default(),
-            connections_max: limits::REQUEST_LANES_MAX,
+            connections_max: limits::REQUESTER_CONNECTIONS_MAX,
             reconnect: Duration::from_millis(100),
             reconnect_max: Duration::from_secs(5),
             message_bytes_max: limits::MESSAGE_BYTES_MAX,

@@ -121,7 +121,7 @@ mod tests {
         let mut pulses = Pulses::default();
         let now = Instant::now();
         for number in 0..PULSES_MAX {
-            let id = MinionId::parse(&format!("m{number}")).unwrap();
+            let id = MinionId::parse(format!("m{number}")).unwrap();
             assert!(pulses.beat(&id, now));
         }
         assert!(!pulses.beat(&web1(), now));

@@ -1,5 +1,7 @@
 //! Manual pages and completions exist for every program and name its options.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

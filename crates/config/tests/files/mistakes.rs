@@ -33,6 +33,20 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
              it is OAEP-SHA1 or OAEP-SHA224\n  encryption_algorithm: none\n                        ^",
         ),
         (
+            "minion",
+            "id: x\ntransport: tcp\n",
+            "DIR/minion:2:12: transport cannot be \"tcp\"; it is zeromq \
+             (the tcp and ws transports are not honoured here)\n  \
+             transport: tcp\n             ^",
+        ),
+        (
+            "master",
+            "transport: ws\n",
+            "DIR/master:1:12: transport cannot be \"ws\"; it is zeromq \
+             (the tcp and ws transports are not honoured here)\n  \
+             transport: ws\n             ^",
+        ),
+        (
             "master",
             "fileserver_backend: [roots, git]\n",
             "DIR/master:1:29: fileserver_backend cannot be \"git\"; it is roots \

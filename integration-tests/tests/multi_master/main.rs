@@ -19,6 +19,7 @@ mod lost_results;
 mod names;
 mod once;
 mod options;
+mod promises;
 mod proxy;
 mod schedule;
 mod signed_keys;

@@ -1,9 +1,34 @@
 //! The master daemon: takes requests of minions and of programs on its host,
 //! publishes jobs, keeps what comes back.
 //!
-//! [`core`] decides, without doing anything. The rest does: `serving`
-//! takes requests off the network and proves who sends them, `handlers` serve
-//! them, `publishing` and `events` tell the world.
+//! [`core`] decides, without doing anything. The other modules act. Each holds
+//! one part of the master, a struct with the settings that it reads, and each
+//! function takes the parts that it uses. The modules from the lowest to the
+//! highest; a file imports its own module and those listed before it
+//! (`module_order.rs` checks that):
+//!
+//! - `error`, `limits`, `clock`, `workers`: what every part uses.
+//! - `core`: decisions, without sockets, files, clocks or randomness.
+//! - `settings`: the options that concern the whole master.
+//! - `events`: the event bus, the events of minions, the reactor's rules.
+//! - `telemetry`: counts and statistics of requests, and what may be logged.
+//! - `functions`: the functions that the master runs itself.
+//! - `keys`: keys and sessions of minions, the master's own keys.
+//! - `jobs`: job ids, the job cache, and what is remembered of jobs.
+//! - `fleet`: which minions are connected, what is cached of them, targets.
+//! - `tokens`, `access`: key files, logins and tokens of local users.
+//! - `publishing`: judges, stores, announces and sends jobs.
+//! - `files`: the files for minions, and those that they push.
+//! - `pillar`: pillars and master tops.
+//! - `comparison`: what masters are compared by.
+//! - `batches`: jobs for a few minions at a time.
+//! - `wheel`: the functions that change the master.
+//! - `runner`: the functions of `salt-run`.
+//! - `reactor`: events that call for commands.
+//! - `master`: the parts, put together.
+//! - `handlers`: requests, once their sender is proven.
+//! - `serving`: sockets, workers, and the way of a request to its handler.
+//! - `daemon`: start, tasks by the clock, and end.
 //!
 //! Invariant: nothing a peer sends reaches a handler before
 //! `serving::request_pipeline` has proven who sent it, and no handler runs on
@@ -19,22 +44,26 @@ mod error;
 mod events;
 mod files;
 mod fleet;
+mod functions;
 mod handlers;
 mod jobs;
 mod keys;
 pub mod limits;
 mod master;
+#[cfg(test)]
+mod module_order;
 mod pillar;
 mod publishing;
 mod reactor;
 mod runner;
 mod serving;
 mod settings;
+mod telemetry;
 mod tokens;
 mod wheel;
 mod workers;
 
+pub use access::local_keys::prepare_local_keys;
 pub use daemon::Daemon;
 pub use error::{StartError, chain};
-pub use keys::local_keys::prepare_local_keys;
 pub use pillar::externals::unknown_external_pillars;

@@ -1,3 +1,64 @@
-//! Who may do what: the ways to log in.
+//! Who local programs speak for, and what they may do: key files, logins and
+//! tokens.
 
+pub(crate) mod authenticate;
+pub(crate) mod local_keys;
 pub(crate) mod logins;
+pub(crate) mod settings;
+
+use std::sync::Arc;
+
+use self::local_keys::LocalKeys;
+use self::settings::AccessSettings;
+use crate::core::acl::Users;
+use crate::functions::Functions;
+use crate::settings::General;
+use crate::telemetry::Telemetry;
+use crate::tokens::Tokens;
+
+/// What proves users and grants rights.
+pub(crate) struct Access {
+    pub(crate) settings: AccessSettings,
+    /// The keys of local users.
+    pub(crate) local_keys: LocalKeys,
+    /// The tokens of users who have logged in.
+    pub(crate) tokens: Tokens,
+    general: Arc<General>,
+    functions: Arc<Functions>,
+    telemetry: Arc<Telemetry>,
+}
+
+impl Access {
+    /// With the key files of local users.
+    pub(crate) fn new(
+        general: Arc<General>,
+        settings: AccessSettings,
+        local_keys: LocalKeys,
+        functions: Arc<Functions>,
+        telemetry: Arc<Telemetry>,
+    ) -> Self {
+        Self {
+            settings,
+            local_keys,
+            tokens: Tokens::new(&general.cachedir, general.hash_type),
+            general,
+            functions,
+            telemetry,
+        }
+    }
+
+    /// Whether a remark about a user is to be logged.
+    pub(crate) fn may_log(&self, user: &str, what: &'static str) -> bool {
+        self.telemetry.may_log(user, what)
+    }
+
+    /// What the keys of local users are worth.
+    fn users(&self) -> Users<'_> {
+        Users {
+            configured: &self.general.user,
+            running: &self.general.running_user,
+            sudo_acl: self.settings.sudo_acl,
+            publisher_acl: &self.settings.publisher_acl,
+        }
+    }
+}

@@ -14,9 +14,8 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::{Begun, Plan, seconds_now, start};
+use super::{Batches, Begun, Plan, seconds_now, start};
 use crate::error::chain;
-use crate::master::Master;
 
 /// A state older than this is history.
 const AGE_S_MAX: f64 = 60.0;
@@ -27,10 +26,10 @@ const RETURN_TIME: Duration = Duration::from_secs(5);
 
 /// Goes on with what was left, and takes over what is announced, until it is
 /// dropped.
-pub(crate) async fn adopt(master: Arc<Master>) {
+pub(crate) async fn adopt(batches: Arc<Batches>) {
     let left = {
-        let master = Arc::clone(&master);
-        spawn_blocking(move || master.jobs.active_batches()).await
+        let batches = Arc::clone(&batches);
+        spawn_blocking(move || batches.jobs.cache.active_batches()).await
     };
     let left = match left {
         Ok(Ok(left)) => left,
@@ -44,46 +43,46 @@ pub(crate) async fn adopt(master: Arc<Master>) {
         Err(_) => Vec::new(),
     };
     if !left.is_empty() {
-        let master = Arc::clone(&master);
+        let batches = Arc::clone(&batches);
         tokio::spawn(async move {
             sleep(RETURN_TIME).await;
             let goes_on = move || {
                 for jid in left {
-                    take_over(&master, &jid, f64::INFINITY);
+                    take_over(&batches, &jid, f64::INFINITY);
                 }
             };
             let _ = spawn_blocking(goes_on).await;
         });
     }
-    let mut events = master.bus.subscribe("salt/batch/".to_owned());
+    let mut events = batches.bus.subscribe("salt/batch/".to_owned());
     while let Some(event) = events.recv().await {
         let jid = event.tag().strip_prefix("salt/batch/");
         let jid = jid.and_then(|rest| rest.strip_suffix("/new"));
         let Some(jid) = jid.and_then(|jid| Jid::parse(jid).ok()) else {
             continue;
         };
-        if master.batches.find(&jid).is_some() {
+        if batches.find(&jid).is_some() {
             continue;
         }
-        let master = Arc::clone(&master);
-        let _ = spawn_blocking(move || take_over(&master, &jid, AGE_S_MAX)).await;
+        let batches = Arc::clone(&batches);
+        let _ = spawn_blocking(move || take_over(&batches, &jid, AGE_S_MAX)).await;
     }
 }
 
-fn take_over(master: &Arc<Master>, jid: &Jid, age_s_max: f64) {
-    let taken = match master.jobs.batch(jid) {
+fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {
+    let taken = match batches.jobs.cache.batch(jid) {
         Ok(state) => state.and_then(|state| plan(jid, state, age_s_max)),
         Err(error) => return tracing::error!(%jid, "a batch is not taken over: {}", chain(&error)),
     };
     let Some(plan) = taken else {
         tracing::debug!(%jid, "a batch is not taken over: it is over, old, or not the master's");
-        let _one = master.batches.listing();
-        if let Err(error) = master.jobs.end_batch(jid) {
+        let _one = batches.listing();
+        if let Err(error) = batches.jobs.cache.end_batch(jid) {
             tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
         }
         return;
     };
-    if let Err(error) = start(master, plan) {
+    if let Err(error) = start(batches, plan) {
         tracing::error!(%jid, "a batch is not taken over: {}", chain(&error));
     }
 }

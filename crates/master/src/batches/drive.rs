@@ -13,17 +13,16 @@ use tokio::runtime::Handle;
 use super::parts::{Ended, Parts};
 use super::record::Record;
 use super::tell::Halt;
-use super::{Begun, Job, Plan, seconds_now};
+use super::{Batches, Begun, Job, Plan, seconds_now};
 use crate::error::chain;
-use crate::master::Master;
-use crate::runner::Why;
+use crate::jobs::stop::Why;
 
 /// Carries out a job and tells how it went.
-pub(super) fn drive(master: &Arc<Master>, runtime: &Handle, job: &Arc<Job>, plan: Plan) {
+pub(super) fn drive(batches: &Arc<Batches>, runtime: &Handle, job: &Arc<Job>, plan: Plan) {
     let drive = Drive {
-        master,
+        batches,
         job,
-        parts: Parts::new(master, runtime, job),
+        parts: Parts::new(batches, runtime, job),
         began: Instant::now(),
         active: Vec::new(),
         left: Vec::new(),
@@ -44,7 +43,7 @@ enum Went {
 }
 
 struct Drive<'a> {
-    master: &'a Arc<Master>,
+    batches: &'a Arc<Batches>,
     job: &'a Arc<Job>,
     parts: Parts<'a>,
     began: Instant,
@@ -78,15 +77,15 @@ impl Drive<'_> {
             }
             self.note(&record);
             match std::mem::take(&mut is_new) {
-                true => self.job.tell_new(self.master),
-                false => self.job.tell_progress(self.master),
+                true => self.job.tell_new(self.batches),
+                false => self.job.tell_progress(self.batches),
             }
             if batch.is_halted() {
                 return self.halted(Halt::Failhard, &record);
             }
             if batch.is_done() {
                 self.end();
-                self.job.tell_complete(self.master, self.began.elapsed());
+                self.job.tell_complete(self.batches, self.began.elapsed());
                 return Went::Over;
             }
             let ended = match self.until_ended(&batch) {
@@ -123,8 +122,8 @@ impl Drive<'_> {
     fn begin(&mut self, plan: &Plan) -> Result<Record, Went> {
         let all: Vec<String> = plan.minions.iter().map(ToString::to_string).collect();
         // Also a master that is stopped during the ping goes on.
-        let record = Record::begin(self.master, self.job, plan, &all);
-        record.save(self.master, self.job, &[], &all);
+        let record = Record::begin(self.batches, self.job, plan, &all);
+        record.save(self.batches, self.job, &[], &all);
         match self.ping(&all) {
             Ok(alive) => self.left = alive,
             Err(_) if self.job.stop.why() == Some(Why::Closing) => return Err(Went::Paused),
@@ -138,7 +137,7 @@ impl Drive<'_> {
             course.total = self.left.len();
             course.batch_size = plan.size.count(self.left.len());
         }
-        Ok(Record::begin(self.master, self.job, plan, &self.left))
+        Ok(Record::begin(self.batches, self.job, plan, &self.left))
     }
 
     /// Who answers a ping, sorted.
@@ -175,7 +174,12 @@ impl Drive<'_> {
         if active.is_empty() {
             return Vec::new();
         }
-        let returns = self.master.jobs.returns(&self.job.jid).unwrap_or_default();
+        let returns = self
+            .batches
+            .jobs
+            .cache
+            .returns(&self.job.jid)
+            .unwrap_or_default();
         let ids = returns.into_iter().map(|(id, _)| id.to_string());
         ids.filter(|id| active.contains(id)).collect()
     }
@@ -215,16 +219,16 @@ impl Drive<'_> {
             course.active = self.active.len();
             course.pending = self.left.len();
         }
-        record.save(self.master, self.job, &self.active, &self.left);
+        record.save(self.batches, self.job, &self.active, &self.left);
     }
 
     /// Takes it off the list of those that run, before its end is told of: who
     /// hears of that does not find it there.
     fn end(&self) {
-        let (master, jid) = (self.master, &self.job.jid);
+        let (batches, jid) = (self.batches, &self.job.jid);
         self.job.course().is_over = true;
-        let _one = master.batches.listing();
-        if let Err(error) = master.jobs.end_batch(jid) {
+        let _one = batches.listing();
+        if let Err(error) = batches.jobs.cache.end_batch(jid) {
             tracing::warn!(%jid, "could not note the end of a batch: {}", chain(&error));
         }
     }
@@ -244,10 +248,10 @@ impl Drive<'_> {
             std::mem::take(&mut self.active),
             std::mem::take(&mut self.left),
         );
-        record.save(self.master, self.job, &active, &left);
+        record.save(self.batches, self.job, &active, &left);
         self.end();
         let took = self.began.elapsed();
-        self.job.tell_halted(self.master, halt, active, left, took);
+        self.job.tell_halted(self.batches, halt, active, left, took);
         Went::Over
     }
 }

@@ -15,18 +15,25 @@ mod tell;
 pub(crate) use adopt::adopt;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use halite_gather::batch::BatchSize;
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Jid, Map, MinionId, Value};
+use halite_store::StoreError;
+use tokio::runtime::Handle;
 
 use crate::clock::now_micros;
+use crate::events::bus::Bus;
+use crate::fleet::Fleet;
+use crate::jobs::Jobs;
+use crate::jobs::stop::{Stop, Why};
 use crate::limits::{BATCHES_KEPT_MAX, BATCHES_MAX};
-use crate::master::Master;
-use crate::runner::{NotStarted, Stop, Why};
+use crate::publishing::Publishing;
+use crate::settings::General;
 
 /// What is to be done.
 pub(crate) struct Plan {
@@ -78,9 +85,15 @@ pub(crate) enum BatchError {
          `salt-run batch.stop <jid>` ends one"
     )]
     TooMany,
-    /// It cannot be begun.
-    #[error(transparent)]
-    NotStarted(#[from] NotStarted),
+    /// The master does not run yet, or not any more.
+    #[error("the master is starting or stopping")]
+    Closed,
+    /// No job id can be had.
+    #[error("could not allocate a job id")]
+    Jid(#[source] StoreError),
+    /// No thread can be had.
+    #[error("could not start a thread")]
+    Thread(#[source] io::Error),
 }
 
 /// How far a job is.
@@ -106,12 +119,18 @@ pub(crate) struct Job {
     course: Mutex<Course>,
 }
 
-/// The jobs of a master.
-#[derive(Default)]
+/// The jobs in batches, and the parts of the master that they need.
 pub(crate) struct Batches {
     known: Mutex<VecDeque<Arc<Job>>>,
     /// One change at a time to the list on disk.
     listing: Mutex<()>,
+    /// The runtime whose timers jobs wait with, once the master runs.
+    runtime: OnceLock<Handle>,
+    general: Arc<General>,
+    bus: Arc<Bus>,
+    jobs: Arc<Jobs>,
+    fleet: Arc<Fleet>,
+    publishing: Arc<Publishing>,
 }
 
 fn seconds_now() -> f64 {
@@ -126,6 +145,31 @@ fn count(number: usize) -> i64 {
 }
 
 impl Batches {
+    /// No jobs yet.
+    pub(crate) fn new(
+        general: Arc<General>,
+        bus: Arc<Bus>,
+        jobs: Arc<Jobs>,
+        fleet: Arc<Fleet>,
+        publishing: Arc<Publishing>,
+    ) -> Self {
+        Self {
+            known: Mutex::default(),
+            listing: Mutex::default(),
+            runtime: OnceLock::new(),
+            general,
+            bus,
+            jobs,
+            fleet,
+            publishing,
+        }
+    }
+
+    /// Lets jobs begin.
+    pub(crate) fn open(&self, runtime: Handle) {
+        let _ = self.runtime.set(runtime);
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Job>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -236,14 +280,14 @@ impl Job {
 }
 
 /// Starts a job; it goes on by itself.
-pub(crate) fn start(master: &Arc<Master>, plan: Plan) -> Result<Jid, BatchError> {
-    let runtime = master.runners.runtime()?;
+pub(crate) fn start(batches: &Arc<Batches>, plan: Plan) -> Result<Jid, BatchError> {
+    let runtime = batches.runtime.get().cloned().ok_or(BatchError::Closed)?;
     let jid = match &plan.request.jid {
         Some(jid) if plan.begun.is_some() => Ok(jid.clone()),
-        Some(jid) => master.jobs.prepare(jid, false).map(|()| jid.clone()),
-        None => master.allocate_jid(false),
+        Some(jid) => batches.jobs.cache.prepare(jid, false).map(|()| jid.clone()),
+        None => batches.jobs.allocate(false),
     };
-    let jid = jid.map_err(NotStarted::Jid)?;
+    let jid = jid.map_err(BatchError::Jid)?;
     let now = seconds_now();
     let job = Arc::new(Job {
         jid: jid.clone(),
@@ -258,16 +302,16 @@ pub(crate) fn start(master: &Arc<Master>, plan: Plan) -> Result<Jid, BatchError>
             ..Course::default()
         }),
     });
-    master.batches.add(&job)?;
+    batches.add(&job)?;
     tracing::info!(user = plan.request.user, %jid, "{} in batches", plan.request.fun.to_text());
-    let master = Arc::clone(master);
+    let batches = Arc::clone(batches);
     let driven = Arc::clone(&job);
     let spawned = thread::Builder::new()
         .name("batch".to_owned())
-        .spawn(move || drive::drive(&master, &runtime, &driven, plan));
+        .spawn(move || drive::drive(&batches, &runtime, &driven, plan));
     if let Err(error) = spawned {
         job.course().is_over = true;
-        return Err(NotStarted::Thread(error).into());
+        return Err(BatchError::Thread(error));
     }
     Ok(jid)
 }

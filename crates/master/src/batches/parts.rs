@@ -12,12 +12,10 @@ use halite_transport::ipc::LocalEvents;
 use tokio::runtime::Handle;
 use tokio::time::sleep_until;
 
-use super::Job;
+use super::{Batches, Job};
 use crate::core::targets::Resolved;
-use crate::handlers::publish::send;
+use crate::jobs::stop::Stop;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
-use crate::master::Master;
-use crate::runner::{Stop, ask_working};
 
 /// A timer that is due needs no wait, and none is shorter than this.
 const WAIT_MIN: Duration = Duration::from_millis(1);
@@ -31,7 +29,7 @@ pub(super) struct Ended {
 
 /// What is under way of a job, and of the ping before it.
 pub(super) struct Parts<'a> {
-    master: &'a Arc<Master>,
+    batches: &'a Arc<Batches>,
     runtime: &'a Handle,
     job: &'a Job,
     events: LocalEvents,
@@ -42,12 +40,12 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// Nothing is under way. Before anything leaves: no return may be missed.
-    pub(super) fn new(master: &'a Arc<Master>, runtime: &'a Handle, job: &'a Job) -> Self {
+    pub(super) fn new(batches: &'a Arc<Batches>, runtime: &'a Handle, job: &'a Job) -> Self {
         Self {
-            master,
+            batches,
             runtime,
             job,
-            events: master.bus.subscribe("salt/job/".to_owned()),
+            events: batches.bus.subscribe("salt/job/".to_owned()),
             collectors: Vec::new(),
             next_check: Instant::now(),
         }
@@ -75,22 +73,22 @@ impl<'a> Parts<'a> {
             minions,
             ..Resolved::default()
         };
-        let jid = send(self.master, &request, &resolved, false)?;
+        let jid = self.batches.publishing.send(&request, &resolved, false)?;
         self.collect(jid, ids);
         Ok(())
     }
 
     /// Begins to collect what has been sent.
     pub(super) fn collect(&mut self, jid: Jid, ids: &[String]) {
-        let settings = &self.master.settings;
+        let general = &self.batches.general;
         self.collectors.push(Collector::new(
             Instant::now(),
             CollectOptions {
                 jid,
                 minions: ids.to_vec(),
                 missing: Vec::new(),
-                timeout: settings.timeout,
-                gather_job_timeout: settings.gather_job_timeout,
+                timeout: general.timeout,
+                gather_job_timeout: general.gather_job_timeout,
                 syndic_wait: None,
             },
         ));
@@ -104,12 +102,16 @@ impl<'a> Parts<'a> {
             self.next_check = now + AWAY_CHECK;
         }
         let mut ended = Vec::new();
-        let (master, job) = (self.master, self.job);
+        let (batches, job) = (self.batches, self.job);
         self.collectors.retain_mut(|collector| {
             if looks {
                 let pending: Vec<String> = collector.pending().map(str::to_owned).collect();
                 let grace = u64::try_from(AWAY_GRACE.as_micros()).unwrap_or(u64::MAX);
-                collector.away(master.away(pending.iter().map(String::as_str), grace));
+                collector.away(
+                    batches
+                        .fleet
+                        .away(pending.iter().map(String::as_str), grace),
+                );
             }
             while let Some(output) = collector.poll(Instant::now()) {
                 match output {
@@ -125,7 +127,7 @@ impl<'a> Parts<'a> {
                     }),
                     Output::Ask(ids) => {
                         let user = job.request.user.as_deref().unwrap_or_default();
-                        let question = ask_working(master, user, &job.jid, &ids);
+                        let question = batches.publishing.ask_working(user, &job.jid, &ids);
                         collector.asked(Instant::now(), question);
                     }
                     Output::Refused | Output::Done => return false,

@@ -3,9 +3,8 @@
 
 use halite_proto::{Map, Value};
 
-use super::{Job, Plan, count};
+use super::{Batches, Job, Plan, count};
 use crate::error::chain;
-use crate::master::Master;
 
 /// How far a job is, on disk.
 pub(super) struct Record {
@@ -15,8 +14,8 @@ pub(super) struct Record {
 
 impl Record {
     /// Notes a job that begins, and that it has.
-    pub(super) fn begin(master: &Master, job: &Job, plan: &Plan, minions: &[String]) -> Self {
-        let (request, settings) = (&job.request, &master.settings);
+    pub(super) fn begin(batches: &Batches, job: &Job, plan: &Plan, minions: &[String]) -> Self {
+        let (request, general) = (&job.request, &batches.general);
         let mut state = job.about();
         state.insert("user", job.user());
         for (name, value) in [
@@ -30,17 +29,17 @@ impl Record {
             ("failhard", plan.failhard.into()),
             (
                 "gather_job_timeout",
-                settings.gather_job_timeout.as_secs_f64().into(),
+                general.gather_job_timeout.as_secs_f64().into(),
             ),
             ("kwargs", request.kwargs.clone().into()),
             ("ret", request.ret.as_str().into()),
-            ("timeout", settings.timeout.as_secs_f64().into()),
+            ("timeout", general.timeout.as_secs_f64().into()),
             ("wait", Value::List(Vec::new())),
         ] {
             state.insert(name, value);
         }
-        let _one = master.batches.listing();
-        if let Err(error) = master.jobs.begin_batch(&job.jid) {
+        let _one = batches.listing();
+        if let Err(error) = batches.jobs.cache.begin_batch(&job.jid) {
             tracing::warn!(jid = %job.jid, "a batch would not outlive the master: {}", chain(&error));
         }
         Self { state }
@@ -52,7 +51,7 @@ impl Record {
     }
 
     /// Notes how far the job is: who has it, and who is still to get it.
-    pub(super) fn save(&self, master: &Master, job: &Job, active: &[String], left: &[String]) {
+    pub(super) fn save(&self, batches: &Batches, job: &Job, active: &[String], left: &[String]) {
         let course = job.course().clone();
         let mut state = self.state.clone();
         let all = state.get("all_minions").and_then(Value::as_list);
@@ -75,7 +74,7 @@ impl Record {
         ] {
             state.insert(name, value);
         }
-        if let Err(error) = master.jobs.put_batch(&job.jid, &state) {
+        if let Err(error) = batches.jobs.cache.put_batch(&job.jid, &state) {
             tracing::warn!(jid = %job.jid, "could not note how far a batch is: {}", chain(&error));
         }
     }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use halite_proto::Value;
 
-use super::{Course, Job, count};
-use crate::master::Master;
+use super::{Batches, Course, Job, count};
 
 /// Why a job ended before its time, in Salt's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl Halt {
 
 impl Job {
     /// It begins.
-    pub(super) fn tell_new(&self, master: &Master) {
+    pub(super) fn tell_new(&self, batches: &Batches) {
         let course = self.course().clone();
         let data = [
             ("total_minions", count(course.total).into()),
@@ -39,11 +38,11 @@ impl Job {
             ("driver", "master".into()),
             ("created", self.created_s.into()),
         ];
-        self.tell(master, "new", data);
+        self.tell(batches, "new", data);
     }
 
     /// It goes on.
-    pub(super) fn tell_progress(&self, master: &Master) {
+    pub(super) fn tell_progress(&self, batches: &Batches) {
         let course = self.course().clone();
         let data = [
             ("total", count(course.total).into()),
@@ -54,11 +53,11 @@ impl Job {
             ("iter", Value::Nil),
             ("last_progress", course.last_progress_s.into()),
         ];
-        self.tell(master, "progress", data);
+        self.tell(batches, "progress", data);
     }
 
     /// All have had it.
-    pub(super) fn tell_complete(&self, master: &Master, took: Duration) {
+    pub(super) fn tell_complete(&self, batches: &Batches, took: Duration) {
         let Course {
             total,
             completed,
@@ -71,13 +70,13 @@ impl Job {
             ("failed", count(failed).into()),
             ("duration", took.as_secs_f64().into()),
         ];
-        self.tell(master, "complete", data);
+        self.tell(batches, "complete", data);
     }
 
     /// It has ended before its time.
     pub(super) fn tell_halted(
         &self,
-        master: &Master,
+        batches: &Batches,
         halt: Halt,
         active: Vec<String>,
         left: Vec<String>,
@@ -95,14 +94,14 @@ impl Job {
             ("abandoned_pending", list(left)),
             ("duration", took.as_secs_f64().into()),
         ];
-        self.tell(master, "halted", data);
+        self.tell(batches, "halted", data);
     }
 
-    fn tell<const N: usize>(&self, master: &Master, what: &str, data: [(&str, Value); N]) {
+    fn tell<const N: usize>(&self, batches: &Batches, what: &str, data: [(&str, Value); N]) {
         let mut told = self.about();
         told.insert("user", self.user());
         told.extend(data.map(|(name, value)| (Value::from(name), value)));
         let jid = &self.jid;
-        master.bus.fire(&format!("salt/batch/{jid}/{what}"), told);
+        batches.bus.fire(&format!("salt/batch/{jid}/{what}"), told);
     }
 }

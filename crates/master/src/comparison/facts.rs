@@ -7,7 +7,9 @@ use halite_proto::{Map, SALT_RELEASE, SaltEnv, Value};
 
 use crate::clock::now_micros;
 use crate::error::chain;
-use crate::master::Master;
+use crate::files::Files;
+use crate::keys::Keys;
+use crate::settings::General;
 
 /// Options that say who may do what, and those that have to fit together.
 const OPTIONS: [&str; 21] = [
@@ -34,26 +36,34 @@ const OPTIONS: [&str; 21] = [
     "sudo_acl",
 ];
 
+/// Where the facts are.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) general: &'a General,
+    pub(crate) keys: &'a Keys,
+    pub(crate) files: &'a Files,
+}
+
 /// The facts; reads all files of the roots.
-pub(crate) fn gather(master: &Master) -> Map {
+pub(crate) fn gather(known: Known<'_>) -> Map {
     Map::from([
-        ("id", Value::from(master.settings.id.as_str())),
+        ("id", Value::from(known.general.id.as_str())),
         (
             "version",
             format!("{SALT_RELEASE} (Halite {})", env!("CARGO_PKG_VERSION")).into(),
         ),
         ("clock", now_micros().into()),
-        ("keys", keys(master).into()),
-        ("file_roots", content_hashes(&master.files).into()),
-        ("pillar_roots", pillar_hashes(master).into()),
-        ("options", options(master).into()),
+        ("keys", keys(known.keys).into()),
+        ("file_roots", content_hashes(&known.files.server).into()),
+        ("pillar_roots", pillar_hashes(known).into()),
+        ("options", options(known.general).into()),
     ])
 }
 
 /// A hash of each minion's key, by state.
-fn keys(master: &Master) -> Map {
+fn keys(keys: &Keys) -> Map {
     let mut states = Map::new();
-    let listing = match master.keys.list_all() {
+    let listing = match keys.store.list_all() {
         Ok(listing) => listing,
         Err(error) => {
             tracing::error!("could not list the keys: {}", chain(&error));
@@ -63,12 +73,7 @@ fn keys(master: &Master) -> Map {
     for state in [KeyState::Accepted, KeyState::Pending, KeyState::Rejected] {
         let mut of_state = Map::new();
         for id in listing.of(state) {
-            let pem = master
-                .keys
-                .get(state, id)
-                .ok()
-                .flatten()
-                .unwrap_or_default();
+            let pem = keys.store.get(state, id).ok().flatten().unwrap_or_default();
             let lines: String = pem.lines().map(str::trim).collect();
             of_state.insert(id, hash_hex(HashType::Sha256, lines.as_bytes()));
         }
@@ -77,8 +82,12 @@ fn keys(master: &Master) -> Map {
     states
 }
 
-fn pillar_hashes(master: &Master) -> Map {
-    let configured = master.opts.get("pillar_roots").and_then(Value::as_map);
+fn pillar_hashes(known: Known<'_>) -> Map {
+    let configured = known
+        .general
+        .opts
+        .get("pillar_roots")
+        .and_then(Value::as_map);
     let file_roots = configured
         .into_iter()
         .flatten()
@@ -89,7 +98,7 @@ fn pillar_hashes(master: &Master) -> Map {
         .collect();
     let options = RootsOptions {
         file_roots,
-        ..master.settings.files.roots.clone()
+        ..known.files.settings.server.roots.clone()
     };
     match FileServer::from_roots(options) {
         Ok(files) => content_hashes(&files),
@@ -119,11 +128,11 @@ fn content_hashes(files: &FileServer) -> Map {
     hashes
 }
 
-fn options(master: &Master) -> Map {
+fn options(general: &General) -> Map {
     OPTIONS
         .iter()
         .map(|name| {
-            let value = master.opts.get(name).cloned().unwrap_or_default();
+            let value = general.opts.get(name).cloned().unwrap_or_default();
             (
                 Value::from(*name),
                 Value::from(halite_proto::python::repr(&value)),

@@ -10,7 +10,8 @@ use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Regist
 use halite_pillar::House;
 use halite_proto::{Map, Value};
 
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::functions::Functions;
 
 /// The engines that the options name.
 ///
@@ -22,23 +23,32 @@ pub(crate) fn read(option: &Value) -> Result<Vec<Engine>, String> {
 
 /// Starts the engines, which end when what is returned is dropped; nothing
 /// where there are none.
-pub(crate) fn start(master: &Arc<Master>) -> Option<Engines> {
-    let engines = master.settings.engines.clone();
+pub(crate) fn start(
+    engines: Vec<Engine>,
+    functions: &Arc<Functions>,
+    bus: &Arc<Bus>,
+) -> Option<Engines> {
     if engines.is_empty() {
         return None;
     }
-    let ctx: Arc<dyn MinionContext> = Arc::new(Surroundings(Arc::clone(master)));
+    let ctx: Arc<dyn MinionContext> = Arc::new(Surroundings {
+        functions: Arc::clone(functions),
+        bus: Arc::clone(bus),
+    });
     Engines::start(engines, "master", &ctx)
         .map_err(|error| tracing::error!("engines could not be started: {error}"))
         .ok()
 }
 
 /// The master, as the functions that an engine calls see it.
-struct Surroundings(Arc<Master>);
+struct Surroundings {
+    functions: Arc<Functions>,
+    bus: Arc<Bus>,
+}
 
 impl Surroundings {
     fn house(&self) -> &House {
-        self.0.pillars.house()
+        self.functions.house()
     }
 }
 
@@ -68,7 +78,7 @@ impl MinionContext for Surroundings {
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.0.bus.fire(tag, data);
+        self.bus.fire(tag, data);
         Ok(true)
     }
 
@@ -77,7 +87,7 @@ impl MinionContext for Surroundings {
             Value::Map(data) => data,
             other => Map::from([("data", other)]),
         };
-        self.0.bus.fire(tag, data);
+        self.bus.fire(tag, data);
         Ok(true)
     }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use crate::clock::now_s;
 use crate::error::chain;
 use crate::files::file_changes;
-use crate::handlers::forget_publishers;
+use crate::jobs::publishers::forget_publishers;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
 use crate::runner::git_pillar;
@@ -64,15 +64,15 @@ impl Health {
 }
 
 /// Does all that, until it is dropped.
-pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
+pub(crate) async fn maintain(master: Arc<Master>, health: Health, git_interval: Duration) {
     let mut drop_file = interval(DROP_FILE_INTERVAL);
     drop_file.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut alive = interval(ALIVE_INTERVAL);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let loop_interval = master.settings.loop_interval;
+    let loop_interval = master.general.loop_interval;
     let mut cleaning = Instant::now() + loop_interval;
-    let git = git_pillar::is_used(&master.opts).then_some(master.settings.git_pillar_interval);
-    let tells_files = master.settings.fileserver_events;
+    let git = git_pillar::is_used(&master.general.opts).then_some(git_interval);
+    let tells_files = master.files.settings.fires_changes;
     let mut looking = Instant::now();
     let mut fetching = Instant::now() + git.unwrap_or_default();
     loop {
@@ -81,17 +81,17 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
             _ = alive.tick() => health.alive(),
             () = sleep_until(cleaning) => {
                 clean(&master).await;
-                on_disk(&master, Master::count_undecided).await;
-                on_disk(&master, |master| master.inbox.remove_abandoned()).await;
+                on_disk(&master, |master| master.keys.count_undecided()).await;
+                on_disk(&master, |master| master.files.inbox.remove_abandoned()).await;
                 cleaning = Instant::now() + loop_interval;
             }
             () = sleep_until(looking), if tells_files => {
-                on_disk(&master, |master| file_changes::update(master, &Backends::All)).await;
-                looking = Instant::now() + master.settings.roots_update_interval;
+                on_disk(&master, fire_file_changes).await;
+                looking = Instant::now() + master.files.settings.update_interval;
             }
             () = sleep_until(fetching), if git.is_some() => {
-                let master = Arc::clone(&master);
-                if let Err(error) = spawn_blocking(move || git_pillar::refresh(&master)).await {
+                let runners = Arc::clone(&master.runners);
+                if let Err(error) = spawn_blocking(move || git_pillar::refresh(&runners)).await {
                     tracing::error!("maintenance failed: {error}");
                 }
                 fetching = Instant::now() + git.unwrap_or_default();
@@ -108,14 +108,18 @@ async fn on_disk(master: &Arc<Master>, job: fn(&Master)) {
     }
 }
 
+fn fire_file_changes(master: &Master) {
+    file_changes::update(&master.files, &master.bus, &Backends::All);
+}
+
 fn look_for_drop_file(master: &Master) {
-    let settings = &master.settings;
-    match take_rotation_request(&settings.cachedir, &settings.id) {
+    let general = &master.general;
+    match take_rotation_request(&general.cachedir, &general.id) {
         Ok(true) => {
             tracing::info!("a key was deleted or rejected");
             // Whoever asks for it has looked at `rotate_aes_key`.
-            master.end_sessions();
-            master.rotate();
+            master.keys.end_sessions();
+            master.publishing.rotate();
         }
         Ok(false) => {}
         Err(error) => tracing::error!("could not take the drop file: {}", chain(&error)),
@@ -125,11 +129,11 @@ fn look_for_drop_file(master: &Master) {
 /// Removes old jobs. That may take long, and the master's end does not wait
 /// for it: it holds nothing but the job cache.
 async fn clean(master: &Master) {
-    master.job_mirror.clean();
-    let jobs = master.jobs.clone();
-    let keep = master.settings.keep_jobs;
-    let publishers = master.settings.publish_auth_dir();
-    let tokens = master.tokens.clone();
+    master.jobs.mirror.clean();
+    let jobs = master.jobs.cache.clone();
+    let keep = master.jobs.settings.keep;
+    let publishers = master.jobs.publishers_dir();
+    let tokens = master.access.tokens.clone();
     let cleaning = spawn_blocking(move || {
         match jobs.clean(keep, SystemTime::now()) {
             Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),

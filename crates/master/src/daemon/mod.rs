@@ -1,57 +1,40 @@
 //! The daemon: binds everything, puts the parts together, runs until it is
 //! told to stop, and leaves nothing behind.
 
-pub(crate) mod engines;
+mod assemble;
+mod engines;
+mod event_returns;
 mod maintenance;
 mod scheduler;
+mod settings;
 
-use std::fs;
 use std::future::Future;
-use std::path::Path;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use halite_config::MasterConfig;
-use halite_crypto::files;
-use halite_fileserver::{FileServer, Inbox};
-use halite_key::{Autosign, KeyStore, MasterKeys};
-use halite_proto::Map;
-use halite_range::RangeServer;
-use halite_store::{StoreOptions, open as open_store};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{LocalPublishSocket, PublishPort, RequestPort};
-use halite_transport::ipc::EventBus;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
+use self::assemble::{Opened, assemble, local_keys, make_dirs};
+use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
-use crate::batches::{Batches, adopt};
-use crate::core::counters::Counters;
-use crate::core::own_jobs::OwnJobs;
+use self::settings::{Settings, TaskSettings};
+use crate::batches::adopt;
 use crate::error::StartError;
-use crate::events::bus::{Bus, Style};
-use crate::events::event_returns::return_events;
-use crate::fleet::attendance::{Attendance, tell_presence};
-use crate::jobs::job_mirror::JobMirror;
-use crate::jobs::missed::MissedJobs;
-use crate::keys::accepted::AcceptedKeys;
-use crate::keys::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
-use crate::keys::sessions::Sessions;
+use crate::fleet::attendance::Attendance;
+use crate::fleet::presence_events::fire_presence;
 use crate::limits::DRAIN_MAX;
-use crate::master::{Master, TurnsOfMinions};
-use crate::pillar::pillars::{Pillars, PillarsError};
-use crate::publishing::publisher::{Publisher, PublisherSettings};
+use crate::master::Master;
 use crate::publishing::pushed::publish_pushed;
-use crate::reactor::{Reactor, react};
-use crate::runner::Runners;
+use crate::reactor::react;
 use crate::serving::server::Server;
 use crate::serving::sockets::{Bound, Marks, listen_at};
-use crate::serving::stats::Stats;
-use crate::settings::Settings;
-use crate::tokens::Tokens;
 
 /// A master that listens.
 pub struct Daemon {
@@ -60,6 +43,7 @@ pub struct Daemon {
     local_publish: LocalPublishSocket,
     server: Arc<Server>,
     health: Health,
+    tasks: TaskSettings,
     publish_port: PublishPort,
     marks: Marks,
 }
@@ -71,8 +55,9 @@ impl Daemon {
     /// When an option cannot be used.
     pub fn check(config: &MasterConfig) -> Result<(), StartError> {
         let settings = Settings::from_config(config)?;
-        for port in [settings.ret_port, settings.publish_port] {
-            listen_at(&settings, port)?;
+        let sockets = &settings.sockets;
+        for port in [sockets.ret_port, sockets.publish_port] {
+            listen_at(sockets, port)?;
         }
         Ok(())
     }
@@ -84,7 +69,7 @@ impl Daemon {
     /// used.
     pub fn start(config: &MasterConfig) -> Result<Self, StartError> {
         let mut settings = Settings::from_config(config)?;
-        make_dirs(&settings)?;
+        make_dirs(&settings.general)?;
         // Before the sockets: programs read their key when they see them.
         let local_keys = local_keys(&settings)?;
         let attendance = Attendance::begin();
@@ -94,23 +79,26 @@ impl Daemon {
             local_publish,
             bus,
             marks,
-        } = Bound::bind(&settings, attendance.watch())?;
-        let health = Health::begin(&settings.cachedir);
+        } = Bound::bind(
+            &settings.sockets,
+            &settings.general.sock_dir,
+            attendance.watch(),
+        )?;
+        let health = Health::begin(&settings.general.cachedir);
         // What minions are told is where they can connect.
         if let Some(port) = publish_port.endpoints().iter().find_map(Endpoint::port) {
-            settings.publish_port = port;
+            settings.fleet.publish_port = port;
         }
-        let master = Arc::new(assemble(
-            settings,
-            config.opts().clone(),
-            publish_port.clone(),
+        let opened = Opened {
+            publish_port: publish_port.clone(),
             bus,
             attendance,
             local_keys,
-        )?);
-        master.pillars.connect(&master);
-        let server = Server::start(Arc::clone(&master), &request_port.replies())
-            .map_err(StartError::Threads)?;
+        };
+        let (serving, tasks) = assemble(settings, opened)?;
+        let master = Arc::clone(&serving.master);
+        let server =
+            Server::start(serving, &request_port.replies()).map_err(StartError::Threads)?;
         health.ready();
         for endpoint in request_port.endpoints() {
             tracing::info!("taking requests at {endpoint}");
@@ -124,6 +112,7 @@ impl Daemon {
             local_publish,
             server: Arc::new(server),
             health,
+            tasks,
             publish_port,
             marks,
         })
@@ -148,26 +137,33 @@ impl Daemon {
             mut local_publish,
             server,
             health,
+            tasks,
             publish_port,
             marks,
         } = self;
-        let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone()));
-        master.runners.open(tokio::runtime::Handle::current());
-        let presence = master
-            .settings
-            .presence_events
-            .then(|| tokio::spawn(tell_presence(Arc::clone(&master))));
-        let reactor = tokio::spawn(react(Arc::clone(&master)));
-        let returners = EventReturns::start(&master);
-        let adopter = tokio::spawn(adopt(Arc::clone(&master)));
-        let schedule = tokio::spawn(keep_schedule(Arc::clone(&master)));
-        let engines = engines::start(&master);
-        if let Err(error) = JobMirror::start(&master) {
+        let maintenance = tokio::spawn(maintain(
+            Arc::clone(&master),
+            health.clone(),
+            tasks.git_pillar_interval,
+        ));
+        master.runners.registry.open(Handle::current());
+        master.batches.open(Handle::current());
+        let presence = tasks.presence_events.then(|| {
+            let (fleet, bus) = (Arc::clone(&master.fleet), Arc::clone(&master.bus));
+            tokio::spawn(fire_presence(fleet, bus, master.general.loop_interval))
+        });
+        let reactor = tokio::spawn(react(Arc::clone(&master.reactor)));
+        let returners = EventReturns::start(tasks.event_returns, &master);
+        let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
+        let schedule = tokio::spawn(keep_schedule(Arc::clone(&master.runners), tasks.schedule));
+        let engines = engines::start(tasks.engines, &master.functions, &master.bus);
+        let mirror = &master.jobs.mirror;
+        if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
             tracing::error!("master_job_cache gets no jobs: {error}");
         }
         tokio::select! {
             () = server.serve(&mut request_port) => tracing::error!("the request port has failed"),
-            () = publish_pushed(&master, &mut local_publish) => {
+            () = publish_pushed(&master.publishing, &mut local_publish) => {
                 tracing::error!("the socket for publications has failed");
             }
             () = shutdown => {}
@@ -182,14 +178,14 @@ impl Daemon {
         stop(reactor).await;
         stop(schedule).await;
         stop(adopter).await;
-        master.runners.close();
+        master.runners.registry.close();
         master.batches.close();
         drain(server).await;
         if let Some(returners) = returners {
             returners.finish().await;
         }
-        let mirrored = Arc::clone(&master);
-        let _ = spawn_blocking(move || mirrored.job_mirror.finish(DRAIN_MAX)).await;
+        let jobs = Arc::clone(&master.jobs);
+        let _ = spawn_blocking(move || jobs.mirror.finish(DRAIN_MAX)).await;
         let deadline = Instant::now() + DRAIN_MAX;
         let left = || deadline.saturating_duration_since(Instant::now());
         let _ = timeout(left(), local_publish.close()).await;
@@ -209,19 +205,18 @@ struct EventReturns {
 
 impl EventReturns {
     /// Begins, if there is a returner.
-    fn start(master: &Arc<Master>) -> Option<Self> {
-        let plan = master.settings.event_returns.clone();
+    fn start(plan: Plan, master: &Master) -> Option<Self> {
         if plan.is_empty() {
             return None;
         }
         let (end, ended) = oneshot::channel::<()>();
-        let master = Arc::clone(master);
+        let (bus, functions) = (Arc::clone(&master.bus), Arc::clone(&master.functions));
         let task = tokio::spawn(async move {
             // Told so, or left alone: both are the end.
             let shutdown = async {
                 let _ = ended.await;
             };
-            return_events(plan, &master, shutdown).await;
+            return_events(plan, &bus, &functions, shutdown).await;
         });
         Some(Self { task, end })
     }
@@ -247,147 +242,4 @@ async fn drain(server: Arc<Server>) {
         Ok(false) => tracing::warn!("stopping before all requests are answered"),
         Err(error) => tracing::error!("could not finish what was queued: {error}"),
     }
-}
-
-/// Directories below `cachedir` that programs of Salt expect to be there.
-const CACHE_DIRS: [&str; 5] = ["jobs", "proc", "queues", "syndics", "tokens"];
-
-/// Directory below `pki_dir` for approvals by name.
-const AUTOSIGN_DIR: &str = "minions_autosign";
-
-fn make_dirs(settings: &Settings) -> Result<(), StartError> {
-    // An admin's choice of modes for these two stays.
-    make_dir("the cache directory", &settings.cachedir)?;
-    make_dir("the socket directory", &settings.sock_dir)?;
-    let in_cache = CACHE_DIRS.iter().map(|name| settings.cachedir.join(name));
-    let private = in_cache.chain([settings.sessions_dir(), settings.pki_dir.join(AUTOSIGN_DIR)]);
-    for dir in private {
-        files::ensure_private_dir(&dir, None).map_err(|source| StartError::File {
-            what: "the master's directories",
-            source,
-        })?;
-    }
-    Ok(())
-}
-
-fn make_dir(what: &'static str, dir: &Path) -> Result<(), StartError> {
-    fs::create_dir_all(dir).map_err(|source| StartError::File {
-        what,
-        source: files::FileError::MakeDir {
-            path: dir.to_owned(),
-            source,
-        },
-    })
-}
-
-fn local_keys(settings: &Settings) -> Result<LocalKeys, StartError> {
-    let holders = Holders {
-        configured: &settings.user,
-        running: &settings.running_user,
-        publisher_acl: &settings.publisher_acl,
-        only_existing: settings.client_acl_verify,
-        system: &system_users(),
-    };
-    LocalKeys::prepared_or_load(&settings.cachedir, &holders).map_err(|source| StartError::File {
-        what: "the key files of local users",
-        source,
-    })
-}
-
-fn assemble(
-    settings: Settings,
-    opts: Map,
-    port: PublishPort,
-    bus: EventBus,
-    attendance: Arc<Attendance>,
-    local_keys: LocalKeys,
-) -> Result<Master, StartError> {
-    let keys = KeyStore::open(&settings.pki_dir, None)?;
-    let identity = MasterKeys::load_or_generate(&keys, &settings.master_key_options())?;
-    let publisher = Publisher::new(
-        port,
-        identity.private().clone(),
-        PublisherSettings {
-            signing: settings.publish_signing,
-        },
-    )?;
-    if !settings.publisher_acl.is_empty() {
-        let_others_enter(&settings.sock_dir).map_err(|source| StartError::File {
-            what: "the socket directory for the users of publisher_acl",
-            source,
-        })?;
-    }
-    let files = FileServer::open(&settings.files).map_err(StartError::Files)?;
-    let files = Arc::new(files);
-    let pillars = Pillars::start(
-        &opts,
-        settings.worker_threads,
-        halite_states::registry(),
-        Arc::clone(&files),
-    )
-    .map_err(|error| match error {
-        PillarsError::Thread(source) => StartError::Threads(source),
-        error => StartError::Option {
-            option: "ext_pillar",
-            why: error.to_string(),
-        },
-    })?;
-    let store = open_store(&StoreOptions::local_fs(
-        &settings.cachedir,
-        settings.hash_type,
-    ));
-    let missed = MissedJobs::open(
-        &settings.cachedir.join("replay"),
-        settings.job_replay_window_s,
-        &store.jobs,
-    )
-    .map_err(StartError::Replay)?;
-    let master = Master {
-        accepted: AcceptedKeys::new(keys.clone()),
-        autosign: Autosign::new(&settings.pki_dir, settings.autosign.clone()),
-        sessions: Sessions::new(settings.sessions_dir(), settings.publish_session_s),
-        bus: Bus::new(
-            bus,
-            Style {
-                offset: true,
-                event_bytes_max: settings.event_bytes_max,
-            },
-        ),
-        jobs: store.jobs,
-        job_mirror: JobMirror::default(),
-        missed,
-        attendance,
-        tokens: Tokens::new(&settings.cachedir, settings.hash_type),
-        batches: Batches::default(),
-        reactor: Reactor::new(settings.reactor_rules.clone()),
-        runners: Runners::new(),
-        data: store.data,
-        banks: store.banks,
-        inbox: Inbox::new(settings.inbox.clone()),
-        counters: Counters::default(),
-        stats: Stats::new(settings.master_stats_every),
-        jids: Mutex::default(),
-        filing: Mutex::default(),
-        undecided: AtomicUsize::default(),
-        complaints: Mutex::default(),
-        elsewhere: Mutex::default(),
-        told: Mutex::default(),
-        heard: Mutex::default(),
-        own_jobs: Mutex::new(OwnJobs::new(
-            settings.own_jobs_bytes_max,
-            settings.keep_jobs,
-        )),
-        turns: TurnsOfMinions::default(),
-        settings,
-        range_server: RangeServer::from_opts(&opts),
-        opts,
-        keys,
-        identity,
-        publisher,
-        files,
-        pillars,
-        local_keys,
-    };
-    master.count_undecided();
-    Ok(master)
 }

@@ -17,30 +17,28 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::error::chain;
-use crate::master::Master;
-use crate::runner::{self, Asked};
+use crate::runner::{self, Asked, Runners};
 
 /// The tag under which the results of jobs are told.
 const RETURN_TAG: &str = "__schedule_return";
 
 /// The schedule of a running master.
 struct Scheduler {
-    master: Arc<Master>,
+    runners: Arc<Runners>,
     table: Mutex<Table>,
     wake: Notify,
     started: Instant,
 }
 
 /// Runs the jobs of the schedule until it is dropped.
-pub(crate) async fn keep_schedule(master: Arc<Master>) {
-    let jobs = &master.settings.schedule;
-    warn_of_returners(jobs);
-    let table = Table::new(jobs, u64::from_le_bytes(random_bytes()));
+pub(crate) async fn keep_schedule(runners: Arc<Runners>, jobs: Map) {
+    warn_of_returners(&jobs);
+    let table = Table::new(&jobs, u64::from_le_bytes(random_bytes()));
     if table.is_empty() {
         return;
     }
     let scheduler = Arc::new(Scheduler {
-        master,
+        runners,
         table: Mutex::new(table),
         wake: Notify::new(),
         started: Instant::now(),
@@ -69,12 +67,12 @@ impl Scheduler {
             args: due.args.clone(),
             kwargs: due.kwargs.clone(),
             is_kept: due.returned == Returned::Stored,
-            ..Asked::new(&due.function, &self.master.settings.running_user)
+            ..Asked::new(&due.function, &self.runners.general.running_user)
         };
         let name = due.name.clone();
         tracing::info!(job = name, "the schedule runs {}", due.function);
         let this = Arc::clone(self);
-        let begun = runner::start_then(&self.master, asked, move |ran| this.ended(due, ran));
+        let begun = runner::start_then(&self.runners, asked, move |ran| this.ended(due, ran));
         if let Err(error) = begun {
             tracing::error!(
                 job = name,
@@ -98,8 +96,8 @@ impl Scheduler {
             );
         }
         if due.returned != Returned::No {
-            let told = told(&self.master.settings.id, due, ran, &jiff::Zoned::now());
-            self.master.bus.fire(RETURN_TAG, told);
+            let told = told(&self.runners.general.id, due, ran, &jiff::Zoned::now());
+            self.runners.bus.fire(RETURN_TAG, told);
         }
         self.finished(&name);
     }

@@ -1,4 +1,6 @@
-//! The event bus, and where events go beside it.
+//! The event bus, the events of minions, and the rules by which events call
+//! for reactions.
 
 pub(crate) mod bus;
-pub(crate) mod event_returns;
+pub(crate) mod minion_events;
+pub(crate) mod reactor_rules;

@@ -4,18 +4,17 @@ use halite_fileserver::{Backends, Changes};
 use halite_proto::{Map, Value};
 
 use crate::error::chain;
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::files::Files;
 
 /// Brings the sources that are meant up to date, and fires what has changed.
-pub(crate) fn update(master: &Master, meant: &Backends) {
-    for updated in master.files.update(meant) {
+pub(crate) fn update(files: &Files, bus: &Bus, meant: &Backends) {
+    for updated in files.server.update(meant) {
         let backend = updated.backend;
         match updated.changes {
-            Ok(changes) if master.settings.fileserver_events => {
+            Ok(changes) if files.settings.fires_changes => {
                 let event = event(backend, changes);
-                master
-                    .bus
-                    .fire_under("fileserver", [backend, "update"], event);
+                bus.fire_under("fileserver", [backend, "update"], event);
             }
             Ok(_) => {}
             Err(error) => {

@@ -1,4 +1,199 @@
-//! Which minions are connected.
+//! The fleet as this master knows it: who is accepted and connected, what is
+//! cached of each minion, and which minions a target means.
 
 pub(crate) mod attendance;
 pub(crate) mod connected;
+pub(crate) mod presence_events;
+pub(crate) mod settings;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use halite_proto::clear::PublishRequest;
+use halite_proto::{Map, MinionId, Value};
+use halite_range::RangeServer;
+use halite_store::{Bank, MinionData, Parts};
+
+use self::attendance::Attendance;
+use self::connected::connected_ids;
+use self::settings::FleetSettings;
+use crate::clock::now_micros;
+use crate::core::auth::Room;
+use crate::core::jobs::{self, DELIMITER_DEFAULT};
+use crate::core::roster::Seat;
+use crate::core::targets::{Asked, Minions, Resolved, resolve};
+use crate::error::chain;
+use crate::keys::Keys;
+use crate::settings::General;
+
+/// The minions of this master.
+pub(crate) struct Fleet {
+    pub(crate) settings: FleetSettings,
+    /// Grains, pillar and mine of minions.
+    pub(crate) data: MinionData,
+    /// Who is connected.
+    pub(crate) attendance: Arc<Attendance>,
+    /// `range_server`.
+    pub(crate) range_server: RangeServer,
+    general: Arc<General>,
+    keys: Arc<Keys>,
+}
+
+impl Fleet {
+    /// The fleet of the minions that `keys` accepts.
+    pub(crate) fn new(
+        general: Arc<General>,
+        settings: FleetSettings,
+        data: MinionData,
+        keys: Arc<Keys>,
+        attendance: Arc<Attendance>,
+    ) -> Self {
+        Self {
+            settings,
+            data,
+            attendance,
+            range_server: RangeServer::from_opts(&general.opts),
+            general,
+            keys,
+        }
+    }
+
+    /// The accepted minions that are connected, in order.
+    pub(crate) fn connected(&self) -> BTreeSet<MinionId> {
+        let estimated = connected_ids(&self.data, self.settings.publish_port);
+        let accepted = self.keys.accepted.list().into_iter();
+        accepted
+            .filter(|id| match self.attendance.seat(id) {
+                Some(Seat::Here(_)) => true,
+                Some(Seat::Away(_)) => false,
+                None => estimated.contains(id),
+            })
+            .collect()
+    }
+
+    /// The minions among `ids` that are known to have had no connection for so
+    /// long.
+    pub(crate) fn away<'a>(
+        &self,
+        ids: impl IntoIterator<Item = &'a str>,
+        for_micros: u64,
+    ) -> Vec<String> {
+        let before = now_micros().saturating_sub(for_micros);
+        ids.into_iter()
+            .filter(|id| {
+                let id = MinionId::parse(*id).ok();
+                let seat = id.and_then(|id| self.attendance.seat(&id));
+                matches!(seat, Some(Seat::Away(since)) if since <= before)
+            })
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The room for one more minion.
+    pub(crate) fn room_for(&self, id: &MinionId) -> Room {
+        let minions_max = self.settings.max_minions;
+        if minions_max == 0 {
+            return Room::UNLIMITED;
+        }
+        let connected = self.connected();
+        Room {
+            minions_max,
+            connected: connected.len(),
+            is_connected: connected.contains(id),
+        }
+    }
+
+    /// Drops grains and pillar of a minion.
+    pub(crate) fn forget_minion_data(&self, id: &MinionId) {
+        if let Err(error) = self.data.retain(|known| known != id) {
+            tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
+        }
+    }
+
+    /// The minions that a command is for; none if its target cannot be read.
+    pub(crate) fn targets_of(&self, request: &PublishRequest) -> Resolved {
+        self.resolve_or_nobody(Asked {
+            with_unknown: self.settings.targets_uncached,
+            ranges: Some(&self.range_server),
+            ..jobs::asked(request)
+        })
+    }
+
+    /// The minions of a target; none if it cannot be read.
+    pub(crate) fn resolve_or_nobody(&self, asked: Asked<'_>) -> Resolved {
+        resolve(asked, self).unwrap_or_else(|error| {
+            tracing::warn!("the target is not understood: {error}");
+            Resolved::default()
+        })
+    }
+
+    /// Whether all `minions` match a compound target. An empty list matches
+    /// none, unless the job goes on to masters below that know other minions.
+    pub(crate) fn are_within(&self, minions: &[MinionId], compound: &str) -> bool {
+        let tgt = Value::from(compound);
+        let asked = Asked {
+            tgt: &tgt,
+            tgt_type: "compound",
+            delimiter: DELIMITER_DEFAULT,
+            with_unknown: false,
+            ranges: Some(&self.range_server),
+        };
+        match resolve(asked, self) {
+            Ok(_) if minions.is_empty() => !self.settings.order_masters,
+            // Without data no minion is known to match, and this grants a right.
+            Ok(allowed) if allowed.by_data && !self.settings.keeps_data => false,
+            Ok(allowed) => minions.iter().all(|id| allowed.minions.contains(id)),
+            Err(error) => {
+                tracing::warn!("a target in an access list is not understood: {error}");
+                false
+            }
+        }
+    }
+
+    fn parts(&self, bank: Bank, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.data.parts(bank, ids, names).unwrap_or_else(|error| {
+            tracing::warn!(
+                "could not read the cached data of minions: {}",
+                chain(&error)
+            );
+            None
+        })
+    }
+
+    fn cached(&self, bank: Bank, id: &MinionId) -> Option<Map> {
+        self.data.get(bank, id).unwrap_or_else(|error| {
+            tracing::warn!(minion = %id, "could not read its cached data: {}", chain(&error));
+            None
+        })
+    }
+}
+
+impl Minions for Fleet {
+    fn accepted(&self) -> Vec<MinionId> {
+        self.keys.accepted.list()
+    }
+
+    fn grains_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.parts(Bank::Grains, ids, names)
+    }
+
+    fn pillars_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
+        self.parts(Bank::Pillar, ids, names)
+    }
+
+    fn grains(&self, id: &MinionId) -> Option<Map> {
+        self.cached(Bank::Grains, id)
+    }
+
+    fn pillar(&self, id: &MinionId) -> Option<Map> {
+        self.cached(Bank::Pillar, id)
+    }
+
+    fn keeps_data(&self) -> bool {
+        self.settings.keeps_data
+    }
+
+    fn nodegroups(&self) -> Option<&Map> {
+        self.general.opts.get("nodegroups").and_then(Value::as_map)
+    }
+}

@@ -7,13 +7,16 @@ use std::time::Duration;
 use halite_gather::batch::BatchSize;
 use halite_proto::clear::{BatchRequest, PublishReply};
 
-use super::publish::{Published, judge};
-use crate::batches::{self, Plan};
+use crate::batches::{self, Batches, Plan};
 use crate::error::chain;
-use crate::master::Master;
+use crate::publishing::{Published, Publishing};
 
 /// Judges the request as one that is published at once, and starts it.
-pub(crate) fn start(master: &Arc<Master>, request: &BatchRequest) -> Published {
+pub(crate) fn start(
+    publishing: &Publishing,
+    batches: &Arc<Batches>,
+    request: &BatchRequest,
+) -> Published {
     let Some(size) = BatchSize::parse(&request.size) else {
         let text = format!(
             "Invalid batch data sent: {}\nData must be in the form of %10, 10% or 3",
@@ -21,7 +24,7 @@ pub(crate) fn start(master: &Arc<Master>, request: &BatchRequest) -> Published {
         );
         return PublishReply::Error(text).into();
     };
-    let judged = match judge(master, &request.publish) {
+    let judged = match publishing.judge(&request.publish) {
         Ok(judged) => *judged,
         Err(refused) => return refused,
     };
@@ -34,7 +37,7 @@ pub(crate) fn start(master: &Arc<Master>, request: &BatchRequest) -> Published {
         failhard: request.failhard,
         ..Plan::new(judged.request, judged.resolved.minions, size)
     };
-    match batches::start(master, plan) {
+    match batches::start(batches, plan) {
         Ok(jid) => PublishReply::Accepted {
             jid,
             minions,

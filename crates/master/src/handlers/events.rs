@@ -1,34 +1,34 @@
 //! Events that minions fire on the master's bus.
 
-use std::sync::PoisonError;
-
-use halite_proto::request::{Batches, EventBody, MinionRequest, Request};
+use halite_proto::request::{EventBody, MinionRequest, Request};
 use halite_proto::{Map, Value};
 
 use super::{Caller, Handled};
 use crate::core::tags::{data_is_anothers, minion_may_fire};
+use crate::events::bus::Bus;
+use crate::events::minion_events::MinionEvents;
 use crate::limits::REPORTED_CHARS_MAX;
-use crate::master::Master;
 
 /// Tag of an error that a minion reports.
 const SALT_ERROR: &str = "_salt_error";
 
 /// Fires the events of a request that the minion may fire.
-pub(super) fn fire(master: &Master, caller: &Caller, request: &Request) -> Handled {
+pub(super) fn fire(fired: &MinionEvents, caller: &Caller, request: &Request) -> Handled {
     let MinionRequest::MinionEvent(event) = &request.command else {
         return Handled::failed();
     };
+    let bus = &*fired.bus;
     match &event.body {
         EventBody::One(one) => {
             let tag = one.tag.as_str();
             if tag == SALT_ERROR {
-                log_error(master, caller, &one.data);
+                log_error(caller, &one.data);
             }
-            fire_one(master, caller, tag, request.event_data());
+            fire_one(bus, caller, tag, request.event_data());
         }
         EventBody::Many(many) => {
             if let Some(batches) = &event.batches
-                && !is_news(master, caller, batches)
+                && !fired.first_seen(&caller.id, batches)
             {
                 tracing::debug!(minion = %caller.id, "events that were fired already");
                 return Value::Nil.into();
@@ -41,31 +41,25 @@ pub(super) fn fire(master: &Master, caller: &Caller, request: &Request) -> Handl
                 };
                 if let Some(prefix) = &prefix {
                     let tag = [prefix.as_str(), one.tag.as_str()].join("/");
-                    fire_one(master, caller, tag.trim_start_matches('/'), data.clone());
+                    fire_one(bus, caller, tag.trim_start_matches('/'), data.clone());
                 }
-                fire_one(master, caller, one.tag.as_str(), data.clone());
+                fire_one(bus, caller, one.tag.as_str(), data.clone());
             }
         }
     }
     Value::Nil.into()
 }
 
-/// Whether these events were not fired before: the answer may have been lost.
-fn is_news(master: &Master, caller: &Caller, batches: &Batches) -> bool {
-    let mut heard = master.heard.lock().unwrap_or_else(PoisonError::into_inner);
-    heard.is_news(&caller.id, batches)
-}
-
-fn fire_one(master: &Master, caller: &Caller, tag: &str, data: Map) {
+fn fire_one(bus: &Bus, caller: &Caller, tag: &str, data: Map) {
     if minion_may_fire(&caller.id, tag) && !data_is_anothers(&caller.id, tag, &data) {
-        master.bus.fire(tag, data);
-    } else if master.may_remark(caller.id.as_str(), "event") {
+        bus.fire(tag, data);
+    } else if caller.may_log("event") {
         tracing::warn!(minion = %caller.id, "dropped the event {tag:?}: it is not the minion's to fire");
     }
 }
 
-fn log_error(master: &Master, caller: &Caller, data: &Value) {
-    if !master.may_remark(caller.id.as_str(), "error") {
+fn log_error(caller: &Caller, data: &Value) {
+    if !caller.may_log("error") {
         return;
     }
     let message = data.get("message").and_then(Value::as_str).unwrap_or("");

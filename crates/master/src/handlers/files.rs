@@ -6,15 +6,15 @@ use halite_proto::request::{FileRecv, MinionRequest};
 
 use super::{Caller, Handled};
 use crate::error::chain;
-use crate::master::Master;
+use crate::files::Files;
 
 /// Every request for files that the master serves.
-pub(super) fn answer(master: &Master, caller: &Caller, command: &MinionRequest) -> Handled {
-    match master.files.answer(command) {
+pub(super) fn answer(files: &Files, caller: &Caller, command: &MinionRequest) -> Handled {
+    match files.server.answer(command) {
         Some(Ok(answer)) if is_large(command) => Handled::Large(answer),
         Some(Ok(answer)) => answer.into(),
         Some(Err(error)) => {
-            if master.may_remark(caller.id.as_str(), "file") {
+            if caller.may_log("file") {
                 tracing::error!(minion = %caller.id, "{}", chain(&error));
             }
             Handled::failed()
@@ -32,15 +32,15 @@ fn is_large(command: &MinionRequest) -> bool {
 }
 
 /// `_file_recv`: a piece of a file that the minion pushes.
-pub(super) fn receive(master: &Master, caller: &Caller, pushed: &FileRecv) -> Handled {
+pub(super) fn receive(files: &Files, caller: &Caller, pushed: &FileRecv) -> Handled {
     let id = &caller.id;
-    let received = master.inbox.receive(id, pushed);
+    let received = files.inbox.receive(id, pushed);
     match &received {
         Ok(()) => {}
         Err(error @ ReceiveError::Off) => {
             tracing::debug!(minion = %id, "refused a pushed file: {error}");
         }
-        Err(error) if master.may_remark(id.as_str(), "pushed file") => {
+        Err(error) if caller.may_log("pushed file") => {
             tracing::warn!(minion = %id, "refused a pushed file: {}", chain(error));
         }
         Err(_) => {}

@@ -10,12 +10,13 @@ use std::time::Duration;
 use halite_proto::clear::{LowRequest, TokenRequest};
 use halite_proto::{Jid, Map, Value};
 
-use super::authenticate::{self, LocalUser, Unproven, authenticate};
+use crate::access::Access;
+use crate::access::authenticate::{LocalUser, Unproven};
 use crate::clock::now_s;
 use crate::core::eauth::Office;
 use crate::error::chain;
-use crate::master::Master;
-use crate::{runner, wheel};
+use crate::runner::{self, Runners};
+use crate::wheel::{self, Wheel};
 
 /// An answer, and whether it is to take its time.
 type Answer = (Value, bool);
@@ -23,8 +24,8 @@ type Answer = (Value, bool);
 const NO_SYNTAX: &str = "A command invocation error occurred: Check syntax.";
 
 /// Starts a runner; the answer says where its events are.
-pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
-    let admitted = match admit(master, request, Office::Runner) {
+pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowRequest) -> Answer {
+    let admitted = match admit(access, request, Office::Runner) {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
@@ -35,7 +36,7 @@ pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
         timeout: admitted.timeout,
         ..runner::Asked::new(&admitted.fun, &admitted.user)
     };
-    match runner::start(master, asked) {
+    match runner::start(runners, asked) {
         Ok((jid, tag)) => {
             let answer = Map::from([("tag", Value::from(tag)), ("jid", (&jid).into())]);
             (answer.into(), false)
@@ -49,11 +50,11 @@ pub(crate) fn runner(master: &Arc<Master>, request: LowRequest) -> Answer {
 }
 
 /// Runs a wheel function; the answer is what it returns.
-pub(crate) fn wheel(master: &Arc<Master>, request: LowRequest) -> Answer {
-    match admit(master, request, Office::Wheel) {
+pub(crate) fn wheel(access: &Access, wheel: &Wheel, request: LowRequest) -> Answer {
+    match admit(access, request, Office::Wheel) {
         Ok(admitted) => {
             let answer = wheel::run(
-                master,
+                wheel,
                 &admitted.fun,
                 admitted.args,
                 admitted.kwargs,
@@ -75,16 +76,16 @@ struct Admitted {
     timeout: Option<Duration>,
 }
 
-fn admit(master: &Master, request: LowRequest, office: Office) -> Result<Admitted, Answer> {
+fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitted, Answer> {
     let user = request.user.as_deref();
     let fun = request.fun.unwrap_or_default();
-    let caller = match authenticate(master, &request.credentials, user) {
+    let caller = match access.authenticate(&request.credentials, user) {
         Ok(caller) => caller,
         Err(unproven) => {
             let name = request.credentials.username.as_deref();
             // Who has tried to log in is named, as Salt does.
             let told = (unproven == Unproven::Eauth).then(|| name.unwrap_or("UNKNOWN"));
-            note_unauthenticated(master, office, &fun, told.or(user));
+            log_unauthenticated(access, office, &fun, told.or(user));
             return Err((denied(unproven, told), unproven.is_slow()));
         }
     };
@@ -148,8 +149,8 @@ fn proof_of(caller: &LocalUser, token: &Option<String>) -> Unproven {
     }
 }
 
-fn note_unauthenticated(master: &Master, office: Office, fun: &str, user: Option<&str>) {
-    if master.may_remark(user.unwrap_or_default(), office.name()) {
+fn log_unauthenticated(access: &Access, office: Office, fun: &str, user: Option<&str>) {
+    if access.may_log(user.unwrap_or_default(), office.name()) {
         tracing::warn!(
             user,
             "refused the {} function {fun}: the caller is not authenticated",
@@ -211,12 +212,12 @@ fn list_of(value: Option<&Value>) -> Vec<Value> {
 }
 
 /// Makes a token; the answer is what it stands for, or an empty text.
-pub(crate) fn make_token(master: &Master, request: &TokenRequest) -> Answer {
-    match authenticate::make_token(master, request) {
+pub(crate) fn make_token(access: &Access, request: &TokenRequest) -> Answer {
+    match access.make_token(request) {
         Ok(token) => (token.into(), false),
         Err(unproven) => {
             let name = request.credentials.username.as_deref();
-            if master.may_remark(name.unwrap_or_default(), "token") {
+            if access.may_log(name.unwrap_or_default(), "token") {
                 tracing::warn!(user = name, "refused a token: the login failed");
             }
             (Value::from(""), unproven.is_slow())
@@ -225,10 +226,10 @@ pub(crate) fn make_token(master: &Master, request: &TokenRequest) -> Answer {
 }
 
 /// What a token stands for: nothing if it is none, false without one.
-pub(crate) fn get_token(master: &Master, token: Option<&str>) -> Value {
+pub(crate) fn get_token(access: &Access, token: Option<&str>) -> Value {
     match token {
         None => false.into(),
-        Some(token) => master.tokens.get(token, now_s()).unwrap_or_default().into(),
+        Some(token) => access.tokens.get(token, now_s()).unwrap_or_default().into(),
     }
 }
 

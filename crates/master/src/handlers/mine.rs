@@ -13,35 +13,34 @@ use super::{Caller, Handled};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::core::{jobs, mine, peer};
 use crate::error::chain;
+use crate::fleet::Fleet;
 use crate::limits::{MINE_FUNCTIONS_ASKED_MAX, MINION_TARGET_BYTES_MAX};
-use crate::master::Master;
 
 /// Keeps what the minion publishes about itself.
-pub(super) fn store(master: &Master, caller: &Caller, store: MineStore) -> Handled {
-    if !master.settings.keeps_mine {
+pub(super) fn store(fleet: &Fleet, caller: &Caller, store: MineStore) -> Handled {
+    if !fleet.settings.keeps_mine {
         return true.into();
     }
-    let stored = master.data.update_mine(&caller.id, store.data, store.clear);
-    handled(master, caller, stored.map(|()| true))
+    let stored = fleet.data.update_mine(&caller.id, store.data, store.clear);
+    handled(caller, stored.map(|()| true))
 }
 
 /// Drops one function's value.
-pub(super) fn delete(master: &Master, caller: &Caller, delete: &MineDelete) -> Handled {
-    let deleted = master.data.delete_from_mine(&caller.id, &delete.fun);
-    handled(master, caller, deleted.map(|_| true))
+pub(super) fn delete(fleet: &Fleet, caller: &Caller, delete: &MineDelete) -> Handled {
+    let deleted = fleet.data.delete_from_mine(&caller.id, &delete.fun);
+    handled(caller, deleted.map(|_| true))
 }
 
 /// Drops everything the minion published.
-pub(super) fn flush(master: &Master, caller: &Caller) -> Handled {
+pub(super) fn flush(fleet: &Fleet, caller: &Caller) -> Handled {
     handled(
-        master,
         caller,
-        master.data.forget(Bank::Mine, &caller.id).map(|_| true),
+        fleet.data.forget(Bank::Mine, &caller.id).map(|_| true),
     )
 }
 
 /// Gathers values of the minions that are asked about.
-pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
+pub(super) fn get(fleet: &Fleet, opts: &Map, caller: &Caller, get: &MineGet) -> Handled {
     let mut names = BTreeSet::new();
     let asked: Vec<String> = get
         .funs()
@@ -50,7 +49,7 @@ pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
         .take(MINE_FUNCTIONS_ASKED_MAX)
         .map(str::to_owned)
         .collect();
-    let option = master.opts.get("mine_get");
+    let option = opts.get("mine_get");
     let funs = peer::readable_in_mine(option, &caller.id, asked);
     if funs.is_empty() {
         return Handled::nothing();
@@ -58,11 +57,11 @@ pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
     let tgt_type = mine::exact_type(get.tgt_type.as_deref().unwrap_or("glob"));
     let mut answer = Map::new();
     let asker = Asker {
-        master,
+        fleet,
         id: &caller.id,
     };
-    for id in matching(master, &get.tgt, tgt_type).minions {
-        let Ok(Some(values)) = master.data.get(Bank::Mine, &id) else {
+    for id in matching(fleet, &get.tgt, tgt_type).minions {
+        let Ok(Some(values)) = fleet.data.get(Bank::Mine, &id) else {
             continue;
         };
         let mut may_read = |allowed: mine::Allowed<'_>| {
@@ -83,7 +82,7 @@ pub(super) fn get(master: &Master, caller: &Caller, get: &MineGet) -> Handled {
 
 /// The fleet, as far as it concerns who asks.
 struct Asker<'a> {
-    master: &'a Master,
+    fleet: &'a Fleet,
     id: &'a MinionId,
 }
 
@@ -93,27 +92,27 @@ impl Minions for Asker<'_> {
     }
 
     fn grains_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
-        self.master.grains_of(ids, names)
+        self.fleet.grains_of(ids, names)
     }
 
     fn pillars_of(&self, ids: &[MinionId], names: &BTreeSet<String>) -> Option<Parts> {
-        self.master.pillars_of(ids, names)
+        self.fleet.pillars_of(ids, names)
     }
 
     fn grains(&self, id: &MinionId) -> Option<Map> {
-        self.master.grains(id)
+        self.fleet.grains(id)
     }
 
     fn pillar(&self, id: &MinionId) -> Option<Map> {
-        self.master.pillar(id)
+        self.fleet.pillar(id)
     }
 
     fn keeps_data(&self) -> bool {
-        self.master.keeps_data()
+        self.fleet.keeps_data()
     }
 
     fn nodegroups(&self) -> Option<&Map> {
-        self.master.nodegroups()
+        self.fleet.nodegroups()
     }
 }
 
@@ -143,10 +142,10 @@ fn matching(minions: &dyn Minions, tgt: &Value, tgt_type: &str) -> Resolved {
     }
 }
 
-fn handled(master: &Master, caller: &Caller, result: Result<bool, StoreError>) -> Handled {
+fn handled(caller: &Caller, result: Result<bool, StoreError>) -> Handled {
     match result {
         Ok(value) => value.into(),
-        Err(error) if !master.may_remark(caller.id.as_str(), "mine") => {
+        Err(error) if !caller.may_log("mine") => {
             tracing::debug!(minion = %caller.id, "could not change the mine: {}", chain(&error));
             Handled::failed()
         }

@@ -4,7 +4,6 @@
 //! Invariant: a handler acts for the minion that the gate has proven, never for
 //! an id that it finds in the request.
 
-pub(crate) mod authenticate;
 pub(crate) mod batch;
 pub(crate) mod comparison;
 mod events;
@@ -12,6 +11,7 @@ mod files;
 pub(crate) mod low;
 mod mine;
 mod options;
+mod parts;
 mod peer;
 mod peer_run;
 mod pillar;
@@ -30,12 +30,12 @@ use std::sync::Arc;
 use halite_proto::request::{MinionRequest, Request};
 use halite_proto::{Map, MinionId, Nonce, Value};
 
-pub(crate) use peer::forget_publishers;
-
+use crate::jobs::Jobs;
 use crate::master::Master;
+use crate::telemetry::Telemetry;
 
 /// Who asks, and how the answer is to be made.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Caller {
     /// The proven minion.
     pub(crate) id: MinionId,
@@ -45,6 +45,15 @@ pub(crate) struct Caller {
     pub(crate) enc_algo: Option<String>,
     /// How a private answer is to be signed, and how requests are.
     pub(crate) sig_algo: Option<String>,
+    /// Where what is remarked about it is counted.
+    pub(crate) telemetry: Arc<Telemetry>,
+}
+
+impl Caller {
+    /// Whether a remark about this minion is to be logged.
+    pub(crate) fn may_log(&self, what: &'static str) -> bool {
+        self.telemetry.may_log(self.id.as_str(), what)
+    }
 }
 
 /// What came of a request.
@@ -80,35 +89,56 @@ impl<T: Into<Value>> From<T> for Handled {
     }
 }
 
-/// Handles a proven request.
-pub(crate) fn handle(master: &Arc<Master>, caller: &Caller, request: Request) -> Handled {
+/// Handles a proven request: hands each handler the parts of the master that it
+/// uses.
+pub(crate) fn handle(master: &Master, caller: &Caller, request: Request) -> Handled {
     match &request.command {
-        MinionRequest::Return(_) => returns::returned(master, caller, request),
-        MinionRequest::MinionEvent(_) => events::fire(master, caller, &request),
-        MinionRequest::RevokeAuth(revoke) => revoke::revoke(master, caller, *revoke, &request),
+        MinionRequest::Return(_) => master.returns().store(caller, request),
+        MinionRequest::MinionEvent(_) => events::fire(&master.minion_events, caller, &request),
+        MinionRequest::RevokeAuth(revoke) => {
+            let Master {
+                keys,
+                fleet,
+                publishing,
+                ..
+            } = master;
+            revoke::revoke((keys, fleet, publishing), caller, *revoke, &request)
+        }
         _ => handle_command(master, caller, request.command),
     }
 }
 
 /// The jobs that a minion may have missed, from a memory that Salt's masters
 /// do not have.
-fn missed(master: &Master, caller: &Caller) -> Handled {
-    let jobs = master.missed.of(&caller.id);
+fn missed(jobs: &Jobs, caller: &Caller) -> Handled {
+    let jobs = jobs.missed.of(&caller.id);
     if !jobs.is_empty() {
         tracing::info!(minion = %caller.id, jobs = jobs.len(), "told of jobs it may have missed");
     }
     jobs.into_iter().map(Value::Map).collect::<Vec<_>>().into()
 }
 
-fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest) -> Handled {
+fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> Handled {
+    let Master {
+        general,
+        bus,
+        jobs,
+        fleet,
+        files,
+        runners,
+        ..
+    } = master;
+    let opts = &general.opts;
     match command {
-        MinionRequest::Replay => missed(master, caller),
-        MinionRequest::Whereabouts(results) => whereabouts::note(master, caller, results),
-        MinionRequest::Pillar(request) => pillar::pillar(master, caller, *request),
-        MinionRequest::Mine(store) => mine::store(master, caller, store),
-        MinionRequest::MineGet(get) => mine::get(master, caller, &get),
-        MinionRequest::MineDelete(delete) => mine::delete(master, caller, &delete),
-        MinionRequest::MineFlush => mine::flush(master, caller),
+        MinionRequest::Replay => missed(jobs, caller),
+        MinionRequest::Whereabouts(results) => whereabouts::record(jobs, caller, results),
+        MinionRequest::Pillar(request) => {
+            pillar::pillar(master.pillar_requests(), caller, *request)
+        }
+        MinionRequest::Mine(store) => mine::store(fleet, caller, store),
+        MinionRequest::MineGet(get) => mine::get(fleet, opts, caller, &get),
+        MinionRequest::MineDelete(delete) => mine::delete(fleet, caller, &delete),
+        MinionRequest::MineFlush => mine::flush(fleet, caller),
         MinionRequest::FileHash(_)
         | MinionRequest::FileHashAndStat(_)
         | MinionRequest::ServeFile(_)
@@ -118,21 +148,25 @@ fn handle_command(master: &Arc<Master>, caller: &Caller, command: MinionRequest)
         | MinionRequest::FileListEmptydirs(_)
         | MinionRequest::DirList(_)
         | MinionRequest::SymlinkList(_)
-        | MinionRequest::FileEnvs => files::answer(master, caller, &command),
-        MinionRequest::FileRecv(pushed) => files::receive(master, caller, &pushed),
-        MinionRequest::MasterOpts(opts) => options::master_opts(master, opts).into(),
-        MinionRequest::MinionPub(publish) => peer::publish(master, caller, &publish),
-        MinionRequest::MinionPublish(publish) => peer::publish_and_wait(master, caller, &publish),
-        MinionRequest::PubRet(ret) => peer::results(master, caller, &ret),
+        | MinionRequest::FileEnvs => files::answer(files, caller, &command),
+        MinionRequest::FileRecv(pushed) => files::receive(files, caller, &pushed),
+        MinionRequest::MasterOpts(asked) => options::master_opts(opts, files, asked).into(),
+        MinionRequest::MinionPub(publish) => master.peer_jobs().publish(caller, &publish),
+        MinionRequest::MinionPublish(publish) => {
+            master.peer_jobs().publish_and_wait(caller, &publish)
+        }
+        MinionRequest::PubRet(ret) => peer::results(jobs, caller, &ret),
         // Nothing uses them yet; 3008 expects a yes, and tells of it.
         MinionRequest::RegisterResources(_) => {
             let data = Map::from([("Resource cache refresh", &caller.id)]);
             let tag = format!("resource/refresh/{}", caller.id);
-            master.bus.fire(&tag, data);
+            bus.fire(&tag, data);
             true.into()
         }
-        MinionRequest::MinionRunner(request) => peer_run::run(master, caller, &request),
-        MinionRequest::MasterTops(_) => tops::tops(master, caller),
+        MinionRequest::MinionRunner(request) => peer_run::run(runners, caller, &request),
+        MinionRequest::MasterTops(_) => {
+            tops::tops(&master.pillars, &master.functions, fleet, caller)
+        }
         // Syndics come with `order_masters`.
         MinionRequest::SyndicReturn(_) => unknown(caller, "_syndic_return"),
         MinionRequest::VerifyMinion(_) => Handled::failed(),

@@ -4,7 +4,7 @@ use halite_fileserver::Backends;
 use halite_proto::request::MasterOpts;
 use halite_proto::{Map, Value};
 
-use crate::master::Master;
+use crate::files::Files;
 
 /// Always given.
 const ENVIRONMENT_OPTIONS: [(&str, Fallback); 3] = [
@@ -52,9 +52,9 @@ impl Fallback {
 }
 
 /// The answer to `_master_opts`.
-pub(super) fn master_opts(master: &Master, request: MasterOpts) -> Map {
-    let roots: Map = master
-        .files
+pub(super) fn master_opts(opts: &Map, files: &Files, request: MasterOpts) -> Map {
+    let roots: Map = files
+        .server
         .envs(&Backends::All)
         .into_iter()
         .map(|env| (env, Value::List(Vec::new())))
@@ -66,7 +66,7 @@ pub(super) fn master_opts(master: &Master, request: MasterOpts) -> Map {
         &STATE_OPTIONS[..]
     });
     for (name, default) in options {
-        let set = master.opts.get(name).cloned();
+        let set = opts.get(name).cloned();
         answer.insert(*name, set.unwrap_or_else(|| default.value()));
     }
     answer

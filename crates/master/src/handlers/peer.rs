@@ -3,11 +3,8 @@
 //! Invariant: without a matching entry of `peer` the answer is an empty map,
 //! and the results of a job are given only to the minion that published it.
 
-use std::fs;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use halite_crypto::files::{self, MODE_SECRET, WriteOptions};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
 use halite_proto::msgpack::{Packing, packed_len};
@@ -17,7 +14,6 @@ use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoredReturn;
 use tokio::time::{Instant, timeout_at};
 
-use super::publish::{resolved, send};
 use super::{Caller, Handled};
 use crate::core::acl::{Allowed, authorise};
 use crate::core::jobs;
@@ -25,10 +21,12 @@ use crate::core::mine::exact_type;
 use crate::core::peer::{entries_for, is_recursive};
 use crate::core::targets::{Asked, Resolved};
 use crate::error::chain;
-use crate::limits::{
-    MINION_TARGET_BYTES_MAX, PEER_WAIT_DEFAULT, PEER_WAIT_MAX, PUBLISHER_FILE_BYTES_MAX,
-};
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::fleet::Fleet;
+use crate::jobs::Jobs;
+use crate::limits::{MINION_TARGET_BYTES_MAX, PEER_WAIT_DEFAULT, PEER_WAIT_MAX};
+use crate::publishing::Publishing;
+use crate::settings::General;
 
 /// A peer job that was judged.
 struct Judged {
@@ -37,26 +35,82 @@ struct Judged {
     restricted: bool,
 }
 
-/// `minion_pub`: publishes, and names the job.
-pub(super) fn publish(master: &Master, caller: &Caller, publish: &PeerPublish) -> Handled {
-    let Some(mut job) = judge(master, caller, publish) else {
-        return Handled::nothing();
-    };
-    if job.resolved.minions.is_empty() {
-        return nobody();
+/// The parts of the master that jobs of minions use.
+#[derive(Clone, Copy)]
+pub(super) struct PeerJobs<'a> {
+    pub(super) general: &'a General,
+    pub(super) bus: &'a Bus,
+    pub(super) jobs: &'a Jobs,
+    pub(super) fleet: &'a Fleet,
+    pub(super) publishing: &'a Publishing,
+}
+
+impl PeerJobs<'_> {
+    /// `minion_pub`: publishes, and names the job.
+    pub(super) fn publish(self, caller: &Caller, asked: &PeerPublish) -> Handled {
+        let Some(mut job) = judge(self, caller, asked) else {
+            return Handled::nothing();
+        };
+        if job.resolved.minions.is_empty() {
+            return nobody();
+        }
+        let Some(jid) = begin(self, caller, &mut job) else {
+            return Handled::failed();
+        };
+        if !send_judged(self.publishing, caller, &job) {
+            return Handled::failed();
+        }
+        let minions: Vec<Value> = job.resolved.minions.iter().map(Value::from).collect();
+        Map::from([
+            ("jid", Value::from(&jid)),
+            ("minions", Value::from(minions)),
+        ])
+        .into()
     }
-    let Some(jid) = begin(master, caller, &mut job) else {
-        return Handled::failed();
-    };
-    if !send_judged(master, caller, &job) {
-        return Handled::failed();
+
+    /// `minion_publish`: publishes, and waits for the results.
+    pub(super) fn publish_and_wait(self, caller: &Caller, asked: &PeerPublish) -> Handled {
+        let Some(mut job) = judge(self, caller, asked) else {
+            return Handled::nothing();
+        };
+        if job.resolved.minions.is_empty() {
+            // Nobody is meant: that is no job.
+            return Handled::nothing();
+        }
+        let Some(turn) = self.publishing.peer_turns.take(&caller.id) else {
+            if caller.may_log("peer turns") {
+                tracing::warn!(minion = %caller.id, "not publishing for it: it waits for too many jobs");
+            }
+            return Handled::nothing();
+        };
+        let Some(jid) = begin(self, caller, &mut job) else {
+            return Handled::failed();
+        };
+        // Before it leaves: no result may be missed.
+        let mut events = self.bus.subscribe(format!("salt/job/{jid}/ret/"));
+        if !send_judged(self.publishing, caller, &job) {
+            return Handled::failed();
+        }
+        let is_full = asked.form.as_deref() == Some("full");
+        let wait = wait_of(asked.tmo.as_ref());
+        Handled::Later(Box::pin(async move {
+            let _turn = turn;
+            let deadline = Instant::now() + wait;
+            let mut answer = Map::new();
+            while answer.len() < job.resolved.minions.len() {
+                let Ok(Some(event)) = timeout_at(deadline, events.recv()).await else {
+                    break;
+                };
+                if let Ok(event) = Event::unpack(event.bytes()) {
+                    take_result(&mut answer, event.data, is_full);
+                }
+            }
+            if is_full {
+                answer.insert("__jid__", &jid);
+            }
+            answer.into()
+        }))
     }
-    let minions: Vec<Value> = job.resolved.minions.iter().map(Value::from).collect();
-    Map::from([
-        ("jid", Value::from(&jid)),
-        ("minions", Value::from(minions)),
-    ])
-    .into()
 }
 
 /// No job, since nobody is meant: not what somebody gets who may not publish.
@@ -68,58 +122,12 @@ fn nobody() -> Handled {
     .into()
 }
 
-/// `minion_publish`: publishes, and waits for the results.
-pub(super) fn publish_and_wait(master: &Master, caller: &Caller, publish: &PeerPublish) -> Handled {
-    let Some(mut job) = judge(master, caller, publish) else {
-        return Handled::nothing();
-    };
-    if job.resolved.minions.is_empty() {
-        // Nobody is meant: that is no job.
-        return Handled::nothing();
-    }
-    let Some(turn) = master.turns.publishing.take(&caller.id) else {
-        if master.may_remark(caller.id.as_str(), "peer turns") {
-            tracing::warn!(minion = %caller.id, "not publishing for it: it waits for too many jobs");
-        }
-        return Handled::nothing();
-    };
-    let Some(jid) = begin(master, caller, &mut job) else {
-        return Handled::failed();
-    };
-    // Before it leaves: no result may be missed.
-    let mut events = master.bus.subscribe(format!("salt/job/{jid}/ret/"));
-    if !send_judged(master, caller, &job) {
-        return Handled::failed();
-    }
-    let is_full = publish.form.as_deref() == Some("full");
-    let wait = wait_of(publish.tmo.as_ref());
-    Handled::Later(Box::pin(async move {
-        let _turn = turn;
-        let deadline = Instant::now() + wait;
-        let mut answer = Map::new();
-        while answer.len() < job.resolved.minions.len() {
-            let Ok(Some(event)) = timeout_at(deadline, events.recv()).await else {
-                break;
-            };
-            if let Ok(event) = Event::unpack(event.bytes()) {
-                take_result(&mut answer, event.data, is_full);
-            }
-        }
-        if is_full {
-            answer.insert("__jid__", &jid);
-        }
-        answer.into()
-    }))
-}
-
 /// `pub_ret`: the results so far of a job that this minion published.
-pub(super) fn results(master: &Master, caller: &Caller, ret: &PubRet) -> Handled {
-    let publisher =
-        files::read_limited(&publisher_file(master, &ret.jid), PUBLISHER_FILE_BYTES_MAX);
-    if publisher.ok().as_deref() != Some(caller.id.as_str().as_bytes()) {
+pub(super) fn results(jobs: &Jobs, caller: &Caller, ret: &PubRet) -> Handled {
+    if !jobs.is_published_by(&ret.jid, &caller.id) {
         return Handled::nothing();
     }
-    match master.jobs.returns(&ret.jid) {
+    match jobs.cache.returns(&ret.jid) {
         Ok(returns) => returns
             .into_iter()
             .map(|(id, stored)| (Value::from(&id), Value::from(shown(stored))))
@@ -133,23 +141,24 @@ pub(super) fn results(master: &Master, caller: &Caller, ret: &PubRet) -> Handled
 }
 
 /// Whether the minion may publish this, and to whom.
-fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judged> {
+fn judge(parts: PeerJobs<'_>, caller: &Caller, publish: &PeerPublish) -> Option<Judged> {
     let is_long = |text: &str| text.len() > MINION_TARGET_BYTES_MAX;
     let is_list = publish.tgt_type.as_deref() == Some("list");
     if !is_list && publish.tgt.as_str().is_some_and(is_long) {
         return None;
     }
-    let request = request_of(master, &caller.id, publish)?;
+    let request = request_of(parts.general, &caller.id, publish)?;
     let asked = jobs::asked(&request);
-    let resolved = resolved(master, asked);
+    let resolved = parts.fleet.resolve_or_nobody(asked);
     let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
-    let perms = entries_for(master.opts.get("peer"), &caller.id);
+    let perms = entries_for(parts.general.opts.get("peer"), &caller.id);
     let allowed = authorise(&perms, &jobs::functions(&request), &mut |target| {
-        master.are_within(&resolved.minions, target)
+        parts.fleet.are_within(&resolved.minions, target)
     });
-    let allowed = allowed.filter(|_| !is_recursive(&funs) && is_exact(master, asked, &resolved));
+    let allowed =
+        allowed.filter(|_| !is_recursive(&funs) && is_exact(parts.fleet, asked, &resolved));
     let Some(allowed) = allowed else {
-        if master.may_remark(caller.id.as_str(), "peer") {
+        if caller.may_log("peer") {
             let fun = request.fun.to_text();
             tracing::warn!(minion = %caller.id, "may not publish {fun:?} (option peer)");
         }
@@ -163,32 +172,36 @@ fn judge(master: &Master, caller: &Caller, publish: &PeerPublish) -> Option<Judg
 }
 
 /// Takes a job id and notes whose job it is.
-fn begin(master: &Master, caller: &Caller, job: &mut Judged) -> Option<Jid> {
+fn begin(parts: PeerJobs<'_>, caller: &Caller, job: &mut Judged) -> Option<Jid> {
     let arguments = job.request.arg.iter();
     let bytes = arguments
         .map(|value| packed_len(value, Packing::Modern))
         .sum();
-    if !master.has_room_for_job_of(&caller.id, bytes) {
+    if !parts.jobs.reserve_room(&caller.id, bytes) {
         return None;
     }
-    let jid = master
-        .allocate_jid(false)
+    let jid = parts
+        .jobs
+        .allocate(false)
         .map_err(|error| tracing::error!("could not allocate a job id: {}", chain(&error)))
         .ok()?;
-    remember_publisher(master, &jid, &caller.id)
+    parts
+        .jobs
+        .record_publisher(&jid, &caller.id)
         .map_err(|error| tracing::error!("could not note who published: {}", chain(&error)))
         .ok()?;
     job.request.jid = Some(jid.clone());
     Some(jid)
 }
 
-fn send_judged(master: &Master, caller: &Caller, job: &Judged) -> bool {
-    send(master, &job.request, &job.resolved, job.restricted)
+fn send_judged(publishing: &Publishing, caller: &Caller, job: &Judged) -> bool {
+    publishing
+        .send(&job.request, &job.resolved, job.restricted)
         .map_err(|error| tracing::error!(minion = %caller.id, "could not publish for it: {error}"))
         .is_ok()
 }
 
-fn request_of(master: &Master, id: &MinionId, publish: &PeerPublish) -> Option<PublishRequest> {
+fn request_of(general: &General, id: &MinionId, publish: &PeerPublish) -> Option<PublishRequest> {
     let several = publish.fun.contains(',');
     let arg = arguments(&publish.arg, several)?;
     let fun = if several {
@@ -208,7 +221,7 @@ fn request_of(master: &Master, id: &MinionId, publish: &PeerPublish) -> Option<P
         ret: publish.ret.clone().unwrap_or_default(),
         jid: None,
         kwargs: Map::from([("id", id)]),
-        user: Some(master.settings.user.clone()),
+        user: Some(general.user.clone()),
         to: None,
         extra: Map::new(),
     })
@@ -247,7 +260,7 @@ fn arguments(arg: &Value, several: bool) -> Option<Vec<Value>> {
 
 /// Whether wildcards on pillar values make no difference: with them a minion
 /// could guess what it may not read.
-fn is_exact(master: &Master, asked: Asked<'_>, found: &Resolved) -> bool {
+fn is_exact(fleet: &Fleet, asked: Asked<'_>, found: &Resolved) -> bool {
     let tgt_type = match asked.tgt_type {
         "pillar_pcre" => "pillar_exact",
         other => exact_type(other),
@@ -255,7 +268,7 @@ fn is_exact(master: &Master, asked: Asked<'_>, found: &Resolved) -> bool {
     if tgt_type == asked.tgt_type {
         return true;
     }
-    let exact = resolved(master, Asked { tgt_type, ..asked });
+    let exact = fleet.resolve_or_nobody(Asked { tgt_type, ..asked });
     found.minions.iter().all(|id| exact.minions.contains(id))
 }
 
@@ -292,38 +305,6 @@ fn shown(stored: StoredReturn) -> Map {
         shown.insert("out", out);
     }
     shown
-}
-
-fn remember_publisher(master: &Master, jid: &Jid, id: &MinionId) -> Result<(), files::FileError> {
-    let path = publisher_file(master, jid);
-    if let Some(dir) = path.parent()
-        && !dir.is_dir()
-    {
-        files::ensure_private_dir(dir, None)?;
-    }
-    let options = WriteOptions {
-        durable: false,
-        ..WriteOptions::new(MODE_SECRET)
-    };
-    files::write_atomic(&path, options, id.as_str().as_bytes())
-}
-
-/// The one place where a job id becomes a path here; it cannot leave it.
-fn publisher_file(master: &Master, jid: &Jid) -> PathBuf {
-    master.settings.publish_auth_dir().join(jid.as_str())
-}
-
-/// Forgets who published jobs that are older than `keep`.
-pub(crate) fn forget_publishers(dir: &std::path::Path, keep: Duration) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let is_old = entry
-            .metadata()
-            .and_then(|meta| meta.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > keep));
-        if is_old && let Err(error) = fs::remove_file(entry.path()) {
-            tracing::debug!("could not remove {}: {error}", entry.path().display());
-        }
-    }
 }
 
 #[cfg(test)]

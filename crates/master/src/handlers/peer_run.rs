@@ -14,24 +14,23 @@ use tokio::sync::oneshot;
 use super::{Caller, Handled};
 use crate::core::peer::entries_for;
 use crate::error::chain;
-use crate::master::Master;
-use crate::runner;
+use crate::runner::{self, Runners};
 
 /// Runs a runner and answers with what it returns.
-pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner) -> Handled {
-    let perms = entries_for(master.opts.get("peer_run"), &caller.id);
+pub(super) fn run(runners: &Arc<Runners>, caller: &Caller, request: &MinionRunner) -> Handled {
+    let perms = entries_for(runners.general.opts.get("peer_run"), &caller.id);
     let is_permitted = perms
         .iter()
         .filter_map(Value::as_str)
         .any(|pattern| pcre::match_start(pattern, &request.fun).unwrap_or(false));
     if !is_permitted {
-        if master.may_remark(caller.id.as_str(), "peer_run") {
+        if caller.may_log("peer_run") {
             tracing::warn!(minion = %caller.id, "may not run {:?} (option peer_run)", request.fun);
         }
         return Handled::nothing();
     }
-    let Some(turn) = master.turns.running.take(&caller.id) else {
-        if master.may_remark(caller.id.as_str(), "peer_run turns") {
+    let Some(turn) = runners.peer_turns.take(&caller.id) else {
+        if caller.may_log("peer_run turns") {
             tracing::warn!(minion = %caller.id, "refused a runner: too many run for minions already");
         }
         return Handled::nothing();
@@ -42,7 +41,7 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
         kwargs,
         ..runner::Asked::new(&request.fun, caller.id.as_str())
     };
-    let master = Arc::clone(master);
+    let runners = Arc::clone(runners);
     let (tell, told) = oneshot::channel();
     // A thread of its own: a runner may take minutes, and the few threads for
     // what waits for the disk are not the minions' to fill.
@@ -51,7 +50,7 @@ pub(super) fn run(master: &Arc<Master>, caller: &Caller, request: &MinionRunner)
         .spawn(move || {
             let _turn = turn;
             // Nobody waits any more when the daemon stops.
-            let _ = tell.send(runner::run_to_end(&master, asked));
+            let _ = tell.send(runner::run_to_end(&runners, asked));
         });
     if let Err(error) = started {
         tracing::error!("could not run a runner for a minion: {error}");

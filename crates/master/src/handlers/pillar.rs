@@ -16,7 +16,10 @@ use tokio::sync::oneshot;
 use super::{Caller, Handled};
 use crate::core::gate::Cause;
 use crate::error::chain;
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::fleet::Fleet;
+use crate::keys::{Keys, encryption_algorithm, signing_algorithm};
+use crate::pillar::pillars::Pillars;
 
 /// What the minion is told when no pillar can be made for it.
 const BAD_LOAD: &str = "bad load";
@@ -36,35 +39,48 @@ enum PillarError {
     Pack(#[from] PackError),
 }
 
+/// The parts of the master that requests for pillars use.
+#[derive(Clone)]
+pub(super) struct PillarRequests {
+    pub(super) bus: Arc<Bus>,
+    pub(super) keys: Arc<Keys>,
+    pub(super) fleet: Arc<Fleet>,
+    pub(super) pillars: Arc<Pillars>,
+}
+
 /// Keeps the grains, makes the pillar and delivers it. Without room for one
 /// more there is no answer: the minion asks again.
-pub(super) fn pillar(master: &Arc<Master>, caller: &Caller, request: PillarRequest) -> Handled {
+pub(super) fn pillar(parts: PillarRequests, caller: &Caller, request: PillarRequest) -> Handled {
     let Some(nonce) = caller.nonce.clone() else {
         return Handled::Private(PillarAnswer::Error(NO_NONCE.to_owned()).to_value());
     };
-    let Some(turn) = master.turns.pillars.take(&caller.id) else {
-        master.complain(Cause::Overload, Some(&caller.id));
+    let Some(turn) = parts.pillars.turns.take(&caller.id) else {
+        caller
+            .telemetry
+            .count_refusal(Cause::Overload, Some(&caller.id));
         return Handled::PrivateLater(Box::pin(ready(None)));
     };
     let (tell, told) = oneshot::channel();
     let work = {
-        let (master, caller) = (Arc::clone(master), caller.clone());
+        let (parts, caller) = (parts.clone(), caller.clone());
         move || {
             // Also when the work is dropped undone.
             let _turn = turn;
-            let answer = answer(&master, &caller, nonce, request);
+            let answer = answer(&parts, &caller, nonce, request);
             // Nobody waits any more when the daemon stops.
             let _ = tell.send(answer.to_value());
         }
     };
-    if master.pillars.submit(work).is_err() {
-        master.complain(Cause::Overload, Some(&caller.id));
+    if parts.pillars.submit(work).is_err() {
+        caller
+            .telemetry
+            .count_refusal(Cause::Overload, Some(&caller.id));
     }
     Handled::PrivateLater(Box::pin(async move { told.await.ok() }))
 }
 
 fn answer(
-    master: &Master,
+    parts: &PillarRequests,
     caller: &Caller,
     nonce: Nonce,
     mut request: PillarRequest,
@@ -84,10 +100,10 @@ fn answer(
         ..Request::default()
     };
     let clean_cache = request.clean_cache == Some(true);
-    let pillar = master.pillars.pillar(&wanted, clean_cache);
+    let pillar = parts.pillars.pillar(&wanted, clean_cache);
     keep(
-        master,
-        &caller.id,
+        parts,
+        caller,
         &grains,
         request.pillarenv.as_deref(),
         &pillar,
@@ -97,7 +113,7 @@ fn answer(
         pillar,
         nonce,
     };
-    match seal(master, caller, data) {
+    match seal(&parts.keys, caller, data) {
         Ok(reply) => PillarAnswer::Private(reply),
         Err(error) => {
             tracing::error!(minion = %caller.id, "could not deliver the pillar: {}", chain(&error));
@@ -106,22 +122,18 @@ fn answer(
     }
 }
 
-fn seal(
-    master: &Master,
-    caller: &Caller,
-    mut data: PillarData,
-) -> Result<PillarReply, PillarError> {
-    let minion = master
+fn seal(keys: &Keys, caller: &Caller, mut data: PillarData) -> Result<PillarReply, PillarError> {
+    let minion = keys
         .accepted
         .public_key(&caller.id)
         .ok_or(PillarError::NoKey)?;
-    let enc_algo = master.encryption_algorithm(caller.enc_algo.as_deref())?;
-    let sig_algo = master.signing_algorithm(caller.sig_algo.as_deref())?;
+    let enc_algo = encryption_algorithm(caller.enc_algo.as_deref())?;
+    let sig_algo = signing_algorithm(caller.sig_algo.as_deref())?;
     let key = SymmetricKey::generate();
     data.key = minion.encrypt(enc_algo, key.expose().as_bytes())?;
     let packed = data.encode()?;
     let signed = SignedPillar {
-        sig: master.identity.private().sign(sig_algo, &packed)?,
+        sig: keys.identity.private().sign(sig_algo, &packed)?,
         data: packed,
     };
     Ok(PillarReply {
@@ -131,27 +143,35 @@ fn seal(
 }
 
 /// Keeps what the master learns from the request, and says so.
-fn keep(master: &Master, id: &MinionId, grains: &Map, pillarenv: Option<&str>, pillar: &Map) {
-    if !master.settings.keeps_data {
+fn keep(
+    parts: &PillarRequests,
+    caller: &Caller,
+    grains: &Map,
+    pillarenv: Option<&str>,
+    pillar: &Map,
+) {
+    let (id, fleet) = (&caller.id, &parts.fleet);
+    if !fleet.settings.keeps_data {
         return;
     }
     // What the pillar of an environment is kept as, is not to be the name of
     // another minion.
     let is_name = |env: &&str| {
-        MinionId::parse(format!("{id}:{env}")).is_ok_and(|id| master.accepted.get(&id).is_some())
+        MinionId::parse(format!("{id}:{env}"))
+            .is_ok_and(|id| parts.keys.accepted.get(&id).is_some())
     };
     let stored =
-        master
+        fleet
             .data
             .put(Bank::Grains, id, grains)
             .and_then(|()| match pillarenv.filter(is_name) {
                 Some(_) => Ok(false),
-                None => master.data.put_pillar(id, pillarenv, pillar),
+                None => fleet.data.put_pillar(id, pillarenv, pillar),
             });
     match stored {
         Ok(true) => {}
         Ok(false) => {
-            if master.may_remark(id.as_str(), "pillarenv") {
+            if caller.may_log("pillarenv") {
                 tracing::warn!(
                     minion = %id,
                     "the pillar of one more environment is not kept for targets, it has asked for \
@@ -160,13 +180,13 @@ fn keep(master: &Master, id: &MinionId, grains: &Map, pillarenv: Option<&str>, p
             }
         }
         Err(error) => {
-            if master.may_remark(id.as_str(), "data") {
+            if caller.may_log("data") {
                 tracing::error!(minion = %id, "could not keep its data: {}", chain(&error));
             }
         }
     }
-    if master.settings.data_cache_events {
+    if fleet.settings.data_cache_events {
         let data = Map::from([("Minion data cache refresh", id)]);
-        master.bus.fire(&format!("minion/refresh/{id}"), data);
+        parts.bus.fire(&format!("minion/refresh/{id}"), data);
     }
 }

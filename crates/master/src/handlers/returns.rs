@@ -1,7 +1,5 @@
 //! Results of jobs.
 
-use std::sync::PoisonError;
-
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
@@ -12,59 +10,71 @@ use super::{Caller, Handled};
 use crate::clock::now_micros;
 use crate::core::returns::failed_states;
 use crate::error::chain;
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::jobs::Jobs;
+use crate::keys::{Keys, signing_algorithm};
 
-/// Stores a return, tells of it, and only then acknowledges it.
-pub(super) fn returned(master: &Master, caller: &Caller, mut request: Request) -> Handled {
-    if !signature_suffices(master, caller, request.meta.sig.as_ref()) {
-        return false.into();
-    }
-    let id = &caller.id;
-    let MinionRequest::Return(job) = &mut request.command else {
-        return Handled::failed();
-    };
-    let mark = job.extra.remove(OWN_JOB);
-    let is_own = job.jid == ReturnJid::Req;
-    let room = room_for(master, id, job);
-    if is_own {
-        let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
-        match own_job(master, id, job, mark, room != Room::None) {
-            Ok(jid) => job.jid = ReturnJid::Jid(jid),
-            Err(error) => {
-                room.give_back(master, id);
-                tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
-                return Handled::failed();
+/// The parts of the master that results go to.
+#[derive(Clone, Copy)]
+pub(super) struct Returns<'a> {
+    pub(super) bus: &'a Bus,
+    pub(super) keys: &'a Keys,
+    pub(super) jobs: &'a Jobs,
+}
+
+impl Returns<'_> {
+    /// Stores a return, fires its events, and only then acknowledges it.
+    pub(super) fn store(self, caller: &Caller, mut request: Request) -> Handled {
+        let Self { bus, keys, jobs } = self;
+        if !signature_suffices(keys, caller, request.meta.sig.as_ref()) {
+            return false.into();
+        }
+        let id = &caller.id;
+        let MinionRequest::Return(job) = &mut request.command else {
+            return Handled::failed();
+        };
+        let mark = job.extra.remove(OWN_JOB);
+        let is_own = job.jid == ReturnJid::Req;
+        let room = room_for(jobs, id, job);
+        if is_own {
+            let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
+            match own_job(jobs, id, job, mark, room != Room::None) {
+                Ok(jid) => job.jid = ReturnJid::Jid(jid),
+                Err(error) => {
+                    room.release(jobs, id);
+                    tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
+                    return Handled::failed();
+                }
             }
         }
-    }
-    let kept = job.jid.jid().filter(|_| room != Room::None);
-    let stored = kept.map(|jid| store(master, id, jid, job));
-    if !matches!(stored, Some(Ok(true))) {
-        room.give_back(master, id);
-    }
-    let is_news = match (&stored, job.jid.jid()) {
-        (Some(Ok(false)), _) => false,
-        (Some(stored), Some(jid)) => {
-            let mut told = master.told.lock().unwrap_or_else(PoisonError::into_inner);
-            match stored {
-                Ok(_) => told.stored(jid, id),
-                // It comes again until it can be stored.
-                Err(_) => told.is_news(jid, id),
-            }
+        let kept = job.jid.jid().filter(|_| room != Room::None);
+        let stored = kept.map(|jid| store(jobs, caller, jid, job));
+        if !matches!(stored, Some(Ok(true))) {
+            room.release(jobs, id);
         }
-        _ => true,
-    };
-    if is_news {
-        tell(master, id, &request, is_own);
-    }
-    match stored {
-        Some(Err(error)) => {
-            if master.may_remark(id.as_str(), "store") {
-                tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
+        let first_seen = match (&stored, job.jid.jid()) {
+            (Some(Ok(false)), _) => false,
+            (Some(stored), Some(jid)) => {
+                match stored {
+                    Ok(_) => jobs.first_seen_stored(jid, id),
+                    // It comes again until it can be stored.
+                    Err(_) => jobs.first_seen_unstored(jid, id),
+                }
             }
-            Handled::failed()
+            _ => true,
+        };
+        if first_seen {
+            fire(bus, id, &request, is_own);
         }
-        _ => Value::Nil.into(),
+        match stored {
+            Some(Err(error)) => {
+                if caller.may_log("store") {
+                    tracing::error!(minion = %id, "could not store a return: {}", chain(&error));
+                }
+                Handled::failed()
+            }
+            _ => Value::Nil.into(),
+        }
     }
 }
 
@@ -80,19 +90,19 @@ enum Room {
 }
 
 impl Room {
-    fn give_back(self, master: &Master, id: &MinionId) {
+    fn release(self, jobs: &Jobs, id: &MinionId) {
         if let Self::OfMinion(bytes) = self {
-            master.give_back_room_of(id, bytes);
+            jobs.release_room(id, bytes);
         }
     }
 }
 
 /// Finds room for a return: those of this master's jobs have it, of others each
 /// minion may have so many.
-fn room_for(master: &Master, id: &MinionId, job: &JobReturn) -> Room {
+fn room_for(jobs: &Jobs, id: &MinionId, job: &JobReturn) -> Room {
     match &job.jid {
         ReturnJid::Jid(jid)
-            if !master.settings.stores_returns || master.jobs.knows(jid).unwrap_or(false) =>
+            if !jobs.settings.stores_returns || jobs.cache.knows(jid).unwrap_or(false) =>
         {
             return Room::OfMaster;
         }
@@ -102,7 +112,7 @@ fn room_for(master: &Master, id: &MinionId, job: &JobReturn) -> Room {
     let values = [&job.ret, &job.fun.to_value()];
     let beside = job.fun_args.iter().chain(&job.metadata).chain(values);
     let bytes = beside.map(|value| packed_len(value, Packing::Modern)).sum();
-    match master.has_room_for_job_of(id, bytes) {
+    match jobs.reserve_room(id, bytes) {
         true => Room::OfMinion(bytes),
         false => Room::None,
     }
@@ -112,23 +122,23 @@ fn room_for(master: &Master, id: &MinionId, job: &JobReturn) -> Room {
 /// Halite minion has marked it: the same one that comes again, since we were
 /// not heard, is the same job.
 fn own_job(
-    master: &Master,
+    jobs: &Jobs,
     id: &MinionId,
     job: &JobReturn,
     mark: Option<Jid>,
     is_kept: bool,
 ) -> Result<Jid, StoreError> {
     if !is_kept {
-        return Ok(master.next_jid());
+        return Ok(jobs.next_id());
     }
     let jid = match mark.filter(is_past) {
-        Some(mark) => master.jobs.allocate_own(id, &mark)?,
-        None => master.allocate_jid(false)?,
+        Some(mark) => jobs.cache.allocate_own(id, &mark)?,
+        None => jobs.allocate(false)?,
     };
-    if master.settings.stores_returns && !master.jobs.has_load(&jid)? {
+    if jobs.settings.stores_returns && !jobs.cache.has_load(&jid)? {
         let load = load_of_return(&jid, id, job);
-        master.jobs.save_load(&jid, &load, None)?;
-        master.job_mirror.load(&jid, &load, None);
+        jobs.cache.save_load(&jid, &load, None)?;
+        jobs.mirror.load(&jid, &load, None);
     }
     Ok(jid)
 }
@@ -142,14 +152,15 @@ fn is_past(mark: &Jid) -> bool {
 const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 
 /// Whether the return is new.
-fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<bool, StoreError> {
-    master.missed.returned(jid, id);
-    if !master.settings.stores_returns {
+fn store(jobs: &Jobs, caller: &Caller, jid: &Jid, job: &JobReturn) -> Result<bool, StoreError> {
+    let id = &caller.id;
+    jobs.missed.returned(jid, id);
+    if !jobs.settings.stores_returns {
         return Ok(true);
     }
-    let is_new = match master.jobs.save_return(jid, id, job)? {
+    let is_new = match jobs.cache.save_return(jid, id, job)? {
         Saved::Duplicate { differs: true } => {
-            if master.may_remark(id.as_str(), "second return") {
+            if caller.may_log("second return") {
                 tracing::warn!(minion = %id, %jid, "a second, different return is ignored");
             }
             true
@@ -158,21 +169,21 @@ fn store(master: &Master, id: &MinionId, jid: &Jid, job: &JobReturn) -> Result<b
         Saved::Duplicate { differs: false } => false,
         Saved::NoCache => true,
         Saved::Stored => {
-            master.job_mirror.returned(jid, id, job);
+            jobs.mirror.returned(jid, id, job);
             true
         }
     };
-    if master.settings.stores_endtime {
-        let now = master.endtime();
-        master.jobs.save_endtime(jid, &now)?;
-        master.job_mirror.ended(jid, &now);
+    if jobs.settings.stores_endtime {
+        let now = jobs.endtime();
+        jobs.cache.save_endtime(jid, &now)?;
+        jobs.mirror.ended(jid, &now);
     }
     Ok(is_new)
 }
 
 /// Fires the events; those of a job that the minion has given itself say what
 /// a command would have said.
-fn tell(master: &Master, id: &MinionId, request: &Request, is_own: bool) {
+fn fire(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) {
     let MinionRequest::Return(job) = &request.command else {
         return;
     };
@@ -184,27 +195,23 @@ fn tell(master: &Master, id: &MinionId, request: &Request, is_own: bool) {
         data.insert("tgt_type", "glob");
         data.insert("tgt", id);
     }
-    master.bus.tell_return(jid, job.jid.jid(), id, data);
+    bus.tell_return(jid, job.jid.jid(), id, data);
     let Some(jid) = job.jid.jid() else {
         return;
     };
     for failed in failed_states(job, jid, id) {
         let parts = [jid.as_str(), "sub", id.as_str(), "error", &failed.fun];
-        master.bus.fire(&failed.state, failed.short);
-        master.bus.fire_under("job", parts, failed.long);
+        bus.fire(&failed.state, failed.short);
+        bus.fire_under("job", parts, failed.long);
     }
 }
 
 /// Whether the request is signed as the options demand.
-fn signature_suffices(
-    master: &Master,
-    caller: &Caller,
-    signature: Option<&RequestSignature>,
-) -> bool {
+fn signature_suffices(keys: &Keys, caller: &Caller, signature: Option<&RequestSignature>) -> bool {
     let id = &caller.id;
     let Some(signature) = signature else {
-        if master.settings.require_minion_sign_messages {
-            if master.may_remark(id.as_str(), "unsigned") {
+        if keys.settings.require_minion_sign_messages {
+            if caller.may_log("unsigned") {
                 tracing::error!(minion = %id, "refused a return that is not signed (require_minion_sign_messages)");
             }
             return false;
@@ -213,15 +220,15 @@ fn signature_suffices(
     };
     // The algorithm that the minion names in the envelope is the one it signs
     // with; both that exist are safe to accept.
-    let algorithm = master.signing_algorithm(caller.sig_algo.as_deref());
-    let is_right = match (master.accepted.public_key(id), algorithm) {
+    let algorithm = signing_algorithm(caller.sig_algo.as_deref());
+    let is_right = match (keys.accepted.public_key(id), algorithm) {
         (Some(key), Ok(algorithm)) => {
             key.verify(algorithm, &signature.message, &signature.signature)
         }
         _ => false,
     };
-    if !is_right && master.may_remark(id.as_str(), "signature") {
+    if !is_right && caller.may_log("signature") {
         tracing::warn!(minion = %id, "the signature of a return is wrong");
     }
-    is_right || !master.settings.drop_messages_signature_fail
+    is_right || !keys.settings.drop_messages_signature_fail
 }

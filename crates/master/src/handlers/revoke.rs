@@ -4,27 +4,29 @@ use halite_proto::request::{Request, RevokeAuth};
 
 use super::{Caller, Handled};
 use crate::error::chain;
-use crate::master::Master;
+use crate::fleet::Fleet;
+use crate::keys::Keys;
+use crate::publishing::Publishing;
 
 /// Deletes the minion's key and ends its access.
 pub(super) fn revoke(
-    master: &Master,
+    (keys, fleet, publishing): (&Keys, &Fleet, &Publishing),
     caller: &Caller,
     revoke: RevokeAuth,
     request: &Request,
 ) -> Handled {
     let id = &caller.id;
-    if !master.settings.allow_minion_key_revoke {
-        if master.may_remark(id.as_str(), "revoke") {
+    if !keys.settings.allow_minion_key_revoke {
+        if caller.may_log("revoke") {
             tracing::warn!(minion = %id, "asked to have its key deleted; allow_minion_key_revoke is off");
         }
         return request.event_data().into();
     }
-    match master.keys.delete(id) {
+    match keys.store.delete(id) {
         Ok(changes) => {
             if !changes.is_empty() {
                 // As in Salt, without the key.
-                master.fire_key_event("delete", id, "");
+                keys.fire_key_event("delete", id, "");
             }
         }
         Err(error) => {
@@ -33,9 +35,9 @@ pub(super) fn revoke(
         }
     }
     if !revoke.preserve_minion_cache {
-        master.forget_minion_data(id);
+        fleet.forget_minion_data(id);
     }
-    master.cut_access();
+    publishing.cut_access();
     tracing::info!(minion = %id, "deleted its key as it asked");
     true.into()
 }

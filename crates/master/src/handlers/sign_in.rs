@@ -13,12 +13,15 @@ use halite_proto::clear::AuthBadId;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal};
 use thiserror::Error;
 
-use super::comparison::KEY_MARK;
 use crate::clock::now_s;
 use crate::core::auth::{Act, Facts, Filing, KnownKey, Verdict, decide};
 use crate::core::text::python_text;
 use crate::error::chain;
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::fleet::Fleet;
+use crate::keys::{KEY_MARK, Keys};
+use crate::publishing::publisher::Publisher;
+use crate::telemetry::Telemetry;
 
 /// The first protocol version whose answers are signed and carry the nonce.
 const VERSION_SIGNED: u32 = 2;
@@ -38,33 +41,45 @@ enum SignInError {
     KeyGone,
 }
 
-/// Answers a sign-in.
-pub(crate) fn sign_in(master: &Master, request: &AuthRequest, version: u32) -> AuthAnswer {
-    match SignIn::new(master, request, version).answer() {
-        Ok(answer) => answer,
-        Err(error) => {
-            if master.may_remark(request.id.as_str(), "sign-in") {
-                tracing::error!(minion = %request.id, "could not answer a sign-in: {}", chain(&error));
-            }
-            AuthAnswer::Refused(Refusal::HandlerFailed)
-        }
-    }
+/// The parts of the master that sign-ins use.
+#[derive(Clone, Copy)]
+pub(crate) struct SignIns<'a> {
+    pub(super) telemetry: &'a Telemetry,
+    pub(super) bus: &'a Bus,
+    pub(super) keys: &'a Keys,
+    pub(super) fleet: &'a Fleet,
+    pub(super) publisher: &'a Publisher,
 }
 
-/// Answers a sign-in under a name that no minion can have.
-pub(crate) fn refuse_bad_id(master: &Master, bad: AuthBadId, version: u32) -> AuthAnswer {
-    if master.may_remark("", "bad id") {
-        tracing::info!("refused a sign-in: {}", bad.why);
+impl SignIns<'_> {
+    /// Answers a sign-in.
+    pub(crate) fn answer(self, request: &AuthRequest, version: u32) -> AuthAnswer {
+        match SignIn::new(self, request, version).answer() {
+            Ok(answer) => answer,
+            Err(error) => {
+                if self.telemetry.may_log(request.id.as_str(), "sign-in") {
+                    tracing::error!(minion = %request.id, "could not answer a sign-in: {}", chain(&error));
+                }
+                AuthAnswer::Refused(Refusal::HandlerFailed)
+            }
+        }
     }
-    let Ok(algorithm) = SigAlgo::parse(&bad.sig_algo) else {
-        return AuthAnswer::BadSigAlgo;
-    };
-    let nonce = bad.nonce.filter(|_| version >= VERSION_SIGNED);
-    let reply = AuthReply::Refused(AuthRefusal::Rejected, nonce);
-    sign(master, reply, algorithm, version).unwrap_or_else(|error| {
-        tracing::error!("could not answer a sign-in: {}", chain(&error));
-        AuthAnswer::Refused(Refusal::HandlerFailed)
-    })
+
+    /// Answers a sign-in under a name that no minion can have.
+    pub(crate) fn refuse_bad_id(self, bad: AuthBadId, version: u32) -> AuthAnswer {
+        if self.telemetry.may_log("", "bad id") {
+            tracing::info!("refused a sign-in: {}", bad.why);
+        }
+        let Ok(algorithm) = SigAlgo::parse(&bad.sig_algo) else {
+            return AuthAnswer::BadSigAlgo;
+        };
+        let nonce = bad.nonce.filter(|_| version >= VERSION_SIGNED);
+        let reply = AuthReply::Refused(AuthRefusal::Rejected, nonce);
+        sign(self.keys, reply, algorithm, version).unwrap_or_else(|error| {
+            tracing::error!("could not answer a sign-in: {}", chain(&error));
+            AuthAnswer::Refused(Refusal::HandlerFailed)
+        })
+    }
 }
 
 /// Whether the text of a key has no place for the character.
@@ -74,7 +89,7 @@ fn is_no_pem(c: char) -> bool {
 
 /// One sign-in on its way.
 struct SignIn<'a> {
-    master: &'a Master,
+    parts: SignIns<'a>,
     request: &'a AuthRequest,
     version: u32,
     key: Option<PublicKey>,
@@ -83,9 +98,9 @@ struct SignIn<'a> {
 }
 
 impl<'a> SignIn<'a> {
-    fn new(master: &'a Master, request: &'a AuthRequest, version: u32) -> Self {
+    fn new(parts: SignIns<'a>, request: &'a AuthRequest, version: u32) -> Self {
         Self {
-            master,
+            parts,
             request,
             version,
             // Its text is kept as it came, and shown by `salt-key -p`.
@@ -101,7 +116,7 @@ impl<'a> SignIn<'a> {
         let decision = {
             // One at a time: what is known of the key must not change between
             // the look and the filing.
-            let _one = self.master.lock_filing();
+            let _one = self.parts.keys.lock_filing();
             let decision = decide(&self.facts()?);
             if let Some(filing) = decision.filing {
                 self.file(filing)?;
@@ -118,15 +133,15 @@ impl<'a> SignIn<'a> {
             Verdict::BadSigAlgo => Ok(AuthAnswer::BadSigAlgo),
         };
         if let Some(act) = decision.event {
-            self.tell(act);
+            self.fire(act);
         }
         answer
     }
 
     fn facts(&self) -> Result<Facts, SignInError> {
-        let settings = &self.master.settings;
+        let settings = &self.parts.keys.settings;
         let id = &self.request.id;
-        let known = match self.master.keys.lookup(id) {
+        let known = match self.parts.keys.store.lookup(id) {
             Ok(key) => key,
             // A name that no key file may have: refused like an invalid one.
             Err(KeyStoreError::HiddenId { .. }) => None,
@@ -144,13 +159,13 @@ impl<'a> SignIn<'a> {
             }
         };
         let is_hidden = id.as_str().starts_with('.');
-        let autosign = &self.master.autosign;
+        let autosign = &self.parts.keys.autosign;
         let autoreject = known.asks_autoreject(settings.open_mode) && autosign.rejects(id);
         Ok(Facts {
             known,
             key_usable: self.key.is_some() && !is_hidden,
             open_mode: settings.open_mode,
-            room: self.master.room_for(id),
+            room: self.parts.fleet.room_for(id),
             autoreject,
             autosign: !autoreject
                 && known.asks_autosign(settings.open_mode)
@@ -166,8 +181,8 @@ impl<'a> SignIn<'a> {
 
     fn file(&self, filing: Filing) -> Result<(), SignInError> {
         let is_decided = matches!(filing, Filing::Accepted | Filing::Denied);
-        if !is_decided && !self.master.has_room_to_file() {
-            if self.master.may_remark("", "undecided") {
+        if !is_decided && !self.parts.keys.has_room_to_file() {
+            if self.parts.telemetry.may_log("", "undecided") {
                 tracing::error!("too many keys wait for a decision, new ones are not kept");
             }
             return Ok(());
@@ -179,7 +194,7 @@ impl<'a> SignIn<'a> {
             Filing::Denied => KeyState::Denied,
         };
         let pem = &self.request.public_key;
-        Ok(self.master.keys.put(&self.request.id, state, pem)?)
+        Ok(self.parts.keys.store.put(&self.request.id, state, pem)?)
     }
 
     fn grant(&self) -> Result<AuthAnswer, SignInError> {
@@ -187,20 +202,25 @@ impl<'a> SignIn<'a> {
         else {
             return self.refusal(AuthRefusal::Rejected);
         };
-        let master = self.master;
+        let SignIns {
+            keys,
+            fleet,
+            publisher,
+            ..
+        } = self.parts;
         let id = &self.request.id;
-        let accepted = master.accepted.get(id).ok_or(SignInError::KeyGone)?;
+        let accepted = keys.accepted.get(id).ok_or(SignInError::KeyGone)?;
         let capabilities = Capabilities::of(&self.request.extra);
         if !capabilities.presence {
-            master.attendance.forget(id);
+            fleet.attendance.forget(id);
         }
-        let session = master.sessions.sign_in(id, &accepted, now_s())?;
-        let publish_key = master.publisher.key();
+        let session = keys.sessions.sign_in(id, &accepted, now_s())?;
+        let publish_key = publisher.key();
         let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
         let grant = AuthGrant {
-            public_key: master.identity.public_pem().to_owned(),
-            publish_port: master.settings.publish_port,
-            pub_sig: master.identity.pub_sig(sig_algo)?,
+            public_key: keys.identity.public_pem().to_owned(),
+            publish_port: fleet.settings.publish_port,
+            pub_sig: keys.identity.pub_sig(sig_algo)?,
             token: self.token(key, enc_algo)?,
             aes: sealed(publish_key.key.expose())?,
             session: sealed(session.key.expose())?,
@@ -221,12 +241,16 @@ impl<'a> SignIn<'a> {
         let Some(token) = &self.request.token else {
             return Ok(None);
         };
-        match self.master.identity.private().decrypt(enc_algo, token) {
+        match self.parts.keys.identity.private().decrypt(enc_algo, token) {
             // Not the minion's to read.
             Ok(token) if token.expose().starts_with(KEY_MARK) => Ok(None),
             Ok(token) => key.encrypt(enc_algo, token.expose()).map(Some),
             Err(error) => {
-                if !self.master.may_remark(self.request.id.as_str(), "token") {
+                if !self
+                    .parts
+                    .telemetry
+                    .may_log(self.request.id.as_str(), "token")
+                {
                     return Ok(None);
                 }
                 tracing::warn!(
@@ -247,7 +271,7 @@ impl<'a> SignIn<'a> {
         let Some(algorithm) = self.sig_algo else {
             return Ok(AuthAnswer::BadSigAlgo);
         };
-        sign(self.master, reply, algorithm, self.version)
+        sign(self.parts.keys, reply, algorithm, self.version)
     }
 
     fn nonce(&self) -> Option<Nonce> {
@@ -256,8 +280,8 @@ impl<'a> SignIn<'a> {
             .flatten()
     }
 
-    fn tell(&self, act: Act) {
-        let settings = &self.master.settings;
+    fn fire(&self, act: Act) {
+        let settings = &self.parts.keys.settings;
         if !settings.auth_events {
             return;
         }
@@ -278,7 +302,7 @@ impl<'a> SignIn<'a> {
         {
             data.insert("autosign_grains", grains.clone());
         }
-        self.master.bus.fire_under("auth", [], data);
+        self.parts.bus.fire_under("auth", [], data);
     }
 
     fn log(&self, verdict: Verdict, filing: Option<Filing>) {
@@ -301,7 +325,7 @@ impl<'a> SignIn<'a> {
             Verdict::Full => "full",
             Verdict::BadEncAlgo | Verdict::BadSigAlgo => "algorithm",
         };
-        if !self.master.may_remark(id.as_str(), what) {
+        if !self.parts.telemetry.may_log(id.as_str(), what) {
             return;
         }
         match what {
@@ -328,7 +352,7 @@ impl<'a> SignIn<'a> {
 }
 
 fn sign(
-    master: &Master,
+    keys: &Keys,
     reply: AuthReply,
     algorithm: SigAlgo,
     version: u32,
@@ -337,6 +361,6 @@ fn sign(
         return Ok(AuthAnswer::Unsigned(reply));
     }
     let load = reply.encode()?;
-    let sig = master.identity.private().sign(algorithm, &load)?;
+    let sig = keys.identity.private().sign(algorithm, &load)?;
     Ok(AuthAnswer::Signed(SignedAuthReply { load, sig }))
 }

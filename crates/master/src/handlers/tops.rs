@@ -7,29 +7,40 @@ use tokio::sync::oneshot;
 
 use super::{Caller, Handled};
 use crate::core::gate::Cause;
-use crate::master::Master;
-use crate::pillar::tops;
+use crate::fleet::Fleet;
+use crate::functions::Functions;
+use crate::pillar::pillars::Pillars;
 
 /// Asks the tops on a thread for pillars: both wait for commands.
-pub(super) fn tops(master: &Arc<Master>, caller: &Caller) -> Handled {
-    if master.settings.tops.is_empty() {
+pub(super) fn tops(
+    pillars: &Pillars,
+    functions: &Arc<Functions>,
+    fleet: &Arc<Fleet>,
+    caller: &Caller,
+) -> Handled {
+    if pillars.tops.is_empty() {
         return Handled::nothing();
     }
-    let Some(turn) = master.turns.pillars.take(&caller.id) else {
-        master.complain(Cause::Overload, Some(&caller.id));
+    let Some(turn) = pillars.turns.take(&caller.id) else {
+        caller
+            .telemetry
+            .count_refusal(Cause::Overload, Some(&caller.id));
         return Handled::nothing();
     };
     let (tell, told) = oneshot::channel();
     let work = {
-        let (master, id) = (Arc::clone(master), caller.id.clone());
+        let (functions, fleet) = (Arc::clone(functions), Arc::clone(fleet));
+        let (tops, id) = (pillars.tops.clone(), caller.id.clone());
         move || {
             let _turn = turn;
             // Nobody waits any more when the daemon stops.
-            let _ = tell.send(tops::of(&master, &id));
+            let _ = tell.send(tops.states_of(&id, &functions, &fleet));
         }
     };
-    if master.pillars.submit(work).is_err() {
-        master.complain(Cause::Overload, Some(&caller.id));
+    if pillars.submit(work).is_err() {
+        caller
+            .telemetry
+            .count_refusal(Cause::Overload, Some(&caller.id));
     }
     Handled::Later(Box::pin(async move {
         Value::Map(told.await.unwrap_or_default())

@@ -1,22 +1,18 @@
 //! Results of this master's jobs that a minion has given to another master.
 
-use std::sync::PoisonError;
-
 use halite_proto::request::Whereabouts;
 
 use super::{Caller, Handled};
-use crate::master::Master;
+use crate::jobs::Jobs;
 
-/// Remembers where they are: the job is done, and whoever waits for it here is
-/// told where to look.
-pub(super) fn note(master: &Master, caller: &Caller, results: Vec<Whereabouts>) -> Handled {
+/// Records which master has each result: its job is done, and whoever waits for
+/// it here is told where to look.
+pub(super) fn record(jobs: &Jobs, caller: &Caller, results: Vec<Whereabouts>) -> Handled {
     let id = &caller.id;
-    let elsewhere = &master.elsewhere;
-    let mut elsewhere = elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
-    for Whereabouts { jid, master: at } in results {
-        tracing::info!(minion = %id, %jid, at, "the result is at another master");
-        master.missed.returned(&jid, id);
-        elsewhere.note(jid, id.clone(), &at);
+    for Whereabouts { jid, master } in results {
+        tracing::info!(minion = %id, %jid, at = master, "the result is at another master");
+        jobs.missed.returned(&jid, id);
+        jobs.record_held_by_other(jid, id.clone(), &master);
     }
     true.into()
 }

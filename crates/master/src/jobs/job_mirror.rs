@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,8 @@ use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};
 
+use crate::functions::Functions;
 use crate::limits::{JOB_MIRROR_BYTES_MAX, JOB_MIRROR_CALL_MAX};
-use crate::master::Master;
 
 /// How often the log says that jobs cannot be given on.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
@@ -72,8 +72,8 @@ impl JobMirror {
     ///
     /// # Errors
     /// When there is no thread for it.
-    pub(crate) fn start(master: &Arc<Master>) -> std::io::Result<()> {
-        let Some(name) = configured(&master.opts).map(str::to_owned) else {
+    pub(crate) fn start(&self, opts: &Map, functions: &Arc<Functions>) -> std::io::Result<()> {
+        let Some(name) = configured(opts).map(str::to_owned) else {
             return Ok(());
         };
         let (queue, waiting) = mpsc::channel();
@@ -81,7 +81,7 @@ impl JobMirror {
         let bytes = Arc::new(AtomicUsize::default());
         let writer = Writer {
             name,
-            master: Arc::downgrade(master),
+            functions: Arc::clone(functions),
             bytes: Arc::clone(&bytes),
             complained: Complained::default(),
         };
@@ -92,7 +92,7 @@ impl JobMirror {
                 // Nobody may wait any more.
                 let _ = tell.send(());
             })?;
-        *master.job_mirror.waiting() = Some(Waiting {
+        *self.waiting() = Some(Waiting {
             queue,
             bytes,
             done,
@@ -180,7 +180,7 @@ impl JobMirror {
 /// Who calls the returner, one call after the other.
 struct Writer {
     name: String,
-    master: Weak<Master>,
+    functions: Arc<Functions>,
     bytes: Arc<AtomicUsize>,
     complained: Complained,
 }
@@ -188,10 +188,7 @@ struct Writer {
 impl Writer {
     fn write(mut self, waiting: &Receiver<Write>) {
         while let Ok(write) = waiting.recv() {
-            let Some(master) = self.master.upgrade() else {
-                return;
-            };
-            let called = call(&master, &self.name, write.function, write.args);
+            let called = call(&self.functions, &self.name, write.function, write.args);
             self.bytes.fetch_sub(write.bytes, Ordering::Relaxed);
             match called {
                 Ok(_) => {}
@@ -226,12 +223,12 @@ pub(crate) enum CallFailed {
 
 /// Calls a function of a returner in Python.
 pub(crate) fn call(
-    master: &Master,
+    functions: &Functions,
     returner: &str,
     function: &str,
     args: Vec<Value>,
 ) -> Result<Value, CallFailed> {
-    let house = master.pillars.house();
+    let house = functions.house();
     let name = format!("{returner}.{function}");
     let Some(found) = plugin(house, Kind::Returners, &name) else {
         return Err(CallFailed::NoFunction(name));

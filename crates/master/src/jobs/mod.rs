@@ -1,4 +1,162 @@
-//! What is kept of jobs beside the job cache.
+//! Jobs: their ids, and what is kept of them.
 
 pub(crate) mod job_mirror;
 pub(crate) mod missed;
+pub(crate) mod publishers;
+pub(crate) mod runner_returns;
+pub(crate) mod settings;
+pub(crate) mod stop;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use halite_proto::time::{self, JidClock};
+use halite_proto::{Jid, MinionId};
+use halite_store::StoreError;
+
+use self::job_mirror::JobMirror;
+use self::missed::MissedJobs;
+use self::settings::JobSettings;
+use crate::clock::{now_micros, now_s};
+use crate::core::held_by_others::HeldByOthers;
+use crate::core::own_jobs::{self, OwnJobs};
+use crate::core::unstored::UnstoredReturns;
+use crate::error::StartError;
+use crate::settings::General;
+use crate::telemetry::Telemetry;
+
+/// The jobs of this master.
+pub(crate) struct Jobs {
+    pub(crate) settings: JobSettings,
+    pub(crate) general: Arc<General>,
+    /// The job cache.
+    pub(crate) cache: halite_store::Jobs,
+    /// Where jobs go beside the cache.
+    pub(crate) mirror: JobMirror,
+    /// The jobs that minions can ask for after a reconnect.
+    pub(crate) missed: MissedJobs,
+    telemetry: Arc<Telemetry>,
+    /// Gives job ids.
+    ids: Mutex<JidClock>,
+    /// Results of this master's jobs that other masters have.
+    held_by_others: Mutex<HeldByOthers>,
+    /// Results that were told of although they could not be stored.
+    unstored: Mutex<UnstoredReturns>,
+    /// What is kept of jobs that this master has not begun.
+    own: Mutex<OwnJobs>,
+}
+
+impl Jobs {
+    /// The jobs of a job cache.
+    ///
+    /// # Errors
+    /// When the jobs for replay cannot be read.
+    pub(crate) fn open(
+        general: Arc<General>,
+        settings: JobSettings,
+        cache: halite_store::Jobs,
+        telemetry: Arc<Telemetry>,
+    ) -> Result<Self, StartError> {
+        let replay_dir = general.cachedir.join("replay");
+        let missed = MissedJobs::open(&replay_dir, settings.replay_window_s, &cache)
+            .map_err(StartError::Replay)?;
+        Ok(Self {
+            general,
+            cache,
+            mirror: JobMirror::default(),
+            missed,
+            telemetry,
+            ids: Mutex::default(),
+            held_by_others: Mutex::default(),
+            unstored: Mutex::default(),
+            own: Mutex::new(OwnJobs::new(settings.own_jobs_bytes_max, settings.keep)),
+            settings,
+        })
+    }
+
+    /// A job id that nobody has.
+    ///
+    /// # Errors
+    /// When the job cache cannot be written.
+    pub(crate) fn allocate(&self, nocache: bool) -> Result<Jid, StoreError> {
+        self.cache.allocate(nocache, || self.next_id())
+    }
+
+    /// The next job id of this process, of which nothing is kept.
+    pub(crate) fn next_id(&self) -> Jid {
+        let mut clock = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let jid = clock.next(now_micros());
+        match self.settings.unique_jid {
+            true => Jid::parse(format!("{jid}_{}", std::process::id())).unwrap_or(jid),
+            false => jid,
+        }
+    }
+
+    /// Now, as the job cache records the end of a job.
+    pub(crate) fn endtime(&self) -> String {
+        let now = time::jid_from_micros(now_micros());
+        time::jid_to_text(&now)
+    }
+
+    /// Gives back the room of a job that is not stored after all, or was stored
+    /// before.
+    pub(crate) fn release_room(&self, id: &MinionId, bytes: usize) {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.give_back(id, u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// Whether a job of `bytes` that this master has not begun may be kept: each
+    /// minion has a quota for them.
+    pub(crate) fn reserve_room(&self, id: &MinionId, bytes: usize) -> bool {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        match own.take(id, bytes, now_s()) {
+            own_jobs::Room::Enough => true,
+            own_jobs::Room::UsedUp => false,
+            own_jobs::Room::TooLarge => {
+                if self.telemetry.may_log(id.as_str(), "own jobs") {
+                    tracing::error!(
+                        minion = %id,
+                        "a job that this master did not begin is not stored: its {bytes} bytes \
+                         are more than is left of own_jobs_max_size"
+                    );
+                }
+                false
+            }
+            own_jobs::Room::JustUsedUp => {
+                tracing::error!(
+                    minion = %id,
+                    "it has returned so many jobs that this master did not begin that no more of \
+                     them are stored (own_jobs_max_size, {} MiB while jobs are kept)",
+                    own.bytes_max() / 1024 / 1024
+                );
+                false
+            }
+        }
+    }
+
+    /// Whether a result that could not be stored is seen for the first time.
+    pub(crate) fn first_seen_unstored(&self, jid: &Jid, id: &MinionId) -> bool {
+        let mut unstored = self.unstored.lock().unwrap_or_else(PoisonError::into_inner);
+        unstored.first_seen(jid, id)
+    }
+
+    /// Whether a result that is stored now was not seen before, unstored.
+    pub(crate) fn first_seen_stored(&self, jid: &Jid, id: &MinionId) -> bool {
+        let mut unstored = self.unstored.lock().unwrap_or_else(PoisonError::into_inner);
+        unstored.stored(jid, id)
+    }
+
+    /// Records that another master has a minion's result of a job.
+    pub(crate) fn record_held_by_other(&self, jid: Jid, id: MinionId, master: &str) {
+        let held = &self.held_by_others;
+        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.record(jid, id, master);
+    }
+
+    /// The other master that has a minion's result of a job.
+    pub(crate) fn holder(&self, jid: &Jid, id: &MinionId) -> Option<String> {
+        let held = &self.held_by_others;
+        let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.holder(jid, id).map(str::to_owned)
+    }
+}

@@ -1,5 +1,135 @@
-//! Keys of minions, their sessions, and the keys of local users.
+//! Keys of minions, the sessions that hang on them, and the master's own keys.
 
 pub(crate) mod accepted;
-pub(crate) mod local_keys;
 pub(crate) mod sessions;
+pub(crate) mod settings;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
+use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
+use halite_proto::{Map, MinionId, Value};
+
+use self::accepted::AcceptedKeys;
+use self::sessions::Sessions;
+use self::settings::KeySettings;
+use crate::error::StartError;
+use crate::events::bus::Bus;
+use crate::limits::UNDECIDED_KEYS_MAX;
+use crate::settings::General;
+
+/// In front of the key of the facts. A minion that signs in has a token opened
+/// and given back that was made for the master's key: without this mark it
+/// could have a recorded key opened.
+pub(crate) const KEY_MARK: &[u8] = b"halite.compare:";
+
+/// Directory below `cachedir` that sessions are kept in.
+pub(crate) const SESSIONS_DIR: &str = "sessions";
+
+/// The keys and what is granted by them.
+pub(crate) struct Keys {
+    pub(crate) settings: KeySettings,
+    /// The keys of minions.
+    pub(crate) store: KeyStore,
+    /// The accepted ones among them.
+    pub(crate) accepted: AcceptedKeys,
+    /// Who is accepted or rejected without asking.
+    pub(crate) autosign: Autosign,
+    /// The master's own keys.
+    pub(crate) identity: MasterKeys,
+    /// The keys shared with single minions.
+    pub(crate) sessions: Sessions,
+    bus: Arc<Bus>,
+    /// Held while a sign-in looks at keys and files one.
+    filing: Mutex<()>,
+    /// Keys that nobody has decided about, as of the last housekeeping.
+    undecided: AtomicUsize,
+}
+
+impl Keys {
+    /// Opens the keys, and makes those of the master where there are none.
+    ///
+    /// # Errors
+    /// When a key cannot be read or made.
+    pub(crate) fn open(
+        general: &General,
+        settings: KeySettings,
+        bus: Arc<Bus>,
+    ) -> Result<Self, StartError> {
+        let store = KeyStore::open(&general.pki_dir, None)?;
+        let identity = MasterKeys::load_or_generate(&store, &settings.master_keys(&general.id))?;
+        let keys = Self {
+            accepted: AcceptedKeys::new(store.clone()),
+            autosign: Autosign::new(&general.pki_dir, settings.autosign.clone()),
+            sessions: Sessions::new(general.cachedir.join(SESSIONS_DIR), settings.session_s),
+            store,
+            identity,
+            bus,
+            filing: Mutex::default(),
+            undecided: AtomicUsize::default(),
+            settings,
+        };
+        keys.count_undecided();
+        Ok(keys)
+    }
+
+    /// Keeps other sign-ins from filing keys.
+    pub(crate) fn lock_filing(&self) -> MutexGuard<'_, ()> {
+        self.filing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts the keys that nobody has decided about.
+    pub(crate) fn count_undecided(&self) {
+        let count = [KeyState::Pending, KeyState::Rejected]
+            .into_iter()
+            .map(|state| self.store.list(state).map_or(0, |ids| ids.len()))
+            .sum();
+        self.undecided.store(count, Ordering::Relaxed);
+    }
+
+    /// Whether one more key may be filed without anybody's decision.
+    pub(crate) fn has_room_to_file(&self) -> bool {
+        self.undecided.fetch_add(1, Ordering::Relaxed) < UNDECIDED_KEYS_MAX
+    }
+
+    /// Fires the event of a change of a minion's key.
+    pub(crate) fn fire_key_event(&self, act: &str, id: &MinionId, pem: &str) {
+        let mut data = Map::from([
+            ("result", Value::from(true)),
+            ("act", Value::from(act)),
+            ("id", Value::from(id)),
+        ]);
+        if !pem.is_empty() {
+            data.insert("pub", pem);
+        }
+        self.bus.fire_under("key", [], data);
+    }
+
+    /// Ends the sessions of minions that are not accepted any more.
+    pub(crate) fn end_sessions(&self) {
+        self.accepted.prune();
+        for id in self.sessions.ids() {
+            if self.accepted.get(&id).is_none() {
+                tracing::info!(minion = %id, "its session ends, it is not accepted any more");
+                self.sessions.drop_session(&id);
+            }
+        }
+    }
+}
+
+/// The encryption of an answer whose request names `name`.
+///
+/// # Errors
+/// When there is no such algorithm.
+pub(crate) fn encryption_algorithm(name: Option<&str>) -> Result<EncAlgo, UnknownAlgorithm> {
+    name.map_or_else(|| Ok(EncAlgo::default()), EncAlgo::parse)
+}
+
+/// The signature of an answer whose request names `name`.
+///
+/// # Errors
+/// When there is no such algorithm.
+pub(crate) fn signing_algorithm(name: Option<&str>) -> Result<SigAlgo, UnknownAlgorithm> {
+    name.map_or_else(|| Ok(SigAlgo::default()), SigAlgo::parse)
+}

@@ -3,27 +3,23 @@
 //!
 //! Invariant: no value of a pillar reaches a log.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use halite_fileserver::FileServer;
-use halite_grains::GrainsOptions;
-use halite_modules::{ContextError, Registry};
-use halite_pillar::{Compiler, House, Request, SettingsError};
+use halite_pillar::{Compiler, Request, SettingsError};
 use halite_proto::{Map, Value};
 
-use crate::error::chain;
+use super::tops::Tops;
+use crate::core::turns::Turns;
+use crate::functions::Functions;
 use crate::limits::{
-    PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, REQUEST_WAIT_MAX,
-    RUNNERS_WITHIN_PILLARS_MAX,
+    PILLAR_THREADS_MAX, PILLARS_CACHED_MAX, PILLARS_WAITING_MAX, PILLARS_WAITING_PER_MINION_MAX,
+    REQUEST_WAIT_MAX,
 };
-use crate::master::Master;
-use crate::runner;
 use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
 /// Something to be done on the threads for pillars.
@@ -68,9 +64,11 @@ impl Drop for Task {
 /// The compiler of pillars with its threads.
 pub(crate) struct Pillars {
     compiler: Compiler,
-    house: House,
-    /// The master, for its runners, once there is one.
-    master: Arc<OnceLock<Weak<Master>>>,
+    functions: Arc<Functions>,
+    /// `master_tops`.
+    pub(crate) tops: Tops,
+    /// Pillars and tops that minions wait for.
+    pub(crate) turns: Turns,
     lane: Workers<Task>,
     undone: Arc<AtomicUsize>,
     cache: Option<Cache>,
@@ -102,8 +100,8 @@ impl Pillars {
     pub(crate) fn start(
         opts: &Map,
         threads: usize,
-        registry: &'static Registry,
-        files: Arc<FileServer>,
+        functions: Arc<Functions>,
+        tops: Tops,
     ) -> Result<Self, PillarsError> {
         // Rendering is arithmetic: more threads than processors would only take
         // turns, and each keeps memory. Commands are waited for.
@@ -118,25 +116,13 @@ impl Pillars {
             bytes_max: usize::MAX,
             wait_max: REQUEST_WAIT_MAX,
         };
-        let master: Arc<OnceLock<Weak<Master>>> = Arc::default();
         let is_cached = opts.get("pillar_cache").is_some_and(Value::is_true);
         let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
         Ok(Self {
             compiler: Compiler::new(opts)?,
-            house: House::new(opts.clone(), registry, files)
-                .with_runners(Box::new({
-                    let master = Arc::clone(&master);
-                    move |fun: &str, args, kwargs| run_runner(&master, fun, args, kwargs)
-                }))
-                .with_grains(Box::new({
-                    let id = opts.get("id").and_then(Value::as_str).unwrap_or_default();
-                    let options = GrainsOptions {
-                        id: id.to_owned(),
-                        ..GrainsOptions::default()
-                    };
-                    move || halite_grains::collect(&options)
-                })),
-            master,
+            functions,
+            tops,
+            turns: Turns::new(PILLARS_WAITING_PER_MINION_MAX, usize::MAX),
             // Who waits for a task that is too late sees that it is gone.
             lane: Workers::start("pillar", limits, Task::run, drop)?,
             undone: Arc::default(),
@@ -145,16 +131,6 @@ impl Pillars {
                 kept: Mutex::default(),
             }),
         })
-    }
-
-    /// Lets pillars use the runners of `master`.
-    pub(crate) fn connect(&self, master: &Arc<Master>) {
-        let _ = self.master.set(Arc::downgrade(master));
-    }
-
-    /// The surroundings of functions that this master runs itself.
-    pub(crate) fn house(&self) -> &House {
-        &self.house
     }
 
     /// Has `work` done on a thread for pillars.
@@ -196,7 +172,7 @@ impl Pillars {
 
     /// The pillar of a minion, compiled now.
     pub(crate) fn compile(&self, request: &Request) -> Map {
-        halite_pillar::compile(&self.compiler, request, &self.house)
+        halite_pillar::compile(&self.compiler, request, self.functions.house())
     }
 
     /// What the pillar's top files say for a minion.
@@ -204,7 +180,7 @@ impl Pillars {
     /// # Errors
     /// What is wrong with them, in Salt's words.
     pub(crate) fn top(&self, request: &Request) -> Result<Map, Vec<String>> {
-        halite_pillar::top(&self.compiler, request, &self.house)
+        halite_pillar::top(&self.compiler, request, self.functions.house())
     }
 
     /// Forgets the cached pillars of a minion.
@@ -227,43 +203,6 @@ impl Pillars {
     pub(crate) fn caches(&self) -> bool {
         self.cache.is_some()
     }
-}
-
-thread_local! {
-    /// How many runners this thread is within.
-    static RUNNERS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Runs a runner for a pillar (`saltutil.runner`). A runner may compile a
-/// pillar, whose files may run a runner: that ends somewhere.
-fn run_runner(
-    master: &OnceLock<Weak<Master>>,
-    fun: &str,
-    args: Vec<Value>,
-    kwargs: Map,
-) -> Result<Value, ContextError> {
-    struct Within;
-    impl Drop for Within {
-        fn drop(&mut self) {
-            RUNNERS.set(RUNNERS.get() - 1);
-        }
-    }
-    let Some(master) = master.get().and_then(Weak::upgrade) else {
-        return Err(ContextError::Unsupported { what: "a runner" });
-    };
-    if RUNNERS.get() >= RUNNERS_WITHIN_PILLARS_MAX {
-        return Err(ContextError::Other(
-            "pillars and runners call each other without an end".to_owned(),
-        ));
-    }
-    RUNNERS.set(RUNNERS.get() + 1);
-    let _within = Within;
-    let asked = runner::Asked {
-        args,
-        kwargs,
-        ..runner::Asked::new(fun, "pillar")
-    };
-    runner::run_to_end(&master, asked).map_err(|error| ContextError::Other(chain(&error)))
 }
 
 impl Cache {

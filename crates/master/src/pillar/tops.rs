@@ -13,7 +13,8 @@ use halite_proto::{Map, MinionId, Value};
 use halite_store::Bank;
 
 use crate::error::chain;
-use crate::master::Master;
+use crate::fleet::Fleet;
+use crate::functions::Functions;
 
 /// How long a program may take.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
@@ -66,56 +67,43 @@ impl Tops {
     }
 }
 
-/// The states of a minion by environment; none of those who fail, which is in
-/// the log. Blocks.
-pub(crate) fn of(master: &Master, id: &MinionId) -> Map {
-    let tops = &master.settings.tops;
-    let mut all = Map::new();
-    // By name, as Salt asks them.
-    let mut names: Vec<&str> = tops.modules.iter().map(String::as_str).collect();
-    names.extend(tops.ext_nodes.is_some().then_some(EXT_NODES));
-    names.sort_unstable();
-    for name in names {
-        let states = match &tops.ext_nodes {
-            Some(command) if name == EXT_NODES => Ok(of_program(master, command, id)),
-            _ => in_python(master, name, id),
-        };
-        match states {
-            Ok(states) => add(&mut all, states),
-            Err(why) => tracing::error!(minion = %id, "master_tops: {name}: {why}"),
-        }
-    }
-    all
-}
-
-/// States of one top behind those of others, each once.
-fn add(all: &mut Map, states: Map) {
-    for (env, more) in states {
-        let known = env.as_str().and_then(|env| all.get_mut(env));
-        match (known, more) {
-            (Some(Value::List(known)), Value::List(more)) => {
-                for state in more {
-                    if !known.contains(&state) {
-                        known.push(state);
-                    }
-                }
-            }
-            (_, more) => {
-                all.insert(env, more);
+impl Tops {
+    /// The states of a minion by environment. A top that fails adds none, and is
+    /// logged. Blocks.
+    pub(crate) fn states_of(&self, id: &MinionId, functions: &Functions, fleet: &Fleet) -> Map {
+        let mut all = Map::new();
+        // By name, as Salt asks them.
+        let mut names: Vec<&str> = self.modules.iter().map(String::as_str).collect();
+        names.extend(self.ext_nodes.is_some().then_some(EXT_NODES));
+        names.sort_unstable();
+        for name in names {
+            let states = match &self.ext_nodes {
+                Some(command) if name == EXT_NODES => Ok(of_program(functions, command, id)),
+                _ => in_python(functions, fleet, name, id),
+            };
+            match states {
+                Ok(states) => add(&mut all, states),
+                Err(why) => tracing::error!(minion = %id, "master_tops: {name}: {why}"),
             }
         }
+        all
     }
 }
 
 /// What `top` of a module says.
-fn in_python(master: &Master, name: &str, id: &MinionId) -> Result<Map, String> {
-    let house = master.pillars.house();
+fn in_python(
+    functions: &Functions,
+    fleet: &Fleet,
+    name: &str,
+    id: &MinionId,
+) -> Result<Map, String> {
+    let house = functions.house();
     let Some(function) = plugin(house, Kind::Tops, &format!("{name}.top")) else {
         let why = "there is no such top, neither here nor in Python \
                    (`salt-run saltutil.sync_tops` fetches those of `_tops`)";
         return Err(why.to_owned());
     };
-    let grains = master.data.get(Bank::Grains, id);
+    let grains = fleet.data.get(Bank::Grains, id);
     let grains = grains.ok().flatten().unwrap_or_default();
     let opts = Map::from([
         ("id", Value::from(id.as_str())),
@@ -138,8 +126,27 @@ fn in_python(master: &Master, name: &str, id: &MinionId) -> Result<Map, String> 
     }
 }
 
-fn of_program(master: &Master, command: &[String], id: &MinionId) -> Map {
-    let said = run(master, command, id).and_then(|output| {
+/// States of one top behind those of others, each once.
+fn add(all: &mut Map, states: Map) {
+    for (env, more) in states {
+        let known = env.as_str().and_then(|env| all.get_mut(env));
+        match (known, more) {
+            (Some(Value::List(known)), Value::List(more)) => {
+                for state in more {
+                    if !known.contains(&state) {
+                        known.push(state);
+                    }
+                }
+            }
+            (_, more) => {
+                all.insert(env, more);
+            }
+        }
+    }
+}
+
+fn of_program(functions: &Functions, command: &[String], id: &MinionId) -> Map {
+    let said = run(functions, command, id).and_then(|output| {
         let node = halite_yaml::load(&output, "ext_nodes").map_err(|error| chain(&error))?;
         Ok(node.into_value())
     });
@@ -152,7 +159,7 @@ fn of_program(master: &Master, command: &[String], id: &MinionId) -> Map {
     }
 }
 
-fn run(master: &Master, command: &[String], id: &MinionId) -> Result<String, String> {
+fn run(functions: &Functions, command: &[String], id: &MinionId) -> Result<String, String> {
     let words = command.iter().map(String::as_str).chain([id.as_str()]);
     let asked = Map::from([
         ("__kwarg__", Value::from(true)),
@@ -169,7 +176,7 @@ fn run(master: &Master, command: &[String], id: &MinionId) -> Result<String, Str
         cancel,
         ..Job::default()
     };
-    let outcome = run_function(master.pillars.house(), "cmd.run_all", &[asked.into()], &job);
+    let outcome = run_function(functions.house(), "cmd.run_all", &[asked.into()], &job);
     if outcome.failure.is_some() {
         return Err(halite_proto::python::str(&outcome.ret));
     }

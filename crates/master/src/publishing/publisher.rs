@@ -6,12 +6,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use halite_crypto::{Crypticle, KeyError, PrivateKey, SigAlgo, SymmetricKey};
+use halite_crypto::{Crypticle, KeyError, PrivateKey, SymmetricKey};
 use halite_proto::msgpack::{Packing, pack_map};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::{MinionId, PackError};
 use halite_transport::fleet::{Audience, PublishPort};
 use thiserror::Error;
+
+use super::settings::PublishingSettings;
 
 /// The key of publications, with the master's mark on it.
 pub(crate) struct PublishKey {
@@ -46,18 +48,11 @@ pub(crate) enum PublishFailed {
     Sign(#[from] KeyError),
 }
 
-/// How publications are made.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PublisherSettings {
-    /// `sign_pub_messages` and `publish_signing_algorithm`.
-    pub(crate) signing: Option<SigAlgo>,
-}
-
 /// The publish port's one writer.
 pub(crate) struct Publisher {
     port: PublishPort,
     master: PrivateKey,
-    settings: PublisherSettings,
+    settings: PublishingSettings,
     key: RwLock<Arc<PublishKey>>,
     /// The last number under the key. Held while a publication is made and
     /// sent, and while the key changes.
@@ -72,7 +67,7 @@ impl Publisher {
     pub(crate) fn new(
         port: PublishPort,
         master: PrivateKey,
-        settings: PublisherSettings,
+        settings: PublishingSettings,
     ) -> Result<Self, KeyError> {
         Ok(Self {
             key: RwLock::new(Arc::new(PublishKey::generate(&master)?)),

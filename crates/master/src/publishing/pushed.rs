@@ -7,37 +7,38 @@ use halite_proto::publish::PublishLoad;
 use halite_transport::fleet::LocalPublishSocket;
 use tokio::task::spawn_blocking;
 
+use super::Publishing;
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, resolve};
 use crate::error::chain;
-use crate::master::Master;
 
 /// Publishes what is pushed, in its order, until the socket fails.
-pub(crate) async fn publish_pushed(master: &Arc<Master>, socket: &mut LocalPublishSocket) {
+pub(crate) async fn publish_pushed(publishing: &Arc<Publishing>, socket: &mut LocalPublishSocket) {
     while let Some(packed) = socket.recv().await {
-        let master = Arc::clone(master);
-        if let Err(error) = spawn_blocking(move || publish(&master, &packed)).await {
+        let publishing = Arc::clone(publishing);
+        if let Err(error) = spawn_blocking(move || publish(&publishing, &packed)).await {
             tracing::error!("could not publish what was pushed: {error}");
         }
     }
 }
 
-fn publish(master: &Master, packed: &[u8]) {
+fn publish(publishing: &Publishing, packed: &[u8]) {
     let load = match PublishLoad::decode(packed) {
         Ok(load) => load,
         Err(error) => {
             return tracing::warn!("what was pushed is no publication: {}", chain(&error));
         }
     };
+    let fleet = &publishing.groups.fleet;
     let asked = Asked {
         tgt: &load.tgt,
         tgt_type: &load.tgt_type,
         delimiter: load.delimiter.as_deref().unwrap_or(DELIMITER_DEFAULT),
-        with_unknown: master.settings.targets_uncached,
-        ranges: Some(&master.range_server),
+        with_unknown: fleet.settings.targets_uncached,
+        ranges: Some(&fleet.range_server),
     };
-    let minions = resolve(asked, master).unwrap_or_default().minions;
-    match master.publisher.publish(&load, &minions) {
+    let minions = resolve(asked, &**fleet).unwrap_or_default().minions;
+    match publishing.publisher.publish(&load, &minions) {
         Ok(()) => tracing::info!(jid = %load.jid, "published what was pushed"),
         Err(error) => tracing::error!(jid = %load.jid, "{}", chain(&error)),
     }

@@ -4,11 +4,13 @@
 //! one that does not fit calls for nothing, and that is logged.
 
 mod files;
+mod settings;
+
+pub(crate) use settings::{ReactorSettings, configured_rules};
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use halite_modules::{CallWorld, Cancel, Failure, Job, TimeLimit, run_function, within_call};
@@ -19,15 +21,20 @@ use halite_proto::{Map, Value};
 use halite_render::{Renderer, SlsRequest};
 
 use files::ReactionFile;
-use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use crate::core::reactions::{Kind, Reaction, USER, line_of, reactions};
-use crate::core::rules::Rules;
 use crate::core::storms::Storms;
 use crate::error::chain;
-use crate::handlers::publish::{meant, send};
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::events::reactor_rules::ReactorRules;
+use crate::files::Files;
+use crate::fleet::Fleet;
+use crate::functions::Functions;
+use crate::publishing::Publishing;
+use crate::runner::Runners;
+use crate::settings::General;
+use crate::wheel::Wheel;
 use crate::workers::{LaneLimits, Work, Workers};
 use crate::{runner, wheel};
 
@@ -57,81 +64,32 @@ const THREADS_MAX: usize = 64;
 /// Then its Python code and its commands are ended.
 const REACTION_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// What events call for, as the configuration and `reactor.*` say.
+/// The parts of the master that reactions use.
 pub(crate) struct Reactor {
-    rules: RwLock<Rules>,
-    is_leader: AtomicBool,
-    changed: Notify,
-}
-
-impl Reactor {
-    /// With the rules of the configuration.
-    pub(crate) fn new(rules: Rules) -> Self {
-        Self {
-            rules: RwLock::new(rules),
-            is_leader: AtomicBool::new(true),
-            changed: Notify::new(),
-        }
-    }
-
-    /// The rules.
-    pub(crate) fn rules(&self) -> RwLockReadGuard<'_, Rules> {
-        self.rules.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a rule; false if there is one for that tag.
-    ///
-    /// # Errors
-    /// When there are too many.
-    pub(crate) fn add(&self, glob: &str, files: Vec<String>) -> Result<bool, String> {
-        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        let is_added = rules.add(glob, files)?;
-        drop(rules);
-        self.changed.notify_one();
-        Ok(is_added)
-    }
-
-    /// Removes the rules for a tag; false if there are none.
-    pub(crate) fn delete(&self, glob: &str) -> bool {
-        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        rules.delete(glob)
-    }
-
-    /// Whether this master reacts.
-    pub(crate) fn is_leader(&self) -> bool {
-        self.is_leader.load(Ordering::Relaxed)
-    }
-
-    /// Has this master react, or not.
-    pub(crate) fn set_leader(&self, value: bool) {
-        self.is_leader.store(value, Ordering::Relaxed);
-    }
-
-    fn files_for(&self, tag: &str) -> Vec<String> {
-        if !self.is_leader() {
-            return Vec::new();
-        }
-        let rules = self.rules();
-        rules
-            .files_for(tag)
-            .into_iter()
-            .map(str::to_owned)
-            .collect()
-    }
+    pub(crate) settings: ReactorSettings,
+    pub(crate) rules: Arc<ReactorRules>,
+    pub(crate) general: Arc<General>,
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) publishing: Arc<Publishing>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) wheel: Arc<Wheel>,
+    pub(crate) runners: Arc<Runners>,
 }
 
 /// Reacts to the events of the bus until it is dropped.
-pub(crate) async fn react(master: Arc<Master>) {
+pub(crate) async fn react(reactor: Arc<Reactor>) {
     // Nobody reads the bus, and no threads wait, before there is a rule.
-    while master.reactor.rules().is_empty() {
-        master.reactor.changed.notified().await;
+    while reactor.rules.rules().is_empty() {
+        reactor.rules.changed().await;
     }
-    let workers = match start(&master) {
+    let workers = match start(&reactor) {
         Ok(workers) => workers,
         Err(error) => return tracing::error!("the reactor could not be started: {error}"),
     };
     // An empty beginning: all tags.
-    let mut events = master.bus.subscribe(String::new());
+    let mut events = reactor.bus.subscribe(String::new());
     let mut storms = Storms::default();
     let mut lost = 0;
     loop {
@@ -148,7 +106,7 @@ pub(crate) async fn react(master: Arc<Master>) {
         storms.drop(events.lost().saturating_sub(lost));
         lost = events.lost();
         say_dropped(&mut storms);
-        let files = master.reactor.files_for(event.tag());
+        let files = reactor.rules.files_for(event.tag());
         if files.is_empty() {
             continue;
         }
@@ -196,22 +154,22 @@ fn say_dropped(storms: &mut Storms) {
     }
 }
 
-fn start(master: &Arc<Master>) -> io::Result<Workers<Called>> {
+fn start(reactor: &Arc<Reactor>) -> io::Result<Workers<Called>> {
     let limits = LaneLimits {
-        threads: master.settings.reactor_threads.clamp(1, THREADS_MAX),
-        waiting_max: master.settings.reactor_waiting_max.max(1),
+        threads: reactor.settings.threads.clamp(1, THREADS_MAX),
+        waiting_max: reactor.settings.waiting_max.max(1),
         bytes_max: WAITING_BYTES_MAX,
         wait_max: WAIT_MAX,
     };
-    // The queue must not keep the master alive that drains it.
-    let weak = Arc::downgrade(master);
+    // The queue must not keep the reactor alive that drains it.
+    let weak = Arc::downgrade(reactor);
     Workers::start(
         "reactor",
         limits,
         move |called: Called| {
-            if let Some(master) = weak.upgrade() {
+            if let Some(reactor) = weak.upgrade() {
                 for file in &called.files {
-                    react_with(&master, file, &called.event);
+                    react_with(&reactor, file, &called.event);
                 }
             }
         },
@@ -219,9 +177,9 @@ fn start(master: &Arc<Master>) -> io::Result<Workers<Called>> {
     )
 }
 
-fn react_with(master: &Arc<Master>, name: &str, event: &Event) {
+fn react_with(reactor: &Reactor, name: &str, event: &Event) {
     let tag = &event.tag;
-    let found = match files::found(&master.files, name) {
+    let found = match files::found(&reactor.files.server, name) {
         Ok(found) => found,
         Err(why) => return tracing::error!(%tag, "Failed to render reaction \"{name}\": {why}"),
     };
@@ -231,11 +189,11 @@ fn react_with(master: &Arc<Master>, name: &str, event: &Event) {
             true => name.to_owned(),
             false => file.path.display().to_string(),
         };
-        react_with_file(master, &name, &file, event);
+        react_with_file(reactor, &name, &file, event);
     }
 }
 
-fn react_with_file(master: &Arc<Master>, name: &str, file: &ReactionFile, event: &Event) {
+fn react_with_file(reactor: &Reactor, name: &str, file: &ReactionFile, event: &Event) {
     let tag = &event.tag;
     let cancel = Cancel::default();
     let _limit = TimeLimit::start(cancel.clone(), REACTION_TIME_MAX, "a reaction");
@@ -247,7 +205,7 @@ fn react_with_file(master: &Arc<Master>, name: &str, file: &ReactionFile, event:
         .content()
         .map_err(|error| error.to_string())
         .and_then(|bytes| {
-            let high = render(master, (&file.path, &file.saltenv), &bytes, event, &job)?;
+            let high = render(reactor, (&file.path, &file.saltenv), &bytes, event, &job)?;
             Ok((high, bytes))
         });
     let (high, bytes) = match rendered {
@@ -266,7 +224,7 @@ fn react_with_file(master: &Arc<Master>, name: &str, file: &ReactionFile, event:
         match reaction {
             Ok(reaction) => {
                 let place = place(&reaction.id);
-                perform(master, reaction, event, &place, &job);
+                perform(reactor, reaction, event, &place, &job);
             }
             Err(broken) => {
                 let place = place(&broken.id);
@@ -277,7 +235,7 @@ fn react_with_file(master: &Arc<Master>, name: &str, file: &ReactionFile, event:
 }
 
 fn render(
-    master: &Master,
+    reactor: &Reactor,
     (path, saltenv): (&Path, &str),
     bytes: &[u8],
     event: &Event,
@@ -287,7 +245,7 @@ fn render(
         ("tag", Value::from(event.tag.as_str())),
         ("data", event.data.clone().into()),
     ]);
-    within_call(master.pillars.house(), job, |call| {
+    within_call(reactor.functions.house(), job, |call| {
         let world = CallWorld::new(call);
         let request = SlsRequest::file(bytes, "", saltenv, path).with_context(&context);
         Renderer::new(&world)
@@ -296,7 +254,7 @@ fn render(
     })
 }
 
-fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str, job: &Job) {
+fn perform(reactor: &Reactor, reaction: Reaction, event: &Event, place: &str, job: &Job) {
     let tag = &event.tag;
     let Reaction {
         id,
@@ -328,20 +286,20 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
                 jid,
                 kwargs: extra,
                 // As with Salt: what comes of it may call for reactions again.
-                user: Some(master.settings.running_user.clone()),
+                user: Some(reactor.general.running_user.clone()),
                 to: None,
                 extra: Map::new(),
             };
-            let meant = meant(master, &request);
-            if meant.minions.is_empty() && !master.settings.order_masters {
+            let targets = reactor.fleet.targets_of(&request);
+            if targets.minions.is_empty() && !reactor.fleet.settings.order_masters {
                 return failed("no minion is meant".to_owned());
             }
-            if let Err(why) = send(master, &request, &meant, false) {
+            if let Err(why) = reactor.publishing.send(&request, &targets, false) {
                 failed(why);
             }
         }
         Kind::Runner => {
-            if let Err(why) = runner::is_there(master, &fun) {
+            if let Err(why) = runner::is_there(&reactor.runners, &fun) {
                 return failed(why);
             }
             let asked = runner::Asked {
@@ -349,12 +307,12 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
                 kwargs,
                 ..runner::Asked::new(&fun, USER)
             };
-            if let Err(error) = runner::start(master, asked) {
+            if let Err(error) = runner::start(&reactor.runners, asked) {
                 failed(chain(&error));
             }
         }
         Kind::Caller => {
-            let house = master.pillars.house();
+            let house = reactor.functions.house();
             let outcome = run_function(house, &fun, &with_marked(args, kwargs), job);
             match outcome.failure {
                 None => {}
@@ -363,7 +321,7 @@ fn perform(master: &Arc<Master>, reaction: Reaction, event: &Event, place: &str,
             }
         }
         Kind::Wheel => {
-            let answer = wheel::run(master, &fun, args, kwargs, USER);
+            let answer = wheel::run(&reactor.wheel, &fun, args, kwargs, USER);
             let data = answer.get("data");
             if data.and_then(|data| data.get("success")) == Some(&Value::Bool(false)) {
                 let text = data.and_then(|data| data.get("return"));

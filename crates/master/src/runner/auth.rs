@@ -6,7 +6,6 @@ use halite_proto::clear::{Credentials, TokenRequest};
 use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
-use crate::handlers::authenticate::make_token;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -41,7 +40,9 @@ fn mk_token(call: &Call<'_>) -> Ran {
         token_expire: fields.remove("token_expire"),
         fields,
     };
-    make_token(call.master, &request)
+    call.runners
+        .access
+        .make_token(&request)
         .map(Value::from)
         .or_else(|_| Ok(Value::Map(halite_proto::Map::new())))
 }
@@ -50,5 +51,5 @@ fn del_token(call: &Call<'_>) -> Ran {
     let Some(token) = call.text("token") else {
         return Err(RunnerError::Failed("the token must be text".to_owned()));
     };
-    Ok(call.master.tokens.remove(token).into())
+    Ok(call.runners.access.tokens.remove(token).into())
 }

@@ -61,7 +61,7 @@ fn banks<'c>(call: &'c Call<'_>) -> Result<&'c Banks, RunnerError> {
             "cachedir: only the master's own cache can be used".to_owned(),
         ));
     }
-    Ok(&call.master.banks)
+    Ok(&call.runners.banks)
 }
 
 fn name(call: &Call<'_>, argument: &str) -> String {

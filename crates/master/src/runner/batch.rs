@@ -36,23 +36,23 @@ fn jid(call: &Call<'_>) -> Result<Jid, RunnerError> {
 }
 
 fn list_active(call: &Call<'_>) -> Ran {
-    let active = call.master.batches.active().into_iter();
+    let active = call.runners.batches.active().into_iter();
     Ok(Value::List(
         active.map(|job| job.summary().into()).collect(),
     ))
 }
 
 fn status(call: &Call<'_>) -> Ran {
-    let job = call.master.batches.find(&jid(call)?);
+    let job = call.runners.batches.find(&jid(call)?);
     Ok(job.map_or(Value::Nil, |job| job.summary().into()))
 }
 
 fn stop(call: &Call<'_>) -> Ran {
     let jid = jid(call)?;
-    let Some(job) = call.master.batches.find(&jid).filter(|job| job.stop()) else {
+    let Some(job) = call.runners.batches.find(&jid).filter(|job| job.stop()) else {
         return Ok(false.into());
     };
-    call.master.bus.fire(
+    call.runners.bus.fire(
         &format!("salt/batch/{jid}/stop"),
         Map::from([("jid", Value::from(&job.jid)), ("reason", "stop".into())]),
     );

@@ -59,7 +59,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn shown(call: &Call<'_>, bank: Bank) -> Ran {
     let mut found = Map::new();
     for id in call.targets()? {
-        let kept = call.master.data.get(bank, &id)?.unwrap_or_default();
+        let kept = call.runners.fleet.data.get(bank, &id)?.unwrap_or_default();
         found.insert(&id, kept);
     }
     Ok(found.into())
@@ -91,15 +91,21 @@ fn cleared(call: &Call<'_>, forget: impl Fn(&MinionId) -> Result<bool, RunnerErr
 }
 
 fn clear_grains(call: &Call<'_>) -> Ran {
-    cleared(call, |id| Ok(call.master.data.forget(Bank::Grains, id)?))
+    cleared(call, |id| {
+        Ok(call.runners.fleet.data.forget(Bank::Grains, id)?)
+    })
 }
 
 fn clear_pillar(call: &Call<'_>) -> Ran {
-    cleared(call, |id| Ok(call.master.data.forget(Bank::Pillar, id)?))
+    cleared(call, |id| {
+        Ok(call.runners.fleet.data.forget(Bank::Pillar, id)?)
+    })
 }
 
 fn clear_mine(call: &Call<'_>) -> Ran {
-    cleared(call, |id| Ok(call.master.data.forget(Bank::Mine, id)?))
+    cleared(call, |id| {
+        Ok(call.runners.fleet.data.forget(Bank::Mine, id)?)
+    })
 }
 
 fn clear_mine_func(call: &Call<'_>) -> Ran {
@@ -108,13 +114,13 @@ fn clear_mine_func(call: &Call<'_>) -> Ran {
         _ => return Ok(false.into()),
     };
     cleared(call, |id| {
-        Ok(call.master.data.delete_from_mine(id, &fun)?)
+        Ok(call.runners.fleet.data.delete_from_mine(id, &fun)?)
     })
 }
 
 fn clear_all(call: &Call<'_>) -> Ran {
     cleared(call, |id| {
-        let data = &call.master.data;
+        let data = &call.runners.fleet.data;
         let grains = data.forget(Bank::Grains, id)?;
         let pillar = data.forget(Bank::Pillar, id)?;
         let mine = data.forget(Bank::Mine, id)?;

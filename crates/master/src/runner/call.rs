@@ -10,10 +10,10 @@ use halite_signature::{Bound, Signature};
 use tokio::runtime::Handle;
 
 use super::table::Found;
-use super::{Run, RunnerError, Stop};
+use super::{Run, RunnerError, Runners};
 use crate::core::jobs::DELIMITER_DEFAULT;
 use crate::core::targets::{Asked, resolve};
-use crate::master::Master;
+use crate::jobs::stop::Stop;
 
 /// What progress is called that is text for the standard output.
 const PRINT: &str = "print";
@@ -21,7 +21,7 @@ const PRINT: &str = "print";
 /// What is around a function of the master while it runs.
 #[derive(Clone)]
 pub(super) struct Around {
-    pub(super) master: Arc<Master>,
+    pub(super) runners: Arc<Runners>,
     pub(super) runtime: Handle,
     pub(super) jid: Jid,
     pub(super) tag: String,
@@ -33,8 +33,8 @@ pub(super) struct Around {
 
 /// The call of a runner.
 pub(crate) struct Call<'a> {
-    /// The master.
-    pub(crate) master: &'a Arc<Master>,
+    /// What the runners of this master use.
+    pub(crate) runners: &'a Arc<Runners>,
     /// The arguments in their places.
     pub(crate) bound: Bound,
     /// The job.
@@ -53,7 +53,7 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// Puts the arguments in their places.
     pub(super) fn bind(
-        master: &'a Arc<Master>,
+        runners: &'a Arc<Runners>,
         runtime: &'a Handle,
         run: &'a Run,
         found: &Found,
@@ -63,13 +63,13 @@ impl<'a> Call<'a> {
         // What Salt's clients add for themselves.
         kwargs.retain(|name, _| !name.as_str().is_some_and(|name| name.starts_with("__pub_")));
         Ok(Self {
-            master,
+            runners,
             bound: bound(found, asked.args.clone(), kwargs)?,
             jid: &run.jid,
             user: &asked.user,
             runtime,
             stop: &run.stop,
-            timeout: asked.timeout.unwrap_or(master.settings.timeout),
+            timeout: asked.timeout.unwrap_or(runners.general.timeout),
             tag: &run.tag,
             retcode: Cell::new(0),
         })
@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
     /// while a runner runs.
     pub(super) fn within(around: &'a Around) -> Self {
         Self {
-            master: &around.master,
+            runners: &around.runners,
             bound: Bound::default(),
             jid: &around.jid,
             user: &around.user,
@@ -108,7 +108,7 @@ impl<'a> Call<'a> {
     /// What is around this call, for longer than it lasts.
     pub(super) fn around(&self) -> Around {
         Around {
-            master: Arc::clone(self.master),
+            runners: Arc::clone(self.runners),
             runtime: self.runtime.clone(),
             jid: self.jid.clone(),
             tag: self.tag.to_owned(),
@@ -133,7 +133,7 @@ impl<'a> Call<'a> {
     /// When the runner is to end before.
     pub(super) fn wait(&self, time: Duration) -> Result<(), RunnerError> {
         match Instant::now().checked_add(time) {
-            Some(until) => self.stop.wait_until(self.runtime, until),
+            Some(until) => Ok(self.stop.wait_until(self.runtime, until)?),
             None => Err(RunnerError::Failed("that is too long".to_owned())),
         }
     }
@@ -181,7 +181,7 @@ impl<'a> Call<'a> {
 
     /// Fires an event about the run.
     pub(super) fn event(&self, suffix: &str, data: Map) {
-        self.master
+        self.runners
             .bus
             .fire(&format!("{}/{suffix}", self.tag), data);
     }
@@ -206,10 +206,10 @@ impl<'a> Call<'a> {
             tgt,
             tgt_type,
             delimiter: DELIMITER_DEFAULT,
-            with_unknown: self.master.settings.targets_uncached,
-            ranges: Some(&self.master.range_server),
+            with_unknown: self.runners.fleet.settings.targets_uncached,
+            ranges: Some(&self.runners.fleet.range_server),
         };
-        let resolved = resolve(asked, &**self.master)
+        let resolved = resolve(asked, &*self.runners.fleet)
             .map_err(|error| RunnerError::Failed(error.to_string()))?;
         Ok(resolved.minions)
     }

@@ -39,7 +39,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn get(call: &Call<'_>) -> Ran {
     let key = halite_proto::python::str(call.arg("key"));
     let delimiter = call.text("delimiter").unwrap_or(":");
-    let mut value = Value::Map(call.master.opts.clone());
+    let mut value = Value::Map(call.runners.general.opts.clone());
     for part in key.split(delimiter) {
         let next = match &value {
             Value::Map(map) => map.get(part).cloned(),
@@ -59,12 +59,12 @@ fn get(call: &Call<'_>) -> Ran {
 
 fn runner(call: &Call<'_>) -> Ran {
     let mut all = docs();
-    all.extend(python::docs(call.master));
+    all.extend(python::docs(call.runners));
     Ok(all.into())
 }
 
 fn wheel_docs(call: &Call<'_>) -> Ran {
-    Ok(wheel::docs(call.master).into())
+    Ok(wheel::docs(&call.runners.wheel).into())
 }
 
 fn execution(call: &Call<'_>) -> Ran {

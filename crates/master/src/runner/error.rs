@@ -4,7 +4,7 @@ use halite_key::KeyStoreError;
 use halite_store::StoreError;
 use thiserror::Error;
 
-use super::stop::Why;
+use crate::jobs::stop::Why;
 
 /// Why a runner failed.
 #[derive(Debug, Error)]
@@ -30,6 +30,12 @@ pub(crate) enum RunnerError {
     /// It ended in a way that nobody meant.
     #[error("it ended unexpectedly; the master's log says more")]
     Panic,
+}
+
+impl From<Why> for RunnerError {
+    fn from(why: Why) -> Self {
+        Self::Stopped(why)
+    }
 }
 
 /// What a runner returns.

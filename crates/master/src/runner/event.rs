@@ -26,6 +26,6 @@ fn send(call: &Call<'_>) -> Ran {
             return Err(RunnerError::Failed(text));
         }
     };
-    call.master.bus.fire(tag, data);
+    call.runners.bus.fire(tag, data);
     Ok(true.into())
 }

@@ -82,7 +82,7 @@ fn meant(call: &Call<'_>) -> Backends {
 
 /// What an environment holds in those sources.
 fn lists(call: &Call<'_>) -> Result<Arc<Lists>, RunnerError> {
-    Ok(call.master.files.lists(&env(call)?, &meant(call)))
+    Ok(call.runners.files.server.lists(&env(call)?, &meant(call)))
 }
 
 fn env(call: &Call<'_>) -> Result<SaltEnv, RunnerError> {
@@ -117,7 +117,7 @@ fn symlink_list(call: &Call<'_>) -> Ran {
 }
 
 fn envs(call: &Call<'_>) -> Ran {
-    let (files, meant) = (&call.master.files, meant(call));
+    let (files, meant) = (&call.runners.files.server, meant(call));
     if call.flag("sources") {
         let mut backends = files.backends(&meant);
         backends.sort_unstable();
@@ -127,7 +127,8 @@ fn envs(call: &Call<'_>) -> Ran {
 }
 
 fn update(call: &Call<'_>) -> Ran {
-    file_changes::update(call.master, &meant(call));
+    let runners = call.runners;
+    file_changes::update(&runners.files, &runners.bus, &meant(call));
     Ok(true.into())
 }
 

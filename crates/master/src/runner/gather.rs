@@ -12,10 +12,7 @@ use tokio::time::sleep_until;
 
 use super::{Call, RunnerError};
 use crate::core::roster::Seat;
-use crate::core::targets::Resolved;
-use crate::handlers::publish::{meant, send};
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
-use crate::master::Master;
 
 /// A command for minions.
 #[derive(Clone, Debug)]
@@ -57,7 +54,7 @@ impl Row {
 impl<'a> Command<'a> {
     /// A command with the configuration's timeouts.
     pub(super) fn new(call: &Call, tgt: Value, tgt_type: &'a str, fun: &str) -> Self {
-        let settings = &call.master.settings;
+        let general = &call.runners.general;
         Self {
             tgt,
             tgt_type,
@@ -66,7 +63,7 @@ impl<'a> Command<'a> {
             ret: "",
             jid: None,
             timeout: call.timeout,
-            gather_job_timeout: settings.gather_job_timeout,
+            gather_job_timeout: general.gather_job_timeout,
             away_grace: AWAY_GRACE,
         }
     }
@@ -85,13 +82,17 @@ impl Call<'_> {
         command: &Command<'_>,
     ) -> Result<(Option<Jid>, Vec<Row>), RunnerError> {
         let request = self.request(command);
-        let resolved = meant(self.master, &request);
+        let resolved = self.runners.fleet.targets_of(&request);
         if resolved.minions.is_empty() {
             return Ok((None, Vec::new()));
         }
         // Before the job leaves: no return may be missed.
-        let events = self.master.bus.subscribe("salt/job/".to_owned());
-        let jid = send(self.master, &request, &resolved, false).map_err(RunnerError::Failed)?;
+        let events = self.runners.bus.subscribe("salt/job/".to_owned());
+        let jid = self
+            .runners
+            .publishing
+            .send(&request, &resolved, false)
+            .map_err(RunnerError::Failed)?;
         let collector = Collector::new(
             Instant::now(),
             CollectOptions {
@@ -153,8 +154,11 @@ impl Waiting<'_> {
                     Output::Return(ret) => self.returned(ret),
                     Output::Missing(id) => self.missing(id),
                     Output::Ask(ids) => {
-                        let question =
-                            ask_working(self.call.master, self.call.user, &self.jid, &ids);
+                        let question = self.call.runners.publishing.ask_working(
+                            self.call.user,
+                            &self.jid,
+                            &ids,
+                        );
                         self.collector.asked(Instant::now(), question);
                     }
                     Output::Refused => {
@@ -188,14 +192,15 @@ impl Waiting<'_> {
             }
             next = self.events.try_recv();
         }
-        stop.check()
+        Ok(stop.check()?)
     }
 
     fn look_who_is_away(&mut self) {
         let pending: Vec<String> = self.collector.pending().map(str::to_owned).collect();
         let grace = u64::try_from(self.command.away_grace.as_micros()).unwrap_or(u64::MAX);
         let pending = pending.iter().map(String::as_str);
-        self.collector.away(self.call.master.away(pending, grace));
+        self.collector
+            .away(self.call.runners.fleet.away(pending, grace));
     }
 
     fn returned(&mut self, ret: Return) {
@@ -209,8 +214,12 @@ impl Waiting<'_> {
     }
 
     fn missing(&mut self, id: String) {
-        let is_away = MinionId::parse(id.as_str())
-            .is_ok_and(|id| matches!(self.call.master.attendance.seat(&id), Some(Seat::Away(_))));
+        let is_away = MinionId::parse(id.as_str()).is_ok_and(|id| {
+            matches!(
+                self.call.runners.fleet.attendance.seat(&id),
+                Some(Seat::Away(_))
+            )
+        });
         let text = if is_away {
             words::NOT_CONNECTED.to_owned()
         } else {
@@ -224,35 +233,4 @@ impl Waiting<'_> {
             is_missing: true,
         });
     }
-}
-
-/// Asks minions whether they work on a job; the job that asks.
-pub(crate) fn ask_working(master: &Master, user: &str, jid: &Jid, ids: &[String]) -> Option<Jid> {
-    let ids = ids
-        .iter()
-        .filter_map(|id| MinionId::parse(id.as_str()).ok());
-    let accepted: Vec<MinionId> = ids.filter(|id| master.accepted.get(id).is_some()).collect();
-    if accepted.is_empty() {
-        return None;
-    }
-    let request = PublishRequest {
-        tgt: Value::List(accepted.iter().map(Value::from).collect()),
-        tgt_type: "list".to_owned(),
-        fun: FunSpec::One("saltutil.find_job".to_owned()),
-        arg: vec![Value::from(jid)],
-        credentials: Credentials::default(),
-        ret: String::new(),
-        jid: None,
-        kwargs: Map::new(),
-        user: Some(user.to_owned()),
-        to: None,
-        extra: Map::new(),
-    };
-    let resolved = Resolved {
-        minions: accepted,
-        ..Resolved::default()
-    };
-    send(master, &request, &resolved, false)
-        .map_err(|error| tracing::warn!("could not ask who works on a job: {error}"))
-        .ok()
 }

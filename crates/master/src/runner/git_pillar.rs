@@ -10,11 +10,10 @@ use halite_modules::extensions::{Kind, of_salt};
 use halite_modules::{Cancel, Job, TimeLimit, run_plugin, within_call};
 use halite_proto::{Map, Value};
 
-use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
+use super::{Call, Runners};
 use crate::error::chain;
-use crate::master::Master;
 
 /// How long fetching may take.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(300);
@@ -38,12 +37,12 @@ fn update(call: &Call<'_>) -> Ran {
             kwargs.insert(name, call.arg(name).clone());
         }
     }
-    fetch(call.master, kwargs, call.stop.cancel()).map_err(RunnerError::Failed)
+    fetch(call.runners, kwargs, call.stop.cancel()).map_err(RunnerError::Failed)
 }
 
 /// Fetches what changed in the repositories, if pillars come from any. Blocks.
-pub(crate) fn refresh(master: &Arc<Master>) {
-    if let Err(why) = fetch(master, Map::new(), &Cancel::default()) {
+pub(crate) fn refresh(runners: &Arc<Runners>) {
+    if let Err(why) = fetch(runners, Map::new(), &Cancel::default()) {
         tracing::error!("{UPDATE}: {why}");
     }
 }
@@ -55,11 +54,11 @@ pub(crate) fn is_used(opts: &Map) -> bool {
     externals.any(|external| external.get(GIT).is_some())
 }
 
-fn fetch(master: &Arc<Master>, kwargs: Map, cancel: &Cancel) -> Result<Value, String> {
-    if !is_used(&master.opts) {
+fn fetch(runners: &Arc<Runners>, kwargs: Map, cancel: &Cancel) -> Result<Value, String> {
+    if !is_used(&runners.general.opts) {
         return Err("no pillar comes from git (`ext_pillar` has no `git`)".to_owned());
     }
-    let house = master.pillars.house();
+    let house = runners.functions.house();
     let function = of_salt(house, Kind::Runners, UPDATE).ok_or_else(|| {
         "pillars from git need the Python of an installed Salt (`python_executable`)".to_owned()
     })?;

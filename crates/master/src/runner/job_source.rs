@@ -19,7 +19,7 @@ pub(super) enum Source<'c> {
 impl<'c> Source<'c> {
     /// The one that is asked for, or configured.
     pub(super) fn of(call: &'c Call<'c>) -> Self {
-        let opts = &call.master.opts;
+        let opts = &call.runners.general.opts;
         let option = opts.get("ext_job_cache").and_then(Value::as_str);
         let option = option.filter(|name| !name.is_empty());
         let asked = call.text("ext_source").or(option);
@@ -43,7 +43,7 @@ impl<'c> Source<'c> {
         function: &str,
         args: Vec<Value>,
     ) -> Result<Option<Value>, RunnerError> {
-        match job_mirror::call(call.master, self.name(), function, args) {
+        match job_mirror::call(&call.runners.functions, self.name(), function, args) {
             Ok(value) => Ok(Some(value)),
             Err(CallFailed::NoFunction(_)) if function == "get_endtime" => Ok(None),
             Err(error) => Err(RunnerError::Failed(error.to_string())),
@@ -53,12 +53,12 @@ impl<'c> Source<'c> {
     /// What was published as a job.
     pub(super) fn load(&self, jid: &Jid) -> Result<Option<Map>, RunnerError> {
         match self {
-            Self::Files(call) => Ok(call.master.jobs.load(jid)?),
+            Self::Files(call) => Ok(call.runners.jobs.cache.load(jid)?),
             Self::Returner(call, _) => {
                 match self.ask(call, "get_load", vec![jid.into()])? {
                     Some(Value::Map(load)) if !load.is_empty() => Ok(Some(load)),
                     // Minions give returns to theirs, and loads only masters know.
-                    _ => Ok(call.master.jobs.load(jid)?),
+                    _ => Ok(call.runners.jobs.cache.load(jid)?),
                 }
             }
         }
@@ -68,7 +68,7 @@ impl<'c> Source<'c> {
     pub(super) fn returns(&self, jid: &Jid) -> Result<Vec<(String, StoredReturn)>, RunnerError> {
         let call = match self {
             Self::Files(call) => {
-                let returns = call.master.jobs.returns(jid)?.into_iter();
+                let returns = call.runners.jobs.cache.returns(jid)?.into_iter();
                 return Ok(returns
                     .map(|(id, stored)| (id.to_string(), stored))
                     .collect());
@@ -93,7 +93,7 @@ impl<'c> Source<'c> {
     /// When the last return came.
     pub(super) fn endtime(&self, jid: &Jid) -> Result<Option<String>, RunnerError> {
         match self {
-            Self::Files(call) => Ok(call.master.jobs.endtime(jid)?),
+            Self::Files(call) => Ok(call.runners.jobs.cache.endtime(jid)?),
             Self::Returner(call, _) => {
                 let endtime = self.ask(call, "get_endtime", vec![jid.into()])?;
                 Ok(endtime
@@ -107,7 +107,7 @@ impl<'c> Source<'c> {
     pub(super) fn all(&self) -> Result<Vec<(Jid, Map)>, RunnerError> {
         let call = match self {
             Self::Files(call) => {
-                let newest = call.master.jobs.newest(JOBS_LISTED_MAX)?;
+                let newest = call.runners.jobs.cache.newest(JOBS_LISTED_MAX)?;
                 return Ok(newest.into_iter().rev().collect());
             }
             Self::Returner(call, _) => call,

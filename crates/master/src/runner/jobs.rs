@@ -114,7 +114,7 @@ fn job(call: &Call<'_>, jid: &Jid) -> Result<Map, RunnerError> {
         .map(|(id, stored)| (Value::from(id), Value::from(stored.into_map())))
         .collect();
     job.insert("Result", result);
-    if call.master.settings.stores_endtime
+    if call.runners.jobs.settings.stores_endtime
         && let Some(endtime) = source.endtime(jid)?
     {
         job.insert("EndTime", endtime);

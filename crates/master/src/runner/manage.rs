@@ -113,11 +113,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Who answers a ping, and who does not, sorted. Who has no connection is not
 /// waited for.
 fn pinged(call: &Call<'_>) -> Result<(Vec<String>, Vec<String>), RunnerError> {
-    let settings = &call.master.settings;
     let tgt = call.arg("tgt").clone();
     let command = Command {
         timeout: call.seconds("timeout", call.timeout),
-        gather_job_timeout: call.seconds("gather_job_timeout", settings.gather_job_timeout),
+        gather_job_timeout: call.seconds(
+            "gather_job_timeout",
+            call.runners.general.gather_job_timeout,
+        ),
         away_grace: Duration::ZERO,
         ..Command::new(
             call,
@@ -159,14 +161,15 @@ fn down(call: &Call<'_>) -> Ran {
             .iter()
             .filter_map(|id| MinionId::parse(id.as_str()).ok())
         {
-            for change in call.master.keys.delete(&id)? {
-                call.master
+            for change in call.runners.keys.store.delete(&id)? {
+                call.runners
+                    .keys
                     .fire_key_event("delete", &change.id, &change.pem);
             }
-            call.master.forget_minion_data(&id);
+            call.runners.fleet.forget_minion_data(&id);
         }
         if !down.is_empty() {
-            call.master.cut_access();
+            call.runners.publishing.cut_access();
         }
     }
     Ok(list(down))
@@ -182,7 +185,7 @@ fn is_in_subset(call: &Call<'_>, id: &str) -> bool {
 }
 
 fn present(call: &Call<'_>) -> Ran {
-    let here = call.master.connected();
+    let here = call.runners.fleet.connected();
     let here = here.iter().filter(|id| is_in_subset(call, id.as_str()));
     if !call.flag("show_ip") {
         return Ok(Value::List(here.map(Value::from).collect()));
@@ -195,7 +198,7 @@ fn present(call: &Call<'_>) -> Ran {
 
 /// The address that a minion's grains name first, but for loopback.
 fn address_of(call: &Call<'_>, id: &MinionId) -> Value {
-    let grains = call.master.data.get(Bank::Grains, id).ok().flatten();
+    let grains = call.runners.fleet.data.get(Bank::Grains, id).ok().flatten();
     let grains = grains.unwrap_or_default();
     let addresses = grains
         .get("ipv4")
@@ -211,8 +214,8 @@ fn address_of(call: &Call<'_>, id: &MinionId) -> Value {
 }
 
 fn not_present(call: &Call<'_>) -> Ran {
-    let here = call.master.connected();
-    let accepted = call.master.keys.list_all()?;
+    let here = call.runners.fleet.connected();
+    let accepted = call.runners.keys.store.list_all()?;
     let away = accepted
         .of(KeyState::Accepted)
         .iter()

@@ -14,8 +14,8 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
 use crate::clock::{now_micros, now_s};
-use crate::comparison::facts;
-use crate::handlers::comparison;
+use crate::comparison::facts::{self, Known};
+use crate::comparison::sealed;
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
     "masters.compare",
@@ -59,7 +59,12 @@ fn compare(call: &Call<'_>) -> Ran {
     }
     let timeout = call.seconds("timeout", Duration::from_secs(30));
     let skew = call.seconds("clock_skew", Duration::from_secs(2));
-    let ours = facts::gather(call.master);
+    let known = Known {
+        general: &call.runners.general,
+        keys: &call.runners.keys,
+        files: &call.runners.files,
+    };
+    let ours = facts::gather(known);
     let mut rows = Vec::new();
     for name in &masters {
         let asked = ask(call, name, timeout);
@@ -156,8 +161,8 @@ fn rows_with_long_texts(name: &str, asked: Asked, ours: &Map, skew: Duration) ->
 }
 
 fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
-    let master = call.master;
-    let port = master.settings.ret_port;
+    let identity = &call.runners.keys.identity;
+    let port = call.runners.settings.ret_port;
     let endpoint = match endpoint_of(name, port) {
         Ok(endpoint) => endpoint,
         Err(why) => return Asked::Failed(why),
@@ -165,11 +170,7 @@ fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
     let nonce = Nonce::from_random(random_bytes());
     let ts = now_s();
     let signed = ComparisonRequest::signed(&nonce, ts);
-    let sig = match master
-        .identity
-        .private()
-        .sign(SigAlgo::Pkcs1v15Sha224, &signed)
-    {
+    let sig = match identity.private().sign(SigAlgo::Pkcs1v15Sha224, &signed) {
         Ok(sig) => sig,
         Err(error) => return Asked::Failed(error.to_string()),
     };
@@ -187,7 +188,7 @@ fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
         let requester = Requester::connect(
             endpoint,
             RequesterOptions {
-                transport: master.settings.transport,
+                transport: call.runners.settings.transport,
                 ..RequesterOptions::default()
             },
         );
@@ -201,14 +202,14 @@ fn ask(call: &Call<'_>, name: &str, timeout: Duration) -> Asked {
     let Some(Ok(Some(reply))) = reply else {
         return Asked::Failed("it does not answer such questions: not a Halite master".to_owned());
     };
-    let own = fingerprint_text(master.identity.public_pem().as_bytes(), HashType::Sha256);
+    let own = fingerprint_text(identity.public_pem().as_bytes(), HashType::Sha256);
     if reply.fingerprint != own {
         return Asked::OtherKey(reply.fingerprint);
     }
     let Some(sealed) = reply.sealed else {
         return Asked::Failed("it gives no facts: clocks far apart, or asked too often".to_owned());
     };
-    match comparison::open(master, &sealed) {
+    match sealed::open(&call.runners.keys, &sealed) {
         Some(facts) if facts.get("nonce").and_then(Value::as_str) == Some(nonce.as_str()) => {
             let ours = (asked_at, now_micros());
             Asked::Facts {

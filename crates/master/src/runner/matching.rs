@@ -19,7 +19,7 @@ fn compound_matches(call: &Call<'_>) -> Ran {
         .and_then(|id| MinionId::parse(id).ok());
     let is_meant = match &id {
         // Without data everybody would be meant.
-        Some(id) if call.master.settings.keeps_data => call
+        Some(id) if call.runners.fleet.settings.keeps_data => call
             .targeted(call.arg("expr"), "compound_pillar_exact")
             .is_ok_and(|meant| meant.contains(id)),
         _ => false,

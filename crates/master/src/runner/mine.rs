@@ -36,7 +36,7 @@ fn get(call: &Call<'_>) -> Ran {
     let is_several = matches!(call.arg("fun"), Value::List(_)) || funs.len() > 1;
     let mut answer = Map::new();
     for id in call.targets()? {
-        let Some(values) = call.master.data.get(Bank::Mine, &id)? else {
+        let Some(values) = call.runners.fleet.data.get(Bank::Mine, &id)? else {
             continue;
         };
         // What is kept for some minions only is not for the master.

@@ -19,7 +19,6 @@ pub(crate) mod git_pillar;
 mod http;
 mod job_source;
 mod jobs;
-pub(crate) mod keep;
 #[cfg(test)]
 mod listed;
 mod manage;
@@ -29,6 +28,7 @@ mod mine;
 mod network;
 mod orchestra;
 mod pillar;
+mod proc_files;
 mod python;
 mod queue;
 mod reactor;
@@ -38,33 +38,98 @@ mod salt;
 mod saltutil;
 mod sdb;
 mod search;
+mod settings;
 mod state;
-mod stop;
 mod survey;
 mod table;
 mod test;
 mod unavailable;
+mod within;
 
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use halite_proto::{Jid, Map, Value};
+use halite_store::Banks;
 use tokio::runtime::Handle;
 
 pub(crate) use call::Call;
 pub(crate) use error::RunnerError;
-pub(crate) use gather::ask_working;
-pub(crate) use python::{listed_functions, scope};
-pub(crate) use registry::Runners;
-pub(crate) use stop::{Stop, Why};
+pub(crate) use settings::RunnerSettings;
+pub(crate) use within::run_within_functions;
 
+use crate::access::Access;
+use crate::batches::Batches;
+use crate::core::turns::Turns;
 use crate::error::chain;
-use crate::limits::RUNNERS_MAX;
-use crate::master::Master;
-use registry::{Place, Seat, Timer};
+use crate::events::bus::Bus;
+use crate::events::reactor_rules::ReactorRules;
+use crate::files::Files;
+use crate::fleet::Fleet;
+use crate::functions::Functions;
+use crate::jobs::Jobs;
+use crate::jobs::stop::{Stop, Why};
+use crate::keys::Keys;
+use crate::limits::{PEER_RUNNERS_MAX, PEER_RUNNERS_PER_MINION_MAX, RUNNERS_MAX};
+use crate::pillar::pillars::Pillars;
+use crate::publishing::Publishing;
+use crate::settings::General;
+use crate::wheel::Wheel;
+use registry::{Place, Registry, Seat, Timer};
 use table::Found;
+
+/// The runners of a master, and the parts of it that they use.
+pub(crate) struct Runners {
+    pub(crate) settings: RunnerSettings,
+    /// Those that run.
+    pub(crate) registry: Registry,
+    /// Those that run for minions (`peer_run`).
+    pub(crate) peer_turns: Turns,
+    groups: RunnerGroups,
+}
+
+/// The parts of the master that runners use.
+#[derive(Clone)]
+pub(crate) struct RunnerGroups {
+    pub(crate) general: Arc<General>,
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) publishing: Arc<Publishing>,
+    pub(crate) files: Arc<Files>,
+    pub(crate) pillars: Arc<Pillars>,
+    pub(crate) batches: Arc<Batches>,
+    pub(crate) reactor_rules: Arc<ReactorRules>,
+    /// What runners and templates keep.
+    pub(crate) banks: Banks,
+    pub(crate) wheel: Arc<Wheel>,
+}
+
+impl Runners {
+    /// None run.
+    pub(crate) fn new(settings: RunnerSettings, groups: RunnerGroups) -> Self {
+        Self {
+            settings,
+            registry: Registry::new(),
+            peer_turns: Turns::new(PEER_RUNNERS_PER_MINION_MAX, PEER_RUNNERS_MAX),
+            groups,
+        }
+    }
+}
+
+impl Deref for Runners {
+    type Target = RunnerGroups;
+
+    fn deref(&self) -> &RunnerGroups {
+        &self.groups
+    }
+}
 
 /// A runner that is asked for.
 #[derive(Clone, Debug)]
@@ -144,11 +209,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn begin(master: &Arc<Master>, asked: Asked, stop: Stop) -> Result<Arc<Self>, NotStarted> {
-        let place = Place::take(master, RESERVED.contains(&asked.fun.as_str()))?;
+    fn begin(runners: &Arc<Runners>, asked: Asked, stop: Stop) -> Result<Arc<Self>, NotStarted> {
+        let place = Place::take(runners, RESERVED.contains(&asked.fun.as_str()))?;
         let jid = match &asked.jid {
-            Some(jid) => master.jobs.prepare(jid, false).map(|()| jid.clone()),
-            None => master.allocate_jid(false),
+            Some(jid) => runners.jobs.cache.prepare(jid, false).map(|()| jid.clone()),
+            None => runners.jobs.allocate(false),
         };
         let jid = jid.map_err(NotStarted::Jid)?;
         Ok(Arc::new(Self {
@@ -190,23 +255,23 @@ impl Run {
     }
 
     /// Runs to the end and tells of it; what the `ret` event carries.
-    fn run(self: &Arc<Self>, master: &Arc<Master>, runtime: &Handle) -> Map {
-        let _timer = Timer::start(master, runtime, self);
-        let data = self.ran(master, runtime);
+    fn run(self: &Arc<Self>, runners: &Arc<Runners>, runtime: &Handle) -> Map {
+        let _timer = Timer::start(runners, runtime, self);
+        let data = self.ran(runners, runtime);
         *self.seat() = None;
         data
     }
 
-    fn ran(&self, master: &Arc<Master>, runtime: &Handle) -> Map {
+    fn ran(&self, runners: &Arc<Runners>, runtime: &Handle) -> Map {
         let asked = &self.asked;
-        let found = match table::find(master, &asked.fun) {
+        let found = match table::find(runners, &asked.fun) {
             Ok(found) => found,
-            Err(why) => return self.not_available(master, why),
+            Err(why) => return self.not_available(runners, why),
         };
         let mut data = self.data();
-        master.bus.fire(&format!("{}/new", self.tag), data.clone());
-        let running = keep::Running::note(master, &self.jid, &data);
-        let (value, success) = match self.called(master, runtime, &found) {
+        runners.bus.fire(&format!("{}/new", self.tag), data.clone());
+        let running = proc_files::Running::write(&runners.general.cachedir, &self.jid, &data);
+        let (value, success) = match self.called(runners, runtime, &found) {
             Ok((value, 0)) if self.stop.why().is_none() => {
                 let success = is_success(&value);
                 (value, success)
@@ -228,7 +293,7 @@ impl Run {
         data.insert("success", success);
         // Who hears of its end does not find it among those that run.
         drop(running);
-        self.tell(master, &data);
+        self.tell(runners, &data);
         data
     }
 
@@ -241,39 +306,39 @@ impl Run {
     }
 
     /// Tells of the end, unless somebody else has.
-    fn tell(&self, master: &Master, data: &Map) {
+    fn tell(&self, runners: &Runners, data: &Map) {
         if !self.stop.claim() {
             tracing::info!(jid = %self.jid, "the runner {} has ended after all", self.fun());
             return;
         }
         if self.asked.is_kept {
-            keep::store(master, &self.jid, data);
+            runners.jobs.store_runner_return(&self.jid, data);
         }
-        master.bus.fire(&format!("{}/ret", self.tag), data.clone());
+        runners.bus.fire(&format!("{}/ret", self.tag), data.clone());
     }
 
     /// Tells of the end of a run that does not heed the order to stop.
-    fn tell_stopped(&self, master: &Master, why: Why) {
+    fn tell_stopped(&self, runners: &Runners, why: Why) {
         let mut data = self.data();
         data.insert("retcode", 1);
         data.insert("return", self.failed(&RunnerError::Stopped(why)));
         data.insert("success", false);
-        self.tell(master, &data);
+        self.tell(runners, &data);
     }
 
     fn called(
         &self,
-        master: &Arc<Master>,
+        runners: &Arc<Runners>,
         runtime: &Handle,
         found: &Found,
     ) -> Result<(Value, i64), RunnerError> {
-        let call = Call::bind(master, runtime, self, found)?;
+        let call = Call::bind(runners, runtime, self, found)?;
         let ran = catch_unwind(AssertUnwindSafe(|| found.run(&call)));
         let value = ran.unwrap_or(Err(RunnerError::Panic))?;
         Ok((value, call.retcode.get()))
     }
 
-    fn not_available(&self, master: &Master, why: Option<&'static str>) -> Map {
+    fn not_available(&self, runners: &Runners, why: Option<&'static str>) -> Map {
         let asked = &self.asked;
         let mut text = format!("'{}' is not available.", asked.fun);
         let mut retcode = NOT_AVAILABLE;
@@ -291,7 +356,7 @@ impl Run {
             ("jid", (&self.jid).into()),
         ]);
         if self.stop.claim() {
-            master.bus.fire(&format!("{}/ret", self.tag), data.clone());
+            runners.bus.fire(&format!("{}/ret", self.tag), data.clone());
         }
         data
     }
@@ -325,26 +390,26 @@ fn is_success(value: &Value) -> bool {
 }
 
 /// Starts a runner on a thread of its own; what it returns comes as an event.
-pub(crate) fn start(master: &Arc<Master>, asked: Asked) -> Result<(Jid, String), NotStarted> {
-    start_then(master, asked, |_| {})
+pub(crate) fn start(runners: &Arc<Runners>, asked: Asked) -> Result<(Jid, String), NotStarted> {
+    start_then(runners, asked, |_| {})
 }
 
 /// Starts a runner, and hands on what its `ret` event carries.
 pub(crate) fn start_then(
-    master: &Arc<Master>,
+    runners: &Arc<Runners>,
     asked: Asked,
     then: impl FnOnce(&Map) + Send + 'static,
 ) -> Result<(Jid, String), NotStarted> {
-    let runtime = master.runners.runtime()?;
-    let run = Run::begin(master, asked, Stop::new())?;
-    let listed = Runners::list(master, &run)?;
+    let runtime = runners.registry.runtime()?;
+    let run = Run::begin(runners, asked, Stop::new())?;
+    let listed = Registry::list(runners, &run)?;
     let begun = (run.jid.clone(), run.tag.clone());
     tracing::info!(user = run.asked.user, jid = %run.jid, "runner {}", run.asked.fun);
-    let master = Arc::clone(master);
+    let runners = Arc::clone(runners);
     thread::Builder::new()
         .name("runner".to_owned())
         .spawn(move || {
-            let told = run.run(&master, &runtime);
+            let told = run.run(&runners, &runtime);
             drop(listed);
             then(&told);
         })
@@ -356,8 +421,8 @@ pub(crate) fn start_then(
 ///
 /// # Errors
 /// In words, when there is none.
-pub(crate) fn is_there(master: &Arc<Master>, fun: &str) -> Result<(), String> {
-    match table::find(master, fun) {
+pub(crate) fn is_there(runners: &Arc<Runners>, fun: &str) -> Result<(), String> {
+    match table::find(runners, fun) {
         Ok(_) => Ok(()),
         Err(None) => Err("there is no such runner".to_owned()),
         Err(Some(why)) => Err(format!("there is no such runner. {why}")),
@@ -365,17 +430,17 @@ pub(crate) fn is_there(master: &Arc<Master>, fun: &str) -> Result<(), String> {
 }
 
 /// Runs a runner for a minion; what it returns. Blocks until it ends.
-pub(crate) fn run_to_end(master: &Arc<Master>, asked: Asked) -> Result<Value, NotStarted> {
-    let mut told = run_and_tell(master, asked, Stop::new())?;
+pub(crate) fn run_to_end(runners: &Arc<Runners>, asked: Asked) -> Result<Value, NotStarted> {
+    let mut told = run_and_tell(runners, asked, Stop::new())?;
     Ok(told.remove("return").unwrap_or_default())
 }
 
 /// Runs a runner; what its `ret` event carries. Blocks until it ends.
-fn run_and_tell(master: &Arc<Master>, asked: Asked, stop: Stop) -> Result<Map, NotStarted> {
-    let runtime = master.runners.runtime()?;
-    let run = Run::begin(master, asked, stop)?;
-    let _listed = Runners::list(master, &run)?;
-    Ok(run.run(master, &runtime))
+fn run_and_tell(runners: &Arc<Runners>, asked: Asked, stop: Stop) -> Result<Map, NotStarted> {
+    let runtime = runners.registry.runtime()?;
+    let run = Run::begin(runners, asked, stop)?;
+    let _listed = Registry::list(runners, &run)?;
+    Ok(run.run(runners, &runtime))
 }
 
 #[cfg(test)]

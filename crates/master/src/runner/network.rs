@@ -112,7 +112,12 @@ fn wollist(call: &Call<'_>) -> Ran {
 fn wolmatch(call: &Call<'_>) -> Ran {
     let mut woken = Vec::new();
     for id in call.targets()? {
-        let grains = call.master.data.get(Bank::Grains, &id)?.unwrap_or_default();
+        let grains = call
+            .runners
+            .fleet
+            .data
+            .get(Bank::Grains, &id)?
+            .unwrap_or_default();
         let addresses = grains.get("hwaddr_interfaces").and_then(Value::as_map);
         for (name, mac) in addresses.into_iter().flatten() {
             if let (Some(mac), false) = (mac.as_str(), name.as_str() == Some("lo")) {

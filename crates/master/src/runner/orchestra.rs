@@ -43,8 +43,8 @@ pub(super) struct Orchestra {
 
 impl Orchestra {
     pub(super) fn new(call: &Call<'_>, plan: Plan) -> Self {
-        let mut opts = call.master.pillars.house().opts().clone();
-        opts.insert("id", call.master.settings.id.as_str());
+        let mut opts = call.runners.functions.house().opts().clone();
+        opts.insert("id", call.runners.general.id.as_str());
         opts.insert("__role", "master");
         opts.insert("file_client", "local");
         // Its states tell of what they command under this id.
@@ -61,7 +61,7 @@ impl Orchestra {
     fn compiled(&self, request: &PillarRequest) -> Map {
         let or_plan =
             |asked: &Option<String>, plan: &Option<String>| asked.clone().or_else(|| plan.clone());
-        self.around.master.pillars.compile(&Request {
+        self.around.runners.pillars.compile(&Request {
             id: self.id(),
             grains: self.grains(),
             saltenv: or_plan(&request.saltenv, &self.plan.saltenv),
@@ -84,7 +84,13 @@ impl Orchestra {
     }
 
     fn wheel(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> MasterAnswer {
-        let answer = wheel::run(&self.around.master, fun, args, kwargs, &self.around.user);
+        let answer = wheel::run(
+            &self.around.runners.wheel,
+            fun,
+            args,
+            kwargs,
+            &self.around.user,
+        );
         let data = answer.get("data").and_then(Value::as_map);
         let of = |name: &str| data.and_then(|data| data.get(name)).cloned();
         MasterAnswer {
@@ -188,11 +194,11 @@ impl MinionContext for Orchestra {
     }
 
     fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.around.master.pillars.house().request(load)
+        self.around.runners.functions.house().request(load)
     }
 
     fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.around.master.bus.fire(tag, data);
+        self.around.runners.bus.fire(tag, data);
         Ok(true)
     }
 
@@ -201,7 +207,7 @@ impl MinionContext for Orchestra {
             Value::Map(data) => data,
             other => Map::from([("data", other)]),
         };
-        self.around.master.bus.fire(tag, data);
+        self.around.runners.bus.fire(tag, data);
         Ok(true)
     }
 
@@ -233,7 +239,7 @@ impl MinionContext for Orchestra {
             return Ok(self.wheel(fun, args, kwargs));
         }
         let asked = self.asked(fun, args, kwargs);
-        let told = run_and_tell(&self.around.master, asked, self.around.stop.within())
+        let told = run_and_tell(&self.around.runners, asked, self.around.stop.within())
             .map_err(|error| ContextError::Other(chain(&error)))?;
         let retcode = told.get("retcode").and_then(Value::as_i64);
         let ret = told.get("return").cloned().unwrap_or_default();
@@ -286,7 +292,7 @@ impl MinionContext for Orchestra {
         wait: Duration,
         seen: &mut dyn FnMut(&str, &Map) -> bool,
     ) -> Result<bool, ContextError> {
-        let mut events = self.around.master.bus.subscribe(String::new());
+        let mut events = self.around.runners.bus.subscribe(String::new());
         let until = Instant::now() + wait;
         loop {
             let event = self.around.runtime.block_on(async {

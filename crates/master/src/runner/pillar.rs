@@ -46,11 +46,17 @@ fn known(call: &Call<'_>, name: Option<&str>) -> Result<(String, Option<Map>), s
             // `*`: a minion that there is none of, so what all have.
             Err(_) => return Ok((name.to_owned(), None)),
         },
-        None => call.master.data.ids(Bank::Grains)?.into_iter().next(),
+        None => call
+            .runners
+            .fleet
+            .data
+            .ids(Bank::Grains)?
+            .into_iter()
+            .next(),
     };
     match id {
         Some(id) => {
-            let grains = call.master.data.get(Bank::Grains, &id)?;
+            let grains = call.runners.fleet.data.get(Bank::Grains, &id)?;
             Ok((id.to_string(), grains))
         }
         None => Ok((String::new(), None)),
@@ -65,7 +71,7 @@ fn show_top(call: &Call<'_>) -> Ran {
         saltenv: call.text("saltenv").map(str::to_owned),
         ..Request::default()
     };
-    Ok(match call.master.pillars.top(&request) {
+    Ok(match call.runners.pillars.top(&request) {
         Ok(top) => top.into(),
         Err(errors) => {
             let errors: Vec<Value> = errors.into_iter().map(Value::Str).collect();
@@ -99,12 +105,12 @@ fn show_pillar(call: &Call<'_>) -> Ran {
         }
     }
     request.grains = Arc::new(grains);
-    Ok(call.master.pillars.compile(&request).into())
+    Ok(call.runners.pillars.compile(&request).into())
 }
 
 /// Whom the argument `minion` means, if pillars are kept at all.
 fn meant(call: &Call<'_>) -> Result<Option<Vec<MinionId>>, super::RunnerError> {
-    if !call.master.pillars.caches() && !call.master.settings.keeps_data {
+    if !call.runners.pillars.caches() && !call.runners.fleet.settings.keeps_data {
         tracing::info!("neither pillar_cache nor minion_data_cache is on");
         return Ok(None);
     }
@@ -116,8 +122,8 @@ fn clear_pillar_cache(call: &Call<'_>) -> Ran {
         return Ok(false.into());
     };
     for id in ids {
-        call.master.pillars.forget(id.as_str());
-        call.master.data.forget(Bank::Pillar, &id)?;
+        call.runners.pillars.forget(id.as_str());
+        call.runners.fleet.data.forget(Bank::Pillar, &id)?;
     }
     Ok(true.into())
 }
@@ -129,9 +135,9 @@ fn show_pillar_cache(call: &Call<'_>) -> Ran {
     let pillarenv = call.bound.kwargs.get("pillarenv").and_then(Value::as_str);
     let mut shown = Map::new();
     for id in ids {
-        let pillar = match call.master.pillars.cached(id.as_str(), pillarenv) {
+        let pillar = match call.runners.pillars.cached(id.as_str(), pillarenv) {
             Some(pillar) => Some(pillar),
-            None => call.master.data.get(Bank::Pillar, &id)?,
+            None => call.runners.fleet.data.get(Bank::Pillar, &id)?,
         };
         if let Some(pillar) = pillar.filter(|pillar| !pillar.is_empty()) {
             shown.insert(&id, pillar);

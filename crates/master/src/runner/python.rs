@@ -10,33 +10,25 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use halite_proto::{Jid, Map, Value};
+use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories, may_have};
 use halite_signature::Signature;
 
 use super::error::{Ran, RunnerError};
-use super::{Call, table};
+use super::{Call, Runners, table};
 use crate::error::chain;
-use crate::master::Master;
+use crate::functions::{UsersFunction, listed_functions, scope};
 
 /// The kind of these modules, and their directory.
 const KIND: &str = "runners";
 
-/// A function of a file.
-pub(crate) struct UsersFunction {
-    pub(crate) name: String,
-    pub(super) python_name: String,
-    pub(super) signature: String,
-    pub(crate) doc: String,
-}
-
 /// The function of that name, if there is one.
-pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
+pub(super) fn find(runners: &Arc<Runners>, name: &str) -> Option<UsersFunction> {
     let (module, function) = name.split_once('.')?;
-    if !may_have(&directories(&master.opts, KIND), module) {
+    if !may_have(&directories(&runners.general.opts, KIND), module) {
         return None;
     }
-    let all = listed_functions(&listed(master)?);
+    let all = listed_functions(&listed(runners)?);
     all.into_iter().find(|found| {
         let own = found.name.split_once('.');
         own == Some((module, function))
@@ -44,11 +36,11 @@ pub(super) fn find(master: &Arc<Master>, name: &str) -> Option<UsersFunction> {
 }
 
 /// The documentation of all of them.
-pub(super) fn docs(master: &Arc<Master>) -> Map {
-    let has_files = directories(&master.opts, KIND)
+pub(super) fn docs(runners: &Arc<Runners>) -> Map {
+    let has_files = directories(&runners.general.opts, KIND)
         .iter()
         .any(|directory| fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()));
-    let listed = has_files.then(|| listed(master)).flatten();
+    let listed = has_files.then(|| listed(runners)).flatten();
     let all = listed.as_ref().map(listed_functions).unwrap_or_default();
     all.into_iter()
         .map(|found| (Value::from(found.name), Value::from(found.doc)))
@@ -56,37 +48,18 @@ pub(super) fn docs(master: &Arc<Master>) -> Map {
 }
 
 /// What the worker knows of the files.
-fn listed(master: &Arc<Master>) -> Option<Value> {
+fn listed(runners: &Arc<Runners>) -> Option<Value> {
     let request = Request::List { kind: KIND };
     Workers::global()
-        .run(&Host { master, call: None }, request)
+        .run(
+            &Host {
+                runners,
+                call: None,
+            },
+            request,
+        )
         .map_err(|error| tracing::error!("users' runners could not be read: {}", chain(&error)))
         .ok()
-}
-
-/// The functions in what the worker lists of files of a kind.
-pub(crate) fn listed_functions(listed: &Value) -> Vec<UsersFunction> {
-    let mut all = Vec::new();
-    for module in listed.as_list().unwrap_or_default() {
-        let name = module
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let functions = module.get("functions").and_then(Value::as_map);
-        for (function, about) in functions.into_iter().flatten() {
-            let text = |key: &str| {
-                let text = about.get(key).map(halite_proto::python::str);
-                text.unwrap_or_default()
-            };
-            all.push(UsersFunction {
-                name: format!("{name}.{}", halite_proto::python::str(function)),
-                python_name: text("python"),
-                signature: text("signature"),
-                doc: text("doc"),
-            });
-        }
-    }
-    all
 }
 
 impl UsersFunction {
@@ -118,7 +91,7 @@ impl UsersFunction {
     pub(super) fn run(&self, call: &Call<'_>) -> Ran {
         let (args, kwargs) = self.arguments(call)?;
         let host = Host {
-            master: call.master,
+            runners: call.runners,
             call: Some(call),
         };
         let request = Request::Call {
@@ -139,18 +112,9 @@ impl UsersFunction {
     }
 }
 
-/// What code that the master runs sees of its job.
-pub(crate) fn scope(jid: &Jid, tag: &str, user: &str) -> Map {
-    Map::from([
-        ("__jid__", jid.as_str()),
-        ("__tag__", tag),
-        ("__user__", user),
-    ])
-}
-
 /// What the code of a runner may ask.
 struct Host<'a> {
-    master: &'a Arc<Master>,
+    runners: &'a Arc<Runners>,
     /// None while files are read.
     call: Option<&'a Call<'a>>,
 }
@@ -161,7 +125,7 @@ impl Host<'_> {
             RunnerError::Failed(format!("'{fun}' cannot be called while modules are read"))
         })?;
         call.stop.check()?;
-        let found = table::find(self.master, fun)
+        let found = table::find(self.runners, fun)
             .map_err(|_| RunnerError::Failed(format!("'{fun}' is not available.")))?;
         found.run(&call.nested(&found, args, kwargs)?)
     }
@@ -171,7 +135,7 @@ impl PyHost for Host<'_> {
     fn data(&self, name: &str) -> Value {
         match name {
             "opts" => {
-                let mut opts = self.master.opts.clone();
+                let mut opts = self.runners.general.opts.clone();
                 opts.insert("__cli", "salt-run");
                 opts.into()
             }
@@ -181,13 +145,13 @@ impl PyHost for Host<'_> {
 
     fn directories(&self, kind: &str) -> Vec<PathBuf> {
         match kind {
-            KIND | "utils" => directories(&self.master.opts, kind),
+            KIND | "utils" => directories(&self.runners.general.opts, kind),
             _ => Vec::new(),
         }
     }
 
     fn has_function(&self, fun: &str) -> bool {
-        table::is_ours(fun) || table::find(self.master, fun).is_ok()
+        table::is_ours(fun) || table::find(self.runners, fun).is_ok()
     }
 
     fn call(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {

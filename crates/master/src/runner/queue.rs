@@ -104,10 +104,10 @@ enum Backend {
 impl Backend {
     fn of(call: &Call<'_>, name: &str, fun: &str) -> Result<Self, RunnerError> {
         if name == BACKEND {
-            return Ok(Self::Files(Queues::new(&call.master.settings.queue_dir)));
+            return Ok(Self::Files(Queues::new(&call.runners.settings.queue_dir)));
         }
         let function = format!("{name}.{fun}");
-        match plugin(call.master.pillars.house(), Kind::Queues, &function) {
+        match plugin(call.runners.functions.house(), Kind::Queues, &function) {
             Some(_) => Ok(Self::Python(name.to_owned())),
             None => Err(RunnerError::BadArguments(format!(
                 "Function \"{function}\" is not available"
@@ -126,7 +126,7 @@ impl Backend {
 /// What a function of a backend in Python returns.
 fn in_python(call: &Call<'_>, backend: &str, fun: &str, kwargs: Map) -> Ran {
     let function = format!("{backend}.{fun}");
-    let house = call.master.pillars.house();
+    let house = call.runners.functions.house();
     let found = plugin(house, Kind::Queues, &function).ok_or_else(|| {
         RunnerError::BadArguments(format!("Function \"{function}\" is not available"))
     })?;
@@ -176,7 +176,7 @@ fn place(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
 
 /// The same for queues of runners, with `runner_queue` for what is left out.
 fn place_of_runners(call: &Call<'_>, fun: &str) -> Result<Place, RunnerError> {
-    let option = call.master.opts.get("runner_queue");
+    let option = call.runners.general.opts.get("runner_queue");
     let given = |name: &str| {
         let given = call.text(name);
         given.or_else(|| option?.get(name).and_then(Value::as_str))
@@ -360,7 +360,7 @@ fn processed(call: &Call<'_>, place: &Place, as_data: bool) -> Ran {
         ("backend", place.backend.name().into()),
         ("queue", place.queue.as_str().into()),
     ]);
-    let bus = &call.master.bus;
+    let bus = &call.runners.bus;
     bus.fire_under("queue", [place.queue.as_str(), "process"], data.clone());
     Ok(data.into())
 }
@@ -420,7 +420,7 @@ fn run(call: &Call<'_>, runner: &Value) -> Result<(), RunnerError> {
     let fun = fun.ok_or_else(|| RunnerError::Failed("the item is no runner".to_owned()))?;
     let args = runner.get("args").and_then(Value::as_list);
     let kwargs = runner.get("kwargs").and_then(Value::as_map);
-    let found = table::find(call.master, fun).map_err(|why| {
+    let found = table::find(call.runners, fun).map_err(|why| {
         let why = why.map(|why| format!(" {why}")).unwrap_or_default();
         RunnerError::Failed(format!("'{fun}' is not available.{why}"))
     })?;

@@ -49,7 +49,7 @@ fn tag<'c>(call: &'c Call<'_>) -> Result<&'c str, RunnerError> {
 }
 
 fn list(call: &Call<'_>) -> Ran {
-    Ok(call.master.reactor.rules().to_value())
+    Ok(call.runners.reactor_rules.rules().to_value())
 }
 
 fn add(call: &Call<'_>) -> Ran {
@@ -67,7 +67,7 @@ fn add(call: &Call<'_>) -> Ran {
             "the reactors must be one file or a list of files".to_owned(),
         ));
     }
-    match call.master.reactor.add(tag, files) {
+    match call.runners.reactor_rules.add(tag, files) {
         Ok(true) => done(true, "Reactor added."),
         Ok(false) => done(false, "Reactor already exists."),
         Err(why) => Err(RunnerError::Failed(why)),
@@ -75,18 +75,18 @@ fn add(call: &Call<'_>) -> Ran {
 }
 
 fn delete(call: &Call<'_>) -> Ran {
-    match call.master.reactor.delete(tag(call)?) {
+    match call.runners.reactor_rules.delete(tag(call)?) {
         true => done(true, "Reactor deleted."),
         false => done(false, "Reactor does not exists."),
     }
 }
 
 fn is_leader(call: &Call<'_>) -> Ran {
-    Ok(call.master.reactor.is_leader().into())
+    Ok(call.runners.reactor_rules.is_leader().into())
 }
 
 fn set_leader(call: &Call<'_>) -> Ran {
     let value = call.flag("value");
-    call.master.reactor.set_leader(value);
+    call.runners.reactor_rules.set_leader(value);
     Ok(value.into())
 }

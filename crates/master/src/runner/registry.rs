@@ -12,13 +12,12 @@ use halite_proto::Jid;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::stop::Why;
-use super::{NotStarted, Run};
+use super::{NotStarted, Run, Runners};
+use crate::jobs::stop::Why;
 use crate::limits::{RUNNER_STOP_GRACE, RUNNERS_ABANDONED_MAX, RUNNERS_MAX, RUNNERS_RESERVED_MAX};
-use crate::master::Master;
 
 /// The runners that run.
-pub(crate) struct Runners {
+pub(crate) struct Registry {
     running: AtomicUsize,
     reserved: AtomicUsize,
     abandoned: AtomicUsize,
@@ -33,7 +32,7 @@ struct Known {
     is_closed: bool,
 }
 
-impl Runners {
+impl Registry {
     /// None run.
     pub(crate) fn new() -> Self {
         Self {
@@ -68,8 +67,8 @@ impl Runners {
     }
 
     /// Lists a run until what is given is dropped.
-    pub(super) fn list(master: &Arc<Master>, run: &Arc<Run>) -> Result<Listed, NotStarted> {
-        let mut known = master.runners.lock();
+    pub(super) fn list(runners: &Arc<Runners>, run: &Arc<Run>) -> Result<Listed, NotStarted> {
+        let mut known = runners.registry.lock();
         if known.is_closed {
             return Err(NotStarted::Closed);
         }
@@ -77,7 +76,7 @@ impl Runners {
         known.next += 1;
         known.runs.insert(number, Arc::clone(run));
         Ok(Listed {
-            master: Arc::clone(master),
+            runners: Arc::clone(runners),
             number,
         })
     }
@@ -99,37 +98,37 @@ impl Runners {
 
 /// Takes a run off the list when it is dropped.
 pub(super) struct Listed {
-    master: Arc<Master>,
+    runners: Arc<Runners>,
     number: u64,
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.master.runners.lock().runs.remove(&self.number);
+        self.runners.registry.lock().runs.remove(&self.number);
     }
 }
 
 /// One of the places for runners.
 pub(super) struct Place {
-    master: Arc<Master>,
+    runners: Arc<Runners>,
     is_reserved: bool,
 }
 
 impl Place {
     /// A place; `is_reserved` for one of those that are kept for looking at
     /// runners and ending them.
-    pub(super) fn take(master: &Arc<Master>, is_reserved: bool) -> Result<Self, NotStarted> {
-        let runners = &master.runners;
+    pub(super) fn take(runners: &Arc<Runners>, is_reserved: bool) -> Result<Self, NotStarted> {
+        let registry = &runners.registry;
         let (count, max) = match is_reserved {
-            true => (&runners.reserved, RUNNERS_RESERVED_MAX),
-            false => (&runners.running, RUNNERS_MAX),
+            true => (&registry.reserved, RUNNERS_RESERVED_MAX),
+            false => (&registry.running, RUNNERS_MAX),
         };
         if count.fetch_add(1, Ordering::Relaxed) >= max {
             count.fetch_sub(1, Ordering::Relaxed);
             return Err(NotStarted::TooMany);
         }
         Ok(Self {
-            master: Arc::clone(master),
+            runners: Arc::clone(runners),
             is_reserved,
         })
     }
@@ -137,32 +136,32 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let runners = &self.master.runners;
+        let registry = &self.runners.registry;
         let count = match self.is_reserved {
-            true => &runners.reserved,
-            false => &runners.running,
+            true => &registry.reserved,
+            false => &registry.running,
         };
         count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A thread that nobody waits for any more; counted until it ends.
-struct Abandoned(Arc<Master>);
+struct Abandoned(Arc<Runners>);
 
 impl Abandoned {
-    fn count(master: &Arc<Master>) -> Option<Self> {
-        let abandoned = &master.runners.abandoned;
+    fn count(runners: &Arc<Runners>) -> Option<Self> {
+        let abandoned = &runners.registry.abandoned;
         if abandoned.fetch_add(1, Ordering::Relaxed) >= RUNNERS_ABANDONED_MAX {
             abandoned.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Self(Arc::clone(master)))
+        Some(Self(Arc::clone(runners)))
     }
 }
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        self.0.runners.abandoned.fetch_sub(1, Ordering::Relaxed);
+        self.0.registry.abandoned.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -184,9 +183,9 @@ impl Seat {
 
 /// Tells a run to end; if it does not within a while it is forced to, and if
 /// that does not help it is told of as ended, and its place is free.
-pub(super) fn stop(master: &Arc<Master>, runtime: &Handle, run: &Arc<Run>, why: Why) {
+pub(super) fn stop(runners: &Arc<Runners>, runtime: &Handle, run: &Arc<Run>, why: Why) {
     run.stop.stop(why);
-    let (master, run) = (Arc::clone(master), Arc::clone(run));
+    let (runners, run) = (Arc::clone(runners), Arc::clone(run));
     runtime.spawn(async move {
         for _ in 0..2 {
             sleep(RUNNER_STOP_GRACE).await;
@@ -196,19 +195,19 @@ pub(super) fn stop(master: &Arc<Master>, runtime: &Handle, run: &Arc<Run>, why: 
             run.stop.force(why);
         }
         sleep(RUNNER_STOP_GRACE).await;
-        abandon(&master, &run);
+        abandon(&runners, &run);
         tracing::error!(jid = %run.jid, "the runner {} does not end; it is left to itself", run.fun());
         // Disk and bus: not on an async thread.
-        let _ = tokio::task::spawn_blocking(move || run.tell_stopped(&master, why)).await;
+        let _ = tokio::task::spawn_blocking(move || run.tell_stopped(&runners, why)).await;
     });
 }
 
 /// Gives the place of a run back, while its thread goes on.
-fn abandon(master: &Arc<Master>, run: &Run) {
+fn abandon(runners: &Arc<Runners>, run: &Run) {
     let mut seat = run.seat();
     // Without a seat it has just ended.
     if let Some(seat) = seat.as_mut()
-        && let Some(abandoned) = Abandoned::count(master)
+        && let Some(abandoned) = Abandoned::count(runners)
     {
         *seat = Seat {
             _place: None,
@@ -221,18 +220,18 @@ fn abandon(master: &Arc<Master>, run: &Run) {
 pub(super) struct Timer(Option<tokio::task::JoinHandle<()>>);
 
 impl Timer {
-    pub(super) fn start(master: &Arc<Master>, runtime: &Handle, run: &Arc<Run>) -> Self {
-        let seconds = master.settings.runner_timeout_s;
+    pub(super) fn start(runners: &Arc<Runners>, runtime: &Handle, run: &Arc<Run>) -> Self {
+        let seconds = runners.settings.timeout_s;
         if seconds == 0 {
             return Self(None);
         }
-        let (weak, run) = (Arc::downgrade(master), Arc::downgrade(run));
+        let (weak, run) = (Arc::downgrade(runners), Arc::downgrade(run));
         let handle = runtime.clone();
         Self(Some(runtime.spawn(async move {
             sleep(Duration::from_secs(seconds)).await;
-            if let (Some(master), Some(run)) = (weak.upgrade(), run.upgrade()) {
+            if let (Some(runners), Some(run)) = (weak.upgrade(), run.upgrade()) {
                 tracing::error!(jid = %run.jid, "the runner {} takes longer than {seconds} s (runner_timeout)", run.fun());
-                stop(&master, &handle, &run, Why::Time);
+                stop(&runners, &handle, &run, Why::Time);
             }
         })))
     }

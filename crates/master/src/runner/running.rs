@@ -7,10 +7,10 @@ use super::Call;
 use super::error::{Ran, RunnerError};
 use super::gather::Command;
 use super::jobs::{formatted_with_time, returns, wanted};
-use super::keep;
+use super::proc_files;
 use super::registry;
-use super::stop::Why;
 use super::table::Function;
+use crate::jobs::stop::Why;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
@@ -91,14 +91,14 @@ fn kill(call: &Call<'_>) -> Ran {
     if jid == *call.jid {
         return Err(RunnerError::Failed("that is this runner itself".to_owned()));
     }
-    let runs = call.master.runners.runs(&jid);
+    let runs = call.runners.registry.runs(&jid);
     for run in &runs {
         tracing::info!(user = call.user, %jid, "stopping the runner {}", run.fun());
-        registry::stop(call.master, call.runtime, run, Why::Asked);
+        registry::stop(call.runners, call.runtime, run, Why::Asked);
     }
     Ok((!runs.is_empty()).into())
 }
 
 fn master(call: &Call<'_>) -> Ran {
-    Ok(keep::running(call.master).into())
+    Ok(proc_files::running(&call.runners.general.cachedir).into())
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 
 use super::error::Ran;
-use super::python::{self, UsersFunction};
+use super::python;
 use super::{
     Call, auth, banks, batch, cache, config, event, fileserver, git_pillar, http, jobs, manage,
     masters, matching, mine, network,
 };
 use super::{
-    pillar, queue, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable,
+    Runners, pillar, queue, reactor, running, salt, saltutil, sdb, state, survey, test, unavailable,
 };
-use crate::master::Master;
+use crate::functions::UsersFunction;
 
 /// A runner.
 pub(crate) struct Function {
@@ -143,8 +143,8 @@ impl Found {
 ///
 /// # Errors
 /// With the reason, where one of Salt's is known to be missing.
-pub(crate) fn find(master: &Arc<Master>, name: &str) -> Result<Found, Option<&'static str>> {
-    if let Some(function) = python::find(master, name) {
+pub(crate) fn find(runners: &Arc<Runners>, name: &str) -> Result<Found, Option<&'static str>> {
+    if let Some(function) = python::find(runners, name) {
         return Ok(Found::Users(function));
     }
     match all().find(|function| function.name == name) {

@@ -75,7 +75,7 @@ fn given(call: &Call<'_>, kwargs: Map) -> Ran {
 }
 
 fn get_opts(call: &Call<'_>) -> Ran {
-    Ok(call.master.opts.clone().into())
+    Ok(call.runners.general.opts.clone().into())
 }
 
 fn metasyntactic(call: &Call<'_>) -> Ran {

@@ -3,5 +3,17 @@
 pub(crate) mod old_versions;
 pub(crate) mod request_pipeline;
 pub(crate) mod server;
+pub(crate) mod settings;
 pub(crate) mod sockets;
-pub(crate) mod stats;
+
+use std::sync::Arc;
+
+use self::settings::ServingSettings;
+use crate::master::Master;
+
+/// What requests are served with.
+#[derive(Clone)]
+pub(crate) struct Serving {
+    pub(crate) master: Arc<Master>,
+    pub(crate) settings: ServingSettings,
+}

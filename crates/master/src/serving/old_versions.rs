@@ -4,6 +4,8 @@
 //! Invariant: whoever knows the publish key can make such a request, so a
 //! command that changes or reveals anything of one minion needs the token.
 
+use std::sync::Arc;
+
 use halite_crypto::Opened;
 use halite_proto::{Map, MinionId, Nonce, Value};
 
@@ -36,7 +38,7 @@ const ANONYMOUS: &str = "(old version)";
 
 /// Proves as much of the sender as such a request can.
 pub(crate) fn admit(master: &Master, version: u32, sealed: &[u8]) -> Result<Admitted, Denied> {
-    let crypticle = master.publisher.key().crypticle.clone();
+    let crypticle = master.publishing.publisher.key().crypticle.clone();
     let packed = match crypticle.open(sealed, None) {
         Ok(Opened::Payload(packed)) => packed,
         Ok(Opened::Empty) => vec![EMPTY_MAP],
@@ -57,6 +59,7 @@ pub(crate) fn admit(master: &Master, version: u32, sealed: &[u8]) -> Result<Admi
             nonce: nonce.clone(),
             enc_algo: None,
             sig_algo: None,
+            telemetry: Arc::clone(&master.telemetry),
         },
         seal: Seal::PublishKey(crypticle, nonce),
         load,
@@ -67,7 +70,7 @@ fn check_token(master: &Master, id: &MinionId, load: &mut Map) -> Result<(), Den
     let token = load.remove("tok");
     let cmd = load.get("cmd").and_then(Value::as_str).unwrap_or_default();
     let is_right = match token.as_ref().and_then(Value::as_bytes) {
-        Some(token) => master.accepted.proves(id, token),
+        Some(token) => master.keys.accepted.proves(id, token),
         None => token.is_none() && WITHOUT_TOKEN.contains(&cmd),
     };
     if is_right {

@@ -19,10 +19,11 @@ use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
 use crate::core::lane::Lane;
 use crate::error::chain;
-use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish, sign_in, standing};
+use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish};
 use crate::keys::sessions::Session;
 use crate::limits::{PING_BYTES_MAX, SLOW_ANSWER_MIN, SLOW_ANSWER_SPREAD};
 use crate::master::Master;
+use crate::serving::Serving;
 use crate::serving::old_versions;
 
 /// The protocol version whose requests are sealed with a session key.
@@ -101,8 +102,9 @@ pub(crate) struct Admitted {
 }
 
 /// Answers a request.
-pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], lane: Lane) -> Answer {
-    let minimum = master.settings.minimum_auth_version;
+pub(crate) fn answer(serving: &Serving, payload: &[u8], lane: Lane) -> Answer {
+    let Serving { master, settings } = serving;
+    let minimum = settings.minimum_auth_version;
     let envelope = match RequestEnvelope::decode_from(payload, minimum) {
         Ok(envelope) => envelope,
         Err(error) => return Answer::Now(refuse(master, None, &error.into())),
@@ -120,7 +122,7 @@ pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], lane: Lane) -> Answer
             sig_algo,
         } => {
             let admitted = match &id {
-                Some(id) if version >= VERSION_SESSIONS => admit(master, id, &load),
+                Some(id) if version >= VERSION_SESSIONS => admit(serving, id, &load),
                 _ => old_versions::admit(master, version, &load),
             };
             match admitted {
@@ -136,10 +138,13 @@ pub(crate) fn answer(master: &Arc<Master>, payload: &[u8], lane: Lane) -> Answer
 }
 
 /// Proves the sender of a sealed request.
-fn admit(master: &Master, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Denied> {
+fn admit(serving: &Serving, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Denied> {
+    let Master {
+        keys, telemetry, ..
+    } = &*serving.master;
     let now = now_s();
-    let accepted = master.accepted.get(id).ok_or(Cause::NoSession)?;
-    let session = master
+    let accepted = keys.accepted.get(id).ok_or(Cause::NoSession)?;
+    let session = keys
         .sessions
         .find(id, &accepted, now)
         .ok_or(Cause::NoSession)?;
@@ -150,8 +155,8 @@ fn admit(master: &Master, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Deni
         Err(_) => return Err(Cause::NotAuthentic.into()),
     };
     let mut load = gate::read_load(&packed)?;
-    let seal = gate::check(&mut load, id, now, master.settings.request_server_ttl_s)?;
-    if !master.accepted.proves(id, &seal.token) {
+    let seal = gate::check(&mut load, id, now, serving.settings.request_server_ttl_s)?;
+    if !keys.accepted.proves(id, &seal.token) {
         return Err(Cause::BadToken.into());
     }
     Result::from(session.admit(seal.nonce.as_str().as_bytes(), seal.ts))?;
@@ -161,6 +166,7 @@ fn admit(master: &Master, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Deni
             nonce: Some(seal.nonce.clone()),
             enc_algo: None,
             sig_algo: None,
+            telemetry: Arc::clone(telemetry),
         },
         seal: Seal::Session(session, seal.nonce),
         load,
@@ -177,20 +183,22 @@ fn answer_admitted(master: &Arc<Master>, admitted: Admitted) -> Answer {
             tracing::debug!(minion = %caller.id, "{}", request.command.cmd());
             let name = match &request.command {
                 MinionRequest::Unknown { .. } => None,
-                known => master.stats.name(known.cmd()),
+                known => master.telemetry.stats.name(known.cmd()),
             };
             let handle = || handlers::handle(master, &caller, request);
-            master.stats.measure(&master.bus, name, handle)
+            master.telemetry.stats.measure(&master.bus, name, handle)
         }
         Err(error) => {
-            if master.may_remark(caller.id.as_str(), "unhandled") {
+            if master.telemetry.may_log(caller.id.as_str(), "unhandled") {
                 tracing::warn!(minion = %caller.id, "a request cannot be handled: {}", chain(&error));
             }
-            master.complain(Cause::Failed, Some(&caller.id));
+            master
+                .telemetry
+                .count_refusal(Cause::Failed, Some(&caller.id));
             Handled::failed()
         }
     };
-    master.counters.serve();
+    master.telemetry.counters.serve();
     match handled {
         Handled::Value(value) => Answer::Now(seal.encode(&value)),
         Handled::Large(value) => Answer::Now(seal.encode_large(&value)),
@@ -213,13 +221,13 @@ fn answer_clear(
     let command = match ClearCommand::from_map(load) {
         Ok(command) => command,
         Err(error) => {
-            if master.may_remark("", "unhandled") {
+            if master.telemetry.may_log("", "unhandled") {
                 tracing::warn!(
                     "a request in the clear cannot be handled: {}",
                     chain(&error)
                 );
             }
-            master.complain(Cause::Failed, None);
+            master.telemetry.count_refusal(Cause::Failed, None);
             return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
         }
     };
@@ -233,32 +241,36 @@ fn answer_clear(
     };
     let name = match &command {
         ClearCommand::Unknown { .. } => None,
-        known => master.stats.name(known.cmd()),
+        known => master.telemetry.stats.name(known.cmd()),
     };
     let handle = || match command {
-        ClearCommand::Auth(request) => sign_in::sign_in(master, &request, version).to_value(),
-        ClearCommand::AuthBadId(bad) => sign_in::refuse_bad_id(master, bad, version).to_value(),
+        ClearCommand::Auth(request) => master.sign_ins().answer(&request, version).to_value(),
+        ClearCommand::AuthBadId(bad) => master.sign_ins().refuse_bad_id(bad, version).to_value(),
         // Anybody may ask; a large one would only be told back.
         ClearCommand::Ping(_) if is_large => Map::new().into(),
         ClearCommand::Ping(load) => load.into(),
         ClearCommand::Publish(mut request) => {
-            let published = publish::publish(master, &mut request);
+            let published = publish::publish(&master.publishing, &master.bus, &mut request);
             unhurried((published.reply.to_value(), published.is_slow))
         }
         ClearCommand::Batch(request) => {
-            let published = batch::start(master, &request);
+            let published = batch::start(&master.publishing, &master.batches, &request);
             unhurried((published.reply.to_value(), published.is_slow))
         }
-        ClearCommand::Runner(request) => unhurried(low::runner(master, request)),
-        ClearCommand::Wheel(request) => unhurried(low::wheel(master, request)),
-        ClearCommand::MkToken(request) => unhurried(low::make_token(master, &request)),
-        ClearCommand::GetToken { token } => low::get_token(master, token.as_deref()),
-        ClearCommand::Standing(request) => unhurried(standing::standing(master, &request)),
-        ClearCommand::Compare(request) => comparison::compare(master, &request),
+        ClearCommand::Runner(request) => {
+            unhurried(low::runner(&master.access, &master.runners, request))
+        }
+        ClearCommand::Wheel(request) => {
+            unhurried(low::wheel(&master.access, &master.wheel, request))
+        }
+        ClearCommand::MkToken(request) => unhurried(low::make_token(&master.access, &request)),
+        ClearCommand::GetToken { token } => low::get_token(&master.access, token.as_deref()),
+        ClearCommand::Standing(request) => unhurried(master.standings().answer(&request)),
+        ClearCommand::Compare(request) => comparison::compare(master.comparable(), &request),
         ClearCommand::Unknown { .. } => Map::new().into(),
     };
-    let value = master.stats.measure(&master.bus, name, handle);
-    master.counters.serve();
+    let value = master.telemetry.stats.measure(&master.bus, name, handle);
+    master.telemetry.counters.serve();
     let bytes = encode(&value);
     match is_slow {
         true => Answer::Slow(bytes),
@@ -274,7 +286,7 @@ pub(crate) fn slow_answer_time() -> Duration {
 }
 
 fn refuse(master: &Master, id: Option<&MinionId>, denied: &Denied) -> Vec<u8> {
-    master.complain(denied.cause, id);
+    master.telemetry.count_refusal(denied.cause, id);
     encode(&denied.refusal.to_value())
 }
 

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
+use super::Serving;
 use crate::core::gate::Cause;
 use crate::core::lane::{Lane, lane_of};
 use crate::limits::{
@@ -18,8 +19,8 @@ use crate::limits::{
     REQUEST_BYTES_WAITING_MAX, REQUEST_WAIT_MAX, REQUESTS_WAITING_MAX, SIGN_IN_WAIT_MAX,
     SLOW_ANSWERS_MAX, WORKER_THREADS_MAX,
 };
-use crate::master::Master;
 use crate::serving::request_pipeline::{Answer, answer, slow_answer_time};
+use crate::telemetry::Telemetry;
 use crate::workers::{LaneLimits, Work, Workers};
 
 impl Work for Incoming {
@@ -30,7 +31,7 @@ impl Work for Incoming {
 
 /// The workers behind the request port.
 pub(crate) struct Server {
-    master: Arc<Master>,
+    telemetry: Arc<Telemetry>,
     sign_ins: Workers<Incoming>,
     general: Workers<Incoming>,
     logins: Arc<Workers<Incoming>>,
@@ -41,7 +42,7 @@ impl Server {
     ///
     /// # Errors
     /// When a thread cannot be started.
-    pub(crate) fn start(master: Arc<Master>, replies: &Replies) -> io::Result<Self> {
+    pub(crate) fn start(serving: Serving, replies: &Replies) -> io::Result<Self> {
         let cpus = available_parallelism().map_or(1, usize::from);
         let limits = LaneLimits {
             // A sign-in is nothing but arithmetic: more threads than
@@ -52,26 +53,35 @@ impl Server {
             wait_max: SIGN_IN_WAIT_MAX,
         };
         let responder = Responder {
-            master: Arc::clone(&master),
+            serving: serving.clone(),
             replies: replies.clone(),
             runtime: Handle::current(),
             later: Arc::new(Semaphore::new(LATER_ANSWERS_MAX)),
             slow: Arc::new(Semaphore::new(SLOW_ANSWERS_MAX)),
             logins: None,
         };
-        let logins = Arc::new(responder.open(
-            Lane::Logins,
-            LaneLimits {
-                // Without a way to log in there is nothing to judge.
-                threads: match master.settings.external_auth.rules.is_empty() {
-                    true => 1,
-                    false => LOGIN_THREADS_MAX,
+        let logins = Arc::new(
+            responder.open(
+                Lane::Logins,
+                LaneLimits {
+                    // Without a way to log in there is nothing to judge.
+                    threads: match serving
+                        .master
+                        .access
+                        .settings
+                        .external_auth
+                        .rules
+                        .is_empty()
+                    {
+                        true => 1,
+                        false => LOGIN_THREADS_MAX,
+                    },
+                    waiting_max: LOGINS_WAITING_MAX,
+                    bytes_max: LOGIN_BYTES_WAITING_MAX,
+                    wait_max: SIGN_IN_WAIT_MAX,
                 },
-                waiting_max: LOGINS_WAITING_MAX,
-                bytes_max: LOGIN_BYTES_WAITING_MAX,
-                wait_max: SIGN_IN_WAIT_MAX,
-            },
-        )?);
+            )?,
+        );
         let responder = Responder {
             logins: Some(Arc::clone(&logins)),
             ..responder
@@ -80,13 +90,13 @@ impl Server {
         let general = responder.open(
             Lane::General,
             LaneLimits {
-                threads: master.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
+                threads: serving.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
                 wait_max: REQUEST_WAIT_MAX,
                 ..limits
             },
         )?;
         Ok(Self {
-            master,
+            telemetry: Arc::clone(&serving.master.telemetry),
             sign_ins,
             general,
             logins,
@@ -102,7 +112,7 @@ impl Server {
                 Lane::General => &self.general,
             };
             if workers.submit(incoming).is_err() {
-                self.master.complain(Cause::Overload, None);
+                self.telemetry.count_refusal(Cause::Overload, None);
             }
         }
     }
@@ -119,7 +129,7 @@ impl Server {
 /// What a worker needs to answer a request.
 #[derive(Clone)]
 struct Responder {
-    master: Arc<Master>,
+    serving: Serving,
     replies: Replies,
     runtime: Handle,
     later: Arc<Semaphore>,
@@ -131,12 +141,12 @@ struct Responder {
 impl Responder {
     fn open(&self, lane: Lane, limits: LaneLimits) -> io::Result<Workers<Incoming>> {
         let responder = self.clone();
-        let master = Arc::clone(&self.master);
+        let telemetry = Arc::clone(&self.serving.master.telemetry);
         Workers::start(
             thread_name(lane),
             limits,
             move |incoming| responder.handle(incoming, lane),
-            move |_| master.complain(Cause::Overload, None),
+            move |_| telemetry.count_refusal(Cause::Overload, None),
         )
     }
 
@@ -147,11 +157,11 @@ impl Responder {
             // it is wrong, without the delay of a refusal.
             Lane::Logins => match self.may_be_slow() {
                 Some(permit) => Some(permit),
-                None => return self.master.complain(Cause::Overload, None),
+                None => return self.refuse_overload(),
             },
         };
         let peer = incoming.peer;
-        match answer(&self.master, &incoming.payload, lane) {
+        match answer(&self.serving, &incoming.payload, lane) {
             // An error means that the port is closed: the daemon stops.
             Answer::Now(reply) => {
                 let _ = self.replies.send(peer, reply);
@@ -159,12 +169,12 @@ impl Responder {
             Answer::LogsIn => {
                 let logins = self.logins.as_ref();
                 if logins.is_none_or(|logins| logins.submit(incoming).is_err()) {
-                    self.master.complain(Cause::Overload, None);
+                    self.refuse_overload();
                 }
             }
             Answer::Slow(reply) => {
                 let Some(permit) = permit.or_else(|| self.may_be_slow()) else {
-                    return self.master.complain(Cause::Overload, None);
+                    return self.refuse_overload();
                 };
                 let replies = self.replies.clone();
                 self.runtime.spawn(async move {
@@ -175,7 +185,7 @@ impl Responder {
             }
             Answer::Later(reply) => {
                 let Ok(permit) = Arc::clone(&self.later).try_acquire_owned() else {
-                    return self.master.complain(Cause::Overload, None);
+                    return self.refuse_overload();
                 };
                 let replies = self.replies.clone();
                 self.runtime.spawn(async move {
@@ -187,6 +197,12 @@ impl Responder {
                 });
             }
         }
+    }
+
+    /// Counts a request that there is no room for.
+    fn refuse_overload(&self) {
+        let telemetry = &self.serving.master.telemetry;
+        telemetry.count_refusal(Cause::Overload, None);
     }
 
     fn may_be_slow(&self) -> Option<OwnedSemaphorePermit> {

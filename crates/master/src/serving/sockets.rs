@@ -14,9 +14,9 @@ use halite_transport::fleet::{
 use halite_transport::ipc::{BusOptions, EventBus, LateListening};
 use halite_transport::{BindError, Endpoint};
 
+use super::settings::SocketSettings;
 use crate::error::StartError;
 use crate::limits;
-use crate::settings::Settings;
 
 /// Names of Salt's sockets below `sock_dir`.
 const EVENTS_OUT: &str = "master_event_pub.ipc";
@@ -40,9 +40,13 @@ impl Bound {
     ///
     /// # Errors
     /// When one cannot be bound.
-    pub(crate) fn bind(settings: &Settings, presence: PresenceWatch) -> Result<Self, StartError> {
+    pub(crate) fn bind(
+        settings: &SocketSettings,
+        sock_dir: &Path,
+        presence: PresenceWatch,
+    ) -> Result<Self, StartError> {
         let at = |port| listen_at(settings, port);
-        let local = Local::of(settings);
+        let local = Local::of(settings, sock_dir);
         let request_port = RequestPort::bind(
             &[at(settings.ret_port)?],
             RequestPortOptions {
@@ -61,8 +65,8 @@ impl Bound {
                 backlog: settings.backlog,
                 ipv6: settings.ipv6,
                 keep_alive: settings.keep_alive,
-                filtering: settings.zmq_filtering,
-                syndics: settings.order_masters,
+                filtering: settings.filtering,
+                syndics: settings.syndics,
                 presence: Some(presence),
                 ..PublishPortOptions::default()
             },
@@ -92,7 +96,7 @@ impl Bound {
             },
         )
         .map_err(listen("local programs on the event bus"))?;
-        let marks = Marks::make(&settings.sock_dir, local.paths());
+        let marks = Marks::make(sock_dir, local.paths());
         Ok(Self {
             request_port,
             publish_port,
@@ -111,9 +115,9 @@ struct Local {
 }
 
 impl Local {
-    fn of(settings: &Settings) -> Self {
+    fn of(settings: &SocketSettings, sock_dir: &Path) -> Self {
         const LOOPBACK: &str = "127.0.0.1";
-        let socket = |name| Endpoint::ipc(settings.sock_dir.join(name));
+        let socket = |name| Endpoint::ipc(sock_dir.join(name));
         match settings.local_ports {
             None => Self {
                 events_out: socket(EVENTS_OUT),
@@ -145,7 +149,7 @@ fn listen(what: &'static str) -> impl FnOnce(BindError) -> StartError {
 ///
 /// # Errors
 /// When `interface` is no address.
-pub(crate) fn listen_at(settings: &Settings, port: u16) -> Result<Endpoint, StartError> {
+pub(crate) fn listen_at(settings: &SocketSettings, port: u16) -> Result<Endpoint, StartError> {
     Endpoint::parse(&tcp_text(&settings.interface, port)).map_err(|error| StartError::Interface {
         why: error.to_string(),
     })

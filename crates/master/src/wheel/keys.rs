@@ -5,9 +5,8 @@ use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
 use halite_proto::{Map, MinionId, Value};
 use halite_signature::Bound;
 
-use super::{Done, Function, WheelError, flag, function, text};
+use super::{Done, Function, Wheel, WheelError, flag, function, text};
 use crate::error::chain;
-use crate::master::Master;
 
 const ACCEPT: &str = "(match, include_rejected=False, include_denied=False)";
 const REJECT: &str = "(match, include_accepted=False, include_denied=False)";
@@ -110,8 +109,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// The keys that the argument `match` means: a glob, a list of ids, or a map
 /// from states to ids.
-fn matched(master: &Master, bound: &Bound) -> Result<Listing, WheelError> {
-    let all = master.keys.list_all()?;
+fn matched(wheel: &Wheel, bound: &Bound) -> Result<Listing, WheelError> {
+    let all = wheel.keys.store.list_all()?;
     Ok(match bound.get("match") {
         Some(Value::Str(globs)) => all.matching(globs),
         Some(Value::List(ids)) => {
@@ -163,7 +162,7 @@ fn from_states(bound: &Bound, others: &[(&str, KeyState)]) -> Vec<KeyState> {
     states
 }
 
-fn accept(master: &Master, bound: &Bound) -> Done {
+fn accept(wheel: &Wheel, bound: &Bound) -> Done {
     let from = from_states(
         bound,
         &[
@@ -171,16 +170,18 @@ fn accept(master: &Master, bound: &Bound) -> Done {
             ("include_denied", KeyState::Denied),
         ],
     );
-    let meant = matched(master, bound)?;
+    let meant = matched(wheel, bound)?;
     for id in ids_in(&meant, &from) {
-        if let Some(change) = master.keys.accept(&id, &from)? {
-            master.fire_key_event(KeyState::Accepted.word(), &change.id, &change.pem);
+        if let Some(change) = wheel.keys.store.accept(&id, &from)? {
+            wheel
+                .keys
+                .fire_key_event(KeyState::Accepted.word(), &change.id, &change.pem);
         }
     }
-    where_now(master, bound, &meant)
+    where_now(wheel, bound, &meant)
 }
 
-fn reject(master: &Master, bound: &Bound) -> Done {
+fn reject(wheel: &Wheel, bound: &Bound) -> Done {
     let from = from_states(
         bound,
         &[
@@ -188,63 +189,65 @@ fn reject(master: &Master, bound: &Bound) -> Done {
             ("include_denied", KeyState::Denied),
         ],
     );
-    let meant = matched(master, bound)?;
+    let meant = matched(wheel, bound)?;
     let mut is_changed = false;
     for id in ids_in(&meant, &from) {
-        if let Some(change) = master.keys.reject(&id, &from)? {
-            master.fire_key_event(KeyState::Rejected.word(), &change.id, &change.pem);
+        if let Some(change) = wheel.keys.store.reject(&id, &from)? {
+            wheel
+                .keys
+                .fire_key_event(KeyState::Rejected.word(), &change.id, &change.pem);
             is_changed = true;
         }
     }
     if is_changed {
-        master.cut_access();
+        wheel.publishing.cut_access();
     }
-    where_now(master, bound, &meant)
+    where_now(wheel, bound, &meant)
 }
 
-fn delete(master: &Master, bound: &Bound) -> Done {
-    let meant = matched(master, bound)?;
+fn delete(wheel: &Wheel, bound: &Bound) -> Done {
+    let meant = matched(wheel, bound)?;
     let mut is_changed = false;
     for id in ids_in(&meant, &KeyState::ALL) {
-        for change in master.keys.delete(&id)? {
-            master.fire_key_event("delete", &change.id, &change.pem);
+        for change in wheel.keys.store.delete(&id)? {
+            wheel.keys.fire_key_event("delete", &change.id, &change.pem);
             is_changed = true;
         }
-        master.forget_minion_data(&id);
+        wheel.fleet.forget_minion_data(&id);
     }
     if is_changed {
-        master.cut_access();
+        wheel.publishing.cut_access();
     }
-    glob_match(master, bound)
+    glob_match(wheel, bound)
 }
 
 /// What a function that takes a map does. Anything else means no key, as with
 /// Salt: it is not a way to say `*` by mistake.
-fn of_map(master: &Master, bound: &Bound, run: fn(&Master, &Bound) -> Done) -> Done {
+fn of_map(wheel: &Wheel, bound: &Bound, run: fn(&Wheel, &Bound) -> Done) -> Done {
     match bound.get("match") {
-        Some(Value::Map(_)) => run(master, bound),
+        Some(Value::Map(_)) => run(wheel, bound),
         _ => Ok(Map::new().into()),
     }
 }
 
-fn accept_map(master: &Master, bound: &Bound) -> Done {
-    of_map(master, bound, accept)
+fn accept_map(wheel: &Wheel, bound: &Bound) -> Done {
+    of_map(wheel, bound, accept)
 }
 
-fn reject_map(master: &Master, bound: &Bound) -> Done {
-    of_map(master, bound, reject)
+fn reject_map(wheel: &Wheel, bound: &Bound) -> Done {
+    of_map(wheel, bound, reject)
 }
 
-fn delete_map(master: &Master, bound: &Bound) -> Done {
-    of_map(master, bound, delete)
+fn delete_map(wheel: &Wheel, bound: &Bound) -> Done {
+    of_map(wheel, bound, delete)
 }
 
 /// What became of keys: those of a map are told by the states they are in now.
-fn where_now(master: &Master, bound: &Bound, meant: &Listing) -> Done {
+fn where_now(wheel: &Wheel, bound: &Bound, meant: &Listing) -> Done {
     if !matches!(bound.get("match"), Some(Value::Map(_))) {
-        return glob_match(master, bound);
+        return glob_match(wheel, bound);
     }
-    let all = master.keys.list_all()?;
+    let all = wheel.keys.store.list_all()?;
     let mut now = Listing::default();
     for state in KeyState::ALL {
         let ids = all.of(state).iter();
@@ -254,12 +257,12 @@ fn where_now(master: &Master, bound: &Bound, meant: &Listing) -> Done {
     Ok(by_state(&now))
 }
 
-fn glob_match(master: &Master, bound: &Bound) -> Done {
-    Ok(by_state(&matched(master, bound)?))
+fn glob_match(wheel: &Wheel, bound: &Bound) -> Done {
+    Ok(by_state(&matched(wheel, bound)?))
 }
 
-fn list(master: &Master, bound: &Bound) -> Done {
-    let all = master.keys.list_all()?;
+fn list(wheel: &Wheel, bound: &Bound) -> Done {
+    let all = wheel.keys.store.list_all()?;
     let name = text(bound, "match").unwrap_or_default();
     let states: &[KeyState] = match name {
         "all" => &KeyState::ALL,
@@ -275,20 +278,20 @@ fn list(master: &Master, bound: &Bound) -> Done {
     });
     let mut lists: Map = lists.collect();
     if name == "all" {
-        lists.insert("local", local(master)?);
+        lists.insert("local", local(wheel)?);
     }
     Ok(lists.into())
 }
 
 /// The names of the master's own keys.
-fn local(master: &Master) -> Result<Value, WheelError> {
-    let local = master.keys.local_keys()?.into_iter();
+fn local(wheel: &Wheel) -> Result<Value, WheelError> {
+    let local = wheel.keys.store.local_keys()?.into_iter();
     Ok(Value::List(local.map(|(name, _)| name.into()).collect()))
 }
 
-fn list_all(master: &Master, _: &Bound) -> Done {
-    let all = master.keys.list_all()?;
-    let mut found = Map::from([("local", local(master)?)]);
+fn list_all(wheel: &Wheel, _: &Bound) -> Done {
+    let all = wheel.keys.store.list_all()?;
+    let mut found = Map::from([("local", local(wheel)?)]);
     for state in KeyState::ALL {
         let ids = all.of(state).iter().map(Value::from).collect();
         found.insert(state.dir_name(), Value::List(ids));
@@ -296,9 +299,9 @@ fn list_all(master: &Master, _: &Bound) -> Done {
     Ok(found.into())
 }
 
-fn hash_of(master: &Master, bound: &Bound) -> HashType {
+fn hash_of(wheel: &Wheel, bound: &Bound) -> HashType {
     let asked = text(bound, "hash_type").and_then(|name| HashType::parse(name).ok());
-    asked.unwrap_or(master.settings.hash_type)
+    asked.unwrap_or(wheel.general.hash_type)
 }
 
 fn texts(
@@ -320,29 +323,29 @@ fn texts(
     Ok(states.into())
 }
 
-fn finger(master: &Master, bound: &Bound) -> Done {
-    let hash = hash_of(master, bound);
-    texts(&matched(master, bound)?, |state, id| {
-        master.keys.finger(state, id, FingerForm::Body, hash)
+fn finger(wheel: &Wheel, bound: &Bound) -> Done {
+    let hash = hash_of(wheel, bound);
+    texts(&matched(wheel, bound)?, |state, id| {
+        wheel.keys.store.finger(state, id, FingerForm::Body, hash)
     })
 }
 
-fn print(master: &Master, bound: &Bound) -> Done {
-    texts(&matched(master, bound)?, |state, id| {
-        master.keys.get(state, id)
+fn print(wheel: &Wheel, bound: &Bound) -> Done {
+    texts(&matched(wheel, bound)?, |state, id| {
+        wheel.keys.store.get(state, id)
     })
 }
 
-fn finger_master(master: &Master, bound: &Bound) -> Done {
-    let hash = hash_of(master, bound);
-    let path = master.keys.dir().join("master.pub");
+fn finger_master(wheel: &Wheel, bound: &Bound) -> Done {
+    let hash = hash_of(wheel, bound);
+    let path = wheel.keys.store.dir().join("master.pub");
     let finger = KeyStore::finger_local(&path, FingerForm::Body, hash)?;
     Ok(Map::from([("local", Map::from([("master.pub", finger)]))]).into())
 }
 
-fn master_key_str(master: &Master, _: &Bound) -> Done {
-    let name = format!("{}.pub", halite_key::master_id(&master.settings.id));
-    let text = master.identity.public_pem();
+fn master_key_str(wheel: &Wheel, _: &Bound) -> Done {
+    let name = format!("{}.pub", halite_key::master_id(&wheel.general.id));
+    let text = wheel.keys.identity.public_pem();
     Ok(Map::from([("local", Map::from([(name.as_str(), text)]))]).into())
 }
 
@@ -370,24 +373,26 @@ fn both((private, public): (String, String)) -> Value {
     Map::from([("priv", private), ("pub", public)]).into()
 }
 
-fn generate(_: &Master, bound: &Bound) -> Done {
+fn generate(_: &Wheel, bound: &Bound) -> Done {
     pair(bound).map(both)
 }
 
-fn generate_accepted(master: &Master, bound: &Bound) -> Done {
+fn generate_accepted(wheel: &Wheel, bound: &Bound) -> Done {
     let id = halite_proto::python::str(bound.get("id_").unwrap_or(&Value::Nil));
     let id = MinionId::parse(id).map_err(|error| WheelError::Failed(error.to_string()))?;
-    if master.keys.lookup(&id)?.is_some() && !flag(bound, "force") {
+    if wheel.keys.store.lookup(&id)?.is_some() && !flag(bound, "force") {
         return Ok(Map::new().into());
     }
     let pair = pair(bound)?;
-    master.keys.put(&id, KeyState::Accepted, &pair.1)?;
-    master.fire_key_event(KeyState::Accepted.word(), &id, &pair.1);
+    wheel.keys.store.put(&id, KeyState::Accepted, &pair.1)?;
+    wheel
+        .keys
+        .fire_key_event(KeyState::Accepted.word(), &id, &pair.1);
     Ok(both(pair))
 }
 
 /// Paths from far away are not written to.
-fn on_this_machine(_: &Master, _: &Bound) -> Done {
+fn on_this_machine(_: &Wheel, _: &Bound) -> Done {
     Err(WheelError::Failed(
         "files are written by salt-key (--gen-keys, --gen-signature) on the master's machine only"
             .to_owned(),

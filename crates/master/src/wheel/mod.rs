@@ -8,21 +8,37 @@ mod own;
 mod python;
 mod roots;
 
+use std::sync::Arc;
+
 use halite_key::KeyStoreError;
 use halite_proto::{Map, Value};
 use halite_signature::{Bound, Signature};
 use thiserror::Error;
 
 use crate::error::chain;
-use crate::master::Master;
-use crate::runner::keep;
+use crate::events::bus::Bus;
+use crate::fleet::Fleet;
+use crate::jobs::Jobs;
+use crate::keys::Keys;
+use crate::publishing::Publishing;
+use crate::settings::General;
+
+/// The parts of the master that wheel functions change.
+pub(crate) struct Wheel {
+    pub(crate) general: Arc<General>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) publishing: Arc<Publishing>,
+}
 
 /// A wheel function.
 struct Function {
     name: &'static str,
     signature: &'static str,
     doc: &'static str,
-    run: fn(&Master, &Bound) -> Done,
+    run: fn(&Wheel, &Bound) -> Done,
 }
 
 /// In the place of a secret, as Salt masks pillars.
@@ -45,7 +61,7 @@ enum WheelError {
 const fn function(
     name: &'static str,
     signature: &'static str,
-    run: fn(&Master, &Bound) -> Done,
+    run: fn(&Wheel, &Bound) -> Done,
     doc: &'static str,
 ) -> Function {
     Function {
@@ -63,19 +79,19 @@ fn all() -> impl Iterator<Item = &'static Function> {
 }
 
 /// The documentation of all of them, and of those that users wrote.
-pub(crate) fn docs(master: &Master) -> Map {
+pub(crate) fn docs(wheel: &Wheel) -> Map {
     let own = all().map(|function| {
         let text = format!("\n    {}\n    ", function.doc);
         (Value::from(function.name), Value::from(text))
     });
     let mut docs: Map = own.collect();
-    docs.extend(python::docs(master));
+    docs.extend(python::docs(wheel));
     docs
 }
 
 /// Runs one of them and tells of it; the answer to who asked.
-pub(crate) fn run(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map, user: &str) -> Value {
-    let jid = match master.allocate_jid(false) {
+pub(crate) fn run(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map, user: &str) -> Value {
+    let jid = match wheel.jobs.allocate(false) {
         Ok(jid) => jid,
         Err(error) => {
             let message = chain(&error);
@@ -96,10 +112,10 @@ pub(crate) fn run(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map, use
         ("user", user.into()),
         ("fun_args", fun_args.into()),
     ]);
-    master.bus.fire(&format!("{tag}/new"), data.clone());
-    let own = |args, kwargs| called(master, fun, args, kwargs);
-    let ended = match python::find(master, fun) {
-        Some(users) => users.run(master, args, kwargs, (&jid, &tag, user)),
+    wheel.bus.fire(&format!("{tag}/new"), data.clone());
+    let own = |args, kwargs| called(wheel, fun, args, kwargs);
+    let ended = match python::find(wheel, fun) {
+        Some(users) => users.run(wheel, args, kwargs, (&jid, &tag, user)),
         None => own(args, kwargs),
     };
     let (value, success) = match ended {
@@ -115,8 +131,8 @@ pub(crate) fn run(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map, use
     data.insert("return", value);
     data.insert("success", success);
     let told = without_secrets(&data);
-    keep::store(master, &jid, &told);
-    master.bus.fire(&format!("{tag}/ret"), told);
+    wheel.jobs.store_runner_return(&jid, &told);
+    wheel.bus.fire(&format!("{tag}/ret"), told);
     data.insert("tag", tag.as_str());
     Map::from([("tag", Value::from(tag)), ("data", data.into())]).into()
 }
@@ -132,14 +148,14 @@ fn without_secrets(data: &Map) -> Map {
     told
 }
 
-fn called(master: &Master, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, String> {
+fn called(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, String> {
     let Some(function) = all().find(|function| function.name == fun) else {
         return Err(format!("'{fun}' is not available."));
     };
     let signature = Signature::parse(function.signature).map_err(|error| error.to_string())?;
     let short = fun.split_once('.').map_or(fun, |(_, name)| name);
     let bound = signature.bind(short, args, kwargs)?;
-    (function.run)(master, &bound).map_err(|error| chain(&error))
+    (function.run)(wheel, &bound).map_err(|error| chain(&error))
 }
 
 fn text<'a>(bound: &'a Bound, name: &str) -> Option<&'a str> {

@@ -8,9 +8,8 @@ use halite_proto::{Map, Value};
 use halite_signature::Bound;
 use halite_yaml::{DumpOptions, dump};
 
-use super::{Done, Function, WheelError, function, text};
+use super::{Done, Function, Wheel, WheelError, function, text};
 use crate::error::chain;
-use crate::master::Master;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     function(
@@ -36,22 +35,22 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "minions.connected",
         "()",
         connected,
-        "The minions with a connection to the master.",
+        "The minions with a connection to the wheel.",
     ),
 ];
 
 /// Options that nobody is told.
 const SECRET: [&str; 3] = ["key_pass", "signing_key_pass", "sharedsecret"];
 
-fn values(master: &Master, _: &Bound) -> Done {
-    let mut opts = master.opts.clone();
+fn values(wheel: &Wheel, _: &Bound) -> Done {
+    let mut opts = wheel.general.opts.clone();
     for name in SECRET {
         opts.remove(name);
     }
     Ok(opts.into())
 }
 
-fn apply(_: &Master, _: &Bound) -> Done {
+fn apply(_: &Wheel, _: &Bound) -> Done {
     Err(WheelError::Failed(
         "it would rewrite the configuration file without its comments; \
          config.update_config writes a file beside it"
@@ -69,7 +68,7 @@ fn is_file_name(name: &str) -> bool {
         && name.chars().all(is_plain)
 }
 
-fn update_config(master: &Master, bound: &Bound) -> Done {
+fn update_config(wheel: &Wheel, bound: &Bound) -> Done {
     let name = text(bound, "file_name").unwrap_or_default();
     if !is_file_name(name) {
         return Ok("Invalid path".into());
@@ -82,7 +81,7 @@ fn update_config(master: &Master, bound: &Bound) -> Done {
             ));
         }
     };
-    let option = |name: &str| master.opts.get(name).and_then(Value::as_str);
+    let option = |name: &str| wheel.general.opts.get(name).and_then(Value::as_str);
     let Some(config_dir) = option("config_dir") else {
         return Err(WheelError::Failed("there is no config_dir".to_owned()));
     };
@@ -104,7 +103,7 @@ fn update_config(master: &Master, bound: &Bound) -> Done {
     Ok(format!("Wrote {file}").into())
 }
 
-fn error(_: &Master, bound: &Bound) -> Done {
+fn error(_: &Wheel, bound: &Bound) -> Done {
     match text(bound, "name") {
         None => Ok(Map::new().into()),
         Some(name) => {
@@ -114,9 +113,9 @@ fn error(_: &Master, bound: &Bound) -> Done {
     }
 }
 
-fn connected(master: &Master, _: &Bound) -> Done {
+fn connected(wheel: &Wheel, _: &Bound) -> Done {
     Ok(Value::List(
-        master.connected().iter().map(Value::from).collect(),
+        wheel.fleet.connected().iter().map(Value::from).collect(),
     ))
 }
 

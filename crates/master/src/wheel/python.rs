@@ -1,5 +1,5 @@
 //! Wheel functions that users wrote in Python (`_wheel`, fetched by
-//! `salt-run saltutil.sync_wheel`). They see the options of the master, and
+//! `salt-run saltutil.sync_wheel`). They see the options of the wheel, and
 //! may fire events about themselves; as in Salt they call no other functions.
 //!
 //! Invariant: none holds up who answers requests for ever.
@@ -12,10 +12,10 @@ use halite_modules::{Cancel, TimeLimit};
 use halite_proto::{Jid, Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories, may_have};
 
+use super::Wheel;
 use crate::error::chain;
+use crate::functions::{listed_functions, scope};
 use crate::limits::PYTHON_WHEEL_MAX;
-use crate::master::Master;
-use crate::runner::{listed_functions, scope};
 
 /// The kind of these modules, and their directory.
 const KIND: &str = "wheel";
@@ -27,12 +27,12 @@ pub(super) struct Users {
 
 /// The function of that name, if a file may have it and Python says that it
 /// does.
-pub(super) fn find(master: &Master, name: &str) -> Option<Users> {
+pub(super) fn find(wheel: &Wheel, name: &str) -> Option<Users> {
     let (module, _) = name.split_once('.')?;
-    if !may_have(&directories(&master.opts, KIND), module) {
+    if !may_have(&directories(&wheel.general.opts, KIND), module) {
         return None;
     }
-    let mut all = listed_functions(&listed(master)?).into_iter();
+    let mut all = listed_functions(&listed(wheel)?).into_iter();
     let is_there = all.any(|found| found.name == name);
     is_there.then(|| Users {
         name: name.to_owned(),
@@ -40,8 +40,8 @@ pub(super) fn find(master: &Master, name: &str) -> Option<Users> {
 }
 
 /// What Python knows of the files.
-fn listed(master: &Master) -> Option<Value> {
-    Host::new(master, None)
+fn listed(wheel: &Wheel) -> Option<Value> {
+    Host::new(wheel, None)
         .run(Request::List { kind: KIND })
         .map_err(|error| {
             tracing::error!("users' wheel modules could not be read: {}", chain(&error));
@@ -50,11 +50,11 @@ fn listed(master: &Master) -> Option<Value> {
 }
 
 /// The documentation of all of them. Where no file is, no Python is started.
-pub(super) fn docs(master: &Master) -> Map {
-    let has_files = directories(&master.opts, KIND)
+pub(super) fn docs(wheel: &Wheel) -> Map {
+    let has_files = directories(&wheel.general.opts, KIND)
         .iter()
         .any(|directory| fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()));
-    let listed = has_files.then(|| listed(master)).flatten();
+    let listed = has_files.then(|| listed(wheel)).flatten();
     let all = listed.as_ref().map(listed_functions).unwrap_or_default();
     all.into_iter()
         .map(|found| (Value::from(found.name), Value::from(found.doc)))
@@ -65,7 +65,7 @@ impl Users {
     /// Runs it; `job` is its id, its tag and who asks.
     pub(super) fn run(
         &self,
-        master: &Master,
+        wheel: &Wheel,
         args: Vec<Value>,
         kwargs: Map,
         job: (&Jid, &str, &str),
@@ -80,7 +80,7 @@ impl Users {
             salt: false,
             job: Some(jid.as_str()),
         };
-        Host::new(master, Some(tag))
+        Host::new(wheel, Some(tag))
             .run(request)
             .map_err(|error| match error {
                 PyError::Raised(raised) => raised.trace,
@@ -91,7 +91,7 @@ impl Users {
 
 /// What the code may ask.
 struct Host<'a> {
-    master: &'a Master,
+    wheel: &'a Wheel,
     /// What events about the run begin with; none while files are read.
     tag: Option<&'a str>,
     /// The end of what takes too long.
@@ -99,9 +99,9 @@ struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    fn new(master: &'a Master, tag: Option<&'a str>) -> Self {
+    fn new(wheel: &'a Wheel, tag: Option<&'a str>) -> Self {
         Self {
-            master,
+            wheel,
             tag,
             cancel: Cancel::default(),
         }
@@ -117,14 +117,14 @@ impl<'a> Host<'a> {
 impl PyHost for Host<'_> {
     fn data(&self, name: &str) -> Value {
         match name {
-            "opts" => self.master.opts.clone().into(),
+            "opts" => self.wheel.general.opts.clone().into(),
             _ => Map::new().into(),
         }
     }
 
     fn directories(&self, kind: &str) -> Vec<PathBuf> {
         match kind {
-            KIND | "utils" => directories(&self.master.opts, kind),
+            KIND | "utils" => directories(&self.wheel.general.opts, kind),
             _ => Vec::new(),
         }
     }
@@ -139,7 +139,7 @@ impl PyHost for Host<'_> {
 
     fn event(&self, tag: &str, data: Map) -> Result<(), Raised> {
         if let Some(own) = self.tag {
-            self.master.bus.fire(&format!("{own}/{tag}"), data);
+            self.wheel.bus.fire(&format!("{own}/{tag}"), data);
         }
         Ok(())
     }

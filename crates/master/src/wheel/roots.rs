@@ -11,8 +11,7 @@ use halite_crypto::files::read_limited;
 use halite_proto::{Map, Value};
 use halite_signature::Bound;
 
-use super::{Done, Function, WheelError, function, text};
-use crate::master::Master;
+use super::{Done, Function, Wheel, WheelError, function, text};
 
 const PATH: &str = "(path, saltenv='base')";
 const ENV: &str = "(saltenv='base')";
@@ -26,31 +25,31 @@ macro_rules! functions {
                 function(
                     concat!($family, ".find"),
                     PATH,
-                    |master, bound| Ok(find(master, $which, bound)),
+                    |wheel, bound| Ok(find(wheel, $which, bound)),
                     "The files of that path in an environment, and whether they are text.",
                 ),
                 function(
                     concat!($family, ".list_env"),
                     ENV,
-                    |master, bound| list_env(master, $which, bound),
+                    |wheel, bound| list_env(wheel, $which, bound),
                     "All files of an environment.",
                 ),
                 function(
                     concat!($family, ".list_roots"),
                     "()",
-                    |master, _| list_roots(master, $which),
+                    |wheel, _| list_roots(wheel, $which),
                     "All files of all environments.",
                 ),
                 function(
                     concat!($family, ".read"),
                     PATH,
-                    |master, bound| read(master, $which, bound),
+                    |wheel, bound| read(wheel, $which, bound),
                     "The text of the files of that path in an environment.",
                 ),
                 function(
                     concat!($family, ".write"),
                     WRITE,
-                    |master, bound| write(master, $which, bound),
+                    |wheel, bound| write(wheel, $which, bound),
                     "Writes a file into a root of an environment.",
                 ),
             )*
@@ -85,8 +84,12 @@ impl Which {
 }
 
 /// The roots of an environment; none where there is no such environment.
-fn roots(master: &Master, which: Which, saltenv: &str) -> Option<Vec<PathBuf>> {
-    let envs = master.opts.get(which.option()).and_then(Value::as_map)?;
+fn roots(wheel: &Wheel, which: Which, saltenv: &str) -> Option<Vec<PathBuf>> {
+    let envs = wheel
+        .general
+        .opts
+        .get(which.option())
+        .and_then(Value::as_map)?;
     let dirs = envs.get(saltenv)?.as_list()?;
     let dirs = dirs.iter().filter_map(Value::as_str);
     Some(dirs.map(PathBuf::from).collect())
@@ -124,9 +127,9 @@ fn file_in(root: &Path, path: &str) -> Option<PathBuf> {
     (real.is_file() && real.starts_with(root.canonicalize().ok()?)).then_some(file)
 }
 
-fn files(master: &Master, which: Which, bound: &Bound) -> Vec<PathBuf> {
+fn files(wheel: &Wheel, which: Which, bound: &Bound) -> Vec<PathBuf> {
     let path = text(bound, "path").unwrap_or_default();
-    let roots = roots(master, which, &env(bound)).unwrap_or_default();
+    let roots = roots(wheel, which, &env(bound)).unwrap_or_default();
     roots
         .iter()
         .filter_map(|root| file_in(root, path))
@@ -145,8 +148,8 @@ fn named(file: &Path, value: String) -> Value {
     Map::from([(file.display().to_string().as_str(), value)]).into()
 }
 
-fn find(master: &Master, which: Which, bound: &Bound) -> Value {
-    let found = files(master, which, bound).into_iter().map(|file| {
+fn find(wheel: &Wheel, which: Which, bound: &Bound) -> Value {
+    let found = files(wheel, which, bound).into_iter().map(|file| {
         let kind = if text_of(&file).is_some() {
             "txt"
         } else {
@@ -157,16 +160,16 @@ fn find(master: &Master, which: Which, bound: &Bound) -> Value {
     Value::List(found.collect())
 }
 
-fn read(master: &Master, which: Which, bound: &Bound) -> Done {
-    let found = files(master, which, bound).into_iter();
+fn read(wheel: &Wheel, which: Which, bound: &Bound) -> Done {
+    let found = files(wheel, which, bound).into_iter();
     let texts = found.filter_map(|file| text_of(&file).map(|text| named(&file, text)));
     Ok(Value::List(texts.collect()))
 }
 
-fn list_env(master: &Master, which: Which, bound: &Bound) -> Done {
+fn list_env(wheel: &Wheel, which: Which, bound: &Bound) -> Done {
     let mut left = ENTRIES_MAX;
     let mut found = Map::new();
-    for root in roots(master, which, &env(bound)).unwrap_or_default() {
+    for root in roots(wheel, which, &env(bound)).unwrap_or_default() {
         if root.is_dir() {
             found.insert(
                 root.display().to_string().as_str(),
@@ -177,14 +180,18 @@ fn list_env(master: &Master, which: Which, bound: &Bound) -> Done {
     Ok(found.into())
 }
 
-fn list_roots(master: &Master, which: Which) -> Done {
+fn list_roots(wheel: &Wheel, which: Which) -> Done {
     let mut left = ENTRIES_MAX;
     let mut found = Map::new();
-    let envs = master.opts.get(which.option()).and_then(Value::as_map);
+    let envs = wheel
+        .general
+        .opts
+        .get(which.option())
+        .and_then(Value::as_map);
     for (name, _) in envs.into_iter().flatten() {
         let Some(name) = name.as_str() else { continue };
         let mut trees = Vec::new();
-        for root in roots(master, which, name).unwrap_or_default() {
+        for root in roots(wheel, which, name).unwrap_or_default() {
             if root.is_dir() {
                 let path = root.display().to_string();
                 trees.push(Map::from([(path.as_str(), tree(&root, 0, &mut left)?)]).into());
@@ -218,9 +225,9 @@ fn tree(dir: &Path, depth: usize, left: &mut usize) -> Result<Map, WheelError> {
     Ok(found)
 }
 
-fn write(master: &Master, which: Which, bound: &Bound) -> Done {
+fn write(wheel: &Wheel, which: Which, bound: &Bound) -> Done {
     let (path, env) = (text(bound, "path").unwrap_or_default(), env(bound));
-    let Some(roots) = roots(master, which, &env) else {
+    let Some(roots) = roots(wheel, which, &env) else {
         return Ok(format!("Named environment {env} is not present").into());
     };
     let index = bound.get("index").and_then(Value::as_i64).unwrap_or(0);

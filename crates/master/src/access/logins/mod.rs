@@ -13,9 +13,9 @@ use halite_ldap::Directory;
 use halite_process::password;
 use halite_proto::{Map, Value};
 
+use crate::access::Access;
 use crate::core::eauth;
 use crate::error::chain;
-use crate::master::Master;
 
 /// What came of a login.
 #[derive(Debug, Default)]
@@ -60,22 +60,22 @@ pub(crate) fn says_rights(eauth: &str) -> bool {
 /// # Errors
 /// When it cannot be asked: then nothing is permitted.
 pub(crate) fn acl(
-    master: &Master,
+    access: &Access,
     eauth: &str,
     name: &str,
     password: &str,
 ) -> Result<Option<Vec<Value>>, ()> {
-    let wanted = master.settings.external_auth.acl_module.as_str();
+    let wanted = access.settings.external_auth.acl_module.as_str();
     let module = if wanted.is_empty() { eauth } else { wanted };
     if OURS.contains(&module) {
         return Ok(None);
     }
     let failed = |why: String| tracing::error!("external_auth: {module}: {why}");
-    if module == wanted && !python::is_there(master, module) {
+    if module == wanted && !python::is_there(access, module) {
         failed("eauth_acl_module: there is no such module".to_owned());
         return Err(());
     }
-    python::acl(master, module, eauth, name, password).map_err(failed)
+    python::acl(access, module, eauth, name, password).map_err(failed)
 }
 
 /// The directory, if users log in there.
@@ -92,17 +92,17 @@ pub(crate) fn directory(rules: &Map, opts: &Map) -> Result<Option<Directory>, St
 }
 
 /// What somebody may do, with what only the way to log in knows about it.
-pub(crate) fn processed(master: &Master, eauth: &str, perms: Vec<Value>) -> Vec<Value> {
-    match &master.settings.external_auth.directory {
+pub(crate) fn processed(access: &Access, eauth: &str, perms: Vec<Value>) -> Vec<Value> {
+    match &access.settings.external_auth.directory {
         Some(directory) if eauth == "ldap" => ldap::expanded(directory, perms),
         _ => perms,
     }
 }
 
 /// Logs in; `None` is a refusal.
-pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -> Option<Login> {
-    let Some(entries) = eauth::backend(&master.settings.external_auth.rules, eauth) else {
-        if master.may_remark(name, "eauth") {
+pub(crate) fn log_in(access: &Access, eauth: &str, name: &str, password: &str) -> Option<Login> {
+    let Some(entries) = eauth::backend(&access.settings.external_auth.rules, eauth) else {
+        if access.telemetry.may_log(name, "eauth") {
             tracing::warn!("external_auth has no entries for {eauth:?}");
         }
         return None;
@@ -118,14 +118,18 @@ pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -
                 .ok()?,
         ),
         "ldap" => {
-            let directory = master.settings.external_auth.directory.as_ref()?;
+            let directory = access.settings.external_auth.directory.as_ref()?;
             ldap::log_in(directory, entries, name, password)
                 .map_err(failed)
                 .ok()?
         }
         "pam" => {
             // The service is the master's choice, never the caller's.
-            let service = master.opts.get("auth.pam.service").and_then(Value::as_str);
+            let service = access
+                .general
+                .opts
+                .get("auth.pam.service")
+                .and_then(Value::as_str);
             let service = service.filter(|service| !service.is_empty());
             let is_right = password::is_right(service.unwrap_or("login"), name, password)
                 .map_err(|error| failed(chain(&error)))
@@ -135,7 +139,7 @@ pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -
                 ..login
             })
         }
-        "rest" => rest::log_in(master, entries, name, password)
+        "rest" => rest::log_in(access, entries, name, password)
             .map_err(failed)
             .ok()?
             .map(|perms| Login {
@@ -143,11 +147,15 @@ pub(crate) fn log_in(master: &Master, eauth: &str, name: &str, password: &str) -
                 ..Login::default()
             }),
         "sharedsecret" => {
-            let secret = master.opts.get("sharedsecret").and_then(Value::as_str);
+            let secret = access
+                .general
+                .opts
+                .get("sharedsecret")
+                .and_then(Value::as_str);
             let secret = secret.filter(|secret| !secret.is_empty())?;
             known(constant_time_eq(secret.as_bytes(), password.as_bytes()))
         }
-        users => python::log_in(master, users, name, password)
+        users => python::log_in(access, users, name, password)
             .map_err(failed)
             .ok()?,
     }

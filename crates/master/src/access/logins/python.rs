@@ -11,8 +11,8 @@ use halite_modules::{Cancel, Function, Job, TimeLimit, run_plugin, within_call};
 use halite_proto::{Map, Value};
 
 use super::Login;
+use crate::access::Access;
 use crate::error::chain;
-use crate::master::Master;
 
 /// How long one function of a module may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ struct Who<'a> {
 /// # Errors
 /// When there is no such module, or it fails.
 pub(super) fn log_in(
-    master: &Master,
+    access: &Access,
     way: &str,
     name: &str,
     password: &str,
@@ -42,16 +42,16 @@ pub(super) fn log_in(
         name,
         password,
     };
-    let Some(auth) = function(master, way, "auth") else {
+    let Some(auth) = function(access, way, "auth") else {
         let why = "there is no such way to log in, neither here nor in Python \
                    (files of the directory `auth` in `extension_modules` or `module_dirs`)";
         return Err(why.to_owned());
     };
-    if !ask(master, auth, &who)?.is_true() {
+    if !ask(access, auth, &who)?.is_true() {
         return Ok(None);
     }
-    let groups = match function(master, way, "groups") {
-        Some(groups) => names(&ask(master, groups, &who)?),
+    let groups = match function(access, way, "groups") {
+        Some(groups) => names(&ask(access, groups, &who)?),
         None => Vec::new(),
     };
     Ok(Some(Login {
@@ -66,13 +66,13 @@ pub(super) fn log_in(
 /// # Errors
 /// When it fails, or what it says are no rights.
 pub(super) fn acl(
-    master: &Master,
+    access: &Access,
     module: &str,
     way: &str,
     name: &str,
     password: &str,
 ) -> Result<Option<Vec<Value>>, String> {
-    let Some(acl) = function(master, module, "acl") else {
+    let Some(acl) = function(access, module, "acl") else {
         return Ok(None);
     };
     let who = Who {
@@ -80,7 +80,7 @@ pub(super) fn acl(
         name,
         password,
     };
-    match ask(master, acl, &who)? {
+    match ask(access, acl, &who)? {
         Value::Nil => Ok(None),
         Value::List(rights) => Ok(Some(rights)),
         other => Err(format!(
@@ -91,22 +91,22 @@ pub(super) fn acl(
 }
 
 /// Whether a module is there, with any of the functions that such have.
-pub(super) fn is_there(master: &Master, module: &str) -> bool {
+pub(super) fn is_there(access: &Access, module: &str) -> bool {
     ["acl", "auth"]
         .into_iter()
-        .any(|name| function(master, module, name).is_some())
+        .any(|name| function(access, module, name).is_some())
 }
 
-fn function(master: &Master, module: &str, name: &str) -> Option<&'static Function> {
+fn function(access: &Access, module: &str, name: &str) -> Option<&'static Function> {
     plugin(
-        master.pillars.house(),
+        access.functions.house(),
         Kind::Logins,
         &format!("{module}.{name}"),
     )
 }
 
 /// Calls a function with those of the names that it knows, as Salt does.
-fn ask(master: &Master, function: &'static Function, who: &Who<'_>) -> Result<Value, String> {
+fn ask(access: &Access, function: &'static Function, who: &Who<'_>) -> Result<Value, String> {
     let signature = function.parse_signature().map_err(|error| chain(&error))?;
     let takes = |name: &str| {
         signature.kwargs.is_some()
@@ -132,7 +132,7 @@ fn ask(master: &Master, function: &'static Function, who: &Who<'_>) -> Result<Va
         cancel,
         ..Job::default()
     };
-    within_call(master.pillars.house(), &job, |call| {
+    within_call(access.functions.house(), &job, |call| {
         run_plugin(call, function, Vec::new(), kwargs).map_err(|error| chain(&error))
     })
 }

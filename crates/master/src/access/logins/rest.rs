@@ -6,8 +6,8 @@ use std::time::Duration;
 use halite_modules::{Cancel, Job, TimeLimit, run_function};
 use halite_proto::{Map, Value};
 
+use crate::access::Access;
 use crate::core::eauth;
-use crate::master::Master;
 
 /// How long the server may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -29,7 +29,7 @@ pub(super) fn check(entries: &Map) -> Result<(), String> {
 
 /// What else the user may do; `None` is a refusal.
 pub(super) fn log_in(
-    master: &Master,
+    access: &Access,
     entries: &Map,
     name: &str,
     password: &str,
@@ -53,7 +53,7 @@ pub(super) fn log_in(
         cancel,
         ..Job::default()
     };
-    let house = master.pillars.house();
+    let house = access.functions.house();
     let outcome = run_function(house, "http.query", &[asked.into()], &job);
     if outcome.failure.is_some() {
         return Err("the server could not be asked, or its answer is no JSON".to_owned());

@@ -15,14 +15,14 @@ pub const MASTER_CHARS_MAX: usize = 255;
 
 /// Who has the results that this master has not.
 #[derive(Debug, Default)]
-pub struct Elsewhere {
+pub struct HeldByOthers {
     masters: HashMap<(Jid, MinionId), String>,
     order: VecDeque<(Jid, MinionId)>,
 }
 
-impl Elsewhere {
+impl HeldByOthers {
     /// A minion has given its result of a job to another master.
-    pub fn note(&mut self, jid: Jid, id: MinionId, master: &str) {
+    pub fn record(&mut self, jid: Jid, id: MinionId, master: &str) {
         // It is shown on terminals.
         let shown = master.chars().filter(|c| !c.is_control());
         let master = shown.take(MASTER_CHARS_MAX).collect();
@@ -38,7 +38,7 @@ impl Elsewhere {
     }
 
     /// The master that has a minion's result of a job.
-    pub fn of(&self, jid: &Jid, id: &MinionId) -> Option<&str> {
+    pub fn holder(&self, jid: &Jid, id: &MinionId) -> Option<&str> {
         let master = self.masters.get(&(jid.clone(), id.clone()))?;
         Some(master)
     }
@@ -50,26 +50,26 @@ mod tests {
 
     #[test]
     fn the_last_results_are_remembered() {
-        let mut elsewhere = Elsewhere::default();
+        let mut held = HeldByOthers::default();
         let id = MinionId::parse("web1").unwrap();
         let jid = |n: usize| Jid::parse(format!("{n:020}")).unwrap();
         for n in 0..=RESULTS_MAX {
-            elsewhere.note(jid(n), id.clone(), "m2");
-            elsewhere.note(jid(n), id.clone(), "m3");
+            held.record(jid(n), id.clone(), "m2");
+            held.record(jid(n), id.clone(), "m3");
         }
-        assert_eq!(elsewhere.of(&jid(0), &id), None);
-        assert_eq!(elsewhere.of(&jid(1), &id), Some("m3"));
-        assert_eq!(elsewhere.masters.len(), RESULTS_MAX);
-        assert_eq!(elsewhere.order.len(), RESULTS_MAX);
+        assert_eq!(held.holder(&jid(0), &id), None);
+        assert_eq!(held.holder(&jid(1), &id), Some("m3"));
+        assert_eq!(held.masters.len(), RESULTS_MAX);
+        assert_eq!(held.order.len(), RESULTS_MAX);
     }
 
     #[test]
     fn a_long_name_is_cut() {
-        let mut elsewhere = Elsewhere::default();
+        let mut held = HeldByOthers::default();
         let id = MinionId::parse("web1").unwrap();
         let jid = Jid::parse("20261120141841939742").unwrap();
-        elsewhere.note(jid.clone(), id.clone(), &"m".repeat(10_000));
-        let kept = elsewhere.of(&jid, &id).map(str::len);
+        held.record(jid.clone(), id.clone(), &"m".repeat(10_000));
+        let kept = held.holder(&jid, &id).map(str::len);
         assert_eq!(kept, Some(MASTER_CHARS_MAX));
     }
 }

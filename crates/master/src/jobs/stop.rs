@@ -1,5 +1,5 @@
-//! Ending a runner from outside: by its job id, by the time it may take, and
-//! when the master stops.
+//! Ending what runs on the master - a runner, a job in batches - from outside:
+//! by its job id, by the time it may take, and when the master stops.
 //!
 //! Invariant: who waits within a runner waits here, so that no wait outlives
 //! the order to stop; and a run is told of once, by whoever claims it first.
@@ -13,8 +13,6 @@ use halite_modules::Cancel;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
-
-use super::RunnerError;
 
 /// The signal that asks for an end, and the one that makes it.
 const ASK: i32 = 15;
@@ -128,16 +126,15 @@ impl Stop {
     }
 
     /// An error if it is to end.
-    pub(crate) fn check(&self) -> Result<(), RunnerError> {
-        self.why()
-            .map_or(Ok(()), |why| Err(RunnerError::Stopped(why)))
+    pub(crate) fn check(&self) -> Result<(), Why> {
+        self.why().map_or(Ok(()), Err)
     }
 
     /// Waits until then.
     ///
     /// # Errors
     /// When it is to end before.
-    pub(crate) fn wait_until(&self, runtime: &Handle, until: Instant) -> Result<(), RunnerError> {
+    pub(crate) fn wait_until(&self, runtime: &Handle, until: Instant) -> Result<(), Why> {
         runtime.block_on(async {
             tokio::select! {
                 () = sleep_until(until.into()) => {}

@@ -19,7 +19,7 @@ pub const MINIONS_MAX: usize = 100_000;
 
 /// What each minion has sent.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct EventBatches {
     minions: HashMap<MinionId, OfMinion>,
 }
 
@@ -31,9 +31,9 @@ struct OfMinion {
     runs: Vec<RangeInclusive<u64>>,
 }
 
-impl Heard {
+impl EventBatches {
     /// Takes note of what a request carries. Whether any of it is new.
-    pub fn is_news(&mut self, id: &MinionId, batches: &Batches) -> bool {
+    pub fn first_seen(&mut self, id: &MinionId, batches: &Batches) -> bool {
         if self.minions.len() >= MINIONS_MAX && !self.minions.contains_key(id) {
             self.minions.clear();
         }
@@ -45,13 +45,13 @@ impl Heard {
             known.process = batches.process.clone();
             known.runs.clear();
         }
-        let mut is_news = batches.numbers.is_empty();
+        let mut first_seen = batches.numbers.is_empty();
         for number in &batches.numbers {
-            is_news |= known.insert(*number);
+            first_seen |= known.insert(*number);
         }
         let too_many = known.runs.len().saturating_sub(RUNS_MAX);
         known.runs.drain(..too_many);
-        is_news
+        first_seen
     }
 }
 
@@ -102,39 +102,39 @@ mod tests {
 
     #[test]
     fn what_comes_again_is_no_news() {
-        let mut heard = Heard::default();
+        let mut heard = EventBatches::default();
         let web1 = id("web1");
-        assert!(heard.is_news(&web1, &batches(1, [0, 1, 4])));
-        assert!(!heard.is_news(&web1, &batches(1, [0, 1, 4])));
-        assert!(!heard.is_news(&web1, &batches(1, [1])), "a part of it");
-        assert!(heard.is_news(&web1, &batches(1, [2])));
-        assert!(heard.is_news(&web1, &batches(1, [3])));
+        assert!(heard.first_seen(&web1, &batches(1, [0, 1, 4])));
+        assert!(!heard.first_seen(&web1, &batches(1, [0, 1, 4])));
+        assert!(!heard.first_seen(&web1, &batches(1, [1])), "a part of it");
+        assert!(heard.first_seen(&web1, &batches(1, [2])));
+        assert!(heard.first_seen(&web1, &batches(1, [3])));
         assert_eq!(heard.minions[&web1].runs, [0..=4]);
-        assert!(heard.is_news(&web1, &batches(1, [7, 6, u64::MAX])));
+        assert!(heard.first_seen(&web1, &batches(1, [7, 6, u64::MAX])));
         assert_eq!(
             heard.minions[&web1].runs,
             [0..=4, 6..=7, u64::MAX..=u64::MAX]
         );
-        assert!(heard.is_news(&id("web2"), &batches(1, [0])), "another's");
+        assert!(heard.first_seen(&id("web2"), &batches(1, [0])), "another's");
     }
 
     #[test]
     fn another_process_begins_anew() {
-        let mut heard = Heard::default();
-        assert!(heard.is_news(&id("web1"), &batches(1, [0])));
-        assert!(heard.is_news(&id("web1"), &batches(2, [0])));
-        assert!(!heard.is_news(&id("web1"), &batches(2, [0])));
+        let mut heard = EventBatches::default();
+        assert!(heard.first_seen(&id("web1"), &batches(1, [0])));
+        assert!(heard.first_seen(&id("web1"), &batches(2, [0])));
+        assert!(!heard.first_seen(&id("web1"), &batches(2, [0])));
     }
 
     #[test]
     fn it_is_bounded() {
-        let mut heard = Heard::default();
+        let mut heard = EventBatches::default();
         let web1 = id("web1");
         for number in 0..200 {
-            assert!(heard.is_news(&web1, &batches(1, [2 * number])));
+            assert!(heard.first_seen(&web1, &batches(1, [2 * number])));
         }
         assert_eq!(heard.minions[&web1].runs.len(), RUNS_MAX);
-        assert!(!heard.is_news(&web1, &batches(1, [398])));
-        assert!(heard.is_news(&web1, &batches(1, [0])), "forgotten");
+        assert!(!heard.first_seen(&web1, &batches(1, [398])));
+        assert!(heard.first_seen(&web1, &batches(1, [0])), "forgotten");
     }
 }

@@ -16,9 +16,10 @@ use halite_crypto::{Secret, SymmetricKey, constant_time_eq};
 use halite_proto::{Map, Value};
 use halite_target::glob;
 
+use super::settings::AccessSettings;
 use crate::core::text::fullmatch;
 use crate::error::StartError;
-use crate::settings::Settings;
+use crate::settings::General;
 
 /// A key file larger than this is not one.
 const FILE_BYTES_MAX: u64 = 1024;
@@ -158,18 +159,19 @@ static PREPARED: Mutex<Option<LocalKeys>> = Mutex::new(None);
 /// # Errors
 /// When an option has no meaning, or a key file cannot be made.
 pub fn prepare_local_keys(config: &MasterConfig) -> Result<(), StartError> {
-    let settings = Settings::from_config(config)?;
+    let general = General::from_config(config)?;
+    let settings = AccessSettings::from_config(config)?;
     let system = system_users();
     let holders = Holders {
-        configured: &settings.user,
-        running: &settings.user,
+        configured: &general.user,
+        running: &general.user,
         publisher_acl: &settings.publisher_acl,
         only_existing: settings.client_acl_verify,
         system: &system,
     };
-    let keys = LocalKeys::load(&settings.cachedir, &holders)
+    let keys = LocalKeys::load(&general.cachedir, &holders)
         .and_then(|keys| {
-            keys.give_away(&settings.cachedir, &holders)?;
+            keys.give_away(&general.cachedir, &holders)?;
             Ok(keys)
         })
         .map_err(|source| StartError::File {

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use halite_config::MasterConfig;
@@ -23,7 +23,8 @@ use tokio::time::sleep_until;
 
 use crate::core::gathering::{Gathering, Rules};
 use crate::error::chain;
-use crate::master::Master;
+use crate::events::bus::Bus;
+use crate::functions::Functions;
 
 /// `rawfile_json.filename`.
 const FILE: &str = "/var/log/salt/events";
@@ -102,14 +103,14 @@ fn file(opts: &Map) -> PathBuf {
 /// Hands events on until `shutdown` is done, and then those that are left.
 pub(crate) async fn return_events(
     plan: Plan,
-    master: &Arc<Master>,
+    bus: &Bus,
+    functions: &Arc<Functions>,
     shutdown: impl Future<Output = ()>,
 ) {
     // An empty beginning: all tags.
-    let mut events = master.bus.subscribe(String::new());
-    master.bus.fire(START, Map::new());
-    let mut delivery = Delivery::new(plan.returners, plan.rules.count);
-    delivery.master = Arc::downgrade(master);
+    let mut events = bus.subscribe(String::new());
+    bus.fire(START, Map::new());
+    let mut delivery = Delivery::new(plan.returners, plan.rules.count, Arc::clone(functions));
     let mut gathering = Gathering::new(plan.rules);
     tokio::pin!(shutdown);
     loop {
@@ -166,7 +167,7 @@ fn gather(
 struct Delivery {
     returners: Vec<Returner>,
     /// Whose functions those in Python may call.
-    master: Weak<Master>,
+    functions: Arc<Functions>,
     /// Events that `local` shows in one list.
     count: usize,
     complained: Option<Instant>,
@@ -174,10 +175,10 @@ struct Delivery {
 }
 
 impl Delivery {
-    fn new(returners: Vec<Returner>, count: usize) -> Self {
+    fn new(returners: Vec<Returner>, count: usize, functions: Arc<Functions>) -> Self {
         Self {
             returners,
-            master: Weak::new(),
+            functions,
             count: count.max(1),
             complained: None,
             lost: 0,
@@ -187,16 +188,13 @@ impl Delivery {
     /// Gives events to all returners; what goes wrong with one is in the log.
     async fn hand_on(self, events: Vec<Event>) -> Self {
         let (returners, count) = (self.returners.clone(), self.count);
-        let master = self.master.clone();
+        let functions = Arc::clone(&self.functions);
         let work = spawn_blocking(move || {
             let records: Vec<Value> = events.into_iter().map(record).collect();
             let deliver = |returner: &Returner| match returner {
                 Returner::Local => show(&records, count),
                 Returner::RawfileJson(path) => write(path, &records),
-                Returner::Python(name) => match master.upgrade() {
-                    Some(master) => in_python(&master, name, &records),
-                    None => Ok(()),
-                },
+                Returner::Python(name) => in_python(&functions, name, &records),
             };
             returners
                 .iter()
@@ -252,8 +250,8 @@ fn show(records: &[Value], count: usize) -> Result<(), String> {
 }
 
 /// `event_return` of a module in Python.
-fn in_python(master: &Master, name: &str, records: &[Value]) -> Result<(), String> {
-    let house = master.pillars.house();
+fn in_python(functions: &Functions, name: &str, records: &[Value]) -> Result<(), String> {
+    let house = functions.house();
     let Some(function) = plugin(house, Kind::Returners, &format!("{name}.event_return")) else {
         return Err(format!(
             "{name}: there is no such returner of events, neither here nor in Python \
@@ -302,6 +300,8 @@ fn write(path: &Path, records: &[Value]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use halite_fileserver::{FileServer, RootsOptions};
+
     use halite_proto::Tag;
 
     use super::*;
@@ -354,7 +354,10 @@ mod tests {
             Returner::RawfileJson(dir.path().join("no/dir")),
             Returner::RawfileJson(good.clone()),
         ];
-        let delivery = Delivery::new(returners, 0).hand_on(vec![event(1)]).await;
+        let files = FileServer::from_roots(RootsOptions::default()).unwrap();
+        let functions = Functions::new(&Map::new(), halite_states::registry(), Arc::new(files));
+        let delivery = Delivery::new(returners, 0, Arc::new(functions));
+        let delivery = delivery.hand_on(vec![event(1)]).await;
         assert!(delivery.complained.is_some());
         assert_eq!(std::fs::read_to_string(good).unwrap().lines().count(), 1);
     }

@@ -1,0 +1,221 @@
+//! Who a local program speaks for: by a key file, by logging in, or by a token
+//! of an earlier login.
+//!
+//! Invariant: a proof is judged by its own kind only. What shows a token or a
+//! password is never taken for something else when that fails.
+
+use halite_proto::clear::{Credentials, TokenRequest};
+use halite_proto::{Map, Value};
+
+use super::{Access, logins};
+use crate::clock::now_s;
+use crate::core::acl::Rights;
+use crate::core::eauth::{self, Office, may_run};
+use crate::error::chain;
+use crate::tokens::Who;
+
+/// A local program's user.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalUser {
+    /// What they may do.
+    pub(crate) rights: Rights,
+    /// The name they have proven; `None` where it is what they say.
+    pub(crate) name: Option<String>,
+    /// Whose key file they have shown.
+    pub(crate) key_owner: Option<String>,
+    /// The groups that the way to log in says they are in.
+    groups: Vec<String>,
+    /// What they may do was said at the login, and is in no entry.
+    only_now: bool,
+}
+
+/// The kind of proof that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unproven {
+    /// A token.
+    Token,
+    /// A login.
+    Eauth,
+    /// A key file.
+    Key,
+}
+
+impl Unproven {
+    /// The name that Salt's masters give the error.
+    pub(crate) const fn error_name(self) -> &'static str {
+        match self {
+            Self::Token => "TokenAuthenticationError",
+            Self::Eauth => "EauthAuthenticationError",
+            Self::Key => "UserAuthenticationError",
+        }
+    }
+
+    /// Whether the answer is to take its time, so that nobody can try many
+    /// passwords or tokens.
+    pub(crate) const fn is_slow(self) -> bool {
+        matches!(self, Self::Token | Self::Eauth)
+    }
+}
+
+impl LocalUser {
+    /// Who they are, as far as that is proven.
+    pub(crate) fn proven(&self) -> Option<&str> {
+        self.name.as_deref().or(self.key_owner.as_deref())
+    }
+
+    /// Whether they may run a function of the master. Key files of other users
+    /// than the master's own permit what `publisher_acl` lists, and that are
+    /// functions of minions.
+    pub(crate) fn may_run(&self, office: Office, fun: &str, args: &[Value]) -> bool {
+        match &self.rights {
+            Rights::Full => true,
+            Rights::Listed(perms) => self.name.is_some() && may_run(perms, office, fun, args),
+        }
+    }
+}
+
+impl Access {
+    /// Proves who a program speaks for; `user` is who it says.
+    pub(crate) fn authenticate(
+        &self,
+        credentials: &Credentials,
+        user: Option<&str>,
+    ) -> Result<LocalUser, Unproven> {
+        if let Some(token) = &credentials.token {
+            return self.by_token(token).ok_or(Unproven::Token);
+        }
+        if let Some(eauth) = &credentials.eauth {
+            return self.by_login(eauth, credentials).ok_or(Unproven::Eauth);
+        }
+        self.by_key(credentials, user).ok_or(Unproven::Key)
+    }
+
+    fn by_key(&self, credentials: &Credentials, user: Option<&str>) -> Option<LocalUser> {
+        let owner = self.local_keys.owner_of(credentials.key.as_deref()?);
+        let rights = self.users().authenticate(user, owner)?;
+        Some(LocalUser {
+            rights,
+            name: None,
+            key_owner: owner.map(str::to_owned),
+            groups: Vec::new(),
+            only_now: false,
+        })
+    }
+
+    fn by_token(&self, token: &str) -> Option<LocalUser> {
+        let data = self.tokens.get(token, now_s())?;
+        let text = |name: &str| data.get(name).and_then(Value::as_str);
+        let (name, eauth) = (text("name")?, text("eauth")?);
+        let kept = data.get("auth_list").and_then(Value::as_list);
+        let groups: Vec<String> = data
+            .get("groups")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|group| group.as_str().map(str::to_owned))
+            .collect();
+        let perms = match kept {
+            Some(kept) => kept.to_vec(),
+            None => self.permitted(eauth, name, &groups)?,
+        };
+        let perms = logins::processed(self, eauth, perms);
+        Some(LocalUser {
+            rights: Rights::Listed(perms),
+            name: Some(name.to_owned()),
+            key_owner: None,
+            groups,
+            only_now: false,
+        })
+    }
+
+    fn by_login(&self, eauth: &str, credentials: &Credentials) -> Option<LocalUser> {
+        let name = credentials.username.as_deref()?;
+        let password = credentials.password.as_deref().unwrap_or_default();
+        let login = logins::log_in(self, eauth, name, password)?;
+        let said = logins::acl(self, eauth, name, password).ok()?;
+        let only_now = said.is_some() || logins::says_rights(eauth);
+        let perms = match said {
+            Some(rights) => rights,
+            None => {
+                let mut perms = self.permitted(eauth, name, &login.groups)?;
+                perms.extend(login.perms);
+                perms
+            }
+        };
+        let perms = logins::processed(self, eauth, perms);
+        Some(LocalUser {
+            rights: Rights::Listed(perms),
+            name: Some(name.to_owned()),
+            key_owner: None,
+            groups: login.groups,
+            only_now,
+        })
+    }
+
+    fn permitted(&self, eauth: &str, name: &str, groups: &[String]) -> Option<Vec<Value>> {
+        let external = &self.settings.external_auth;
+        let entries = eauth::backend(&external.rules, eauth)?;
+        Some(eauth::permitted(
+            entries,
+            name,
+            groups,
+            external.is_permissive,
+        ))
+    }
+
+    /// Makes a token for who can log in; what it stands for.
+    pub(crate) fn make_token(&self, request: &TokenRequest) -> Result<Map, Unproven> {
+        let external = &self.settings.external_auth;
+        let credentials = &request.credentials;
+        let eauth = credentials.eauth.as_deref().ok_or(Unproven::Eauth)?;
+        let user = self.by_login(eauth, credentials).ok_or(Unproven::Eauth)?;
+        let name = user.name.unwrap_or_default();
+        let wished = request.token_expire.as_ref().and_then(Value::as_i64);
+        let lifetime = wished
+            .filter(|_| may_choose_lifetime(&external.token_expire_override, eauth, &name))
+            .and_then(|seconds| u64::try_from(seconds).ok())
+            .unwrap_or(external.token_expire_s);
+        let kept = match user.rights {
+            // What a server has said at the login is known only now.
+            Rights::Listed(perms) if external.keep_acl || user.only_now => Some(perms),
+            _ => None,
+        };
+        let who = Who {
+            name: &name,
+            eauth,
+            groups: &user.groups,
+        };
+        self.tokens
+            .make(who, lifetime, kept, now_s())
+            .map_err(|error| {
+                tracing::error!("could not make a token: {}", chain(&error));
+                Unproven::Eauth
+            })
+    }
+}
+
+fn may_choose_lifetime(rule: &Value, eauth: &str, name: &str) -> bool {
+    match rule {
+        Value::Map(users) => users
+            .get(eauth)
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+            .iter()
+            .any(|user| user.as_str() == Some(name)),
+        other => other.is_true(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_may_be_chosen_by_who_is_listed() {
+        let users = Value::from(Map::from([("pam", Value::List(vec!["ali".into()]))]));
+        assert!(may_choose_lifetime(&users, "pam", "ali"));
+        assert!(!may_choose_lifetime(&users, "pam", "bab"));
+        assert!(!may_choose_lifetime(&users, "file", "ali"));
+        assert!(may_choose_lifetime(&true.into(), "pam", "bab"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Options about what local programs and their users may do.
+
+use halite_config::MasterConfig;
+use halite_ldap::Directory;
+use halite_proto::{Map, Value};
+
+use super::logins;
+use crate::error::StartError;
+
+/// What is read of the configuration.
+pub(crate) struct AccessSettings {
+    pub(crate) publisher_acl: Map,
+    pub(crate) publisher_acl_blacklist: Map,
+    pub(crate) client_acl_verify: bool,
+    pub(crate) sudo_acl: bool,
+    pub(crate) external_auth: ExternalAuth,
+}
+
+/// Who may do what after logging in.
+#[derive(Clone)]
+pub(crate) struct ExternalAuth {
+    /// `external_auth`.
+    pub(crate) rules: Map,
+    /// `token_expire`.
+    pub(crate) token_expire_s: u64,
+    /// `token_expire_user_override`.
+    pub(crate) token_expire_override: Value,
+    /// `keep_acl_in_token`.
+    pub(crate) keep_acl: bool,
+    /// `eauth_acl_module`: says what users may do, in place of the entries.
+    pub(crate) acl_module: String,
+    /// `permissive_acl`.
+    pub(crate) is_permissive: bool,
+    /// The directory of `ldap`.
+    pub(crate) directory: Option<Directory>,
+}
+
+impl AccessSettings {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// When `external_auth` cannot be used.
+    pub(crate) fn from_config(config: &MasterConfig) -> Result<Self, StartError> {
+        Ok(Self {
+            publisher_acl: config.publisher_acl.clone(),
+            publisher_acl_blacklist: config.publisher_acl_blacklist.clone(),
+            client_acl_verify: config.client_acl_verify,
+            sudo_acl: config.sudo_acl,
+            external_auth: external_auth(config)?,
+        })
+    }
+}
+
+fn external_auth(config: &MasterConfig) -> Result<ExternalAuth, StartError> {
+    let wrong = |why| StartError::Option {
+        option: "external_auth",
+        why,
+    };
+    let rules = config.external_auth.0.clone();
+    logins::check(&rules).map_err(wrong)?;
+    Ok(ExternalAuth {
+        directory: logins::directory(&rules, config.opts()).map_err(wrong)?,
+        rules,
+        token_expire_s: config.token_expire,
+        token_expire_override: config.token_expire_user_override.0.clone(),
+        keep_acl: config.keep_acl_in_token,
+        acl_module: config.eauth_acl_module.clone(),
+        is_permissive: config.permissive_acl,
+    })
+}

@@ -1,0 +1,247 @@
+//! Puts the parts of a master together.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use halite_crypto::files;
+use halite_store::StoreOptions;
+use halite_transport::fleet::PublishPort;
+use halite_transport::ipc::EventBus;
+
+use super::settings::{Settings, TaskSettings};
+use crate::access::Access;
+use crate::access::local_keys::{Holders, LocalKeys, let_others_enter, system_users};
+use crate::batches::Batches;
+use crate::error::StartError;
+use crate::events::bus::{Bus, Style};
+use crate::events::minion_events::MinionEvents;
+use crate::events::reactor_rules::ReactorRules;
+use crate::files::Files;
+use crate::fleet::Fleet;
+use crate::fleet::attendance::Attendance;
+use crate::functions::Functions;
+use crate::jobs::Jobs;
+use crate::keys::{Keys, SESSIONS_DIR};
+use crate::master::Master;
+use crate::pillar::pillars::{Pillars, PillarsError};
+use crate::publishing::publisher::Publisher;
+use crate::publishing::{Publishing, PublishingGroups};
+use crate::reactor::Reactor;
+use crate::runner::{RunnerGroups, Runners, run_within_functions};
+use crate::serving::Serving;
+use crate::settings::General;
+use crate::telemetry::Telemetry;
+use crate::wheel::Wheel;
+
+/// Directories below `cachedir` that programs of Salt expect to be there.
+const CACHE_DIRS: [&str; 5] = ["jobs", "proc", "queues", "syndics", "tokens"];
+
+/// Directory below `pki_dir` for approvals by name.
+const AUTOSIGN_DIR: &str = "minions_autosign";
+
+pub(super) fn make_dirs(general: &General) -> Result<(), StartError> {
+    // An admin's choice of modes for these two stays.
+    make_dir("the cache directory", &general.cachedir)?;
+    make_dir("the socket directory", &general.sock_dir)?;
+    let in_cache = CACHE_DIRS.iter().map(|name| general.cachedir.join(name));
+    let private = in_cache.chain([
+        general.cachedir.join(SESSIONS_DIR),
+        general.pki_dir.join(AUTOSIGN_DIR),
+    ]);
+    for dir in private {
+        files::ensure_private_dir(&dir, None).map_err(|source| StartError::File {
+            what: "the master's directories",
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+fn make_dir(what: &'static str, dir: &Path) -> Result<(), StartError> {
+    fs::create_dir_all(dir).map_err(|source| StartError::File {
+        what,
+        source: files::FileError::MakeDir {
+            path: dir.to_owned(),
+            source,
+        },
+    })
+}
+
+pub(super) fn local_keys(settings: &Settings) -> Result<LocalKeys, StartError> {
+    let Settings {
+        general, access, ..
+    } = settings;
+    let holders = Holders {
+        configured: &general.user,
+        running: &general.running_user,
+        publisher_acl: &access.publisher_acl,
+        only_existing: access.client_acl_verify,
+        system: &system_users(),
+    };
+    LocalKeys::prepared_or_load(&general.cachedir, &holders).map_err(|source| StartError::File {
+        what: "the key files of local users",
+        source,
+    })
+}
+
+/// What was opened before the parts are put together.
+pub(super) struct Opened {
+    pub(super) publish_port: PublishPort,
+    pub(super) bus: EventBus,
+    pub(super) attendance: Arc<Attendance>,
+    pub(super) local_keys: LocalKeys,
+}
+
+/// Puts a master together; what it does by itself is not begun yet.
+///
+/// # Errors
+/// When a key, a file or an option cannot be used.
+pub(super) fn assemble(
+    settings: Settings,
+    opened: Opened,
+) -> Result<(Serving, TaskSettings), StartError> {
+    let general = Arc::new(settings.general);
+    let telemetry = Arc::new(Telemetry::new(settings.stats_every));
+    let style = Style {
+        offset: true,
+        event_bytes_max: settings.event_bytes_max,
+    };
+    let bus = Arc::new(Bus::new(opened.bus, style));
+    let keys = Arc::new(Keys::open(&general, settings.keys, Arc::clone(&bus))?);
+    let private = keys.identity.private().clone();
+    let publisher = Publisher::new(opened.publish_port, private, settings.publishing.clone())?;
+    if !settings.access.publisher_acl.is_empty() {
+        let_others_enter(&general.sock_dir).map_err(|source| StartError::File {
+            what: "the socket directory for the users of publisher_acl",
+            source,
+        })?;
+    }
+    let files = Arc::new(Files::open(settings.files)?);
+    let server = Arc::clone(&files.server);
+    let functions = Functions::new(&general.opts, halite_states::registry(), server);
+    let functions = Arc::new(functions);
+    let pillars = Pillars::start(
+        &general.opts,
+        settings.serving.worker_threads,
+        Arc::clone(&functions),
+        settings.tops,
+    )
+    .map_err(pillars_error)?;
+    let store = halite_store::open(&StoreOptions::local_fs(
+        &general.cachedir,
+        general.hash_type,
+    ));
+    let jobs = Jobs::open(
+        Arc::clone(&general),
+        settings.jobs,
+        store.jobs,
+        Arc::clone(&telemetry),
+    )?;
+    let jobs = Arc::new(jobs);
+    let fleet = Arc::new(Fleet::new(
+        Arc::clone(&general),
+        settings.fleet,
+        store.data,
+        Arc::clone(&keys),
+        opened.attendance,
+    ));
+    let access = Arc::new(Access::new(
+        Arc::clone(&general),
+        settings.access,
+        opened.local_keys,
+        Arc::clone(&functions),
+        Arc::clone(&telemetry),
+    ));
+    let publishing = Arc::new(Publishing::new(
+        publisher,
+        settings.publishing,
+        PublishingGroups {
+            general: Arc::clone(&general),
+            telemetry: Arc::clone(&telemetry),
+            bus: Arc::clone(&bus),
+            keys: Arc::clone(&keys),
+            jobs: Arc::clone(&jobs),
+            fleet: Arc::clone(&fleet),
+            access: Arc::clone(&access),
+        },
+    ));
+    let batches = Arc::new(Batches::new(
+        Arc::clone(&general),
+        Arc::clone(&bus),
+        Arc::clone(&jobs),
+        Arc::clone(&fleet),
+        Arc::clone(&publishing),
+    ));
+    let wheel = Arc::new(Wheel {
+        general: Arc::clone(&general),
+        bus: Arc::clone(&bus),
+        keys: Arc::clone(&keys),
+        jobs: Arc::clone(&jobs),
+        fleet: Arc::clone(&fleet),
+        publishing: Arc::clone(&publishing),
+    });
+    let groups = RunnerGroups {
+        general,
+        functions,
+        bus,
+        keys,
+        jobs,
+        fleet,
+        access,
+        publishing,
+        files,
+        pillars: Arc::new(pillars),
+        batches,
+        reactor_rules: Arc::new(ReactorRules::new(settings.reactor_rules)),
+        wheel,
+        banks: store.banks,
+    };
+    let runners = Arc::new(Runners::new(settings.runners, groups.clone()));
+    run_within_functions(&runners);
+    let reactor = Reactor {
+        settings: settings.reactor,
+        rules: Arc::clone(&groups.reactor_rules),
+        general: Arc::clone(&groups.general),
+        functions: Arc::clone(&groups.functions),
+        bus: Arc::clone(&groups.bus),
+        fleet: Arc::clone(&groups.fleet),
+        publishing: Arc::clone(&groups.publishing),
+        files: Arc::clone(&groups.files),
+        wheel: Arc::clone(&groups.wheel),
+        runners: Arc::clone(&runners),
+    };
+    let master = Master {
+        minion_events: MinionEvents::new(Arc::clone(&groups.bus)),
+        telemetry,
+        runners,
+        reactor: Arc::new(reactor),
+        general: groups.general,
+        functions: groups.functions,
+        bus: groups.bus,
+        keys: groups.keys,
+        jobs: groups.jobs,
+        fleet: groups.fleet,
+        access: groups.access,
+        publishing: groups.publishing,
+        files: groups.files,
+        pillars: groups.pillars,
+        batches: groups.batches,
+        wheel: groups.wheel,
+    };
+    let serving = Serving {
+        master: Arc::new(master),
+        settings: settings.serving,
+    };
+    Ok((serving, settings.tasks))
+}
+
+fn pillars_error(error: PillarsError) -> StartError {
+    match error {
+        PillarsError::Thread(source) => StartError::Threads(source),
+        error => StartError::Option {
+            option: "ext_pillar",
+            why: error.to_string(),
+        },
+    }
+}

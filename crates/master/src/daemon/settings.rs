@@ -1,0 +1,111 @@
+//! The options that the master reads, by the part that reads them.
+//!
+//! Invariant: options are looked at in the `settings.rs` of each part and
+//! nowhere else; what remains in `General::opts` is passed on, or is a list of
+//! rules.
+
+use std::time::Duration;
+
+use halite_config::MasterConfig;
+use halite_modules::extensions::Engine;
+use halite_proto::Map;
+
+use super::engines;
+use super::event_returns::Plan;
+use crate::access::settings::AccessSettings;
+use crate::core::rules::Rules;
+use crate::error::StartError;
+use crate::files::settings::FileSettings;
+use crate::fleet::settings::FleetSettings;
+use crate::jobs::settings::JobSettings;
+use crate::keys::settings::KeySettings;
+use crate::pillar::tops::Tops;
+use crate::publishing::settings::PublishingSettings;
+use crate::reactor::{ReactorSettings, configured_rules};
+use crate::runner::RunnerSettings;
+use crate::serving::settings::{ServingSettings, SocketSettings};
+use crate::settings::{General, clamped};
+
+/// What the master has to know of its configuration.
+pub(crate) struct Settings {
+    pub(crate) general: General,
+    pub(crate) sockets: SocketSettings,
+    pub(crate) serving: ServingSettings,
+    pub(crate) keys: KeySettings,
+    pub(crate) access: AccessSettings,
+    pub(crate) publishing: PublishingSettings,
+    pub(crate) fleet: FleetSettings,
+    pub(crate) jobs: JobSettings,
+    pub(crate) files: FileSettings,
+    pub(crate) tops: Tops,
+    pub(crate) runners: RunnerSettings,
+    pub(crate) reactor: ReactorSettings,
+    /// `reactor`.
+    pub(crate) reactor_rules: Rules,
+    /// `max_event_size`.
+    pub(crate) event_bytes_max: usize,
+    /// `master_stats_event_iter`, if `master_stats` is on.
+    pub(crate) stats_every: Option<Duration>,
+    pub(crate) tasks: TaskSettings,
+}
+
+/// What is done by itself, without being asked.
+pub(crate) struct TaskSettings {
+    /// `schedule`.
+    pub(crate) schedule: Map,
+    pub(crate) presence_events: bool,
+    /// `event_return` and what belongs to it.
+    pub(crate) event_returns: Plan,
+    /// `git_pillar_update_interval`.
+    pub(crate) git_pillar_interval: Duration,
+    pub(crate) engines: Vec<Engine>,
+}
+
+impl Settings {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// When a value has the right type and still cannot be used.
+    pub(crate) fn from_config(config: &MasterConfig) -> Result<Self, StartError> {
+        Ok(Self {
+            general: General::from_config(config)?,
+            sockets: SocketSettings::from_config(config),
+            serving: ServingSettings::from_config(config),
+            keys: KeySettings::from_config(config)?,
+            access: AccessSettings::from_config(config)?,
+            publishing: PublishingSettings::from_config(config)?,
+            fleet: FleetSettings::from_config(config),
+            jobs: JobSettings::from_config(config),
+            files: FileSettings::from_config(config)?,
+            tops: tops(config)?,
+            runners: RunnerSettings::from_config(config),
+            reactor: ReactorSettings::from_config(config),
+            reactor_rules: configured_rules(config),
+            event_bytes_max: clamped(config.max_event_size),
+            stats_every: config
+                .master_stats
+                .then(|| Duration::from_secs(config.master_stats_event_iter)),
+            tasks: TaskSettings {
+                schedule: config.schedule.0.clone(),
+                presence_events: config.presence_events,
+                event_returns: Plan::of(config),
+                git_pillar_interval: Duration::from_secs(config.git_pillar_update_interval.max(1)),
+                engines: configured_engines(config)?,
+            },
+        })
+    }
+}
+
+fn configured_engines(config: &MasterConfig) -> Result<Vec<Engine>, StartError> {
+    engines::read(&config.engines.0).map_err(|why| StartError::Option {
+        option: "engines",
+        why,
+    })
+}
+
+fn tops(config: &MasterConfig) -> Result<Tops, StartError> {
+    Tops::read(&config.master_tops.0).map_err(|why| StartError::Option {
+        option: "master_tops",
+        why,
+    })
+}

@@ -1,0 +1,50 @@
+//! What runners and wheel functions return, in the job cache.
+
+use halite_proto::publish::FunSpec;
+use halite_proto::returns::{JobReturn, ReturnJid};
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use super::Jobs;
+use crate::error::chain;
+
+impl Jobs {
+    /// Stores what a runner or a wheel function has returned, as the return of a
+    /// minion with the master's name.
+    pub(crate) fn store_runner_return(&self, jid: &Jid, data: &Map) {
+        let settings = &self.settings;
+        if !(settings.stores_runner_returns && settings.stores_returns) {
+            return;
+        }
+        let Ok(id) = MinionId::parse(self.general.id.as_str()) else {
+            return;
+        };
+        let args = data.get("fun_args").and_then(Value::as_list);
+        let fun = data.get("fun").and_then(Value::as_str).unwrap_or_default();
+        let load = Map::from([
+            ("fun", Value::from(fun)),
+            ("arg", Value::List(Vec::new())),
+            ("tgt", (&id).into()),
+            ("tgt_type", "list".into()),
+            ("jid", jid.into()),
+            ("user", data.get("user").cloned().unwrap_or_default()),
+            ("id", (&id).into()),
+        ]);
+        let ret = JobReturn::new(
+            ReturnJid::Jid(jid.clone()),
+            FunSpec::One(fun.to_owned()),
+            args.unwrap_or_default().to_vec(),
+            data.clone().into(),
+            data.get("retcode").and_then(Value::as_i64).unwrap_or(0),
+        );
+        let stored = self
+            .cache
+            .save_load(jid, &load, Some(std::slice::from_ref(&id)))
+            .and_then(|()| self.cache.save_return(jid, &id, &ret));
+        self.mirror
+            .load(jid, &load, Some(std::slice::from_ref(&id)));
+        self.mirror.returned(jid, &id, &ret);
+        if let Err(error) = stored {
+            tracing::error!(%jid, "could not keep what a runner returned: {}", chain(&error));
+        }
+    }
+}

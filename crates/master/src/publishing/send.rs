@@ -1,0 +1,152 @@
+//! Stores, announces and sends jobs.
+
+use halite_proto::clear::{Credentials, PublishRequest};
+use halite_proto::publish::FunSpec;
+use halite_proto::{Jid, Map, MinionId, Value};
+
+use super::Publishing;
+use crate::core::jobs;
+use crate::core::targets::Resolved;
+use crate::error::chain;
+
+impl Publishing {
+    /// Stores, announces and sends a job that was judged.
+    ///
+    /// # Errors
+    /// With what the caller is told.
+    pub(crate) fn send(
+        &self,
+        request: &PublishRequest,
+        resolved: &Resolved,
+        restricted: bool,
+    ) -> Result<Jid, String> {
+        self.send_after(request, resolved, restricted, |_| {})
+    }
+
+    /// As `send`, after something that is done with the job's id.
+    pub(crate) fn send_after(
+        &self,
+        request: &PublishRequest,
+        resolved: &Resolved,
+        restricted: bool,
+        before: impl FnOnce(&Jid),
+    ) -> Result<Jid, String> {
+        let nocache = request.kwargs.get("nocache").is_some_and(Value::is_true);
+        let jid = match &request.jid {
+            Some(jid) => self
+                .groups
+                .jobs
+                .cache
+                .prepare(jid, nocache)
+                .map(|()| jid.clone()),
+            None => self.groups.jobs.allocate(nocache),
+        };
+        // Who has to make room on a full disk may want to do so with a command.
+        let (jid, is_kept) = match jid {
+            Ok(jid) => (jid, true),
+            Err(error) => {
+                let jid = request
+                    .jid
+                    .clone()
+                    .unwrap_or_else(|| self.groups.jobs.next_id());
+                tracing::error!(%jid, "the job is sent, but not kept: {}", chain(&error));
+                (jid, false)
+            }
+        };
+        before(&jid);
+        let mut load = jobs::publish_load(request, jid.clone(), self.settings.master_id.as_deref());
+        // Minions are not asked to ask a range server: who is meant is known.
+        if restricted || jobs::asks_range(request) {
+            jobs::restrict(&mut load, &resolved.minions);
+        }
+        // Only Halite minions speak of their connections: no other is told of this.
+        let is_ours = |id| self.groups.fleet.attendance.seat(id).is_some();
+        if jobs::asks_for_progress(request) && resolved.minions.iter().all(is_ours) {
+            load.extra.insert(jobs::PROGRESS, true);
+        }
+        let job = jid.as_str();
+        self.groups
+            .bus
+            .fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
+        if is_kept {
+            let kept = jobs::saved_load(request, &jid);
+            let meant = Some(resolved.minions.as_slice());
+            if !nocache {
+                self.groups.jobs.mirror.load(&jid, &kept, meant);
+            }
+            if let Err(error) = self.groups.jobs.cache.save_load(&jid, &kept, meant) {
+                tracing::error!(jid = job, "could not store the job: {}", chain(&error));
+            }
+        }
+        self.groups
+            .bus
+            .fire_under("job", [job, "publish"], load.to_map());
+        self.groups.jobs.missed.note(&load, &resolved.minions);
+        if let Err(error) = self.publisher.publish(&load, &resolved.minions) {
+            tracing::error!(jid = job, "{}", chain(&error));
+            return Err(chain(&error));
+        }
+        tracing::info!(
+            user = request.user.as_deref(),
+            jid = job,
+            "published {} for {} minions",
+            request.fun.to_text(),
+            resolved.minions.len()
+        );
+        Ok(jid)
+    }
+
+    /// Pings all minions, so that they notice a new publish key before it matters.
+    pub(crate) fn ping_all_minions(&self) {
+        let request = PublishRequest {
+            tgt: "*".into(),
+            tgt_type: "glob".to_owned(),
+            fun: "test.ping".into(),
+            arg: Vec::new(),
+            credentials: Credentials::default(),
+            ret: String::new(),
+            jid: None,
+            kwargs: Map::new(),
+            user: Some(self.groups.general.user.clone()),
+            to: None,
+            extra: Map::new(),
+        };
+        let resolved = self.groups.fleet.targets_of(&request);
+        if let Err(error) = self.send(&request, &resolved, false) {
+            tracing::warn!("could not ping the minions: {error}");
+        }
+    }
+
+    /// Asks minions whether they work on a job; the job that asks.
+    pub(crate) fn ask_working(&self, user: &str, jid: &Jid, ids: &[String]) -> Option<Jid> {
+        let ids = ids
+            .iter()
+            .filter_map(|id| MinionId::parse(id.as_str()).ok());
+        let accepted: Vec<MinionId> = ids
+            .filter(|id| self.groups.keys.accepted.get(id).is_some())
+            .collect();
+        if accepted.is_empty() {
+            return None;
+        }
+        let request = PublishRequest {
+            tgt: Value::List(accepted.iter().map(Value::from).collect()),
+            tgt_type: "list".to_owned(),
+            fun: FunSpec::One("saltutil.find_job".to_owned()),
+            arg: vec![Value::from(jid)],
+            credentials: Credentials::default(),
+            ret: String::new(),
+            jid: None,
+            kwargs: Map::new(),
+            user: Some(user.to_owned()),
+            to: None,
+            extra: Map::new(),
+        };
+        let resolved = Resolved {
+            minions: accepted,
+            ..Resolved::default()
+        };
+        self.send(&request, &resolved, false)
+            .map_err(|error| tracing::warn!("could not ask who works on a job: {error}"))
+            .ok()
+    }
+}

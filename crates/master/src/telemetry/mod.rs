@@ -1,0 +1,67 @@
+//! What is counted, measured and logged about requests, so that no peer can
+//! flood the log.
+
+mod stats;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use halite_proto::MinionId;
+
+use self::stats::Stats;
+use crate::clock::now_s;
+use crate::core::complaints::{Complaints, Telling};
+use crate::core::counters::Counters;
+use crate::core::gate::Cause;
+
+/// Counts, statistics, and the remarks that were logged lately.
+#[derive(Default)]
+pub(crate) struct Telemetry {
+    /// What was served and refused.
+    pub(crate) counters: Counters,
+    /// How long requests take (`master_stats`).
+    pub(crate) stats: Stats,
+    complaints: Mutex<Complaints>,
+}
+
+impl Telemetry {
+    /// With statistics so often; `None` for none at all.
+    pub(crate) fn new(stats_every: Option<Duration>) -> Self {
+        Self {
+            stats: Stats::new(stats_every),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a remark about a peer is to be logged. Everything that anybody
+    /// can cause goes through here or `count_refusal`.
+    pub(crate) fn may_log(&self, peer: &str, what: &'static str) -> bool {
+        let mut complaints = self
+            .complaints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match complaints.remark(peer, what, now_s()) {
+            Telling::NotNow => false,
+            Telling::Now { suppressed } => {
+                if suppressed > 0 {
+                    tracing::warn!("{suppressed} remarks about peers were left out");
+                }
+                true
+            }
+        }
+    }
+
+    /// Counts a refused request and logs it, but not every one of a flood.
+    pub(crate) fn count_refusal(&self, cause: Cause, minion: Option<&MinionId>) {
+        let Some(count) = self.counters.refuse(cause, now_s()) else {
+            return;
+        };
+        let minion = minion.map(MinionId::as_str);
+        let why = cause.as_str();
+        if cause.is_ordinary() {
+            tracing::info!(minion, count, "refused a request: {why}");
+        } else {
+            tracing::warn!(minion, count, "refused a request: {why}");
+        }
+    }
+}

@@ -20,6 +20,10 @@ use crate::memory::{self, Memory};
 
 /// Where files come from.
 #[derive(Debug)]
+#[cfg_attr(
+    test,
+    expect(clippy::large_enum_variant, reason = "there are a few of them")
+)]
 pub(crate) enum Source {
     /// Directories of this machine: `file_roots`.
     Roots(Roots),

@@ -7,8 +7,11 @@ use halite_yaml::{Kind, Node};
 use super::MasterConfig;
 use crate::error::Faults;
 
-/// What each of these options has for its users, minions or kinds.
-const LISTS: &[(&str, &str, fn(&Node) -> bool)] = &[
+/// Whether the entry of one user, minion or kind has the right form.
+type IsRight = fn(&Node) -> bool;
+
+/// Each of these options, what it holds, and what its entries must be.
+const LISTS: &[(&str, &str, IsRight)] = &[
     (
         "publisher_acl",
         "a map of users to lists of functions",

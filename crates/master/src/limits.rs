@@ -81,9 +81,6 @@ pub const MINE_FUNCTIONS_ASKED_MAX: usize = 1_000;
 /// characters.
 pub const REPORTED_CHARS_MAX: usize = 2_000;
 
-/// Size of a file that names the publisher of a job.
-pub const PUBLISHER_FILE_BYTES_MAX: u64 = 1024;
-
 /// How long the daemon may take to finish what it has begun when it is told to
 /// stop.
 pub const DRAIN_MAX: Duration = Duration::from_secs(4);

@@ -6,9 +6,14 @@ use std::sync::Arc;
 use halite_crypto::HashType;
 
 use crate::banks::Banks;
+#[cfg(feature = "test-backends")]
+use crate::faulty::{Faults, Faulty};
 use crate::jobs::Jobs;
 use crate::local_fs::LocalFs;
+#[cfg(feature = "test-backends")]
+use crate::memory_store::MemoryStore;
 use crate::minion_data::MinionData;
+use crate::tokens::Tokens;
 
 /// Which backend a store has, and where it is.
 #[derive(Clone, Debug)]
@@ -21,6 +26,17 @@ pub enum StoreOptions {
         /// one are not found.
         hash_type: HashType,
     },
+    /// Such files, with faults.
+    #[cfg(feature = "test-backends")]
+    Faulty {
+        /// The cache directory.
+        cachedir: PathBuf,
+        /// What goes wrong.
+        faults: Faults,
+    },
+    /// The memory of this process.
+    #[cfg(feature = "test-backends")]
+    MemoryStore(Arc<MemoryStore>),
 }
 
 impl StoreOptions {
@@ -42,6 +58,8 @@ pub struct Store {
     pub data: MinionData,
     /// Banks of anything.
     pub banks: Banks,
+    /// The tokens of users who have logged in.
+    pub tokens: Tokens,
 }
 
 /// Opens a store. Nothing is read or made by that, and nothing can fail: a
@@ -52,7 +70,8 @@ pub fn open(options: &StoreOptions) -> Store {
     Store {
         jobs: Jobs::new(Arc::clone(&backend)),
         data: MinionData::new(Arc::clone(&backend)),
-        banks: Banks::new(backend),
+        banks: Banks::new(Arc::clone(&backend)),
+        tokens: Tokens::new(backend),
     }
 }
 
@@ -60,6 +79,10 @@ pub fn open(options: &StoreOptions) -> Store {
 #[derive(Debug)]
 pub(crate) enum Backend {
     LocalFs(LocalFs),
+    #[cfg(feature = "test-backends")]
+    Faulty(Faulty),
+    #[cfg(feature = "test-backends")]
+    MemoryStore(Arc<MemoryStore>),
 }
 
 impl Backend {
@@ -69,6 +92,13 @@ impl Backend {
                 cachedir,
                 hash_type,
             } => Self::LocalFs(LocalFs::new(cachedir, *hash_type)),
+            #[cfg(feature = "test-backends")]
+            StoreOptions::Faulty { cachedir, faults } => {
+                let files = LocalFs::new(cachedir, HashType::Sha256);
+                Self::Faulty(Faulty::new(files, faults.clone()))
+            }
+            #[cfg(feature = "test-backends")]
+            StoreOptions::MemoryStore(memory) => Self::MemoryStore(Arc::clone(memory)),
         }
     }
 }
@@ -79,6 +109,14 @@ macro_rules! on {
     ($backend:expr, $role:ident.$operation:ident($($argument:expr),*)) => {
         match &*$backend {
             $crate::backend::Backend::LocalFs(files) => files.$role.$operation($($argument),*),
+            #[cfg(feature = "test-backends")]
+            $crate::backend::Backend::Faulty(faulty) => {
+                faulty.around(|| faulty.files.$role.$operation($($argument),*))
+            }
+            #[cfg(feature = "test-backends")]
+            $crate::backend::Backend::MemoryStore(memory) => {
+                memory.$role.$operation($($argument),*)
+            }
         }
     };
 }

@@ -165,22 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_found_listed_and_flushed() {
-        let dir = tempfile::tempdir().unwrap();
-        let banks = banks(dir.path().to_owned());
-        assert_eq!(banks.fetch("a", "k").unwrap(), None);
-        assert!(banks.list("a").unwrap().is_empty());
-        banks.store("a", "k", &5.into()).unwrap();
-        banks.store("a/sub", "x", &"y".into()).unwrap();
-        assert_eq!(banks.fetch("a", "k").unwrap(), Some(5.into()));
-        assert_eq!(banks.list("a").unwrap(), ["k", "sub"]);
-        assert!(banks.flush("a", Some("k")).unwrap());
-        assert!(!banks.flush("a", Some("k")).unwrap());
-        assert!(banks.flush("a", None).unwrap());
-        assert!(!banks.flush("a", None).unwrap());
-    }
-
-    #[test]
     fn names_do_not_leave_the_cache() {
         let dir = tempfile::tempdir().unwrap();
         let banks = banks(dir.path().join("cache"));

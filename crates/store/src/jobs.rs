@@ -209,8 +209,24 @@ impl Jobs {
         on!(self.backend, jobs.newest(max))
     }
 
+    /// Stores which minion has published a job.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn save_publisher(&self, jid: &Jid, id: &MinionId) -> Result<(), StoreError> {
+        on!(self.backend, jobs.save_publisher(jid, id))
+    }
+
+    /// The minion that has published a job, `None` for the job of a user.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn publisher(&self, jid: &Jid) -> Result<Option<MinionId>, StoreError> {
+        on!(self.backend, jobs.publisher(jid))
+    }
+
     /// Removes the jobs that were prepared more than `keep` before `now`, and
-    /// broken ones. With a `keep` of zero nothing is ever removed.
+    /// broken ones, and which minions had published them. With a `keep` of zero nothing is ever removed.
     ///
     /// # Errors
     /// When the jobs cannot be listed. A job that cannot be removed is logged

@@ -1,7 +1,7 @@
 //! What a master keeps: jobs and their returns, data of minions, banks of
-//! anything.
+//! anything, tokens.
 //!
-//! Each is a role ([`Jobs`], [`MinionData`], [`Banks`]) in front of a backend,
+//! Each is a role ([`Jobs`], [`MinionData`], [`Banks`], [`Tokens`]) in front of a backend,
 //! and [`open`] is how every program comes by them. Today the one backend is
 //! [`StoreOptions::LocalFs`]: files in Salt's layout, so that its runners read
 //! what is written here and a master of either make can go on where the other
@@ -15,17 +15,27 @@
 mod backend;
 pub mod banks;
 pub mod error;
+#[cfg(feature = "test-backends")]
+mod faulty;
 pub mod jobs;
 pub mod limits;
 mod lines;
 mod local_fs;
+#[cfg(feature = "test-backends")]
+mod memory_store;
 pub mod minion_data;
 mod packing;
+pub mod tokens;
 
 pub use backend::{Store, StoreOptions, open};
 pub use banks::{BankError, Banks};
 pub use error::StoreError;
+#[cfg(feature = "test-backends")]
+pub use faulty::Faults;
 pub use jobs::{Cleaned, Jobs, Saved, StoredReturn};
 pub use lines::append_lines;
+#[cfg(feature = "test-backends")]
+pub use memory_store::MemoryStore;
 pub use minion_data::{Bank, MinionData, Parts};
 pub use packing::load_of_return;
+pub use tokens::{TokenId, Tokens};

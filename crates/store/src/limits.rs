@@ -37,6 +37,12 @@ pub const MINION_DATA_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// for each that it asks for. Those of further environments are not kept.
 pub const PILLAR_ENVS_MAX: usize = 32;
 
+/// Most bytes of what is read of a token; one that has more is damaged.
+pub const TOKEN_BYTES_MAX: u64 = 256 * 1024;
+
+/// Most bytes of a file that says which minion published a job.
+pub const PUBLISHER_BYTES_MAX: u64 = 1024;
+
 /// Longest name of a file of the data cache, in bytes: what a file system takes,
 /// without what a file is called while it is written.
 pub const FILE_NAME_BYTES_MAX: usize = 200;

@@ -14,8 +14,10 @@ mod index;
 mod jobs;
 mod lookup;
 mod minion_data;
+mod publishers;
 mod recent;
 mod staged;
+mod tokens;
 
 use std::path::Path;
 
@@ -27,14 +29,16 @@ pub(crate) struct LocalFs {
     pub(crate) jobs: jobs::Jobs,
     pub(crate) data: minion_data::MinionData,
     pub(crate) banks: banks::Banks,
+    pub(crate) tokens: tokens::Tokens,
 }
 
 impl LocalFs {
     pub(crate) fn new(cachedir: &Path, hash_type: HashType) -> Self {
         Self {
-            jobs: jobs::Jobs::new(cachedir.join("jobs"), hash_type),
+            jobs: jobs::Jobs::new(cachedir, hash_type),
             data: minion_data::MinionData::new(cachedir),
             banks: banks::Banks::new(cachedir),
+            tokens: tokens::Tokens::new(cachedir),
         }
     }
 }

@@ -29,18 +29,19 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// With the key files of local users.
+    /// With the key files of local users and the tokens of a store.
     pub(crate) fn new(
         general: Arc<General>,
         settings: AccessSettings,
         local_keys: LocalKeys,
+        tokens: halite_store::Tokens,
         functions: Arc<Functions>,
         telemetry: Arc<Telemetry>,
     ) -> Self {
         Self {
             settings,
             local_keys,
-            tokens: Tokens::new(&general.cachedir, general.hash_type),
+            tokens: Tokens::new(tokens, general.hash_type),
             general,
             functions,
             telemetry,

@@ -150,6 +150,7 @@ pub(super) fn assemble(
         Arc::clone(&general),
         settings.access,
         opened.local_keys,
+        store.tokens,
         Arc::clone(&functions),
         Arc::clone(&telemetry),
     ));

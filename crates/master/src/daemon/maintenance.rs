@@ -13,7 +13,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use crate::clock::now_s;
 use crate::error::chain;
 use crate::files::file_changes;
-use crate::jobs::publishers::forget_publishers;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
 use crate::runner::git_pillar;
@@ -132,15 +131,11 @@ async fn clean(master: &Master) {
     master.jobs.mirror.clean();
     let jobs = master.jobs.cache.clone();
     let keep = master.jobs.settings.keep;
-    let publishers = master.jobs.publishers_dir();
     let tokens = master.access.tokens.clone();
     let cleaning = spawn_blocking(move || {
         match jobs.clean(keep, SystemTime::now()) {
             Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),
             Err(error) => tracing::error!("could not clean the job cache: {}", chain(&error)),
-        }
-        if keep > Duration::ZERO {
-            forget_publishers(&publishers, keep);
         }
         tokens.clean(now_s());
     });

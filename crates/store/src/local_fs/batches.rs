@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn the_state_is_read_and_written_where_salt_has_it() {
         let dir = tempfile::tempdir().unwrap();
-        let cache = Jobs::new(dir.path().join("jobs"), HashType::Sha256);
+        let cache = Jobs::new(dir.path(), HashType::Sha256);
         let jid = Jid::parse("20261120222423196046").unwrap();
         cache.prepare(&jid, false).unwrap();
         assert_eq!(cache.batch(&jid).unwrap(), None);

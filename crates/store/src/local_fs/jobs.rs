@@ -35,6 +35,8 @@ pub(crate) const OWNER: &str = ".owner";
 #[derive(Debug)]
 pub(crate) struct Jobs {
     pub(super) dir: PathBuf,
+    /// Which minion has published a job is in a file of the job's name here.
+    pub(super) publishers: PathBuf,
     hash_type: HashType,
     recent: Recent,
     /// Held while a list of minions is read and written.
@@ -42,10 +44,10 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// The job cache in `dir`, which is `<cachedir>/jobs`.
-    pub(crate) fn new(dir: impl Into<PathBuf>, hash_type: HashType) -> Self {
+    pub(super) fn new(cachedir: &Path, hash_type: HashType) -> Self {
         Self {
-            dir: dir.into(),
+            dir: cachedir.join("jobs"),
+            publishers: cachedir.join("publish_auth"),
             hash_type,
             recent: Recent::default(),
             lists: Mutex::default(),

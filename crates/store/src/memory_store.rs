@@ -1,0 +1,25 @@
+//! A store in the memory of the process, for tests: the second backend of the
+//! conformance suite, and the reference that a faulty store is compared with.
+
+mod banks;
+mod jobs;
+mod minion_data;
+mod tokens;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is stored. Who opens the same one again sees the same.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    pub(crate) jobs: jobs::Jobs,
+    pub(crate) data: minion_data::MinionData,
+    pub(crate) banks: banks::Banks,
+    pub(crate) tokens: tokens::Tokens,
+}
+
+/// Named in errors.
+const PLACE: &str = "memory";
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

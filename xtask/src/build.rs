@@ -98,6 +98,13 @@ pub(crate) fn build_programs(tests: &[&str], others: &[&str]) -> Result<Vec<Arti
     build(&args)
 }
 
+/// The crate of the store.
+pub(crate) const STORE: &str = "halite-store";
+
+/// It alone, with the backends that only its tests have.
+pub(crate) const STORE_WITH_BACKENDS: &[&str] =
+    &["--package", STORE, "--features", "test-backends"];
+
 /// A test that takes no time to build.
 const SMALL_TEST: &str = "report";
 

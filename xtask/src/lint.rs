@@ -6,7 +6,7 @@ use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::{cargo, features};
+use crate::build::{STORE_WITH_BACKENDS, cargo, features};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -32,6 +32,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     clippy.extend(features());
     clippy.extend(["--", "-D", "warnings"]);
     check(&clippy, "clippy has found something")?;
+    let store = ["clippy", "--all-targets"];
+    let strict = ["--", "-D", "warnings"];
+    check(
+        &[&store, STORE_WITH_BACKENDS, &strict].concat(),
+        "clippy has found something in the store's backends for tests",
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,12 +10,13 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use common::{FakeMinion, work};
+use common::{minion, work};
+use halite_fake_minion::FakeMinion;
 use halite_proto::{Map, Value};
 
 fn managed(minion: &FakeMinion, entries: &[(&str, Value)]) -> Map {
     let kwargs: Map = Map::from_iter(entries.iter().map(|(key, value)| (*key, value.clone())));
-    let ret = minion.state("file.managed", &kwargs, false).unwrap();
+    let ret = minion.run_state("file.managed", &kwargs, false).unwrap();
     ret.as_map().unwrap().clone()
 }
 
@@ -69,7 +70,7 @@ fn a_file_of_the_web_is_checked_and_kept() {
         return;
     }
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let url = serve(Some("hello\n"), 1);
     let path = work.join("f");
     let ask = |hash: &str| {
@@ -99,7 +100,7 @@ fn a_file_of_the_web_that_is_not_the_one_expected_changes_nothing() {
         return;
     }
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let path = work.join("f");
     fs::write(&path, "old").unwrap();
     for (url, hash, why) in [
@@ -132,7 +133,7 @@ fn cp_fetches_from_the_web_too() {
         return;
     }
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let url = Value::from(serve(Some("hello\n"), 2));
     let job = halite_modules::Job::default();
     let call = |args: &[Value]| halite_modules::run_function(&minion, "cp.get_url", args, &job).ret;
@@ -151,7 +152,7 @@ fn cp_fetches_from_the_web_too() {
 #[test]
 fn a_place_that_takes_no_files_is_a_failed_state() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let ret = managed(
         &minion,
         &[
@@ -167,7 +168,7 @@ fn a_place_that_takes_no_files_is_a_failed_state() {
 #[test]
 fn owner_mode_and_attributes_survive_a_change() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let path = work.join("f");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
@@ -186,7 +187,7 @@ fn owner_mode_and_attributes_survive_a_change() {
 #[test]
 fn nothing_lies_beside_a_managed_file() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let dir = work.join("d");
     fs::create_dir(&dir).unwrap();
     for round in 0..3 {
@@ -202,7 +203,7 @@ fn nothing_lies_beside_a_managed_file() {
 #[test]
 fn a_link_out_of_a_cleaned_directory_is_removed_and_not_followed() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let (outside, dir) = (work.join("outside"), work.join("d"));
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("precious"), "x").unwrap();
@@ -212,7 +213,7 @@ fn a_link_out_of_a_cleaned_directory_is_removed_and_not_followed() {
         ("name", Value::from(dir.to_str().unwrap())),
         ("clean", true.into()),
     ]);
-    minion.state("file.directory", &kwargs, false).unwrap();
+    minion.run_state("file.directory", &kwargs, false).unwrap();
     assert!(outside.join("precious").exists());
     assert!(fs::symlink_metadata(dir.join("way-out")).is_err());
 }
@@ -220,7 +221,7 @@ fn a_link_out_of_a_cleaned_directory_is_removed_and_not_followed() {
 #[test]
 fn recursive_modes_do_not_follow_links() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let (outside, dir) = (work.join("outside"), work.join("d"));
     fs::write(&outside, "x").unwrap();
     fs::set_permissions(&outside, fs::Permissions::from_mode(0o600)).unwrap();
@@ -232,14 +233,14 @@ fn recursive_modes_do_not_follow_links() {
         ("dir_mode", "0755".into()),
         ("recurse", vec![Value::from("mode")].into()),
     ]);
-    minion.state("file.directory", &kwargs, false).unwrap();
+    minion.run_state("file.directory", &kwargs, false).unwrap();
     assert_eq!(fs::metadata(&outside).unwrap().mode() & 0o7777, 0o600);
 }
 
 #[test]
 fn a_kept_copy_can_be_listed_and_brought_back() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let path = work.join("f");
     fs::write(&path, "one\n").unwrap();
     let with = |text: &str| {
@@ -270,7 +271,7 @@ fn a_kept_copy_can_be_listed_and_brought_back() {
 #[allow(clippy::print_stdout)]
 fn a_thousand_files() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let count = if std::env::var_os("HALITE_MEASURE").is_some() {
         1000
     } else {
@@ -302,7 +303,7 @@ fn a_thousand_files() {
 #[test]
 fn arguments_that_the_state_does_not_know_are_names_in_the_template() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     fs::write(work.join("srv/s"), "{{ config.a }} {{ zone }} {{ c }}\n").unwrap();
     let path = work.join("f");
     let ret = managed(

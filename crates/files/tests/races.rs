@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use common::{FakeMinion, work};
+use common::{minion, work};
 use halite_proto::{Map, Value};
 
 const ROUNDS: usize = 300;
@@ -114,7 +114,7 @@ fn text(path: &Path) -> Value {
 #[test]
 fn modes_and_cleaning_below_a_directory_stay_below_it() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let outside = Outside::new(&work);
     let root = work.join("root");
     let sub = root.join("sub");
@@ -135,7 +135,7 @@ fn modes_and_cleaning_below_a_directory_stay_below_it() {
                 kwargs.insert("exclude_pat", "E@^(sub|aside)(/deep)?$");
             }
             // What comes of it is anybody's guess.
-            let _ = minion.state("file.directory", &kwargs, false);
+            let _ = minion.run_state("file.directory", &kwargs, false);
         }
     }
     outside.check();
@@ -144,7 +144,7 @@ fn modes_and_cleaning_below_a_directory_stay_below_it() {
 #[test]
 fn a_file_that_becomes_a_link_is_replaced() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let outside = Outside::new(&work);
     let dir = work.join("dir");
     fs::create_dir(&dir).unwrap();
@@ -159,7 +159,7 @@ fn a_file_that_becomes_a_link_is_replaced() {
             // Every other time the mode alone is looked at.
             ("replace", (round % 2 == 0).into()),
         ]);
-        let _ = minion.state("file.managed", &kwargs, false);
+        let _ = minion.run_state("file.managed", &kwargs, false);
     }
     outside.check();
 }
@@ -167,7 +167,7 @@ fn a_file_that_becomes_a_link_is_replaced() {
 #[test]
 fn what_is_tidied_and_removed_is_below_the_directory() {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let outside = Outside::new(&work);
     let root = work.join("root");
     let sub = root.join("sub");
@@ -183,7 +183,7 @@ fn what_is_tidied_and_removed_is_below_the_directory() {
             ("rmdirs", true.into()),
         ]);
         let fun = ["file.absent", "file.tidied", "file.tidied"][round % 3];
-        let _ = minion.state(fun, &kwargs, false);
+        let _ = minion.run_state(fun, &kwargs, false);
         if round % 3 == 0 {
             let _ = fs::create_dir(&sub);
         }

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use common::{FakeMinion, from_json, to_json, work};
+use common::{minion, to_json, work};
+use halite_fake_minion::{FakeMinion, from_json};
 use halite_modules::{CallError, Failure, Job, run_function};
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
@@ -186,7 +187,7 @@ fn ours(minion: &FakeMinion, work: &Path, step: &Json) -> Json {
     let kwargs = place(&step["kwargs"]).as_map().unwrap().clone();
     if let Some(fun) = step["state"].as_str() {
         let test = step["test"].as_bool().unwrap();
-        return match minion.state(fun, &kwargs, test) {
+        return match minion.run_state(fun, &kwargs, test) {
             Ok(ret) => to_json(&ret),
             Err(error) => {
                 let text = error_text(&error);
@@ -216,7 +217,7 @@ fn ours(minion: &FakeMinion, work: &Path, step: &Json) -> Json {
 /// Tells a story and collects where ours goes another way.
 fn tell(story: &Json, different: &mut Vec<String>) -> usize {
     let (_guard, work) = work();
-    let minion = FakeMinion::new(&work);
+    let minion = minion(&work);
     let name = work.to_str().unwrap().to_owned();
     let mut expected = json!({});
     let mut same = 0;

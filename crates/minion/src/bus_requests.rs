@@ -82,7 +82,7 @@ fn carry_out(context: &dyn MinionContext, tag: &str, data: &Map) {
 /// Sends a request to the masters, if there is one.
 fn hand_on(context: &dyn MinionContext, load: Option<Map>) -> Result<(), ContextError> {
     match load {
-        Some(load) => context.request_every(load).map(drop),
+        Some(load) => context.upstream()?.request_every(load).map(drop),
         None => Ok(()),
     }
 }

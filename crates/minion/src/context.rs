@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use halite_modules::{
-    Ahead, ContextError, MinionContext, PillarRequest, Recall, Refresh, Registry,
+    Ahead, Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
+    PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
 use halite_proto::request::{HeldFile, MinionRequest};
 use halite_proto::{Jid, Map, Value};
@@ -21,7 +22,7 @@ use crate::core::link::Phase;
 use crate::core::sign_in::chain;
 use crate::daemon_bus;
 use crate::limits::{OTHERS_ANSWER_WAIT, OTHERS_SIGN_IN_WAIT};
-use crate::line::{FirstMaster, InLine, Line, Wish, is_about_files};
+use crate::line::{FirstMaster, InLine, Line, Wish};
 use crate::managed::Answer;
 use crate::pillar;
 use crate::state::{Master, Minion};
@@ -311,129 +312,6 @@ impl MinionContext for JobContext {
         }
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        if let Some(own) = &self.minion.own_files
-            && is_about_files(&load)
-        {
-            return own.answer(load);
-        }
-        let wish = Wish::new(load, None, self.minion.patience);
-        self.ask(wish.reads(), move |channel| wish.send_to(channel))
-    }
-
-    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
-        if let Some(own) = &self.minion.own_files
-            && is_about_files(&load)
-        {
-            return own.answer(load);
-        }
-        let wish = Wish::new(load, Some(beyond), self.minion.patience);
-        self.ask(wish.reads(), move |channel| wish.send_to(channel))
-    }
-
-    fn held_files(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
-        let first = self.order(true).first().copied();
-        let channel = &self.minion.masters.get(first?)?.channel;
-        if files.is_empty() || self.minion.own_files.is_some() || !channel.capabilities().pieces {
-            return None;
-        }
-        let held = files.iter().cloned().map(Some).collect();
-        let held = MinionRequest::HeldFiles(held).to_map(&self.minion.id);
-        // Should another master have to be asked, it tells nothing.
-        let load = Map::from([("cmd", "_file_envs")]);
-        match self.request_beyond(load, held) {
-            Ok(Value::List(answers)) if answers.len() == files.len() => Some(
-                answers
-                    .iter()
-                    .map(|held| *held == Value::Bool(true))
-                    .collect(),
-            ),
-            _ => None,
-        }
-    }
-
-    fn recall(&self) -> Option<&Recall> {
-        self.minion.scheduler.get().map(|_| &self.minion.recall)
-    }
-
-    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
-        match self.minion.own_files {
-            Some(_) => None,
-            None => Some(Box::new(InLine::new(self.line(true)))),
-        }
-    }
-
-    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
-        self.ask_every(&load)
-    }
-
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        if self.minion.scheduler.get().is_none() {
-            // Nobody hears `salt-call`, but the minion beside it is heard.
-            let bus = self.minion.daemon_bus.clone();
-            let (tag, minion) = (tag.to_owned(), &self.minion);
-            let told = bus.and_then(|bus| {
-                minion.wait(async move { daemon_bus::tell(&bus, &tag, data).await })
-            });
-            return Ok(told.is_some_and(|told| told.is_ok()));
-        }
-        self.minion
-            .fire_local(tag, data)
-            .map(|()| true)
-            .map_err(ContextError::Other)
-    }
-
-    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        // As Salt: what `salt-call` fires is a little shorter.
-        let request = match self.minion.scheduler.get() {
-            Some(_) if !data.is_true() => event_request(&self.minion, tag, Map::new().into()),
-            Some(_) => event_request(&self.minion, tag, data),
-            None => event(&self.minion, tag, data),
-        };
-        self.ask_every(&request).map(|_| true)
-    }
-
-    fn fire_with(&self, fields: &Map, tag: &str, data: Value) -> Result<bool, ContextError> {
-        let mut request = event(&self.minion, tag, data);
-        // Who asks, and for what, is not theirs to say.
-        let fields = fields.iter().filter(|(name, _)| {
-            let own = ["id", "cmd"];
-            name.as_str().is_some_and(|name| !own.contains(&name))
-        });
-        request.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
-        self.ask_every(&request).map(|_| true)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        let own_pid = i64::from(std::process::id());
-        let mut running: Vec<Map> = self
-            .minion
-            .jobs()
-            .all_running()
-            .map(|(_, job)| job.load.clone())
-            .collect();
-        let of_others = self.minion.proc.running().into_iter();
-        running.extend(
-            of_others.filter(|load| load.get("pid").and_then(Value::as_i64) != Some(own_pid)),
-        );
-        running
-    }
-
-    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
-        let Ok(jid) = Jid::parse(jid) else {
-            return Ok(None);
-        };
-        let cancel = self
-            .minion
-            .jobs()
-            .running(&jid)
-            .map(|job| job.cancel.clone());
-        Ok(cancel.map(|cancel| {
-            cancel.signal(signal);
-            i64::from(std::process::id())
-        }))
-    }
-
     fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
         match what {
             Refresh::Grains | Refresh::Pillar { .. } => {
@@ -463,6 +341,197 @@ impl MinionContext for JobContext {
         }
     }
 
+    fn recall(&self) -> Option<&Recall> {
+        self.minion.scheduler.get().map(|_| &self.minion.recall)
+    }
+
+    fn files(&self) -> &dyn Files {
+        match &self.minion.own_files {
+            Some(own) => own.files(),
+            None => self,
+        }
+    }
+
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        Ok(self)
+    }
+
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        Ok(self)
+    }
+
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        Some(self)
+    }
+
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        Some(self)
+    }
+
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        Some(self)
+    }
+
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
+        Err(ContextError::NO_RUNNERS)
+    }
+
+    fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
+        Err(ContextError::Unsupported { what })
+    }
+}
+
+/// The files of the masters.
+impl Files for JobContext {
+    fn ask(&self, load: Map) -> Result<Value, ContextError> {
+        self.request(load)
+    }
+
+    fn ask_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
+        self.request_beyond(load, beyond)
+    }
+
+    fn held(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
+        let first = self.order(true).first().copied();
+        let channel = &self.minion.masters.get(first?)?.channel;
+        if files.is_empty() || !channel.capabilities().pieces {
+            return None;
+        }
+        let held = files.iter().cloned().map(Some).collect();
+        let held = MinionRequest::HeldFiles(held).to_map(&self.minion.id);
+        // Should another master have to be asked, it tells nothing.
+        let load = Map::from([("cmd", "_file_envs")]);
+        match self.request_beyond(load, held) {
+            Ok(Value::List(answers)) if answers.len() == files.len() => Some(
+                answers
+                    .iter()
+                    .map(|held| *held == Value::Bool(true))
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
+        Some(Box::new(InLine::new(self.line(true))))
+    }
+}
+
+impl Upstream for JobContext {
+    fn request(&self, load: Map) -> Result<Value, ContextError> {
+        let wish = Wish::new(load, None, self.minion.patience);
+        self.ask(wish.reads(), move |channel| wish.send_to(channel))
+    }
+
+    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
+        let wish = Wish::new(load, Some(beyond), self.minion.patience);
+        self.ask(wish.reads(), move |channel| wish.send_to(channel))
+    }
+
+    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
+        self.ask_every(&load)
+    }
+
+    fn is_connected(&self, master: Option<&str>) -> bool {
+        let mut masters = self.minion.masters.iter();
+        masters.any(|known| master.is_none_or(|name| known.name == name) && known.is_ready())
+    }
+
+    fn ping(&self, master: &str) -> bool {
+        let known = self
+            .minion
+            .masters
+            .iter()
+            .find(|known| known.name == master);
+        known.is_some_and(|known| {
+            let channel = known.channel.clone();
+            let answered = async move { channel.ping(PING_TIMEOUT).await };
+            self.minion.wait(answered).unwrap_or_default()
+        })
+    }
+}
+
+impl LocalBus for JobContext {
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        if self.minion.scheduler.get().is_none() {
+            // Nobody hears `salt-call`, but the minion beside it is heard.
+            let bus = self.minion.daemon_bus.clone();
+            let (tag, minion) = (tag.to_owned(), &self.minion);
+            let told = bus.and_then(|bus| {
+                minion.wait(async move { daemon_bus::tell(&bus, &tag, data).await })
+            });
+            return Ok(told.is_some_and(|told| told.is_ok()));
+        }
+        self.minion
+            .fire_local(tag, data)
+            .map(|()| true)
+            .map_err(ContextError::Other)
+    }
+}
+
+impl MasterBus for JobContext {
+    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
+        // As Salt: what `salt-call` fires is a little shorter.
+        let request = match self.minion.scheduler.get() {
+            Some(_) if !data.is_true() => event_request(&self.minion, tag, Map::new().into()),
+            Some(_) => event_request(&self.minion, tag, data),
+            None => event(&self.minion, tag, data),
+        };
+        self.ask_every(&request).map(|_| true)
+    }
+
+    fn fire_with(&self, fields: &Map, tag: &str, data: Value) -> Result<bool, ContextError> {
+        let mut request = event(&self.minion, tag, data);
+        // Who asks, and for what, is not theirs to say.
+        let fields = fields.iter().filter(|(name, _)| {
+            let own = ["id", "cmd"];
+            name.as_str().is_some_and(|name| !own.contains(&name))
+        });
+        request.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+        self.ask_every(&request).map(|_| true)
+    }
+}
+
+impl Jobs for JobContext {
+    fn running(&self) -> Vec<Map> {
+        let own_pid = i64::from(std::process::id());
+        let mut running: Vec<Map> = self
+            .minion
+            .jobs()
+            .all_running()
+            .map(|(_, job)| job.load.clone())
+            .collect();
+        let of_others = self.minion.proc.running().into_iter();
+        running.extend(
+            of_others.filter(|load| load.get("pid").and_then(Value::as_i64) != Some(own_pid)),
+        );
+        running
+    }
+
+    fn signal(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
+        let Ok(jid) = Jid::parse(jid) else {
+            return Ok(None);
+        };
+        let cancel = self
+            .minion
+            .jobs()
+            .running(&jid)
+            .map(|job| job.cancel.clone());
+        Ok(cancel.map(|cancel| {
+            cancel.signal(signal);
+            i64::from(std::process::id())
+        }))
+    }
+
+    fn part_is_over(&self) {
+        // `salt-call` ends soon.
+        if self.minion.scheduler.get().is_some() {
+            halite_process::memory::give_back();
+        }
+    }
+}
+
+impl Daemon for JobContext {
     fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
         let own = self.minion.scheduler.get().and_then(Weak::upgrade);
         if let Some(scheduler) = own {
@@ -487,31 +556,6 @@ impl MinionContext for JobContext {
         };
         let asked = async move { daemon_bus::ask(&bus, &daemon_bus::BEACONS, request).await };
         self.minion.wait(asked).ok_or_else(stopping)?
-    }
-
-    fn part_is_over(&self) {
-        // `salt-call` ends soon.
-        if self.minion.scheduler.get().is_some() {
-            halite_process::memory::give_back();
-        }
-    }
-
-    fn master_connected(&self, master: Option<&str>) -> bool {
-        let mut masters = self.minion.masters.iter();
-        masters.any(|known| master.is_none_or(|name| known.name == name) && known.is_ready())
-    }
-
-    fn ping_master(&self, master: &str) -> bool {
-        let known = self
-            .minion
-            .masters
-            .iter()
-            .find(|known| known.name == master);
-        known.is_some_and(|known| {
-            let channel = known.channel.clone();
-            let answered = async move { channel.ping(PING_TIMEOUT).await };
-            self.minion.wait(answered).unwrap_or_default()
-        })
     }
 }
 

@@ -6,8 +6,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use halite_fileserver::FileServer;
 use halite_grains::Want;
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
-use halite_proto::{Map, Value};
+use halite_modules::{
+    Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
+    PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
+};
+use halite_proto::Map;
 use halite_transport::Endpoint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -24,16 +27,16 @@ pub struct LocalContext {
     grains: RwLock<Arc<Map>>,
     collect: Option<CollectGrains>,
     own: OwnFiles,
-    daemon: Option<Daemon>,
+    daemon: Option<DaemonBus>,
 }
 
-/// The minion that runs here.
-struct Daemon {
+/// The minion daemon beside this process, reached over its event bus.
+struct DaemonBus {
     bus: (Endpoint, Endpoint),
     runtime: Handle,
 }
 
-impl Daemon {
+impl DaemonBus {
     fn wait<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, ContextError>> + Send + 'static,
@@ -57,6 +60,23 @@ impl Daemon {
     }
 }
 
+impl LocalBus for DaemonBus {
+    /// A daemon that is gone is nobody to take the event.
+    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
+        Ok(self.tell(tag, data).is_ok())
+    }
+}
+
+impl Daemon for DaemonBus {
+    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
+        self.ask(&daemon_bus::SCHEDULE, request)
+    }
+
+    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
+        self.ask(&daemon_bus::BEACONS, request)
+    }
+}
+
 impl LocalContext {
     /// A minion with these options and grains, and these files.
     pub fn new(opts: Map, grains: Map, files: FileServer) -> Self {
@@ -73,7 +93,7 @@ impl LocalContext {
     /// called within an async runtime.
     #[must_use]
     pub fn beside(mut self, bus: Option<(Endpoint, Endpoint)>) -> Self {
-        self.daemon = bus.map(|bus| Daemon {
+        self.daemon = bus.map(|bus| DaemonBus {
             bus,
             runtime: Handle::current(),
         });
@@ -110,27 +130,6 @@ impl MinionContext for LocalContext {
         Ok(self.own.compile(self, request))
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.own.answer(load)
-    }
-
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        let told = self.daemon.as_ref().map(|daemon| daemon.tell(tag, data));
-        Ok(told.is_some_and(|told| told.is_ok()))
-    }
-
-    fn fire_master(&self, _tag: &str, _data: Value) -> Result<bool, ContextError> {
-        Err(ContextError::NoMaster)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        ProcDir::at(&self.cachedir()).running()
-    }
-
-    fn signal_job(&self, _jid: &str, _signal: i32) -> Result<Option<i64>, ContextError> {
-        Ok(None)
-    }
-
     fn refresh(&self, what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
         if matches!(what, Refresh::Pillar { .. }) {
             self.own.refresh();
@@ -151,25 +150,53 @@ impl MinionContext for LocalContext {
         Ok(true)
     }
 
-    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
-        let none = ContextError::Unsupported {
-            what: "the scheduler",
-        };
-        let daemon = self.daemon.as_ref().ok_or(none)?;
-        daemon.ask(&daemon_bus::SCHEDULE, request)
+    fn recall(&self) -> Option<&Recall> {
+        None
     }
 
-    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
-        let none = ContextError::Unsupported { what: "beacons" };
-        let daemon = self.daemon.as_ref().ok_or(none)?;
-        daemon.ask(&daemon_bus::BEACONS, request)
+    fn files(&self) -> &dyn Files {
+        self.own.files()
     }
 
-    fn master_connected(&self, _master: Option<&str>) -> bool {
-        false
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        Err(ContextError::NoMaster)
     }
 
-    fn ping_master(&self, _master: &str) -> bool {
-        false
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        Err(ContextError::NoMaster)
     }
+
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        self.daemon.as_ref().map(|daemon| daemon as &dyn LocalBus)
+    }
+
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        Some(self)
+    }
+
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        self.daemon.as_ref().map(|daemon| daemon as &dyn Daemon)
+    }
+
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
+        Err(ContextError::NO_RUNNERS)
+    }
+
+    fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
+        Err(ContextError::Unsupported { what })
+    }
+}
+
+impl Jobs for LocalContext {
+    fn running(&self) -> Vec<Map> {
+        ProcDir::at(&self.cachedir()).running()
+    }
+
+    /// The jobs are those of other processes.
+    fn signal(&self, _jid: &str, _signal: i32) -> Result<Option<i64>, ContextError> {
+        Ok(None)
+    }
+
+    /// This process ends soon.
+    fn part_is_over(&self) {}
 }

@@ -7,13 +7,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_fileserver::{FileServer, FileServerOptions};
-use halite_modules::{ContextError, MinionContext, PillarRequest};
-use halite_pillar::{Compiler, Request, SettingsError, answer_from};
+use halite_modules::{MinionContext, PillarRequest};
+use halite_pillar::{Compiler, LocalFiles, Request, SettingsError};
 use halite_proto::{Map, Value};
 
 /// Files and pillar roots of this machine.
 pub struct OwnFiles {
-    files: FileServer,
+    files: LocalFiles,
     compiler: Result<Compiler, SettingsError>,
     pillar: Mutex<Option<Arc<Map>>>,
 }
@@ -22,7 +22,7 @@ impl OwnFiles {
     /// These files, and the pillar that `opts` describe.
     pub fn new(files: FileServer, opts: &Map) -> Self {
         Self {
-            files,
+            files: LocalFiles::new(Arc::new(files)),
             compiler: Compiler::new(opts),
             pillar: Mutex::default(),
         }
@@ -47,13 +47,9 @@ impl OwnFiles {
         Ok(Some(Self::new(files, opts)))
     }
 
-    /// The answer to a file request.
-    ///
-    /// # Errors
-    /// [`ContextError::NoMaster`] for every other request; else when the file
-    /// cannot be read.
-    pub fn answer(&self, load: Map) -> Result<Value, ContextError> {
-        answer_from(&self.files, load)
+    /// The files.
+    pub fn files(&self) -> &LocalFiles {
+        &self.files
     }
 
     /// The pillar that `ctx` holds.

@@ -36,8 +36,9 @@ mod world;
 pub use aggregation::Aggregation;
 pub use call::Call;
 pub use context::{
-    Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
-    MinionsCommand, PillarRequest, Refresh,
+    Ahead, Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterAnswer, MasterBus,
+    MasterFunction, MinionContext, MinionReturn, MinionsAnswer, MinionsCommand, PillarRequest,
+    Refresh, Runners, Upstream,
 };
 pub use environment::{Environment, Reach};
 pub use error::{CallError, CallResult};

@@ -1,9 +1,7 @@
 //! What real Salt 3008.5 makes of argument texts (`real/arguments.jsonl`).
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod common;
-
-use common::{from_json, to_json};
+use halite_fake_minion::{from_json, to_json};
 use halite_modules::args::{keyword, yamlify};
 use halite_proto::Value;
 use serde_json::Value as Json;

@@ -1,9 +1,7 @@
 //! The environment that functions share with the commands of their job.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{FakeMinion, job, kwargs};
+use halite_fake_minion::{FakeMinion, job, kwargs};
 use halite_modules::{Job, run_function};
 use halite_proto::{Map, Value};
 

@@ -7,22 +7,23 @@
     reason = "a test fails by panicking"
 )]
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{FakeMinion, job, kwargs};
-use halite_modules::{CallError, Failure, Job, StateScope, extensions, run_state_function};
+use halite_fake_minion::{FakeMinion, job, kwargs};
+use halite_modules::{
+    CallError, Failure, Job, MinionContext as _, StateScope, extensions, run_state_function,
+};
 use halite_proto::{Map, Value};
 
 type Files = Arc<Mutex<Map>>;
 
 /// A minion whose master has the files.
 fn minion(files: &Files, root: &std::path::Path) -> FakeMinion {
-    let mut minion = FakeMinion::new();
-    minion.opts.insert("cachedir", root.to_str().unwrap());
+    let mut minion = FakeMinion::new()
+        .with_opt("cachedir", root.to_str().unwrap())
+        .with_grains(Map::from([("os", "Debian")]));
     let files = Arc::clone(files);
-    minion.master = Box::new(move |load| {
+    minion.set_master(move |load| {
         let files = files.lock().unwrap();
         let text = |name: &str| load.get(name).and_then(Value::as_str).unwrap_or_default();
         let content = files.get(text("path")).and_then(Value::as_str);
@@ -41,7 +42,6 @@ fn minion(files: &Files, root: &std::path::Path) -> FakeMinion {
             }
         })
     });
-    *minion.grains.lock().unwrap() = Map::from([("os", "Debian")]).into();
     minion
 }
 
@@ -83,8 +83,7 @@ fn modules_are_fetched_and_gone_when_the_master_has_them_no_more() {
     assert_eq!(texts(&synced), ["modules.one"]);
     assert!(!at("deep").exists());
     // A file server that cannot be asked takes nothing away.
-    let mut alone = FakeMinion::new();
-    alone.opts = minion.opts.clone();
+    let alone = FakeMinion::new().with_opts(minion.opts().clone());
     assert!(texts(&alone.ret("saltutil.sync_modules", &[])).is_empty());
     assert!(at("one.py").is_file());
     let none = kwargs([("extmod_blacklist", "one".into())]);
@@ -162,7 +161,7 @@ fn a_users_functions_are_called_like_ours() {
     ]);
     assert_eq!(minion.ret("slsutil.renderer", &[text]), "22".into());
 
-    let grains = extensions::grains(&minion.opts, &Map::from([("os", "Debian")]));
+    let grains = extensions::grains(minion.opts(), &Map::from([("os", "Debian")]));
     assert_eq!(grains.get("mine"), Some(&"Debian!".into()));
     let scope = StateScope {
         test: true,

@@ -1,16 +1,14 @@
 //! `cp.*` and scripts against a master that serves small pieces.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{FakeMinion, kwargs};
 use halite_crypto::{HashType, hash_hex};
+use halite_fake_minion::{FakeMinion, kwargs};
 use halite_modules::ContextError;
 use halite_proto::{Map, Value};
 
@@ -91,9 +89,9 @@ fn serve(files: &Files, load: &Map) -> Result<Value, ContextError> {
 }
 
 fn minion(cache: &Path) -> FakeMinion {
-    let mut minion = FakeMinion::new().opt("cachedir", cache.to_str().unwrap());
+    let mut minion = FakeMinion::new().with_opt("cachedir", cache.to_str().unwrap());
     let files = files();
-    minion.master = Box::new(move |load| serve(&files, load));
+    minion.set_master(move |load| serve(&files, load));
     minion
 }
 
@@ -180,9 +178,9 @@ fn what_is_there_already_is_not_fetched() {
     let dir = tempfile::tempdir().unwrap();
     let minion = minion(dir.path());
     minion.ret("cp.cache_file", &["salt://f.txt".into()]);
-    minion.noted();
+    minion.take_record();
     minion.ret("cp.cache_file", &["salt://f.txt".into()]);
-    let asked = minion.noted();
+    let asked = minion.take_record();
     assert_eq!(asked.len(), 1);
     assert!(asked[0].contains("_file_hash_and_stat"));
 }
@@ -332,8 +330,8 @@ fn scripts_run_with_their_arguments() {
 #[test]
 fn a_file_list_from_elsewhere_cannot_lead_out_of_the_cache() {
     let dir = tempfile::tempdir().unwrap();
-    let mut minion = FakeMinion::new().opt("cachedir", dir.path().to_str().unwrap());
-    minion.master = Box::new(|load| {
+    let mut minion = FakeMinion::new().with_opt("cachedir", dir.path().to_str().unwrap());
+    minion.set_master(|load| {
         Ok(match load.get("cmd").and_then(Value::as_str).unwrap() {
             "_file_list" => vec!["../../../evil".into()].into(),
             "_file_hash_and_stat" => vec![

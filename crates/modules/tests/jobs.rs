@@ -2,14 +2,12 @@
 //! outside, and the minion's own affairs.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{FakeMinion, job, kwargs};
+use halite_fake_minion::{FakeMinion, job, kwargs};
 use halite_modules::{CallError, Cancel, Failure, Job, Registry, run_function};
 use halite_proto::{Map, Value};
 
@@ -51,13 +49,13 @@ fn failures_say_their_kind() {
 #[test]
 fn modules_can_be_switched_off() {
     let list = |name: &str| Value::List(vec![name.into()]);
-    let minion = FakeMinion::new().opt("disable_modules", list("cmd"));
+    let minion = FakeMinion::new().with_opt("disable_modules", list("cmd"));
     assert_eq!(
         minion.run("cmd.run", &["id".into()]).ret,
         "'cmd.run' is not available.".into()
     );
     assert_eq!(minion.ret("test.ping", &[]), true.into());
-    let minion = FakeMinion::new().opt("whitelist_modules", list("test"));
+    let minion = FakeMinion::new().with_opt("whitelist_modules", list("test"));
     assert_eq!(minion.run("cmd.run", &["id".into()]).retcode, 1);
     assert_eq!(minion.ret("test.ping", &[]), true.into());
 }
@@ -73,7 +71,7 @@ fn only_functions_that_take_anything_see_the_publication() {
 
 #[test]
 fn commands_go_through_the_shell_only_for_people() {
-    let minion = FakeMinion::new().opt("cmd_safe", true);
+    let minion = FakeMinion::new().with_opt("cmd_safe", true);
     let line = Value::from("echo $((1+1))");
     assert_eq!(
         minion.ret("cmd.run", std::slice::from_ref(&line)),
@@ -87,7 +85,7 @@ fn commands_go_through_the_shell_only_for_people() {
         &Job::default(),
     );
     assert_eq!(outcome.ret, "$((1+1))".into());
-    let open = FakeMinion::new().opt("cmd_safe", false);
+    let open = FakeMinion::new().with_opt("cmd_safe", false);
     let outcome = run_function(&open, "cmd.run", &[line], &Job::default());
     assert_eq!(outcome.ret, "2".into());
 }
@@ -153,7 +151,6 @@ fn an_ended_job_starts_nothing_more() {
 
 #[test]
 fn jobs_are_found_and_signalled() {
-    let mut minion = FakeMinion::new();
     let entry = |jid: &str, fun: &str, pid: i64| {
         Map::from([
             ("jid", Value::from(jid)),
@@ -161,12 +158,13 @@ fn jobs_are_found_and_signalled() {
             ("pid", pid.into()),
         ])
     };
-    minion.running = vec![
+    let running = vec![
         entry("20261120000000000000", "saltutil.running", 1),
         entry("20261120000000000001", "state.apply", 77),
     ];
+    let other = Value::from(running[1].clone());
+    let minion = FakeMinion::new().with_running(running);
     let ret = |fun: &str, args: &[Value]| minion.ret(fun, args);
-    let other = Value::from(minion.running[1].clone());
     assert_eq!(ret("saltutil.running", &[]), vec![other.clone()].into());
     assert_eq!(
         ret("saltutil.find_job", &["20261120000000000001".into()]),
@@ -204,7 +202,7 @@ fn refreshes_are_asked_for() {
     minion.ret("saltutil.refresh_grains", &["refresh_pillar=False".into()]);
     minion.ret("saltutil.refresh_modules", &["async=False".into()]);
     assert_eq!(
-        minion.noted(),
+        minion.take_record(),
         [
             "refresh Pillar { clean_cache: true } Some(7)",
             "refresh Grains None",
@@ -226,7 +224,7 @@ fn caches_go_and_the_rest_stays() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "").unwrap();
     }
-    let minion = FakeMinion::new().opt("cachedir", dir.path().to_str().unwrap());
+    let minion = FakeMinion::new().with_opt("cachedir", dir.path().to_str().unwrap());
     assert_eq!(minion.ret("saltutil.clear_cache", &[]), true.into());
     let mut left: Vec<_> = fs::read_dir(dir.path())
         .unwrap()
@@ -238,12 +236,7 @@ fn caches_go_and_the_rest_stays() {
 
 #[test]
 fn the_mine_is_filled_as_configured() {
-    let mut minion = FakeMinion::new().opt(
-        "mine_functions",
-        Map::from([("test.ping", Value::List(Vec::new()))]),
-    );
-    minion.master = Box::new(|_| Ok(true.into()));
-    minion.pillar = Map::from([(
+    let pillar = Map::from([(
         "mine_functions",
         Map::from([(
             "alias",
@@ -253,10 +246,14 @@ fn the_mine_is_filled_as_configured() {
                 Map::from([("allow_tgt", "web*")]).into(),
             ]),
         )]),
-    )])
-    .into();
+    )]);
+    let functions = Map::from([("test.ping", Value::List(Vec::new()))]);
+    let minion = FakeMinion::new()
+        .with_opt("mine_functions", functions)
+        .with_pillar(pillar)
+        .with_master(|_| Ok(true.into()));
     assert_eq!(minion.ret("mine.update", &[]), true.into());
-    let sent = minion.noted().remove(0);
+    let sent = minion.take_record().remove(0);
     assert!(sent.contains("\"_mine\""), "{sent}");
     for part in [
         "Str(\"test.ping\"): Bool(true)",
@@ -274,32 +271,37 @@ fn the_mine_is_filled_as_configured() {
     };
     assert_eq!(update("{al: nosuch}"), true.into());
     assert_eq!(update("text"), Value::Nil);
-    assert!(minion.noted().is_empty(), "nothing was to be sent");
+    assert!(minion.take_record().is_empty(), "nothing was to be sent");
     minion.ret(
         "mine.send",
         &["al".into(), "mine_function=test.echo".into(), "x".into()],
     );
-    assert!(minion.noted().remove(0).contains("Str(\"al\"): Str(\"x\")"));
+    assert!(
+        minion
+            .take_record()
+            .remove(0)
+            .contains("Str(\"al\"): Str(\"x\")")
+    );
     assert_eq!(minion.ret("mine.send", &["no.such".into()]), false.into());
     minion.ret("mine.get", &["*".into(), "al".into(), "compound".into()]);
-    assert!(minion.noted().remove(0).contains("compound_pillar_exact"));
+    assert!(
+        minion
+            .take_record()
+            .remove(0)
+            .contains("compound_pillar_exact")
+    );
 }
 
 #[test]
 fn events_carry_what_was_asked_for() {
-    let minion = FakeMinion::new();
-    minion
-        .grains
-        .lock()
-        .map(|mut grains| *grains = Map::from([("os", "Debian"), ("x", "y")]).into())
-        .unwrap();
+    let minion = FakeMinion::new().with_grains(Map::from([("os", "Debian"), ("x", "y")]));
     let args = [
         "my/tag".into(),
         Map::from([("a", 1)]).into(),
         kwargs([("with_grains", vec!["os".into()].into()), ("k", 2.into())]),
     ];
     assert_eq!(minion.ret("event.send", &args), true.into());
-    let sent = minion.noted().remove(0);
+    let sent = minion.take_record().remove(0);
     assert!(sent.starts_with("master my/tag "), "{sent}");
     for part in [
         "Str(\"grains\"): Map({Str(\"os\"): Str(\"Debian\")})",
@@ -318,7 +320,7 @@ fn events_carry_what_was_asked_for() {
 #[test]
 fn fingerprints_are_of_the_keys_files() {
     let dir = tempfile::tempdir().unwrap();
-    let minion = FakeMinion::new().opt("pki_dir", dir.path().to_str().unwrap());
+    let minion = FakeMinion::new().with_opt("pki_dir", dir.path().to_str().unwrap());
     assert_eq!(minion.ret("key.finger", &[]), "".into());
     let pem = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n";
     fs::write(dir.path().join("minion.pub"), pem).unwrap();
@@ -329,7 +331,7 @@ fn fingerprints_are_of_the_keys_files() {
 #[test]
 fn static_grains_are_written_as_yaml() {
     let dir = tempfile::tempdir().unwrap();
-    let minion = FakeMinion::new().opt("config_dir", dir.path().to_str().unwrap());
+    let minion = FakeMinion::new().with_opt("config_dir", dir.path().to_str().unwrap());
     minion.ret(
         "grains.setval",
         &["b".into(), vec![1.into(), 2.into()].into()],

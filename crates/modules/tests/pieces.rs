@@ -2,15 +2,13 @@
 //! and when the file changes on its way.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::FakeMinion;
 use halite_crypto::{HashType, hash_hex};
+use halite_fake_minion::FakeMinion;
 use halite_modules::ContextError;
 use halite_proto::request::{ChunkBeyond, FileChunk};
 use halite_proto::{Map, Value};
@@ -59,13 +57,13 @@ fn halite(load: &Map, content: &[u8], version: &str) -> FileChunk {
 }
 
 fn minion(cache: &Path, master: impl Fn(&Map) -> FileChunk + Send + Sync + 'static) -> FakeMinion {
-    let mut minion = FakeMinion::new().opt("cachedir", cache.to_str().unwrap());
-    minion.pieces = true;
-    minion.master = Box::new(move |load| {
-        assert_eq!(load.get("cmd"), Some(&"_serve_file".into()), "{load:?}");
-        Ok(master(load).into_value())
-    });
-    minion
+    FakeMinion::new()
+        .with_opt("cachedir", cache.to_str().unwrap())
+        .with_pieces(true)
+        .with_master(move |load| {
+            assert_eq!(load.get("cmd"), Some(&"_serve_file".into()), "{load:?}");
+            Ok(master(load).into_value())
+        })
 }
 
 fn get(minion: &FakeMinion, to: &Path) -> Value {
@@ -80,12 +78,12 @@ fn a_halite_master_is_asked_for_nothing_but_pieces() {
     let minion = minion(dir.path(), |load| halite(load, &content(1), "1"));
     assert_eq!(get(&minion, &to), to.to_str().unwrap().into());
     assert!(fs::read(&to).unwrap() == content(1));
-    let asked = minion.noted();
+    let asked = minion.take_record();
     assert_eq!(asked.len(), 6, "{asked:?}");
     assert_eq!(asked.iter().filter(|a| a.starts_with("ahead")).count(), 5);
     // What is here already is not sent again.
     assert_eq!(get(&minion, &to), to.to_str().unwrap().into());
-    assert_eq!(minion.noted().len(), 1);
+    assert_eq!(minion.take_record().len(), 1);
 }
 
 #[test]
@@ -93,9 +91,10 @@ fn another_kind_of_hash_is_no_other_file() {
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("to");
     fs::write(&to, content(1)).unwrap();
-    let minion = minion(dir.path(), |load| halite(load, &content(1), "1")).opt("hash_type", "md5");
+    let minion =
+        minion(dir.path(), |load| halite(load, &content(1), "1")).with_opt("hash_type", "md5");
     assert_eq!(get(&minion, &to), to.to_str().unwrap().into());
-    assert_eq!(minion.noted().len(), 1);
+    assert_eq!(minion.take_record().len(), 1);
 }
 
 #[test]
@@ -119,7 +118,7 @@ fn a_file_that_changes_all_the_time_is_taken_as_salt_takes_it() {
     let to = dir.path().join("to");
     let asked = AtomicUsize::new(0);
     let mut minion = minion(dir.path(), |_| FileChunk::default());
-    minion.master = Box::new(move |load| {
+    minion.set_master(move |load| {
         let at = asked.fetch_add(1, Ordering::Relaxed);
         Ok(match load.get("halite") {
             Some(_) => halite(load, &content(1), &at.to_string()).into_value(),
@@ -145,7 +144,7 @@ fn a_master_that_is_gone_in_the_middle_is_an_error_and_nothing_is_left() {
     let to = dir.path().join("to");
     let mut minion = minion(dir.path(), |_| FileChunk::default());
     let asked = AtomicUsize::new(0);
-    minion.master = Box::new(move |load| match asked.fetch_add(1, Ordering::Relaxed) {
+    minion.set_master(move |load| match asked.fetch_add(1, Ordering::Relaxed) {
         0..=2 => Ok(halite(load, &content(1), "1").into_value()),
         _ => Err(ContextError::TimedOut { seconds: 1 }),
     });
@@ -181,12 +180,11 @@ fn plain(load: &Map, content: &[u8]) -> Value {
 fn pieces_of_salt_are_asked_for_ahead_too() {
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("to");
-    let mut minion = minion(dir.path(), |_| FileChunk::default());
-    minion.pieces = false;
-    minion.master = Box::new(|load| Ok(plain(load, &content(1))));
+    let mut minion = minion(dir.path(), |_| FileChunk::default()).with_pieces(false);
+    minion.set_master(|load| Ok(plain(load, &content(1))));
     assert_eq!(get(&minion, &to), to.to_str().unwrap().into());
     assert!(fs::read(&to).unwrap() == content(1));
-    let asked = minion.noted();
+    let asked = minion.take_record();
     let ahead = asked.iter().filter(|a| a.starts_with("ahead")).count();
     assert_eq!(ahead, SIZE.div_ceil(100_000) - 1, "{asked:?}");
 }
@@ -195,10 +193,9 @@ fn pieces_of_salt_are_asked_for_ahead_too() {
 fn a_file_that_grows_meanwhile_is_taken_to_its_end() {
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("to");
-    let mut minion = minion(dir.path(), |_| FileChunk::default());
-    minion.pieces = false;
+    let mut minion = minion(dir.path(), |_| FileChunk::default()).with_pieces(false);
     let whole = Arc::new(content(1));
-    minion.master = Box::new(move |load| {
+    minion.set_master(move |load| {
         let is_serve = load.get("cmd") == Some(&"_serve_file".into());
         Ok(plain(
             load,

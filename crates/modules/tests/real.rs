@@ -3,13 +3,11 @@
 //! differs.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod common;
-
 use std::path::Path;
 
-use common::{FakeMinion, from_json, job, to_json};
+use halite_fake_minion::{FakeMinion, from_json, job, to_json};
 use halite_modules::run_function;
-use halite_proto::{Map, Value};
+use halite_proto::Value;
 use serde_json::{Value as Json, json};
 
 /// What differs from run to run: process ids, times, what is published.
@@ -78,18 +76,18 @@ fn ours(minion: &FakeMinion, call: &Json) -> Json {
 }
 
 fn minion(config: &Path) -> FakeMinion {
-    let mut minion = FakeMinion::new().opt("config_dir", config.to_str().unwrap());
     let grains = json!({"role": "web", "os": "Debian", "os_family": "Debian", "id": "m1", "host": "vm",
         "ipv4": ["127.0.0.1", "192.0.2.2"], "ipv6": ["::1", "fd00::2"],
         "deep": {"a": {"b": 1}, "l": ["x", "y"]}});
     let pillar =
         json!({"color": "blue", "apps": ["one", "two"], "deep": {"k": {"v": 1}, "n": null}});
     let map = |json: &Json| from_json(json).as_map().unwrap().clone();
-    *minion.grains.get_mut().unwrap() = map(&grains).into();
-    minion.pillar = map(&pillar).into();
-    minion.opts.extend(Map::from([("master_port", 24506)]));
-    minion.opts.insert("cmd_safe", true);
-    minion
+    FakeMinion::new()
+        .with_opt("config_dir", config.to_str().unwrap())
+        .with_opt("master_port", 24506)
+        .with_opt("cmd_safe", true)
+        .with_grains(map(&grains))
+        .with_pillar(map(&pillar))
 }
 
 #[test]

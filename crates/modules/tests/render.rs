@@ -9,15 +9,14 @@
     reason = "a test fails by panicking"
 )]
 
-mod common;
 #[path = "../../system/tests/common/differences.rs"]
 mod differences;
 
 use std::path::{Path, PathBuf};
 
-use common::{FakeMinion, from_json, job, kwargs, to_json};
 use differences::Differences;
-use halite_modules::{CallError, ContextError, Failure, run_function};
+use halite_fake_minion::{FakeMinion, from_json, job, kwargs, to_json};
+use halite_modules::{CallError, ContextError, Failure, MinionContext as _, run_function};
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
 
@@ -27,24 +26,20 @@ fn minion(corpus: &Json, more: &Json, root: &Path) -> FakeMinion {
         Value::Map(map) => map,
         _ => panic!("{name} is no map"),
     };
-    let mut minion = FakeMinion::new();
-    minion.opts.extend(map("opts"));
-    minion.opts.insert("id", "web01");
-    minion.opts.insert("file_client", "local");
-    minion.opts.insert("renderer", "jinja|yaml");
-    minion
-        .opts
-        .insert("cachedir", root.join("cache").to_str().unwrap());
     let roots = Map::from([("base", vec![Value::from("/srv")])]);
-    minion.opts.insert("file_roots", roots);
-    if let Value::Map(more) = from_json(more) {
-        minion.opts.extend(more);
-    }
-    *minion.grains.lock().unwrap() = map("grains").into();
-    minion.pillar = map("pillar").into();
+    let more = from_json(more).as_map().cloned().unwrap_or_default();
     let files = map("files");
-    minion.master = Box::new(move |load| serve(&files, load));
-    minion
+    FakeMinion::new()
+        .with_opts(map("opts"))
+        .with_opt("id", "web01")
+        .with_opt("file_client", "local")
+        .with_opt("renderer", "jinja|yaml")
+        .with_opt("cachedir", root.join("cache").to_str().unwrap())
+        .with_opt("file_roots", roots)
+        .with_opts(more)
+        .with_grains(map("grains"))
+        .with_pillar(map("pillar"))
+        .with_master(move |load| serve(&files, load))
 }
 
 /// The file server.
@@ -101,7 +96,7 @@ fn ours(case: &Json, corpus: &Json, root: &Path) -> Result<Json, (String, String
             let path: PathBuf = root.join("cache/files/base").join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, text).unwrap();
-            let renderer = minion.opts.get("renderer").cloned().unwrap();
+            let renderer = minion.opts().get("renderer").cloned().unwrap();
             kwargs([
                 ("path", path.to_str().unwrap().into()),
                 ("sls", sls.into()),

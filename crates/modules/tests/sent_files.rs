@@ -1,15 +1,13 @@
 //! Files that are sent in pieces: `cp.push`, and what `salt-cp` brings.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use common::{FakeMinion, kwargs};
+use halite_fake_minion::{FakeMinion, kwargs};
 use halite_modules::{ContextError, Job, Outcome, run_function};
 use halite_proto::{Map, Value};
 
@@ -20,10 +18,10 @@ fn text(path: impl AsRef<Path>) -> Value {
 #[test]
 fn files_are_pushed_piece_by_piece() {
     let dir = tempfile::tempdir().unwrap();
-    let mut minion = FakeMinion::new().opt("file_buffer_size", 4);
+    let mut minion = FakeMinion::new().with_opt("file_buffer_size", 4);
     let sent: Arc<Mutex<Vec<Map>>> = Arc::default();
     let inbox = Arc::clone(&sent);
-    minion.master = Box::new(move |load| {
+    minion.set_master(move |load| {
         inbox.lock().unwrap().push(load.clone());
         Ok(true.into())
     });
@@ -60,10 +58,10 @@ type Answer = dyn Fn(&Map) -> Result<Value, ContextError> + Send + Sync;
 
 /// The places at which pieces were sent, and what `cp.push` said.
 fn pushed(file: &Path, answer: Box<Answer>) -> (Vec<i64>, Outcome) {
-    let mut minion = FakeMinion::new().opt("file_buffer_size", 4);
+    let mut minion = FakeMinion::new().with_opt("file_buffer_size", 4);
     let sent: Arc<Mutex<Vec<i64>>> = Arc::default();
     let inbox = Arc::clone(&sent);
-    minion.master = Box::new(move |load| {
+    minion.set_master(move |load| {
         let loc = load.get("loc").and_then(Value::as_i64).unwrap();
         inbox.lock().unwrap().push(loc);
         answer(load)
@@ -111,11 +109,12 @@ fn a_push_has_a_name() {
     let file = dir.path().join("data");
     fs::write(&file, "123456").unwrap();
     let names = |pieces: bool| {
-        let mut minion = FakeMinion::new().opt("file_buffer_size", 4);
-        minion.pieces = pieces;
+        let mut minion = FakeMinion::new()
+            .with_opt("file_buffer_size", 4)
+            .with_pieces(pieces);
         let sent: Arc<Mutex<Vec<Map>>> = Arc::default();
         let inbox = Arc::clone(&sent);
-        minion.master = Box::new(move |load| {
+        minion.set_master(move |load| {
             let mut sent = inbox.lock().unwrap();
             sent.push(load.clone());
             match sent.len() {
@@ -180,11 +179,11 @@ fn a_file_that_changes_while_it_is_pushed() {
     ];
     for (what, change, expected) in cases {
         fs::write(&file, "123456789012").unwrap();
-        let mut minion = FakeMinion::new().opt("file_buffer_size", 4);
+        let mut minion = FakeMinion::new().with_opt("file_buffer_size", 4);
         let sent: Arc<Mutex<Vec<(i64, i64)>>> = Arc::default();
         let inbox = Arc::clone(&sent);
         let changing = fs::File::options().write(true).open(&file).unwrap();
-        minion.master = Box::new(move |load| {
+        minion.set_master(move |load| {
             let field = |name: &str| load.get(name).and_then(Value::as_i64).unwrap();
             let mut sent = inbox.lock().unwrap();
             sent.push((field("loc"), field("size")));
@@ -228,7 +227,7 @@ fn salt_cp_delivers() {
 fn a_file_of_several_pieces_appears_when_it_is_whole() {
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().join("cache");
-    let minion = FakeMinion::new().opt("cachedir", cache.to_str().unwrap());
+    let minion = FakeMinion::new().with_opt("cachedir", cache.to_str().unwrap());
     let place = dir.path().join("etc/conf");
     let chunk = |jid: &str, base64: &str, append: &str| {
         let args = kwargs([

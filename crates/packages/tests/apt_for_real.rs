@@ -8,9 +8,9 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::Mutex;
 
-use common::Host;
+use common::carry_out;
+use halite_fake_minion::FakeMinion;
 use halite_modules::{Module, Registry};
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
@@ -22,7 +22,7 @@ static REGISTRY: Registry = Registry::new(EXEC, STATES);
 /// A system of its own, with nothing installed.
 struct System {
     dir: tempfile::TempDir,
-    host: Host,
+    minion: FakeMinion,
 }
 
 fn run(program: &str, args: &[&str]) -> String {
@@ -92,8 +92,8 @@ impl System {
         wrap("dpkg", &format!("--root='{root}'"));
         wrap("dpkg-query", &format!("--admindir='{root}/var/lib/dpkg'"));
         let text = |text: String| Value::from(text);
-        let host = Host {
-            opts: Map::from([
+        let minion = FakeMinion::new()
+            .with_opts(Map::from([
                 ("id", Value::from("m1")),
                 ("file_client", "local".into()),
                 ("hash_type", "sha256".into()),
@@ -103,8 +103,8 @@ impl System {
                 ("__host_root__", text(root)),
                 ("__host_path__", text(format!("{top}/bin:/usr/bin:/bin"))),
                 ("cmd_safe", true.into()),
-            ]),
-            grains: Map::from([
+            ]))
+            .with_grains(Map::from([
                 ("os", Value::from("Debian")),
                 ("os_family", "Debian".into()),
                 ("osarch", arch.as_str().into()),
@@ -112,12 +112,9 @@ impl System {
                 ("osrelease", "12".into()),
                 ("oscodename", "bookworm".into()),
                 ("kernel", "Linux".into()),
-            ])
-            .into(),
-            registry: &REGISTRY,
-            refreshed: Mutex::default(),
-        };
-        Some(Self { dir, host })
+            ]))
+            .with_registry(&REGISTRY);
+        Some(Self { dir, minion })
     }
 
     fn top(&self) -> String {
@@ -172,16 +169,16 @@ impl System {
     }
 
     fn call(&self, fun: &str, args: Json) -> Json {
-        self.host.carry_out(&json!({"fun": fun, "args": args}))
+        carry_out(&self.minion, &json!({"fun": fun, "args": args}))
     }
 
     fn state(&self, fun: &str, args: Json) -> Json {
-        self.host.carry_out(&json!({"state": fun, "args": args}))
+        carry_out(&self.minion, &json!({"state": fun, "args": args}))
     }
 
     fn tried(&self, fun: &str, args: Json) -> Json {
         let call = json!({"state": fun, "args": args, "test": true});
-        self.host.carry_out(&call)
+        carry_out(&self.minion, &call)
     }
 
     fn has(&self, path: &str) -> bool {

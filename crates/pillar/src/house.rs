@@ -5,21 +5,13 @@
 use std::sync::{Arc, OnceLock};
 
 use halite_fileserver::FileServer;
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
-use halite_proto::request::MinionRequest;
+use halite_modules::{
+    Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
+    PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
+};
 use halite_proto::{Map, Value};
 
-/// Answers a request for files.
-///
-/// # Errors
-/// [`ContextError::NoMaster`] if the request is for something else, and
-/// [`ContextError::Refused`] if the file cannot be read.
-pub fn answer_from(files: &FileServer, load: Map) -> Result<Value, ContextError> {
-    let refused = |why: String| ContextError::Refused { why };
-    let command = MinionRequest::from_map(load).map_err(|error| refused(error.to_string()))?;
-    let answer = files.answer(&command).ok_or(ContextError::NoMaster)?;
-    answer.map_err(|error| refused(error.to_string()))
-}
+use crate::local_files::LocalFiles;
 
 /// How a master runs its runners: function, arguments by position and by name.
 pub type RunRunner = dyn Fn(&str, Vec<Value>, Map) -> Result<Value, ContextError> + Send + Sync;
@@ -31,7 +23,7 @@ pub type CollectGrains = dyn Fn() -> Map + Send + Sync;
 pub struct House {
     opts: Map,
     registry: &'static Registry,
-    files: Arc<FileServer>,
+    files: LocalFiles,
     runner: Option<Box<RunRunner>>,
     collect: Option<Box<CollectGrains>>,
     grains: OnceLock<Arc<Map>>,
@@ -43,7 +35,7 @@ impl House {
         Self {
             opts,
             registry,
-            files,
+            files: LocalFiles::new(files),
             runner: None,
             collect: None,
             grains: OnceLock::new(),
@@ -94,42 +86,46 @@ impl MinionContext for House {
         Ok(Map::new())
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        answer_from(&self.files, load)
-    }
-
-    fn fire_local(&self, _tag: &str, _data: Map) -> Result<bool, ContextError> {
-        Ok(false)
-    }
-
-    fn fire_master(&self, _tag: &str, _data: Value) -> Result<bool, ContextError> {
-        Err(ContextError::NoMaster)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        Vec::new()
-    }
-
-    fn signal_job(&self, _jid: &str, _signal: i32) -> Result<Option<i64>, ContextError> {
-        Ok(None)
-    }
-
     fn refresh(&self, _what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
         Ok(true)
     }
 
-    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
+    fn recall(&self) -> Option<&Recall> {
+        None
+    }
+
+    fn files(&self) -> &dyn Files {
+        &self.files
+    }
+
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        Err(ContextError::NoMaster)
+    }
+
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        Err(ContextError::NoMaster)
+    }
+
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        None
+    }
+
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        None
+    }
+
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        None
+    }
+
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
         match &self.runner {
-            Some(runner) => runner(fun, args, kwargs),
-            None => Err(ContextError::Unsupported { what: "a runner" }),
+            Some(runner) => Ok(runner),
+            None => Err(ContextError::NO_RUNNERS),
         }
     }
 
-    fn master_connected(&self, _master: Option<&str>) -> bool {
-        false
-    }
-
-    fn ping_master(&self, _master: &str) -> bool {
-        false
+    fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
+        Err(ContextError::Unsupported { what })
     }
 }

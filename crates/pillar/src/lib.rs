@@ -12,6 +12,7 @@ mod compile;
 mod decrypt;
 mod ext;
 mod house;
+mod local_files;
 mod merge;
 mod settings;
 mod sls;
@@ -23,7 +24,8 @@ mod world;
 
 pub use compile::{Compiler, Request, extra_minion_data};
 pub use ext::{Module, NAMES as EXTERNAL_PILLARS};
-pub use house::{CollectGrains, House, RunRunner, answer_from};
+pub use house::{CollectGrains, House, RunRunner};
+pub use local_files::LocalFiles;
 pub use merge::{Merging, Strategy};
 pub use settings::SettingsError;
 pub use top::Top;

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_modules::extensions::{Kind, plugin};
 use halite_modules::{
-    Call, CallWorld, Cancel, ContextError, Job, MinionContext, PillarRequest, Refresh, Registry,
-    TimeLimit, run_plugin, within_call,
+    Call, CallWorld, Cancel, Commander, ContextError, Daemon, Files, Job, Jobs, LocalBus,
+    MasterBus, MinionContext, PillarRequest, Recall, Refresh, Registry, Runners, TimeLimit,
+    Upstream, run_plugin, within_call,
 };
 use halite_proto::{Map, Value};
 use halite_render::{Renderer, Returned, SlsRequest, TextRequest, WorldError, WorldFile};
@@ -127,30 +128,6 @@ impl MinionContext for Bench<'_> {
         Ok(Map::clone(&self.pillar()))
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.base.request(load)
-    }
-
-    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
-        self.base.request_every(load)
-    }
-
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.base.fire_local(tag, data)
-    }
-
-    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.base.fire_master(tag, data)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        self.base.running()
-    }
-
-    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
-        self.base.signal_job(jid, signal)
-    }
-
     fn refresh(&self, what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
         match what {
             // Refreshing the pillar from within the pillar would not end.
@@ -159,16 +136,44 @@ impl MinionContext for Bench<'_> {
         }
     }
 
-    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
-        self.base.runner(fun, args, kwargs)
+    /// What a pillar has read is not what the job around it will read again.
+    fn recall(&self) -> Option<&Recall> {
+        None
     }
 
-    fn master_connected(&self, master: Option<&str>) -> bool {
-        self.base.master_connected(master)
+    fn files(&self) -> &dyn Files {
+        self.base.files()
     }
 
-    fn ping_master(&self, master: &str) -> bool {
-        self.base.ping_master(master)
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        self.base.upstream()
+    }
+
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        self.base.master_bus()
+    }
+
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        self.base.local_bus()
+    }
+
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        self.base.jobs()
+    }
+
+    /// The schedule and the beacons may wait for the very pillar that is being
+    /// compiled.
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        None
+    }
+
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
+        self.base.runners()
+    }
+
+    /// A pillar commands nothing, whoever has it compiled.
+    fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
+        Err(ContextError::Unsupported { what })
     }
 }
 

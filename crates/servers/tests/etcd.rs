@@ -146,7 +146,7 @@ fn keys_are_as_with_salt() {
     }});
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
     let mut machine = Machine::new(shims, &scenario, &REGISTRY);
-    machine.host.opts.remove("__host_path__");
+    machine.minion.remove_opt("__host_path__");
     let (mut same, mut wrong) = (0, Vec::new());
     for line in lines("calls.jsonl") {
         let ours = machine.play(&line["call"])["ret"].clone();

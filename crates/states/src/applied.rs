@@ -10,7 +10,7 @@ use halite_state::run::{Handlers, Run, RunOptions, is_success};
 use halite_state::{Chunk, Graph, Low, Mistake, SlsSource as _, Turn, high};
 
 use crate::cache;
-use crate::context::StateContext;
+use crate::context::{StateContext, part_is_over};
 use crate::prepare::EX_COMPILER_ERROR;
 use crate::shell::{KnownFunctions, Stage, drive};
 use crate::source::{Source, Written, with_source};
@@ -122,13 +122,13 @@ impl Compiled {
             Self::Ready { low, origin } => (low, origin),
         };
         // From now on states are called.
-        ctx.part_is_over();
+        part_is_over(ctx);
         let results = run(call, ctx, *low, |low, options, known| {
             Run::new(low, options, known)
         })?;
         let results = terse(call, results);
         // What comes now has little in common with states.
-        ctx.part_is_over();
+        part_is_over(ctx);
         Ok(Applied::Results { results, origin })
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn compiled(
     high: Map,
 ) -> Compiled {
     // Templates and SLS have been read.
-    call.ctx.part_is_over();
+    part_is_over(call.ctx);
     let origin = Origin::kept(&high);
     let mut low = match compiler.low(high) {
         Ok(low) => low,

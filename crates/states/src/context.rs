@@ -5,15 +5,12 @@
 //! pillar stay as they are.
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
-use halite_fileserver::FileServer;
 use halite_modules::{
-    Ahead, ContextError, MasterAnswer, MasterFunction, MinionContext, MinionsAnswer,
-    MinionsCommand, PillarRequest, Recall, Refresh, Registry,
+    Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
+    PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
-use halite_pillar::answer_from;
-use halite_proto::request::HeldFile;
+use halite_pillar::LocalFiles;
 use halite_proto::{Map, Value};
 
 /// A minion context with a run's own options and pillar.
@@ -27,7 +24,7 @@ pub struct StateContext<'m> {
 
 /// What a run takes from an archive instead of the minion and its master.
 struct FromPackage<'m> {
-    files: &'m FileServer,
+    files: &'m LocalFiles,
     grains: Arc<Map>,
 }
 
@@ -46,7 +43,7 @@ impl<'m> StateContext<'m> {
     /// The same with the files and grains of an archive and no master; what it
     /// has for a pillar is never compiled again.
     #[must_use]
-    pub fn of_package(mut self, files: &'m FileServer, grains: Arc<Map>) -> Self {
+    pub fn of_package(mut self, files: &'m LocalFiles, grains: Arc<Map>) -> Self {
         self.package = Some(FromPackage { files, grains });
         self
     }
@@ -142,193 +139,104 @@ impl MinionContext for StateContext<'_> {
         }
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        match &self.package {
-            Some(package) => answer_from(package.files, load),
-            None => self.minion.request(load),
-        }
-    }
-
-    fn request_beyond(&self, load: Map, beyond: Map) -> Result<Value, ContextError> {
-        match &self.package {
-            Some(package) => answer_from(package.files, load),
-            None => self.minion.request_beyond(load, beyond),
-        }
-    }
-
-    fn held_files(&self, files: &[HeldFile]) -> Option<Vec<bool>> {
-        self.beyond().ok()?.held_files(files)
+    fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
+        self.minion.refresh(what, wait)
     }
 
     fn recall(&self) -> Option<&Recall> {
         self.beyond().ok()?.recall()
     }
 
-    fn ahead(&self) -> Option<Box<dyn Ahead + '_>> {
-        self.beyond().ok()?.ahead()
+    fn files(&self) -> &dyn Files {
+        match &self.package {
+            Some(package) => package.files,
+            None => self.minion.files(),
+        }
     }
 
-    fn part_is_over(&self) {
-        self.minion.part_is_over();
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        self.beyond()?.upstream()
     }
 
-    fn request_every(&self, load: Map) -> Result<Value, ContextError> {
-        self.beyond()?.request_every(load)
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        self.beyond()?.master_bus()
     }
 
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.minion.fire_local(tag, data)
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        self.minion.local_bus()
     }
 
-    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.beyond()?.fire_master(tag, data)
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        self.minion.jobs()
     }
 
-    fn fire_with(&self, fields: &Map, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.beyond()?.fire_with(fields, tag, data)
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        self.minion.daemon()
     }
 
-    fn running(&self) -> Vec<Map> {
-        self.minion.running()
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
+        self.beyond()?.runners()
     }
 
-    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
-        self.minion.signal_job(jid, signal)
+    fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
+        self.beyond()?.commander(what)
     }
+}
 
-    fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
-        self.minion.refresh(what, wait)
-    }
-
-    fn manage_schedule(&self, request: Map) -> Result<Map, ContextError> {
-        self.minion.manage_schedule(request)
-    }
-
-    fn manage_beacons(&self, request: Map) -> Result<Map, ContextError> {
-        self.minion.manage_beacons(request)
-    }
-
-    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
-        self.beyond()?.runner(fun, args, kwargs)
-    }
-
-    fn run_on_master(
-        &self,
-        kind: MasterFunction,
-        fun: &str,
-        args: Vec<Value>,
-        kwargs: Map,
-    ) -> Result<MasterAnswer, ContextError> {
-        self.beyond()?.run_on_master(kind, fun, args, kwargs)
-    }
-
-    fn command_minions(&self, command: &MinionsCommand) -> Result<MinionsAnswer, ContextError> {
-        self.beyond()?.command_minions(command)
-    }
-
-    fn watch_events(
-        &self,
-        wait: Duration,
-        seen: &mut dyn FnMut(&str, &Map) -> bool,
-    ) -> Result<bool, ContextError> {
-        self.beyond()?.watch_events(wait, seen)
-    }
-
-    fn master_connected(&self, master: Option<&str>) -> bool {
-        self.beyond()
-            .is_ok_and(|minion| minion.master_connected(master))
-    }
-
-    fn ping_master(&self, master: &str) -> bool {
-        self.beyond().is_ok_and(|minion| minion.ping_master(master))
+/// Tells a minion that stays that one part of a job is over.
+pub(crate) fn part_is_over(ctx: &dyn MinionContext) {
+    if let Some(jobs) = ctx.jobs() {
+        jobs.part_is_over();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use halite_fileserver::RootsOptions;
+    use halite_fake_minion::FakeMinion;
+    use halite_fileserver::{FileServer, RootsOptions};
 
     use super::*;
 
-    /// A minion whose master takes everything.
-    struct Minion(Map);
-
-    impl MinionContext for Minion {
-        fn opts(&self) -> &Map {
-            &self.0
-        }
-        fn registry(&self) -> &'static Registry {
-            crate::registry()
-        }
-        fn grains(&self) -> Arc<Map> {
-            Arc::default()
-        }
-        fn pillar(&self) -> Arc<Map> {
-            Arc::default()
-        }
-        fn compile_pillar(&self, _: &PillarRequest) -> Result<Map, ContextError> {
-            Ok(Map::from([("of", "master")]))
-        }
-        fn request(&self, _: Map) -> Result<Value, ContextError> {
-            Ok(true.into())
-        }
-        fn fire_local(&self, _: &str, _: Map) -> Result<bool, ContextError> {
-            Ok(true)
-        }
-        fn fire_master(&self, _: &str, _: Value) -> Result<bool, ContextError> {
-            Ok(true)
-        }
-        fn running(&self) -> Vec<Map> {
-            Vec::new()
-        }
-        fn signal_job(&self, _: &str, _: i32) -> Result<Option<i64>, ContextError> {
-            Ok(None)
-        }
-        fn refresh(&self, _: Refresh, _: Option<u64>) -> Result<bool, ContextError> {
-            Ok(true)
-        }
-        fn master_connected(&self, _: Option<&str>) -> bool {
-            true
-        }
-        fn ping_master(&self, _: &str) -> bool {
-            true
-        }
-    }
-
     #[test]
     fn a_run_of_an_archive_reaches_no_master() {
-        let minion = Minion(Map::new());
+        let minion = FakeMinion::new()
+            .with_pillar(Map::from([("of", "master")]))
+            .with_master(|_| Ok(true.into()));
         let pillar = Arc::new(Map::from([("of", "archive")]));
         let run = || StateContext::new(&minion, Map::new(), Arc::clone(&pillar));
         let load = || Map::from([("cmd", "_mine")]);
         let reached = |run: &StateContext<'_>| {
             [
-                run.request(load()).is_ok(),
-                run.request_beyond(load(), Map::new()).is_ok(),
-                run.request_every(load()).is_ok(),
-                run.fire_master("tag", Value::Nil).is_ok(),
-                run.fire_with(&Map::new(), "tag", Value::Nil).is_ok(),
-                run.master_connected(None),
-                run.ping_master("m"),
+                run.files().ask(load()).is_ok(),
+                run.files().ask_beyond(load(), Map::new()).is_ok(),
+                run.upstream().is_ok(),
+                run.master_bus().is_ok(),
             ]
         };
-        assert_eq!(reached(&run()), [true; 7]);
+        assert_eq!(reached(&run()), [true; 4]);
 
         let files = FileServer::from_roots(RootsOptions::default()).unwrap();
+        let files = LocalFiles::new(Arc::new(files));
         let archive = run().of_package(&files, Arc::default());
-        assert_eq!(reached(&archive), [false; 7]);
-        for ran in [
-            archive.runner("f", Vec::new(), Map::new()).map(drop),
-            archive
-                .run_on_master(MasterFunction::Runner, "f", Vec::new(), Map::new())
-                .map(drop),
-            archive
-                .watch_events(Duration::ZERO, &mut |_, _| true)
-                .map(drop),
+        assert_eq!(reached(&archive), [false; 4]);
+        for refused in [
+            archive.upstream().map(drop),
+            archive.master_bus().map(drop),
+            archive.runners().map(drop),
+            archive.commander("commanding minions").map(drop),
         ] {
-            assert!(matches!(ran, Err(ContextError::NoMaster)), "{ran:?}");
+            assert!(
+                matches!(refused, Err(ContextError::NoMaster)),
+                "{refused:?}"
+            );
         }
-        assert!(archive.fire_local("tag", Map::new()).unwrap());
+        assert!(
+            archive
+                .local_bus()
+                .unwrap()
+                .fire_local("tag", Map::new())
+                .unwrap()
+        );
 
         let mut request = PillarRequest::default();
         assert_eq!(archive.compile_pillar(&request).unwrap(), *pillar);

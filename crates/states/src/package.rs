@@ -7,9 +7,11 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use halite_crypto::{HashType, Hasher};
 use halite_fileserver::{FileServer, RootsOptions};
+use halite_pillar::LocalFiles;
 use halite_proto::{Map, Value, json};
 use halite_state::Chunk;
 use tempfile::TempDir;
@@ -27,7 +29,7 @@ pub(crate) struct Package {
     /// The environments with their directories, as `file_roots` says it.
     pub(crate) file_roots: Map,
     /// The same, for those who ask for files.
-    pub(crate) files: FileServer,
+    pub(crate) files: LocalFiles,
     _unpacked: TempDir,
 }
 
@@ -83,12 +85,13 @@ impl Package {
             file_roots.insert(env.as_str(), Value::List(vec![shown]));
             options.file_roots.push((env, vec![path]));
         }
+        let files = FileServer::from_roots(options).map_err(|error| error.to_string())?;
         Ok(Self {
             chunks,
             pillar: map(unpacked.path(), "pillar.json")?,
             grains: map(unpacked.path(), "roster_grains.json")?,
             file_roots,
-            files: FileServer::from_roots(options).map_err(|error| error.to_string())?,
+            files: LocalFiles::new(Arc::new(files)),
             _unpacked: unpacked,
         })
     }

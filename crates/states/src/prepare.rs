@@ -192,7 +192,9 @@ fn master_options(call: &Call<'_>, opts: &mut Map) {
     if call.ctx.is_local() || opts.get("local_state").is_some_and(Value::is_true) {
         return;
     }
-    let answer = call.ctx.request(Map::from([("cmd", "_master_opts")]));
+    let load = Map::from([("cmd", "_master_opts")]);
+    let upstream = call.ctx.upstream();
+    let answer = upstream.and_then(|master| master.request(load));
     let Ok(Value::Map(master)) = answer else {
         tracing::warn!("the master does not tell its options for states: Salt's defaults are used");
         let roots = Map::from([("base", Value::List(Vec::new()))]);

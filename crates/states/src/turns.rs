@@ -125,9 +125,14 @@ pub(crate) fn take(
 /// The runs that go on now, this one's job excepted (`state.running`).
 pub(crate) fn running(call: &Call<'_>) -> Vec<String> {
     let own = call.job.jid().unwrap_or_default();
-    let all = call.ctx.running();
+    let all = active(call.ctx);
     let others = all.iter().filter(|load| is_state(load, own));
     others.map(text).collect()
+}
+
+/// The jobs that run on this machine.
+pub(crate) fn active(ctx: &dyn MinionContext) -> Vec<Map> {
+    ctx.jobs().map(|jobs| jobs.running()).unwrap_or_default()
 }
 
 /// Notes that the job asks for the turn; nothing if it has it already.
@@ -155,8 +160,7 @@ fn enter(home: &Path, jid: &str, load: &Map, concurrent: bool) -> Option<u64> {
 /// `own` has it.
 fn ahead(ctx: &dyn MinionContext, home: &Path, jid: &str, own: u64) -> Vec<Map> {
     let own_pid = i64::from(std::process::id());
-    let mut found: Vec<Map> = ctx
-        .running()
+    let mut found: Vec<Map> = active(ctx)
         .into_iter()
         .filter(|load| is_state(load, jid))
         .filter(|load| load.get("pid").and_then(Value::as_i64) != Some(own_pid))

@@ -11,7 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod local_minion;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use halite_proto::{Map, Value};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use house::compare::{as_json, diff, normal, shown, strip_results};
-use house::{House, copy_tree};
+use local_minion::compare::{as_json, diff, normal, shown, strip_results};
+use local_minion::{LocalMinion, copy_tree};
 
 /// The functions that run states.
 const RUNNING: &[&str] = &[
@@ -97,7 +97,7 @@ struct Case {
     expected: Json,
     volatile: Json,
     work: tempfile::TempDir,
-    house: House,
+    minion: LocalMinion,
 }
 
 impl Case {
@@ -111,14 +111,14 @@ impl Case {
             }
         }
         std::fs::create_dir_all(work.path().join("target")).unwrap();
-        let house = House::new(&config(work.path(), &spec), grains(work.path(), &spec));
+        let minion = LocalMinion::new(&config(work.path(), &spec), grains(work.path(), &spec));
         Self {
             name: name.to_owned(),
             expected: read(&dir.join("expected.json")),
             volatile: read(&root().join("volatile.json"))[name].clone(),
             spec,
             work,
-            house,
+            minion,
         }
     }
 
@@ -163,7 +163,7 @@ impl Case {
             .map(|argument| argument.replace("@WORK@", &work))
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let outcome = self.house.call(fun, &arguments);
+        let outcome = self.minion.call(fun, &arguments);
         let retcode = outcome.retcode;
         match shown(outcome) {
             Some(value) => {

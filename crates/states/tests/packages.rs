@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-mod house;
+mod local_minion;
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use halite_crypto::{HashType, hash_hex};
 use halite_modules::Outcome;
 use halite_proto::Value;
 
-use house::House;
+use local_minion::LocalMinion;
 
 /// A minion in a directory of its own.
 struct Place {
     dir: tempfile::TempDir,
-    house: House,
+    minion: LocalMinion,
 }
 
 impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let house = House::laid_out(dir.path(), ("role", "own"));
+        let minion = LocalMinion::laid_out(dir.path(), ("role", "own"));
         std::fs::write(dir.path().join("srv/own"), "own").unwrap();
-        Self { dir, house }
+        Self { dir, minion }
     }
 
     fn path(&self) -> &Path {
@@ -52,7 +52,7 @@ impl Place {
         let archive = archive.display().to_string();
         let mut arguments = vec![archive.as_str(), &sum, "sha256"];
         arguments.extend(more);
-        self.house.call("state.pkg", &arguments)
+        self.minion.call("state.pkg", &arguments)
     }
 }
 
@@ -150,7 +150,7 @@ fn what_is_no_such_archive_is_not_run() {
         assert_ne!(outcome.retcode, 0, "{why}");
     };
     let call =
-        |path: &str, sum: &str, kind: &str| place.house.call("state.pkg", &[path, sum, kind]);
+        |path: &str, sum: &str, kind: &str| place.minion.call("state.pkg", &[path, sum, kind]);
     assert_eq!(place.run(&good, &[]).retcode, 0);
     refused(call(&path, "abc", "sha256"), "the sum of");
     refused(call(&path, "abc", "nohash"), "Invalid hash type: nohash");

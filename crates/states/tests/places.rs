@@ -8,11 +8,11 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod local_minion;
 
 use halite_modules::{Job, Outcome, run_function};
 use halite_proto::{Map, Value};
-use house::House;
+use local_minion::LocalMinion;
 
 /// What a function says of the files, and the notes beside it.
 fn called(files: &[(&str, &str)], fun: &str, args: &[&str]) -> (Outcome, Vec<String>) {
@@ -26,10 +26,10 @@ fn called(files: &[(&str, &str)], fun: &str, args: &[&str]) -> (Outcome, Vec<Str
     for (name, text) in files {
         std::fs::write(dir.path().join("srv").join(name), text).unwrap();
     }
-    let house = House::new(dir.path(), Map::from([("id", "here"), ("os", "Debian")]));
+    let minion = LocalMinion::new(dir.path(), Map::from([("id", "here"), ("os", "Debian")]));
     let job = Job::published(Map::from([("jid", "20260101000000000000"), ("fun", fun)]));
     let args: Vec<Value> = args.iter().map(|arg| Value::from(*arg)).collect();
-    let outcome = run_function(&house, fun, &args, &job);
+    let outcome = run_function(&minion.context, fun, &args, &job);
     (outcome, job.notes.take())
 }
 

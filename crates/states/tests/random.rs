@@ -12,7 +12,7 @@
     reason = "a test fails by panicking"
 )]
 
-mod house;
+mod local_minion;
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -22,8 +22,8 @@ use std::path::Path;
 use halite_proto::{Map, Value};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use house::House;
-use house::compare::{as_json, diff, normal, shown, strip_results};
+use local_minion::LocalMinion;
+use local_minion::compare::{as_json, diff, normal, shown, strip_results};
 
 /// What stands in a recording for the directory of a tree's files.
 const PLACE: &str = "@W@";
@@ -75,7 +75,7 @@ struct Case<'c> {
     /// Removed with the case.
     _work: tempfile::TempDir,
     files: String,
-    house: House,
+    minion: LocalMinion,
 }
 
 impl<'c> Case<'c> {
@@ -106,12 +106,12 @@ impl<'c> Case<'c> {
         }
         std::fs::write(root.join("minion"), config.to_string()).unwrap();
         let grains = Map::from([("id", "m1"), ("shell", "/bin/sh"), ("os", "Debian")]);
-        let house = House::new(root, grains);
+        let minion = LocalMinion::new(root, grains);
         Self {
             case,
             _work: work,
             files,
-            house,
+            minion,
         }
     }
 
@@ -158,7 +158,7 @@ impl<'c> Case<'c> {
             words.push(format!("{key}={}", word(value)));
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let outcome = self.house.call(run[0].as_str().unwrap(), &words);
+        let outcome = self.minion.call(run[0].as_str().unwrap(), &words);
         let retcode = outcome.retcode;
         let ret = shown(outcome).unwrap_or(Value::Nil);
         json!({"ret": as_json(&ret), "retcode": retcode})

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-mod house;
+mod local_minion;
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use halite_modules::{Cancel, Job, Outcome, run_function};
 use halite_proto::{Map, Value};
 
-use house::House;
+use local_minion::LocalMinion;
 
 /// How long anything may take before a test gives up.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -20,14 +20,14 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A minion in a directory of its own.
 struct Place {
     dir: tempfile::TempDir,
-    house: House,
+    minion: LocalMinion,
 }
 
 impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let house = House::laid_out(dir.path(), ("os", "Debian"));
-        Self { dir, house }
+        let minion = LocalMinion::laid_out(dir.path(), ("os", "Debian"));
+        Self { dir, minion }
     }
 
     fn path(&self) -> &Path {
@@ -65,7 +65,7 @@ impl Place {
             cancel,
             ..Job::default()
         };
-        run_function(&self.house, fun, args, &job)
+        run_function(&self.minion.context, fun, args, &job)
     }
 
     fn nop(&self, jid: &str, more: &[(&str, Value)]) -> Outcome {
@@ -224,7 +224,7 @@ fn a_cleaned_directory_keeps_what_it_requires_by_id() {
     );
     std::fs::write(place.path().join("srv/clean.sls"), sls).unwrap();
     let outcome = run_function(
-        &place.house,
+        &place.minion.context,
         "state.apply",
         &["clean".into()],
         &Job::default(),

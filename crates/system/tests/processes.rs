@@ -87,10 +87,7 @@ impl Drop for Guard {
 fn a_process_of_the_test_gets_the_signal() {
     use std::os::unix::process::ExitStatusExt;
     let mut machine = machine(json!({}));
-    machine
-        .host
-        .opts
-        .retain(|key, _| key.as_str() != Some("__host_root__"));
+    machine.minion.remove_opt("__host_root__");
     // A line that no other process has.
     let mark = format!("86{}.{:09}", std::process::id(), std::process::id());
     let mut child = Guard(Command::new("sleep").arg(&mark).spawn().unwrap());

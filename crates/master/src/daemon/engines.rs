@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use halite_modules::extensions::{Engine, Engines, engines};
-use halite_modules::{ContextError, MinionContext, PillarRequest, Refresh, Registry};
+use halite_modules::{
+    Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
+    PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
+};
 use halite_pillar::House;
 use halite_proto::{Map, Value};
 
@@ -73,45 +76,43 @@ impl MinionContext for Surroundings {
         self.house().compile_pillar(request)
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.house().request(load)
-    }
-
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.bus.fire(tag, data);
-        Ok(true)
-    }
-
-    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        let data = match data {
-            Value::Map(data) => data,
-            other => Map::from([("data", other)]),
-        };
-        self.bus.fire(tag, data);
-        Ok(true)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        self.house().running()
-    }
-
-    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
-        self.house().signal_job(jid, signal)
-    }
-
     fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
         self.house().refresh(what, wait)
     }
 
-    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
-        self.house().runner(fun, args, kwargs)
+    fn recall(&self) -> Option<&Recall> {
+        None
     }
 
-    fn master_connected(&self, master: Option<&str>) -> bool {
-        self.house().master_connected(master)
+    fn files(&self) -> &dyn Files {
+        self.house().files()
     }
 
-    fn ping_master(&self, master: &str) -> bool {
-        self.house().ping_master(master)
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        Err(ContextError::NoMaster)
+    }
+
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        Ok(&*self.bus)
+    }
+
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        Some(&*self.bus)
+    }
+
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        None
+    }
+
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        None
+    }
+
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
+        self.house().runners()
+    }
+
+    fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {
+        Err(ContextError::Unsupported { what })
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: firing never waits and never fails a request; an event that
 //! cannot be packed is logged and lost.
 
+mod facets;
 mod late;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

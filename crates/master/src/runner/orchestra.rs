@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use halite_gather::batch::BatchSize;
 use halite_grains::GrainsOptions;
 use halite_modules::{
-    ContextError, MasterAnswer, MasterFunction, MinionContext, MinionReturn, MinionsAnswer,
-    MinionsCommand, PillarRequest, Refresh, Registry,
+    Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterAnswer, MasterBus,
+    MasterFunction, MinionContext, MinionReturn, MinionsAnswer, MinionsCommand, PillarRequest,
+    Recall, Refresh, Registry, Runners, Upstream,
 };
 use halite_pillar::Request;
 use halite_proto::publish::FunSpec;
@@ -193,41 +194,55 @@ impl MinionContext for Orchestra {
         Ok(self.compiled(request))
     }
 
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.around.runners.functions.house().request(load)
-    }
-
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.around.runners.bus.fire(tag, data);
-        Ok(true)
-    }
-
-    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        let data = match data {
-            Value::Map(data) => data,
-            other => Map::from([("data", other)]),
-        };
-        self.around.runners.bus.fire(tag, data);
-        Ok(true)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        Vec::new()
-    }
-
-    fn signal_job(&self, _jid: &str, _signal: i32) -> Result<Option<i64>, ContextError> {
-        Ok(None)
-    }
-
     fn refresh(&self, _what: Refresh, _wait: Option<u64>) -> Result<bool, ContextError> {
         Ok(true)
     }
 
-    fn runner(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
+    fn recall(&self) -> Option<&Recall> {
+        None
+    }
+
+    fn files(&self) -> &dyn Files {
+        self.around.runners.functions.house().files()
+    }
+
+    fn upstream(&self) -> Result<&dyn Upstream, ContextError> {
+        Err(ContextError::NoMaster)
+    }
+
+    fn master_bus(&self) -> Result<&dyn MasterBus, ContextError> {
+        Ok(&*self.around.runners.bus)
+    }
+
+    fn local_bus(&self) -> Option<&dyn LocalBus> {
+        Some(&*self.around.runners.bus)
+    }
+
+    fn jobs(&self) -> Option<&dyn Jobs> {
+        None
+    }
+
+    fn daemon(&self) -> Option<&dyn Daemon> {
+        None
+    }
+
+    fn runners(&self) -> Result<&dyn Runners, ContextError> {
+        Ok(self)
+    }
+
+    fn commander(&self, _what: &'static str) -> Result<&dyn Commander, ContextError> {
+        Ok(self)
+    }
+}
+
+impl Runners for Orchestra {
+    fn run(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, ContextError> {
         self.run_on_master(MasterFunction::Runner, fun, args, kwargs)
             .map(|answer| answer.ret)
     }
+}
 
+impl Commander for Orchestra {
     fn run_on_master(
         &self,
         kind: MasterFunction,
@@ -316,13 +331,5 @@ impl MinionContext for Orchestra {
                 None => return Ok(false),
             }
         }
-    }
-
-    fn master_connected(&self, _master: Option<&str>) -> bool {
-        false
-    }
-
-    fn ping_master(&self, _master: &str) -> bool {
-        false
     }
 }

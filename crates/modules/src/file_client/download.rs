@@ -277,7 +277,7 @@ impl Download<'_> {
     fn ahead(&self, piece: u64, size: Option<u64>, version: Option<&str>) -> Lookahead<'_> {
         let begins = match size {
             Some(size) if piece > 0 && size > piece => {
-                self.client.ctx.ahead().map(|line| (line, size))
+                self.client.ctx.files().ahead().map(|line| (line, size))
             }
             _ => None,
         };

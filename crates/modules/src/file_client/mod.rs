@@ -107,14 +107,14 @@ impl<'a> FileClient<'a> {
     }
 
     fn ask(&self, load: Map, path: &str) -> Result<Value, FileError> {
-        self.ctx.request(load).map_err(|source| FileError::Ask {
+        self.ctx.files().ask(load).map_err(|source| FileError::Ask {
             path: path.to_owned(),
             source,
         })
     }
 
     fn ask_beyond(&self, load: Map, beyond: Map, path: &str) -> Result<Value, FileError> {
-        let answer = self.ctx.request_beyond(load, beyond);
+        let answer = self.ctx.files().ask_beyond(load, beyond);
         answer.map_err(|source| FileError::Ask {
             path: path.to_owned(),
             source,
@@ -207,7 +207,7 @@ impl<'a> FileClient<'a> {
     /// When the master cannot be asked.
     pub fn list(&self, cmd: &str, saltenv: &str, prefix: &str) -> Result<Value, FileError> {
         let load = Map::from([("cmd", cmd), ("saltenv", saltenv), ("prefix", prefix)]);
-        self.ctx.request(load).map_err(|source| FileError::Ask {
+        self.ctx.files().ask(load).map_err(|source| FileError::Ask {
             path: prefix.to_owned(),
             source,
         })

@@ -37,7 +37,11 @@ fn fire(call: &Call<'_>) -> CallResult {
         tracing::error!("event.fire: the data must be a map");
         return Ok(false.into());
     };
-    Ok(call.ctx.fire_local(&call.text("tag"), data.clone())?.into())
+    let fired = match call.ctx.local_bus() {
+        Some(bus) => bus.fire_local(&call.text("tag"), data.clone())?,
+        None => false,
+    };
+    Ok(fired.into())
 }
 
 fn fire_master(call: &Call<'_>) -> CallResult {
@@ -47,11 +51,12 @@ fn fire_master(call: &Call<'_>) -> CallResult {
 /// Sends an event, with what `preload` puts beside its data; whether a master
 /// took it.
 fn to_master(call: &Call<'_>, tag: &str, data: Value) -> Value {
-    let fired = match call.arg("preload") {
-        Value::Map(fields) if !fields.is_empty() => call.ctx.fire_with(fields, tag, data),
-        other if other.is_true() => call.ctx.fire_with(&Map::new(), tag, data),
-        _ => call.ctx.fire_master(tag, data),
-    };
+    let bus = call.ctx.master_bus();
+    let fired = bus.and_then(|bus| match call.arg("preload") {
+        Value::Map(fields) if !fields.is_empty() => bus.fire_with(fields, tag, data),
+        other if other.is_true() => bus.fire_with(&Map::new(), tag, data),
+        _ => bus.fire_master(tag, data),
+    });
     fired
         .unwrap_or_else(|error| {
             match error {

@@ -236,7 +236,7 @@ fn store(call: &Call<'_>, data: Map, clear: bool) -> CallResult {
         ("id", call.ctx.id().into()),
         ("clear", clear.into()),
     ]);
-    call.ctx.request_every(load)?;
+    call.ctx.upstream()?.request_every(load)?;
     Ok(true.into())
 }
 
@@ -257,7 +257,7 @@ fn get(call: &Call<'_>) -> CallResult {
         ("fun", call.arg("fun").clone()),
         ("tgt_type", tgt_type.into()),
     ]);
-    let mut found = call.ctx.request(load)?;
+    let mut found = call.ctx.upstream()?.request(load)?;
     if call.flag("exclude_minion")
         && let Value::Map(found) = &mut found
     {
@@ -281,7 +281,7 @@ fn delete(call: &Call<'_>) -> CallResult {
         ("fun", call.arg("fun").clone()),
         ("id", call.ctx.id().into()),
     ]);
-    Ok(call.ctx.request_every(load)?)
+    Ok(call.ctx.upstream()?.request_every(load)?)
 }
 
 fn flush(call: &Call<'_>) -> CallResult {
@@ -292,5 +292,5 @@ fn flush(call: &Call<'_>) -> CallResult {
         ("cmd", Value::from("_mine_flush")),
         ("id", call.ctx.id().into()),
     ]);
-    Ok(call.ctx.request_every(load)?)
+    Ok(call.ctx.upstream()?.request_every(load)?)
 }

@@ -98,7 +98,7 @@ fn published(call: &Call<'_>, form: &str) -> Result<Published, CallError> {
         ("id", call.ctx.id().into()),
         ("no_parse", Value::List(Vec::new())),
     ]);
-    let published = match call.ctx.request(load) {
+    let published = match call.ctx.upstream().and_then(|master| master.request(load)) {
         Err(ContextError::TimedOut { .. }) => {
             return Err(CallError::command(format!("'{fun}' publish timed out")));
         }
@@ -119,7 +119,7 @@ fn published(call: &Call<'_>, form: &str) -> Result<Published, CallError> {
     let deadline = Instant::now() + timeout;
     let mut pause = FIRST_PAUSE;
     loop {
-        let returns = match call.ctx.request(question.clone())? {
+        let returns = match call.ctx.upstream()?.request(question.clone())? {
             Value::Map(returns) => returns,
             _ => Map::new(),
         };
@@ -146,7 +146,7 @@ fn runner(call: &Call<'_>) -> CallResult {
         ("id", call.ctx.id().into()),
         ("no_parse", Value::List(Vec::new())),
     ]);
-    match call.ctx.request(load) {
+    match call.ctx.upstream().and_then(|master| master.request(load)) {
         Err(ContextError::TimedOut { .. }) => {
             Ok(format!("'{fun}' runner publish timed out").into())
         }

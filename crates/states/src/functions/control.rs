@@ -93,7 +93,7 @@ fn get_pauses(call: &Call<'_>) -> CallResult {
         Value::List(jids) => jids.iter().map(halite_proto::python::str).collect(),
         one => vec![halite_proto::python::str(one)],
     };
-    let active = call.ctx.running();
+    let active = turns::active(call.ctx);
     let is_active = |jid: &str| {
         let mut jids = active.iter().filter_map(|load| load.get("jid")?.as_str());
         jids.any(|active| active == jid)

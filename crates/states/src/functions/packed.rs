@@ -9,7 +9,7 @@ use halite_state::compile::Compiler;
 use super::run::{refused, shown_as_states};
 use super::single::turn;
 use crate::applied;
-use crate::context::StateContext;
+use crate::context::{StateContext, part_is_over};
 use crate::package::Package;
 use crate::source::with_source;
 
@@ -31,7 +31,7 @@ fn pkg(call: &Call<'_>) -> CallResult {
         Err(others) => return Ok(refused(call, others)),
     };
     // Whatever it was that this minion has done before.
-    call.ctx.part_is_over();
+    part_is_over(call.ctx);
     let pillar = match package.pillar.take() {
         Some(pillar) => Arc::new(pillar),
         None => call.ctx.pillar(),

@@ -10,7 +10,7 @@ use halite_state::compile::{Compiler, Matches, TopError, verify_tops, whiteliste
 use super::switches;
 use crate::applied::{self, Applied, Compiled, Origin};
 use crate::cache;
-use crate::context::StateContext;
+use crate::context::{StateContext, part_is_over};
 use crate::prepare::{EX_COMPILER_ERROR, EX_PILLAR_FAILURE, pillar_errors, prepare};
 use crate::source::{Source, with_source};
 use crate::turns::{self, Queue};
@@ -145,7 +145,7 @@ pub(super) fn with_turn(
         ));
     }
     // Whatever it was that this minion has done before.
-    call.ctx.part_is_over();
+    part_is_over(call.ctx);
     let mut ctx = prepare(call, by_name)?;
     ctx.set_opt("test", test.unwrap_or_else(|| applied::test_mode(call)));
     if let Some(events) = call.get("state_events").filter(|events| !events.is_nil()) {

@@ -21,7 +21,7 @@ use super::events::Events;
 use super::gate::Pauses;
 use super::narrator::Narrator;
 use super::trace;
-use crate::context::StateContext;
+use crate::context::{StateContext, part_is_over};
 use crate::limits::TIDY_EVERY;
 
 /// Seconds that a state waits for grains or pillar to be made new.
@@ -154,7 +154,7 @@ pub(crate) fn drive(stage: &Stage<'_>, mut run: Run) -> Result<Map, CallError> {
                     };
                     run.answer(reply);
                     if tidied.elapsed() >= TIDY_EVERY {
-                        stage.ctx.part_is_over();
+                        part_is_over(stage.ctx);
                         tidied = Instant::now();
                     }
                 }

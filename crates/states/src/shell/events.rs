@@ -68,7 +68,8 @@ fn tell(stage: &Stage<'_>, tag: &str, data: Map) {
     if !stage.jid().is_empty() {
         fields.insert("jid", stage.jid());
     }
-    if let Err(error) = stage.ctx().fire_with(&fields, tag, data.into()) {
+    let bus = stage.ctx().master_bus();
+    if let Err(error) = bus.and_then(|bus| bus.fire_with(&fields, tag, data.into())) {
         debug!(%error, tag, "the master was not told");
     }
 }

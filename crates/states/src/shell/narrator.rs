@@ -88,7 +88,8 @@ fn newest(places: &Receiver<Map>, mut tell: impl FnMut(Map)) {
 }
 
 fn tell(stage: &Stage<'_>, tag: &str, place: Map) {
-    if let Err(error) = stage.ctx().fire_master(tag, place.into()) {
+    let bus = stage.ctx().master_bus();
+    if let Err(error) = bus.and_then(|bus| bus.fire_master(tag, place.into())) {
         debug!(%error, "the master was not told how far the run is");
     }
 }

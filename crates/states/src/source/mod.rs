@@ -155,7 +155,12 @@ impl SlsSource for Source<'_> {
     }
 
     fn envs(&self) -> Vec<String> {
-        match self.call.ctx.request(Map::from([("cmd", "_file_envs")])) {
+        match self
+            .call
+            .ctx
+            .files()
+            .ask(Map::from([("cmd", "_file_envs")]))
+        {
             Ok(Value::List(envs)) => envs.iter().map(python::str).collect(),
             Ok(_) => Vec::new(),
             Err(error) => {
@@ -253,7 +258,7 @@ impl SlsSource for Source<'_> {
         opts.insert("grains", Map::clone(&ctx.grains()));
         let mut load = Map::from([("cmd", "_master_tops")]);
         load.insert("opts", opts);
-        match ctx.request(load) {
+        match ctx.upstream().and_then(|master| master.request(load)) {
             Ok(Value::Map(tops)) => tops,
             Ok(_) => Map::new(),
             Err(error) => {

@@ -4,21 +4,21 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
+use halite_fake_minion::{FakeMinion, from_json};
 use halite_modules::Registry;
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
 
-use super::host::Host;
-use super::json::{from_json, replaced};
+use super::call::carry_out;
+use super::json::replaced;
 
 /// A made-up machine.
 pub struct Machine {
     pub dir: tempfile::TempDir,
-    pub host: Host,
+    pub minion: FakeMinion,
     quiet: Vec<String>,
     show: Vec<String>,
     /// Keys of returns that are not compared.
@@ -122,19 +122,17 @@ impl Machine {
         let Value::Map(grains) = from_json(&scenario["grains"]) else {
             panic!("no grains");
         };
-        let host = Host {
-            opts,
-            grains: grains.into(),
-            registry,
-            refreshed: Mutex::default(),
-        };
+        let minion = FakeMinion::new()
+            .with_opts(opts)
+            .with_grains(grains)
+            .with_registry(registry);
         Self {
             quiet: texts("quiet"),
             show: texts("show"),
             drop: texts("drop"),
             since: today(),
             dir,
-            host,
+            minion,
         }
     }
 
@@ -163,7 +161,7 @@ impl Machine {
         }
         let asked = replaced(call, "@TMP@", &tmp);
         self.shell(&asked);
-        let ret = self.host.carry_out(&asked);
+        let ret = carry_out(&self.minion, &asked);
         let mut ret = ret;
         if let Json::Object(map) = &mut ret {
             map.retain(|key, _| !self.drop.contains(key));

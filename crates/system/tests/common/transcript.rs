@@ -5,14 +5,15 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Mutex;
 
+use halite_fake_minion::{FakeMinion, from_json};
 use halite_modules::Registry;
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 
-use super::json::{from_json, replaced, sorted};
-use super::{Host, Machine, differing};
+use super::call::carry_out;
+use super::json::{replaced, sorted};
+use super::{Machine, differing};
 
 /// A stand-in of each tool: gives the answer of the first run of the same
 /// command line that has not been given yet.
@@ -143,11 +144,11 @@ fn play(name: &str, transcript: &Json, registry: &'static Registry) -> (usize, V
     let mut machine = Machine::new(empty.path().to_str().unwrap(), transcript, registry);
     if transcript["live"] == json!(true) {
         // Only places below @TMP@ are meant.
-        machine.host.opts.remove("__host_root__");
+        machine.minion.remove_opt("__host_root__");
     } else {
         // No tool of the machine that we are on.
         let bin = machine.dir.path().join("bin").display().to_string();
-        machine.host.opts.insert("__host_path__", bin);
+        machine.minion.set_opt("__host_path__", bin);
     }
     let machine = machine;
     let directory = machine.dir.path();
@@ -231,12 +232,10 @@ fn play_for_recorder(directory: &Path, registry: &'static Registry) {
     let Value::Map(grains) = from_json(&scenario["grains"]) else {
         panic!("no grains");
     };
-    let host = Host {
-        opts,
-        grains: grains.into(),
-        registry,
-        refreshed: Mutex::default(),
-    };
+    let minion = FakeMinion::new()
+        .with_opts(opts)
+        .with_grains(grains)
+        .with_registry(registry);
     let tmp = directory.to_str().unwrap();
     let mut results = Vec::new();
     for call in scenario["calls"].as_array().unwrap() {
@@ -252,7 +251,7 @@ fn play_for_recorder(directory: &Path, registry: &'static Registry) {
             results.push(json!({}));
             continue;
         }
-        let ret = as_recorded(&host.carry_out(&asked));
+        let ret = as_recorded(&carry_out(&minion, &asked));
         let text = fs::read_to_string(directory.join("runs")).unwrap();
         let runs: Vec<Json> = text
             .lines()

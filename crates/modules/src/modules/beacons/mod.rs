@@ -12,6 +12,7 @@ use halite_proto::{Map, Value};
 use halite_yaml::{DumpOptions, dump};
 
 use crate::call::Call;
+use crate::context::ContextError;
 use crate::error::CallResult;
 use crate::registry::{Function, Module};
 
@@ -91,7 +92,9 @@ pub(super) const MODULE: Module = Module {
 fn ask<const N: usize>(call: &Call<'_>, func: &str, fields: [(&str, Value); N]) -> Option<Map> {
     let mut request = Map::from(fields);
     request.insert("func", func);
-    match call.ctx.manage_beacons(request) {
+    let none = ContextError::Unsupported { what: "beacons" };
+    let daemon = call.ctx.daemon().ok_or(none);
+    match daemon.and_then(|daemon| daemon.manage_beacons(request)) {
         Ok(answer) => Some(answer),
         Err(error) => {
             tracing::debug!(%error, func, "the beacons were not asked");

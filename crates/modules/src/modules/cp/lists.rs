@@ -50,7 +50,7 @@ pub(super) fn list_states(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn envs(call: &Call<'_>) -> CallResult {
-    Ok(call.ctx.request(Map::from([("cmd", "_file_envs")]))?)
+    Ok(call.ctx.files().ask(Map::from([("cmd", "_file_envs")]))?)
 }
 
 pub(super) fn list_minion(call: &Call<'_>) -> CallResult {

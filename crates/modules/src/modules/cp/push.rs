@@ -160,7 +160,11 @@ fn send_once(
         ]);
         let mut beyond = load.clone();
         push.put(&mut beyond);
-        match call.ctx.request_beyond(load, beyond) {
+        match call
+            .ctx
+            .upstream()
+            .and_then(|master| master.request_beyond(load, beyond))
+        {
             Ok(answer) if answer.is_true() => {}
             Ok(_) => return Ok(Sent::Refused { loc }),
             Err(error @ (ContextError::NoMaster | ContextError::TimedOut { .. })) => {

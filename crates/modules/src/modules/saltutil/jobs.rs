@@ -11,7 +11,11 @@ use crate::error::{CallError, CallResult};
 /// The running jobs, without the one that asks.
 fn others(call: &Call<'_>) -> Vec<Map> {
     let own = call.job.jid();
-    let mut jobs = call.ctx.running();
+    let mut jobs = call
+        .ctx
+        .jobs()
+        .map(|jobs| jobs.running())
+        .unwrap_or_default();
     jobs.retain(|job| own.is_none() || jid_of(job) != own);
     jobs
 }
@@ -51,7 +55,10 @@ pub(super) fn is_running(call: &Call<'_>) -> CallResult {
 }
 
 fn signal(call: &Call<'_>, jid: &str, signal: i32) -> Result<String, CallError> {
-    Ok(match call.ctx.signal_job(jid, signal)? {
+    let Some(jobs) = call.ctx.jobs() else {
+        return Ok(String::new());
+    };
+    Ok(match jobs.signal(jid, signal)? {
         Some(pid) => format!("Signal {signal} sent to job {jid} at pid {pid}"),
         None => String::new(),
     })

@@ -18,7 +18,8 @@ pub(super) fn wheel(call: &Call<'_>) -> CallResult {
     let kwargs = call.clean_kwargs();
     let answer = call
         .ctx
-        .run_on_master(MasterFunction::Wheel, &name, args, kwargs)
+        .commander("running functions of the master")
+        .and_then(|master| master.run_on_master(MasterFunction::Wheel, &name, args, kwargs))
         .map_err(|error| {
             tracing::debug!(%error, "no wheel function was run");
             CallError::command(NO_MASTER)
@@ -61,7 +62,9 @@ fn ask(call: &Call<'_>) -> Result<MinionsAnswer, CallError> {
         subset,
         failhard: call.get("failhard").is_some_and(Value::is_true),
     };
-    call.ctx.command_minions(&command).map_err(|error| {
+    let commander = call.ctx.commander("commanding minions");
+    let answer = commander.and_then(|commander| commander.command_minions(&command));
+    answer.map_err(|error| {
         tracing::debug!(%error, "no minion was commanded");
         CallError::command(NO_MASTER)
     })

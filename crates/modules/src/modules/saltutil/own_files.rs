@@ -71,7 +71,11 @@ pub(super) fn revoke_auth(call: &Call<'_>) -> CallResult {
             call.flag("preserve_minion_cache").into(),
         ),
     ]);
-    match call.ctx.request_every(load) {
+    match call
+        .ctx
+        .upstream()
+        .and_then(|masters| masters.request_every(load))
+    {
         Ok(answer) => Ok(answer),
         Err(error) => {
             tracing::error!(%error, "the key was not revoked");

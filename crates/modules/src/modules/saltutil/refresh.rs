@@ -54,8 +54,9 @@ pub(super) fn refresh_matchers(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn refresh_resources(call: &Call<'_>) -> CallResult {
-    let fired = call
-        .ctx
-        .fire_local("resource_refresh", halite_proto::Map::new());
+    let Some(bus) = call.ctx.local_bus() else {
+        return Ok(false.into());
+    };
+    let fired = bus.fire_local("resource_refresh", halite_proto::Map::new());
     Ok(fired.unwrap_or_default().into())
 }

@@ -15,7 +15,7 @@ pub(super) fn runner(call: &Call<'_>) -> CallResult {
     let mut kwargs = call.arg("kwarg").as_map().cloned().unwrap_or_default();
     kwargs.extend(call.clean_kwargs());
     let name = call.text("name");
-    let value = call.ctx.runner(&name, args, kwargs)?;
+    let value = call.ctx.runners()?.run(&name, args, kwargs)?;
     if !call.flag("full_return") {
         return Ok(value);
     }

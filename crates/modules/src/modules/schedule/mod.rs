@@ -17,6 +17,7 @@ pub(super) use listing::in_includes;
 use halite_proto::{Map, Value};
 
 use crate::call::Call;
+use crate::context::ContextError;
 use crate::registry::{Function, Module};
 
 pub(super) const MODULE: Module = Module {
@@ -152,7 +153,11 @@ const SETTINGS: [&str; 4] = ["enabled", "skip_function", "skip_during_range", "s
 fn ask<const N: usize>(call: &Call<'_>, func: &str, fields: [(&str, Value); N]) -> Option<Map> {
     let mut request = Map::from(fields);
     request.insert("func", func);
-    match call.ctx.manage_schedule(request) {
+    let none = ContextError::Unsupported {
+        what: "the scheduler",
+    };
+    let daemon = call.ctx.daemon().ok_or(none);
+    match daemon.and_then(|daemon| daemon.manage_schedule(request)) {
         Ok(answer) => answer
             .get("complete")
             .is_some_and(Value::is_true)

@@ -6,6 +6,7 @@ mod processes;
 use halite_proto::{Map, Value};
 
 use crate::call::Call;
+use crate::context::Upstream;
 use crate::error::CallResult;
 use crate::python;
 use crate::registry::{Function, Module};
@@ -178,21 +179,25 @@ fn custom(call: &Call<'_>) -> CallResult {
 
 fn ping_master(call: &Call<'_>) -> CallResult {
     let master = call.text("master");
-    Ok((!master.is_empty() && call.ctx.ping_master(&master)).into())
+    let answered = |upstream: &dyn Upstream| upstream.ping(&master);
+    Ok((!master.is_empty() && call.ctx.upstream().is_ok_and(answered)).into())
 }
 
 fn master(call: &Call<'_>) -> CallResult {
     let Some(master) = call.text_opt("master") else {
         return Ok(Value::Nil);
     };
-    let connected = call.ctx.master_connected(Some(&master));
+    let upstream = call.ctx.upstream();
+    let connected = upstream.is_ok_and(|upstream| upstream.is_connected(Some(&master)));
     if connected != call.flag("connected") {
         let tag = if connected {
             "__master_connected"
         } else {
             "__master_disconnected"
         };
-        call.ctx.fire_local(tag, Map::from([("master", master)]))?;
+        if let Some(bus) = call.ctx.local_bus() {
+            bus.fire_local(tag, Map::from([("master", master)]))?;
+        }
     }
     Ok(connected.into())
 }

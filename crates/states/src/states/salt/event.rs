@@ -28,17 +28,20 @@ pub(super) fn wait_for_event(call: &Call<'_>) -> CallResult {
     let began = Instant::now();
     let wait = timeout(call, "timeout").unwrap_or(WAIT_DEFAULT);
     let done = awaited.is_empty()
-        || call.ctx.watch_events(wait, &mut |tag, data| {
-            if fnmatch(&pattern, tag) {
-                for id in named(data, &key) {
-                    if let Some(at) = awaited.iter().position(|awaited| *awaited == id) {
-                        awaited.remove(at);
-                        heard.push(id.into());
+        || call
+            .ctx
+            .commander("watching the events of the master")?
+            .watch_events(wait, &mut |tag, data| {
+                if fnmatch(&pattern, tag) {
+                    for id in named(data, &key) {
+                        if let Some(at) = awaited.iter().position(|awaited| *awaited == id) {
+                            awaited.remove(at);
+                            heard.push(id.into());
+                        }
                     }
                 }
-            }
-            awaited.is_empty() || call.cancel().ended_by().is_some()
-        })?;
+                awaited.is_empty() || call.cancel().ended_by().is_some()
+            })?;
     if !heard.is_empty() {
         ret.changes.insert("minions_seen", heard);
     }

@@ -4,7 +4,7 @@ use halite_modules::{Call, CallError, CallResult, MinionReturn, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::minions::{Excused, command, note_job, shown, warn};
-use super::told;
+use super::{COMMANDING, told};
 
 pub(super) fn function(call: &Call<'_>) -> CallResult {
     let fun = call.text("name");
@@ -30,7 +30,8 @@ pub(super) fn function(call: &Call<'_>) -> CallResult {
     command.arg = arg;
     command.kwarg = call.arg("kwarg").as_map().cloned().unwrap_or_default();
     told::of_minions(call, "function", &fun, &command);
-    let answer = match call.ctx.command_minions(&command) {
+    let commander = call.ctx.commander(COMMANDING);
+    let answer = match commander.and_then(|commander| commander.command_minions(&command)) {
         Ok(answer) => answer,
         Err(error) => return Ok(shown(ret.failed(error.to_string()))),
     };

@@ -4,7 +4,7 @@ use halite_modules::{Call, CallResult, MasterFunction, StateReturn};
 use halite_proto::Value;
 
 use super::minions::{arguments, note_job};
-use super::told;
+use super::{MASTER_FUNCTIONS, told};
 
 pub(super) fn runner(call: &Call<'_>) -> CallResult {
     run(call, MasterFunction::Runner, "Runner")
@@ -27,7 +27,10 @@ fn run(call: &Call<'_>, kind: MasterFunction, word: &str) -> CallResult {
         MasterFunction::Runner => told::of_runner(call, &fun, &args, &kwargs),
         MasterFunction::Wheel => told::of_wheel(call, &fun, &kwargs),
     }
-    let answer = call.ctx.run_on_master(kind, &fun, args, kwargs)?;
+    let answer = call
+        .ctx
+        .commander(MASTER_FUNCTIONS)?
+        .run_on_master(kind, &fun, args, kwargs)?;
     let says_error = answer
         .ret
         .as_map()

@@ -19,6 +19,10 @@ pub(super) const MODULE: Module = Module {
     functions: FUNCTIONS,
 };
 
+/// What [`halite_modules::MinionContext::commander`] is asked for.
+const COMMANDING: &str = "commanding minions";
+const MASTER_FUNCTIONS: &str = "running functions of the master";
+
 /// Sorted by name.
 const FUNCTIONS: &[Function] = &[
     Function::new(

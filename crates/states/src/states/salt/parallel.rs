@@ -7,6 +7,8 @@ use halite_modules::{
 };
 use halite_proto::{Map, Value};
 
+use super::MASTER_FUNCTIONS;
+
 /// A runner with the name that the results have.
 struct Asked {
     id: Value,
@@ -25,14 +27,15 @@ pub(super) fn parallel_runners(call: &Call<'_>) -> CallResult {
             .pending("The runners would be executed in parallel.")
             .into());
     }
-    let ctx = call.ctx;
+    let commander = call.ctx.commander(MASTER_FUNCTIONS);
     let answers: Vec<Result<MasterAnswer, CallError>> = thread::scope(|scope| {
         let running: Vec<_> = asked
             .iter()
             .map(|asked| {
                 let (fun, kwargs) = (asked.fun.as_str(), asked.kwargs.clone());
+                let commander = commander.clone();
                 scope.spawn(move || {
-                    ctx.run_on_master(MasterFunction::Runner, fun, Vec::new(), kwargs)
+                    commander?.run_on_master(MasterFunction::Runner, fun, Vec::new(), kwargs)
                 })
             })
             .collect();

@@ -4,7 +4,7 @@ use halite_modules::{Call, CallResult, MinionReturn, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::minions::{Excused, command, note_job, shown};
-use super::told;
+use super::{COMMANDING, told};
 
 pub(super) fn state(call: &Call<'_>) -> CallResult {
     let mut ret = StateReturn::of(call);
@@ -35,7 +35,8 @@ pub(super) fn state(call: &Call<'_>) -> CallResult {
     command.arg.extend(arg);
     command.kwarg = arguments(call, *concurrent);
     told::of_minions(call, "state", &call.text("name"), &command);
-    let answer = match call.ctx.command_minions(&command) {
+    let commander = call.ctx.commander(COMMANDING);
+    let answer = match commander.and_then(|commander| commander.command_minions(&command)) {
         Ok(answer) => answer,
         Err(error) => return Ok(shown(ret.failed(error.to_string()))),
     };

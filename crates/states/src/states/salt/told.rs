@@ -64,7 +64,10 @@ fn tell(call: &Call<'_>, data: Map) {
     let Some(jid) = call.ctx.opts().get(ORCHESTRATION).and_then(Value::as_str) else {
         return;
     };
-    if let Err(error) = call.ctx.fire_local(&format!("salt/run/{jid}/args"), data) {
+    let Some(bus) = call.ctx.local_bus() else {
+        return;
+    };
+    if let Err(error) = bus.fire_local(&format!("salt/run/{jid}/args"), data) {
         tracing::debug!(%error, "nobody was told what is commanded");
     }
 }

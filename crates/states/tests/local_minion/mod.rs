@@ -20,17 +20,15 @@ use std::path::{Path, PathBuf};
 use halite_config::{HostNames, LoadOptions, load_minion};
 use halite_fileserver::{FileServer, RootsOptions};
 use halite_minion::local_context::LocalContext;
-use halite_modules::{
-    ContextError, Job, MinionContext, Outcome, PillarRequest, Refresh, Registry, args, run_function,
-};
+use halite_modules::{Job, Outcome, args, run_function};
 use halite_proto::{Map, Value};
 
-/// The minion: a [`LocalContext`] that has the functions of this crate.
-pub struct House {
-    minion: LocalContext,
+/// A minion without a master, as `salt-call --local` is one.
+pub struct LocalMinion {
+    pub context: LocalContext,
 }
 
-impl House {
+impl LocalMinion {
     /// A minion with the configuration file in `config_dir` and these grains.
     pub fn new(config_dir: &Path, grains: Map) -> Self {
         let loaded = load_minion(&LoadOptions {
@@ -51,7 +49,7 @@ impl House {
         let mut opts = config.opts().clone();
         opts.insert("__cli", "salt-call");
         Self {
-            minion: LocalContext::new(opts, grains, files.expect("the roots are good")),
+            context: LocalContext::new(opts, grains, files.expect("the roots are good")),
         }
     }
 
@@ -78,7 +76,7 @@ impl House {
         let mut load = Map::new();
         load.insert("fun", fun);
         load.insert("jid", "20260101000000000000");
-        run_function(self, fun, &arguments, &Job::published(load))
+        run_function(&self.context, fun, &arguments, &Job::published(load))
     }
 }
 
@@ -105,59 +103,5 @@ pub fn copy_tree(from: &Path, to: &Path) {
         } else {
             std::fs::copy(&path, &target).unwrap();
         }
-    }
-}
-
-impl MinionContext for House {
-    fn opts(&self) -> &Map {
-        self.minion.opts()
-    }
-
-    fn registry(&self) -> &'static Registry {
-        halite_states::registry()
-    }
-
-    fn grains(&self) -> std::sync::Arc<Map> {
-        self.minion.grains()
-    }
-
-    fn pillar(&self) -> std::sync::Arc<Map> {
-        self.minion.pillar()
-    }
-
-    fn compile_pillar(&self, request: &PillarRequest) -> Result<Map, ContextError> {
-        self.minion.compile_pillar(request)
-    }
-
-    fn request(&self, load: Map) -> Result<Value, ContextError> {
-        self.minion.request(load)
-    }
-
-    fn fire_local(&self, tag: &str, data: Map) -> Result<bool, ContextError> {
-        self.minion.fire_local(tag, data)
-    }
-
-    fn fire_master(&self, tag: &str, data: Value) -> Result<bool, ContextError> {
-        self.minion.fire_master(tag, data)
-    }
-
-    fn running(&self) -> Vec<Map> {
-        self.minion.running()
-    }
-
-    fn signal_job(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
-        self.minion.signal_job(jid, signal)
-    }
-
-    fn refresh(&self, what: Refresh, wait: Option<u64>) -> Result<bool, ContextError> {
-        self.minion.refresh(what, wait)
-    }
-
-    fn master_connected(&self, master: Option<&str>) -> bool {
-        self.minion.master_connected(master)
-    }
-
-    fn ping_master(&self, master: &str) -> bool {
-        self.minion.ping_master(master)
     }
 }

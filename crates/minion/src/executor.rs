@@ -106,15 +106,21 @@ impl Executor {
         let jid = load.jid.clone();
         info!("executing");
         self.minion.outstanding.fetch_add(1, Ordering::Relaxed);
-        let cancel = Cancel::default();
-        let proc_load = Minion::proc_load(&load.to_map());
+        // From here on the load stays typed; what functions and proc files see
+        // of it is written once.
+        let claimed = Job {
+            load: load.to_map(),
+            cancel: Cancel::default(),
+            ..Job::default()
+        };
+        let proc_load = Minion::proc_load(&claimed.load);
         let running = RunningJob {
             load: proc_load.clone(),
-            cancel: cancel.clone(),
+            cancel: claimed.cancel.clone(),
         };
         self.minion.jobs().start(jid.clone(), running);
         let begins = beginning::tell(&self.minion, master, &load);
-        let ran = self.run_in_turn(master, load, proc_load, cancel);
+        let ran = self.run_in_turn(master, load, proc_load, claimed);
         let ((), ended) = tokio::join!(begins, ran);
         self.minion.jobs().finish(&jid);
         self.minion.job_ended.notify_waiters();
@@ -147,7 +153,7 @@ impl Executor {
         master: usize,
         load: PublishLoad,
         proc_load: Map,
-        cancel: Cancel,
+        job: Job,
     ) -> Option<Ended> {
         let urgent = load
             .fun
@@ -184,11 +190,6 @@ impl Executor {
             }
             let name = minion.masters.get(master).map(|m| m.name.as_str());
             minion.claims.note(&load.jid, name.unwrap_or_default());
-            let job = Job {
-                load: load.to_map(),
-                cancel,
-                ..Job::default()
-            };
             let result = run_load(&context, &load, &job, ordered);
             let record = record(&minion, &load, &result);
             let parcel = send_returns.then(|| courier.accept(master, result));

@@ -12,12 +12,12 @@ use halite_proto::{Map, Value};
 use halite_target::Subject;
 
 use crate::decrypt;
+use crate::effects::Effects;
 use crate::ext::{External, Externals};
 use crate::settings::{Settings, SettingsError};
 use crate::sls::{Env, Rendering};
 use crate::top::Top;
 use crate::tree::{Ignore, Tree};
-use crate::world::World;
 
 /// Whose pillar is wanted, and how far it differs from the usual one.
 #[derive(Debug, Clone, Default)]
@@ -76,16 +76,16 @@ impl Compiler {
     }
 
     /// The pillar of a minion.
-    pub fn compile(&self, request: &Request, world: &dyn World) -> Map {
-        Compilation::new(self, request, world).run()
+    pub fn compile(&self, request: &Request, effects: &dyn Effects) -> Map {
+        Compilation::new(self, request, effects).run()
     }
 
     /// What the top files say for a minion, or what is wrong with them.
     ///
     /// # Errors
     /// The errors, in Salt's words.
-    pub fn top(&self, request: &Request, world: &dyn World) -> Result<Map, Vec<String>> {
-        let compilation = Compilation::new(self, request, world);
+    pub fn top(&self, request: &Request, effects: &dyn Effects) -> Result<Map, Vec<String>> {
+        let compilation = Compilation::new(self, request, effects);
         let (top, errors) = compilation.top();
         if errors.is_empty() {
             Ok(top.envs)
@@ -133,7 +133,7 @@ impl Compiler {
 pub(crate) struct Compilation<'a> {
     pub(crate) compiler: &'a Compiler,
     pub(crate) request: &'a Request,
-    pub(crate) world: &'a dyn World,
+    pub(crate) effects: &'a dyn Effects,
     pub(crate) tree: Tree,
     pub(crate) pillarenv: Option<String>,
 }
@@ -169,12 +169,12 @@ fn in_order_of(held: &Map, pillar: Map) -> Map {
 }
 
 impl<'a> Compilation<'a> {
-    fn new(compiler: &'a Compiler, request: &'a Request, world: &'a dyn World) -> Self {
+    fn new(compiler: &'a Compiler, request: &'a Request, effects: &'a dyn Effects) -> Self {
         let (_, pillarenv) = compiler.envs_of(request);
         Self {
             compiler,
             request,
-            world,
+            effects,
             tree: compiler.tree(request),
             pillarenv,
         }
@@ -205,7 +205,7 @@ impl<'a> Compilation<'a> {
             pillar = settings.merging.merge(pillar, overrides);
         }
         pillar = in_order_of(&self.request.held, pillar);
-        let errors = decrypt::decrypt(&settings.decrypt, &mut pillar, self.world);
+        let errors = decrypt::decrypt(&settings.decrypt, &mut pillar, self.effects);
         if !errors.is_empty() {
             let all = pillar.get_or_insert_with("_errors", || Value::List(Vec::new()));
             if let Value::List(all) = all {
@@ -248,7 +248,7 @@ impl<'a> Compilation<'a> {
             settings,
             tree: &self.tree,
             ignore: &self.compiler.ignore,
-            world: self.world,
+            effects: self.effects,
             top,
             pillar: Arc::clone(&seen),
         };
@@ -300,7 +300,7 @@ impl<'a> Compilation<'a> {
             opts: &self.compiler.opts,
             nodegroups: settings.nodegroups.as_ref(),
             range_server: &settings.range_server,
-            world: self.world,
+            effects: self.effects,
             files: &files,
         };
         for external in all {

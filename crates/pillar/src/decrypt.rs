@@ -2,11 +2,11 @@
 
 use halite_proto::{Map, Value};
 
+use crate::effects::Effects;
 use crate::settings::Decrypt;
-use crate::world::World;
 
 /// Decrypts what the options name, in place, and gives what went wrong.
-pub(crate) fn decrypt(settings: &Decrypt, pillar: &mut Map, world: &dyn World) -> Vec<String> {
+pub(crate) fn decrypt(settings: &Decrypt, pillar: &mut Map, effects: &dyn Effects) -> Vec<String> {
     let Some(paths) = &settings.paths else {
         return vec!["decrypt_pillar config option is malformed".to_owned()];
     };
@@ -20,7 +20,7 @@ pub(crate) fn decrypt(settings: &Decrypt, pillar: &mut Map, world: &dyn World) -
         let is_allowed =
             settings.allowed.is_empty() || settings.allowed.iter().any(|name| name == renderer);
         let decrypted = if is_allowed {
-            world.decrypt(renderer, value.clone())
+            effects.decrypt(renderer, value.clone())
         } else {
             Err(format!(
                 "'{renderer}' is not a valid decryption renderer. Valid choices are: {}",

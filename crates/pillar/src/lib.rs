@@ -1,34 +1,34 @@
 //! Pillar: tops, SLS files and external pillars to one map per minion.
 //!
 //! [`Compiler`] reads the options once and compiles for any minion; what it
-//! needs beside files - renderers, functions, commands - it asks of a
-//! [`World`]. [`compile`] is it with the real one.
+//! needs beside files - renderers, functions, commands - it asks of its
+//! [`Effects`]. [`compile`] lets a context carry them out.
 //!
 //! Invariant: no value of a pillar reaches a log.
 
 pub mod limits;
 
 mod compile;
+mod context_effects;
 mod decrypt;
+mod effects;
 mod ext;
-mod house;
 mod local_files;
+mod masterless;
 mod merge;
 mod settings;
 mod sls;
 mod top;
 mod tops;
 mod tree;
-mod workshop;
-mod world;
 
 pub use compile::{Compiler, Request, extra_minion_data};
+pub use context_effects::{compile, top};
+pub use effects::{Effects, Failure, Known, Sls};
 pub use ext::{Module, NAMES as EXTERNAL_PILLARS};
-pub use house::{CollectGrains, House, RunRunner};
 pub use local_files::LocalFiles;
+pub use masterless::{CollectGrains, MasterlessContext, RunRunner};
 pub use merge::{Merging, Strategy};
 pub use settings::SettingsError;
 pub use top::Top;
 pub use tree::Found;
-pub use workshop::{compile, top};
-pub use world::{Failure, Known, Sls, World};

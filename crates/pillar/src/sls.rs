@@ -13,19 +13,19 @@ use std::sync::Arc;
 use halite_proto::{Map, Value};
 use halite_target::glob;
 
+use crate::effects::{Effects, Failure, Sls};
 use crate::limits::{ERRORS_MAX, INCLUDE_DEPTH_MAX, INCLUDE_DEPTH_OF_PAIRS_MAX};
 use crate::merge::Strategy;
 use crate::settings::Settings;
 use crate::top::Top;
 use crate::tree::{Found, Ignore, Tree};
-use crate::world::{Failure, Sls, World};
 
 /// What the rendering of one compilation shares.
 pub(crate) struct Rendering<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) tree: &'a Tree,
     pub(crate) ignore: &'a Ignore,
-    pub(crate) world: &'a dyn World,
+    pub(crate) effects: &'a dyn Effects,
     pub(crate) top: &'a Top,
     /// What the files see as the pillar.
     pub(crate) pillar: Arc<Map>,
@@ -158,7 +158,7 @@ impl<'a, 'r> Env<'a, 'r> {
                 bytes: &bytes,
                 defaults,
             };
-            rendering.world.render(&sls, &rendering.pillar)
+            rendering.effects.render(&sls, &rendering.pillar)
         });
         match rendered {
             Ok(data) => data,

@@ -3,8 +3,8 @@
 use halite_proto::{Map, Value};
 
 use crate::compile::Compilation;
+use crate::effects::Sls;
 use crate::tree::Found;
-use crate::world::Sls;
 
 impl Compilation<'_> {
     /// The environments whose top files count.
@@ -94,7 +94,7 @@ impl Compilation<'_> {
             bytes: &bytes,
             defaults: &Map::new(),
         };
-        match self.world.render(&sls, &self.request.held) {
+        match self.effects.render(&sls, &self.request.held) {
             Ok(Value::Nil) => Ok(Map::new().into()),
             Ok(top) => Ok(top),
             Err(failure) => Err(failure.text),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use halite_fileserver::{FileServer, RootsOptions};
 use halite_modules::Registry;
-use halite_pillar::{Compiler, House, Request, SettingsError, limits};
+use halite_pillar::{Compiler, MasterlessContext, Request, SettingsError, limits};
 use halite_proto::{Map, Value};
 
 fn list(items: impl IntoIterator<Item = Value>) -> Value {
@@ -27,13 +27,13 @@ fn opts(dir: &Path, more: &[(&str, Value)]) -> Map {
 fn compile(opts: Map) -> Map {
     let compiler = Compiler::new(&opts).unwrap();
     let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
-    let house = House::new(opts, Registry::core(), files);
+    let base = MasterlessContext::new(opts, Registry::core(), files);
     let request = Request {
         id: "web1".to_owned(),
         grains: Arc::new(Map::from([("role", "web")])),
         ..Request::default()
     };
-    halite_pillar::compile(&compiler, &request, &house)
+    halite_pillar::compile(&compiler, &request, &base)
 }
 
 fn errors(pillar: &Map) -> String {
@@ -142,14 +142,14 @@ fn external_pillars_in_python_are_the_masters_and_see_what_the_files_say() {
     let seen = |extra_minion_data: Map| {
         let compiler = Compiler::new(&opts).unwrap();
         let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
-        let house = House::new(opts.clone(), Registry::core(), files);
+        let base = MasterlessContext::new(opts.clone(), Registry::core(), files);
         let request = Request {
             id: "web1".to_owned(),
             extra_minion_data,
             overrides: Map::from([("given", 1)]),
             ..Request::default()
         };
-        let mut pillar = halite_pillar::compile(&compiler, &request, &house);
+        let mut pillar = halite_pillar::compile(&compiler, &request, &base);
         pillar.remove("given");
         Value::from(pillar)
     };

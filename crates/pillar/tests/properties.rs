@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::Arc;
 
 use halite_pillar::{
-    Compiler, Failure, Found, Known, Merging, Module, Request, Sls, Strategy as How, World,
+    Compiler, Effects, Failure, Found, Known, Merging, Module, Request, Sls, Strategy as How,
 };
 use halite_proto::{Map, Value};
 use proptest::collection::vec;
@@ -50,7 +50,7 @@ fn merging() -> impl Strategy<Value = Merging> {
 /// YAML without templates.
 struct Plain;
 
-impl World for Plain {
+impl Effects for Plain {
     fn render(&self, sls: &Sls<'_>, _pillar: &Arc<Map>) -> Result<Value, Failure> {
         halite_yaml::load_bytes(sls.bytes, sls.name)
             .map(halite_yaml::Node::into_value)

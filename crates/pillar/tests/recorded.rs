@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use halite_fileserver::{FileServer, RootsOptions};
 use halite_modules::Registry;
-use halite_pillar::{Compiler, House, Request};
+use halite_pillar::{Compiler, MasterlessContext, Request};
 use halite_proto::{Map, Value};
 
 /// Where a case stands for its own directory.
@@ -86,7 +86,7 @@ fn compile(dir: &str, case: &Value, run: &Value) -> Map {
     ]);
     let compiler = Compiler::new(&opts).unwrap();
     let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
-    let house = House::new(opts, Registry::core(), files);
+    let base = MasterlessContext::new(opts, Registry::core(), files);
     let env = |name: &str| compiler.opts().get(name).and_then(Value::as_str);
     let overrides = run.get("pillar").and_then(Value::as_map);
     let request = Request {
@@ -97,7 +97,7 @@ fn compile(dir: &str, case: &Value, run: &Value) -> Map {
         overrides: overrides.cloned().unwrap_or_default(),
         ..Request::default()
     };
-    halite_pillar::compile(&compiler, &request, &house)
+    halite_pillar::compile(&compiler, &request, &base)
 }
 
 #[test]

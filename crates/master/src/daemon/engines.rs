@@ -10,7 +10,7 @@ use halite_modules::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
-use halite_pillar::House;
+use halite_pillar::MasterlessContext;
 use halite_proto::{Map, Value};
 
 use crate::events::bus::Bus;
@@ -34,7 +34,7 @@ pub(crate) fn start(
     if engines.is_empty() {
         return None;
     }
-    let ctx: Arc<dyn MinionContext> = Arc::new(Surroundings {
+    let ctx: Arc<dyn MinionContext> = Arc::new(EngineContext {
         functions: Arc::clone(functions),
         bus: Arc::clone(bus),
     });
@@ -44,18 +44,18 @@ pub(crate) fn start(
 }
 
 /// The master, as the functions that an engine calls see it.
-struct Surroundings {
+struct EngineContext {
     functions: Arc<Functions>,
     bus: Arc<Bus>,
 }
 
-impl Surroundings {
-    fn house(&self) -> &House {
+impl EngineContext {
+    fn house(&self) -> &MasterlessContext {
         self.functions.house()
     }
 }
 
-impl MinionContext for Surroundings {
+impl MinionContext for EngineContext {
     fn opts(&self) -> &Map {
         self.house().opts()
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use halite_fileserver::FileServer;
 use halite_grains::GrainsOptions;
 use halite_modules::{ContextError, Registry};
-use halite_pillar::House;
+use halite_pillar::MasterlessContext;
 use halite_proto::{Map, Value};
 
 pub(crate) use self::python::{UsersFunction, listed_functions, scope};
@@ -19,7 +19,7 @@ pub(crate) type RunRunner =
 
 /// The context of functions that run on the master.
 pub(crate) struct Functions {
-    house: House,
+    house: MasterlessContext,
     /// How functions run runners, once the master has them.
     run_runner: Arc<OnceLock<RunRunner>>,
 }
@@ -28,7 +28,7 @@ impl Functions {
     /// With the functions of `registry` and the files for minions.
     pub(crate) fn new(opts: &Map, registry: &'static Registry, files: Arc<FileServer>) -> Self {
         let run_runner: Arc<OnceLock<RunRunner>> = Arc::default();
-        let house = House::new(opts.clone(), registry, files)
+        let house = MasterlessContext::new(opts.clone(), registry, files)
             .with_runners(Box::new({
                 let run_runner = Arc::clone(&run_runner);
                 move |fun: &str, args, kwargs| match run_runner.get() {
@@ -53,7 +53,7 @@ impl Functions {
     }
 
     /// The context of a call.
-    pub(crate) fn house(&self) -> &House {
+    pub(crate) fn house(&self) -> &MasterlessContext {
         &self.house
     }
 }

@@ -207,7 +207,7 @@ impl Walk<'_, '_> {
             }
         };
         self.at
-            .world
+            .effects
             .render_text(&bytes, &file, &renderers)
             .map(Some)
     }

@@ -15,9 +15,9 @@ use halite_proto::{Map, Value, json};
 use halite_range::RangeServer;
 
 use crate::compile::Request;
+use crate::effects::{Effects, Known};
 use crate::settings::SettingsError;
 use crate::tree::Tree;
-use crate::world::{Known, World};
 
 /// The external pillars that need no Python.
 pub const NAMES: &[&str] = &[
@@ -135,7 +135,7 @@ pub(crate) struct Externals<'a> {
     pub(crate) opts: &'a Map,
     pub(crate) nodegroups: Option<&'a Map>,
     pub(crate) range_server: &'a RangeServer,
-    pub(crate) world: &'a dyn World,
+    pub(crate) effects: &'a dyn Effects,
     /// The pillar before the first of them, where one in Python may ask for it.
     pub(crate) files: &'a Map,
 }
@@ -149,7 +149,7 @@ impl Externals<'_> {
     pub(crate) fn get(&self, external: &External, pillar: &Map) -> Result<Map, String> {
         let data = match external {
             External::CommandYaml { command } => {
-                let output = self.world.command(&self.named(command), true)?;
+                let output = self.effects.command(&self.named(command), true)?;
                 match halite_yaml::load(&output, "cmd_yaml") {
                     Ok(node) => node.into_value(),
                     Err(error) => {
@@ -165,7 +165,7 @@ impl Externals<'_> {
                 }
             }
             External::CommandJson { command } => {
-                let output = self.world.command(&self.named(command), false)?;
+                let output = self.effects.command(&self.named(command), false)?;
                 match json::read(&output) {
                     Ok(data) => data,
                     Err(error) => {
@@ -188,7 +188,7 @@ impl Externals<'_> {
                     files: self.files,
                     so_far: pillar,
                 };
-                self.world.module(module, self.request, known)?
+                self.effects.module(module, self.request, known)?
             }
         };
         match data {

@@ -89,7 +89,7 @@ fn look_up(matcher: &str, at: &Externals<'_>, pillar: &Map) -> Result<Value, Str
         "pillar" => pillar,
         "grains" => &at.request.grains,
         "opts" => {
-            opts = at.world.opts_of_modules();
+            opts = at.effects.opts_of_modules();
             &opts
         }
         other => {
@@ -158,11 +158,11 @@ impl Reading<'_, '_> {
             ("stack", Value::from(stack.clone())),
             ("pillar", self.pillar.clone().into()),
             ("minion_id", self.at.request.id.as_str().into()),
-            ("__opts__", self.at.world.opts_of_modules().into()),
+            ("__opts__", self.at.effects.opts_of_modules().into()),
             ("__grains__", Map::clone(&self.at.request.grains).into()),
             ("__stack__", about.into()),
         ]);
-        self.at.world.render_plain(&bytes, &file, &names)
+        self.at.effects.render_plain(&bytes, &file, &names)
     }
 }
 

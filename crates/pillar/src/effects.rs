@@ -1,4 +1,4 @@
-//! What the compiler asks of the world around it.
+//! What the compiler asks for and does not do itself.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl From<String> for Failure {
 }
 
 /// What there is beside the files: renderers, decryption, commands.
-pub trait World {
+pub trait Effects {
     /// Renders a file to data. `pillar` is what it sees as the pillar.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The real world of a compilation: renderers with the functions of a master
-//! or minion, and the files of the pillar roots for imports.
+//! The effects of a compilation carried out by a context: renderers with the
+//! functions of a master or minion, and the files of the pillar roots for imports.
 //!
 //! Invariant: functions see the grains of the minion whose pillar it is and
 //! the pillar as it is at that moment; they run on the machine that compiles.
@@ -18,15 +18,15 @@ use halite_proto::{Map, Value};
 use halite_render::{Renderer, Returned, SlsRequest, TextRequest, WorldError, WorldFile};
 
 use crate::compile::{Compiler, Request};
+use crate::effects::{Effects, Failure, Known, Sls};
 use crate::ext::Module;
 use crate::limits::EXT_COMMAND_MAX;
 use crate::tree::{Found, Tree};
-use crate::world::{Failure, Known, Sls, World};
 
 /// The pillar of a minion, compiled with the functions of `base`.
 pub fn compile(compiler: &Compiler, request: &Request, base: &dyn MinionContext) -> Map {
-    with_workshop(compiler, request, base, |workshop| {
-        compiler.compile(request, workshop)
+    with_effects(compiler, request, base, |effects| {
+        compiler.compile(request, effects)
     })
 }
 
@@ -39,48 +39,48 @@ pub fn top(
     request: &Request,
     base: &dyn MinionContext,
 ) -> Result<Map, Vec<String>> {
-    with_workshop(compiler, request, base, |workshop| {
-        compiler.top(request, workshop)
+    with_effects(compiler, request, base, |effects| {
+        compiler.top(request, effects)
     })
 }
 
-fn with_workshop<T>(
+fn with_effects<T>(
     compiler: &Compiler,
     request: &Request,
     base: &dyn MinionContext,
-    work: impl FnOnce(&Workshop<'_>) -> T,
+    work: impl FnOnce(&ContextEffects<'_>) -> T,
 ) -> T {
-    let bench = Bench {
+    let context = PillarContext {
         base,
         opts: compiler.opts_for(request),
         grains: Arc::clone(&request.grains),
         pillar: Mutex::new(Arc::clone(&request.held)),
     };
-    within_call(&bench, &Job::default(), |call| {
-        let sight = Sight {
+    within_call(&context, &Job::default(), |call| {
+        let templates = PillarTemplates {
             functions: CallWorld::new(call),
-            bench: &bench,
+            context: &context,
             tree: compiler.tree(request),
             files: RefCell::default(),
         };
-        work(&Workshop {
+        work(&ContextEffects {
             call,
-            bench: &bench,
-            renderer: Renderer::new(&sight),
+            context: &context,
+            renderer: Renderer::new(&templates),
         })
     })
 }
 
-/// What functions see: the one who compiles, with the minion's options,
-/// grains and pillar.
-struct Bench<'a> {
+/// What functions see: the context that compiles, with the options, grains and
+/// pillar of the minion.
+struct PillarContext<'a> {
     base: &'a dyn MinionContext,
     opts: Map,
     grains: Arc<Map>,
     pillar: Mutex<Arc<Map>>,
 }
 
-impl Bench<'_> {
+impl PillarContext<'_> {
     /// The options of external pillars, which are the master's.
     fn opts_of_modules(&self) -> Map {
         let mut opts = self.opts.clone();
@@ -105,7 +105,7 @@ impl Bench<'_> {
     }
 }
 
-impl MinionContext for Bench<'_> {
+impl MinionContext for PillarContext<'_> {
     fn opts(&self) -> &Map {
         &self.opts
     }
@@ -178,14 +178,14 @@ impl MinionContext for Bench<'_> {
 }
 
 /// What templates see.
-struct Sight<'a> {
+struct PillarTemplates<'a> {
     functions: CallWorld<'a>,
-    bench: &'a Bench<'a>,
+    context: &'a PillarContext<'a>,
     tree: Tree,
     files: RefCell<HashMap<(String, String), Option<WorldFile>>>,
 }
 
-impl Sight<'_> {
+impl PillarTemplates<'_> {
     fn read(&self, path: &str, saltenv: &str) -> Result<Option<WorldFile>, WorldError> {
         let Some(found) = self.tree.find(path, saltenv) else {
             return Ok(None);
@@ -200,17 +200,17 @@ impl Sight<'_> {
     }
 }
 
-impl halite_render::World for Sight<'_> {
+impl halite_render::World for PillarTemplates<'_> {
     fn opts(&self) -> &Map {
-        &self.bench.opts
+        &self.context.opts
     }
 
     fn grains(&self) -> Arc<Map> {
-        self.bench.grains()
+        self.context.grains()
     }
 
     fn pillar(&self) -> Arc<Map> {
-        self.bench.pillar()
+        self.context.pillar()
     }
 
     fn has_function(&self, fun: &str) -> bool {
@@ -241,18 +241,18 @@ impl halite_render::World for Sight<'_> {
     }
 }
 
-/// Where one pillar is made.
-struct Workshop<'a> {
+/// Carries out what the compiler of one pillar asks for.
+struct ContextEffects<'a> {
     call: &'a Call<'a>,
-    bench: &'a Bench<'a>,
+    context: &'a PillarContext<'a>,
     renderer: Renderer<'a>,
 }
 
-impl World for Workshop<'_> {
+impl Effects for ContextEffects<'_> {
     fn render(&self, sls: &Sls<'_>, pillar: &Arc<Map>) -> Result<Value, Failure> {
         {
             let mut seen = self
-                .bench
+                .context
                 .pillar
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
@@ -298,8 +298,8 @@ impl World for Workshop<'_> {
         known: Known<'_>,
     ) -> Result<Value, String> {
         let name = &module.name;
-        let bench = self.bench.for_modules(known.files);
-        let Some(function) = plugin(&bench, Kind::Pillars, &format!("{name}.ext_pillar")) else {
+        let context = self.context.for_modules(known.files);
+        let Some(function) = plugin(&context, Kind::Pillars, &format!("{name}.ext_pillar")) else {
             let why = "there is no such external pillar, neither here nor in Python \
                        (`salt-run saltutil.sync_pillar` fetches those of `_pillar`)";
             return Err(why.to_owned());
@@ -321,13 +321,13 @@ impl World for Workshop<'_> {
             cancel,
             ..Job::default()
         };
-        within_call(&bench, &job, |call| {
+        within_call(&context, &job, |call| {
             run_plugin(call, function, args, kwargs).map_err(|error| error.to_string())
         })
     }
 
     fn opts_of_modules(&self) -> Map {
-        self.bench.opts_of_modules()
+        self.context.opts_of_modules()
     }
 
     fn render_plain(&self, bytes: &[u8], file: &Found, names: &Map) -> Result<String, String> {

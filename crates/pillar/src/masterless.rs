@@ -1,6 +1,6 @@
-//! One without a master above it: a master that compiles pillars, or a minion
-//! with `file_client: local`. Files come from its own `file_roots`, requests
-//! for anything else go nowhere.
+//! The context of functions that run without a master above them: on a master
+//! that compiles pillars. Files come from its own `file_roots`; there is nobody
+//! to send requests to.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +20,7 @@ pub type RunRunner = dyn Fn(&str, Vec<Value>, Map) -> Result<Value, ContextError
 pub type CollectGrains = dyn Fn() -> Map + Send + Sync;
 
 /// The surroundings of functions that a master runs itself.
-pub struct House {
+pub struct MasterlessContext {
     opts: Map,
     registry: &'static Registry,
     files: LocalFiles,
@@ -29,7 +29,7 @@ pub struct House {
     grains: OnceLock<Arc<Map>>,
 }
 
-impl House {
+impl MasterlessContext {
     /// A master with these options, functions and files.
     pub fn new(opts: Map, registry: &'static Registry, files: Arc<FileServer>) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl House {
     }
 }
 
-impl MinionContext for House {
+impl MinionContext for MasterlessContext {
     fn opts(&self) -> &Map {
         &self.opts
     }

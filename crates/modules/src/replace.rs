@@ -353,12 +353,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-        let read = std::thread::spawn({
-            let path = path.clone();
-            move || fs::read(path).unwrap()
-        });
-        replace_with(&path, Dress::default(), |file| file.write_all(b"new")).unwrap();
-        assert_eq!(read.join().unwrap(), b"new");
+        let write = |file: &mut File| file.write_all(b"new");
+        // Nobody reads it: nothing waits for somebody who does.
+        let unread = replace_with(&path, Dress::default(), write).unwrap_err();
+        assert_eq!(unread.raw_os_error(), Some(nix::libc::ENXIO));
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut reader = File::from(rustix::fs::open(&path, flags, Mode::empty()).unwrap());
+        replace_with(&path, Dress::default(), write).unwrap();
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert_eq!(read, b"new");
     }
 
     #[test]

@@ -14,6 +14,8 @@ use nix::libc;
 const SUCCESS: c_int = 0;
 const BUFFER_ERROR: c_int = 5;
 const CONVERSATION_ERROR: c_int = 19;
+/// Accounts without a password let nobody in, also where a service has `nullok`.
+const DISALLOW_NULL_AUTHTOK: c_int = 1;
 const PROMPT_HIDDEN: c_int = 1;
 const PROMPT_SHOWN: c_int = 2;
 const MESSAGES_MAX: c_int = 32;
@@ -145,6 +147,10 @@ pub(crate) fn check(
     password: &str,
     confdir: Option<&Path>,
 ) -> io::Result<bool> {
+    // Whatever the rules of the service say: no password proves nobody.
+    if password.is_empty() {
+        return Ok(false);
+    }
     let text = |text: &str| CString::new(text).map_err(io::Error::from);
     let (service, name) = (text(service)?, text(user)?);
     let answers = Box::new(Answers {
@@ -196,11 +202,11 @@ pub(crate) fn check(
         return Err(io::Error::other(format!("pam_start failed ({started})")));
     }
     // SAFETY: the handle is open, and what it refers to is alive.
-    let mut result = unsafe { authenticate(handle, 0) };
+    let mut result = unsafe { authenticate(handle, DISALLOW_NULL_AUTHTOK) };
     if result == SUCCESS {
         // A right password of a locked or expired account is not enough.
         // SAFETY: as above.
-        result = unsafe { account(handle, 0) };
+        result = unsafe { account(handle, DISALLOW_NULL_AUTHTOK) };
     }
     // SAFETY: the handle is open and not used any more after this.
     unsafe { end(handle, result) };
@@ -240,6 +246,7 @@ mod tests {
         }
         let permit = "auth required pam_permit.so\naccount required pam_permit.so\n";
         assert!(ask(permit, "nobody", "x"));
+        assert!(!ask(permit, "nobody", ""));
         let deny = "auth required pam_deny.so\naccount required pam_permit.so\n";
         assert!(!ask(deny, "nobody", "x"));
         let locked = "auth required pam_permit.so\naccount required pam_deny.so\n";

@@ -46,3 +46,7 @@ pub const PUBLISHER_BYTES_MAX: u64 = 1024;
 /// Longest name of a file of the data cache, in bytes: what a file system takes,
 /// without what a file is called while it is written.
 pub const FILE_NAME_BYTES_MAX: usize = 200;
+
+/// Locks that jobs share while they become known by their first returns: as
+/// many are written at once, the others wait.
+pub const FIRST_LOCKS: usize = 16;

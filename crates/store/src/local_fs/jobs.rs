@@ -6,7 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{HashType, hash_hex};
 use halite_proto::msgpack::unpack_modern;
@@ -17,7 +17,7 @@ use super::atomic::{exists, load, put, put_making_dir, read};
 use super::recent::{Known, Recent};
 use crate::error::StoreError;
 use crate::jobs::Saved;
-use crate::limits::{JID_TRIES_MAX, OWN_JID_TRIES_MAX};
+use crate::limits::{FIRST_LOCKS, JID_TRIES_MAX, OWN_JID_TRIES_MAX};
 use crate::packing::{load_of_return, pack_load, pack_minions, pack_out, pack_return};
 
 pub(crate) const JID: &str = "jid";
@@ -41,6 +41,8 @@ pub(crate) struct Jobs {
     recent: Recent,
     /// Held while a list of minions is read and written.
     lists: Mutex<()>,
+    /// Held while a job becomes known by its first return; jobs share them.
+    first: [Mutex<()>; FIRST_LOCKS],
 }
 
 impl Jobs {
@@ -51,6 +53,7 @@ impl Jobs {
             hash_type,
             recent: Recent::default(),
             lists: Mutex::default(),
+            first: Default::default(),
         }
     }
 
@@ -171,14 +174,22 @@ impl Jobs {
         ret: &JobReturn,
     ) -> Result<Saved, StoreError> {
         let dir = self.job_dir(jid);
-        if self.recent.get(jid).is_none() && !dir.exists() {
-            let is_stored = self.save_unknown(jid, &dir, id, ret)?;
-            self.recent.insert(jid, Known::FromReturns);
-            if is_stored {
-                return Ok(Saved::Stored);
+        let known = match self.recent.get(jid) {
+            Some(known) => known,
+            None => {
+                // Of two first returns at once, the second must see what the
+                // first has made of the job: it belongs to its minions too.
+                let _held = self.lock_first(jid);
+                if self.recent.get(jid).is_none() && !dir.exists() {
+                    let is_stored = self.save_unknown(jid, &dir, id, ret)?;
+                    self.recent.insert(jid, Known::FromReturns);
+                    if is_stored {
+                        return Ok(Saved::Stored);
+                    }
+                }
+                self.known(jid, &dir, id, ret)?
             }
-        }
-        let known = self.known(jid, &dir, id, ret)?;
+        };
         if known == Known::NoCache {
             return Ok(Saved::NoCache);
         }
@@ -212,6 +223,16 @@ impl Jobs {
 
     pub(crate) fn forget_recent(&self) {
         self.recent.clear();
+    }
+
+    /// Keeps other first returns of a job from being looked at.
+    fn lock_first(&self, jid: &Jid) -> MutexGuard<'_, ()> {
+        let bytes = jid.as_str().bytes();
+        let sum = bytes.fold(0_usize, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(byte.into())
+        });
+        let lock = &self.first[sum % FIRST_LOCKS];
+        lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the returns of a job are kept; an unknown job becomes known.

@@ -46,32 +46,26 @@ impl Environment {
 
     /// All variables that are text.
     pub fn all(&self) -> BTreeMap<String, String> {
+        self.over_process(|_| true)
+    }
+
+    /// What of it a program of another user gets: what was changed, and what
+    /// holds for all users of a machine.
+    pub fn for_other_users(&self) -> BTreeMap<String, String> {
+        self.over_process(is_for_all_users)
+    }
+
+    /// What was changed, over those variables of the process that are kept.
+    fn over_process(&self, keeps: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
         let mut all: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| keeps(name))
             .collect();
         let minion = MINION.read().unwrap_or_else(PoisonError::into_inner);
         lay_over(&mut all, &minion);
         drop(minion);
         let own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lay_over(&mut all, &own);
-        all
-    }
-
-    /// What of it a program of another user gets: what was changed, and what
-    /// holds for all users of a machine.
-    pub fn for_other_users(&self) -> BTreeMap<String, String> {
-        let mut all: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(name, _)| is_for_all_users(name))
-            .collect();
-        lay_over(
-            &mut all,
-            &MINION.read().unwrap_or_else(PoisonError::into_inner),
-        );
-        lay_over(
-            &mut all,
-            &self.0.lock().unwrap_or_else(PoisonError::into_inner),
-        );
         all
     }
 

@@ -43,7 +43,7 @@ pub use context::{
 pub use environment::{Environment, Reach};
 pub use error::{CallError, CallResult};
 pub use extensions::Extensions;
-pub use file_client::{FileClient, FileError, SaltUrl, WebFile};
+pub use file_client::{FileClient, FileError, SaltUrl, WebFile, redirect_protocols};
 pub use halite_signature::{Bound, Param, Signature, SignatureError};
 pub use halite_state::Chunk;
 pub use job::{Cancel, GroupGuard, Job, Notes, StateScope};

@@ -19,7 +19,7 @@ use halite_crypto::{HashType, Hasher};
 use halite_proto::{Map, Value};
 use thiserror::Error;
 pub use url::SaltUrl;
-pub use web::WebFile;
+pub use web::{WebFile, redirect_protocols};
 
 use download::Download;
 

@@ -151,9 +151,16 @@ fn etag_file(to: &Path) -> PathBuf {
     to.with_file_name(name)
 }
 
-fn is_https(url: &str) -> bool {
+/// The protocols to which curl may be redirected from an address
+/// (`--proto-redir`): what was asked for over TLS is not taken from anybody
+/// without it.
+pub fn redirect_protocols(url: &str) -> &'static str {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-    scheme.eq_ignore_ascii_case("https")
+    if scheme.eq_ignore_ascii_case("https") {
+        "=https"
+    } else {
+        "=http,https"
+    }
 }
 
 fn command(url: &str) -> Command {
@@ -169,15 +176,7 @@ fn command(url: &str) -> Command {
     .args(["--connect-timeout", CONNECT_SECONDS_MAX])
     .args(["--speed-limit", "1", "--speed-time", STALL_SECONDS_MAX])
     .args(["--proto", "=http,https,ftp"])
-    // What was asked for over TLS is not taken from anybody without it.
-    .args([
-        "--proto-redir",
-        if is_https(url) {
-            "=https"
-        } else {
-            "=http,https"
-        },
-    ])
+    .args(["--proto-redir", redirect_protocols(url)])
     // Not as an argument: an address may hold a password, and everybody may
     // see arguments.
     .args(["--config", "-"])

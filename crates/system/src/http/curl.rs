@@ -26,8 +26,6 @@ const MARK: &str = "\nhalite-http-query ";
 #[derive(Debug, Default)]
 pub(super) struct Request {
     options: Vec<String>,
-    /// The address is one of https.
-    pub(super) is_tls: bool,
     /// Redirections are not followed: they are the answer.
     pub(super) stays: bool,
 }
@@ -91,13 +89,6 @@ pub(super) fn ask(
     request.switch("suppress-connect-headers");
     let redirections = if request.stays { 0 } else { REDIRECTS_MAX };
     request.option("max-redirs", &redirections.to_string());
-    // What was asked for over TLS is not taken from anybody without it.
-    let wanted = if request.is_tls {
-        "=https"
-    } else {
-        "=http,https"
-    };
-    request.option("proto-redir", wanted);
     request.option("max-filesize", &BODY_BYTES_MAX.to_string());
     request.option("proto", "=http,https");
     request.option("header", "Expect:");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_modules::{Call, CallError, CallResult, python, redirect_protocols};
 use halite_proto::{Map, Value, json};
 
 use super::curl::{self, Answer, Fault, Request};
@@ -215,16 +215,11 @@ fn headers(kwargs: &Map) -> Result<Vec<(String, String)>, CallError> {
     Ok(headers)
 }
 
-fn is_https(url: &str) -> bool {
-    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-    scheme.eq_ignore_ascii_case("https")
-}
-
 fn request(call: &Call<'_>, url: &str, kwargs: &Map) -> Result<Request, CallError> {
     let mut request = Request::default();
-    request.is_tls = is_https(url);
     // An argument of ours: Salt's always follows.
     request.stays = kwargs.get("follow_redirects") == Some(&Value::Bool(false));
+    request.option("proto-redir", redirect_protocols(url));
     request.option("url", &with_params(url, kwargs.get("params")));
     for (name, value) in headers(kwargs)? {
         if name.contains(['\r', '\n']) || value.contains(['\r', '\n']) {

@@ -17,7 +17,7 @@ use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
 
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
-use crate::core::lane::Lane;
+use crate::core::lane::{Lane, lane_of_command, lane_of_envelope};
 use crate::error::chain;
 use crate::handlers::{self, Caller, Handled, batch, comparison, low, publish};
 use crate::keys::sessions::Session;
@@ -37,8 +37,8 @@ pub(crate) enum Answer {
     Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
     /// It is here, but is sent late: a refused sender may be guessing.
     Slow(Vec<u8>),
-    /// A password has to be checked first, which the lane of logins does.
-    LogsIn,
+    /// The workers of another lane have to answer.
+    Elsewhere(Lane),
 }
 
 /// How answers to a proven request are sealed.
@@ -101,7 +101,7 @@ pub(crate) struct Admitted {
     pub(crate) load: Map,
 }
 
-/// Answers a request.
+/// Answers a request, if it is one for the workers of `lane`.
 pub(crate) fn answer(serving: &Serving, payload: &[u8], lane: Lane) -> Answer {
     let Serving { master, settings } = serving;
     let minimum = settings.minimum_auth_version;
@@ -109,6 +109,9 @@ pub(crate) fn answer(serving: &Serving, payload: &[u8], lane: Lane) -> Answer {
         Ok(envelope) => envelope,
         Err(error) => return Answer::Now(refuse(master, None, &error.into())),
     };
+    if let Some(other) = lane_of_envelope(&envelope).filter(|of| *of != lane) {
+        return Answer::Elsewhere(other);
+    }
     match envelope {
         RequestEnvelope::Clear { load, version } => {
             let is_large = payload.len() > PING_BYTES_MAX;
@@ -231,8 +234,9 @@ fn answer_clear(
             return Answer::Now(encode(&Refusal::HandlerFailed.to_value()));
         }
     };
-    if lane != Lane::Logins && command.logs_in() {
-        return Answer::LogsIn;
+    match lane_of_command(&command) {
+        of if of == lane => {}
+        other => return Answer::Elsewhere(other),
     }
     let mut is_slow = false;
     let mut unhurried = |(value, slow)| {

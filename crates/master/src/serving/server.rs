@@ -2,7 +2,7 @@
 //! workers, and sends what they answer in any order.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::Serving;
 use crate::core::gate::Cause;
-use crate::core::lane::{Lane, lane_of};
+use crate::core::lane::{Lane, lane_of_packed};
 use crate::limits::{
     LATER_ANSWERS_MAX, LOGIN_BYTES_WAITING_MAX, LOGIN_THREADS_MAX, LOGINS_WAITING_MAX,
     REQUEST_BYTES_WAITING_MAX, REQUEST_WAIT_MAX, REQUESTS_WAITING_MAX, SIGN_IN_WAIT_MAX,
@@ -21,7 +21,7 @@ use crate::limits::{
 };
 use crate::serving::request_pipeline::{Answer, answer, slow_answer_time};
 use crate::telemetry::Telemetry;
-use crate::workers::{LaneLimits, Work, Workers};
+use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 
 impl Work for Incoming {
     fn bytes(&self) -> usize {
@@ -32,9 +32,30 @@ impl Work for Incoming {
 /// The workers behind the request port.
 pub(crate) struct Server {
     telemetry: Arc<Telemetry>,
-    sign_ins: Workers<Incoming>,
-    general: Workers<Incoming>,
-    logins: Arc<Workers<Incoming>>,
+    lanes: Arc<Lanes>,
+}
+
+/// The workers of each lane; all are there before the first request.
+#[derive(Default)]
+struct Lanes {
+    sign_ins: OnceLock<Workers<Incoming>>,
+    general: OnceLock<Workers<Incoming>>,
+    logins: OnceLock<Workers<Incoming>>,
+}
+
+impl Lanes {
+    fn slot(&self, lane: Lane) -> &OnceLock<Workers<Incoming>> {
+        match lane {
+            Lane::SignIn => &self.sign_ins,
+            Lane::Logins => &self.logins,
+            Lane::General => &self.general,
+        }
+    }
+
+    /// Queues a request.
+    fn submit(&self, lane: Lane, incoming: Incoming) -> Result<(), NoRoom> {
+        self.slot(lane).get().ok_or(NoRoom)?.submit(incoming)
+    }
 }
 
 impl Server {
@@ -43,75 +64,28 @@ impl Server {
     /// # Errors
     /// When a thread cannot be started.
     pub(crate) fn start(serving: Serving, replies: &Replies) -> io::Result<Self> {
-        let cpus = available_parallelism().map_or(1, usize::from);
-        let limits = LaneLimits {
-            // A sign-in is nothing but arithmetic: more threads than
-            // processors would only take turns.
-            threads: cpus.min(WORKER_THREADS_MAX),
-            waiting_max: REQUESTS_WAITING_MAX,
-            bytes_max: REQUEST_BYTES_WAITING_MAX,
-            wait_max: SIGN_IN_WAIT_MAX,
-        };
+        let telemetry = Arc::clone(&serving.master.telemetry);
+        let lanes = Arc::<Lanes>::default();
         let responder = Responder {
-            serving: serving.clone(),
             replies: replies.clone(),
             runtime: Handle::current(),
             later: Arc::new(Semaphore::new(LATER_ANSWERS_MAX)),
             slow: Arc::new(Semaphore::new(SLOW_ANSWERS_MAX)),
-            logins: None,
+            lanes: Arc::downgrade(&lanes),
+            serving,
         };
-        let logins = Arc::new(
-            responder.open(
-                Lane::Logins,
-                LaneLimits {
-                    // Without a way to log in there is nothing to judge.
-                    threads: match serving
-                        .master
-                        .access
-                        .settings
-                        .external_auth
-                        .rules
-                        .is_empty()
-                    {
-                        true => 1,
-                        false => LOGIN_THREADS_MAX,
-                    },
-                    waiting_max: LOGINS_WAITING_MAX,
-                    bytes_max: LOGIN_BYTES_WAITING_MAX,
-                    wait_max: SIGN_IN_WAIT_MAX,
-                },
-            )?,
-        );
-        let responder = Responder {
-            logins: Some(Arc::clone(&logins)),
-            ..responder
-        };
-        let sign_ins = responder.open(Lane::SignIn, limits)?;
-        let general = responder.open(
-            Lane::General,
-            LaneLimits {
-                threads: serving.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
-                wait_max: REQUEST_WAIT_MAX,
-                ..limits
-            },
-        )?;
-        Ok(Self {
-            telemetry: Arc::clone(&serving.master.telemetry),
-            sign_ins,
-            general,
-            logins,
-        })
+        for lane in [Lane::Logins, Lane::SignIn, Lane::General] {
+            let workers = responder.open(lane, limits_of(lane, &responder.serving))?;
+            let _ = lanes.slot(lane).set(workers);
+        }
+        Ok(Self { telemetry, lanes })
     }
 
     /// Takes requests until the port fails.
     pub(crate) async fn serve(&self, port: &mut RequestPort) {
         while let Some(incoming) = port.recv().await {
-            let workers = match lane_of(&incoming.payload) {
-                Lane::SignIn => &self.sign_ins,
-                Lane::Logins => &*self.logins,
-                Lane::General => &self.general,
-            };
-            if workers.submit(incoming).is_err() {
+            let lane = lane_of_packed(&incoming.payload);
+            if self.lanes.submit(lane, incoming).is_err() {
                 self.telemetry.count_refusal(Cause::Overload, None);
             }
         }
@@ -119,10 +93,52 @@ impl Server {
 
     /// Finishes what is queued; false if that is not done by `deadline`.
     pub(crate) fn drain(&self, deadline: Instant) -> bool {
-        // All lanes are drained, whatever comes of the first.
-        let sign_ins = self.sign_ins.drain(deadline);
-        let general = self.general.drain(deadline);
-        self.logins.drain(deadline) && sign_ins && general
+        // All lanes are drained, whatever comes of the first; logins last, which
+        // come from the general one.
+        let mut is_done = true;
+        for lane in [Lane::SignIn, Lane::General, Lane::Logins] {
+            let workers = self.lanes.slot(lane).get();
+            is_done &= workers.is_none_or(|workers| workers.drain(deadline));
+        }
+        is_done
+    }
+}
+
+fn limits_of(lane: Lane, serving: &Serving) -> LaneLimits {
+    let limits = LaneLimits {
+        // A sign-in is nothing but arithmetic: more threads than processors
+        // would only take turns.
+        threads: available_parallelism()
+            .map_or(1, usize::from)
+            .min(WORKER_THREADS_MAX),
+        waiting_max: REQUESTS_WAITING_MAX,
+        bytes_max: REQUEST_BYTES_WAITING_MAX,
+        wait_max: SIGN_IN_WAIT_MAX,
+    };
+    match lane {
+        Lane::SignIn => limits,
+        Lane::General => LaneLimits {
+            threads: serving.settings.worker_threads.clamp(1, WORKER_THREADS_MAX),
+            wait_max: REQUEST_WAIT_MAX,
+            ..limits
+        },
+        Lane::Logins => LaneLimits {
+            // Without a way to log in there is nothing to judge.
+            threads: match serving
+                .master
+                .access
+                .settings
+                .external_auth
+                .rules
+                .is_empty()
+            {
+                true => 1,
+                false => LOGIN_THREADS_MAX,
+            },
+            waiting_max: LOGINS_WAITING_MAX,
+            bytes_max: LOGIN_BYTES_WAITING_MAX,
+            ..limits
+        },
     }
 }
 
@@ -134,8 +150,8 @@ struct Responder {
     runtime: Handle,
     later: Arc<Semaphore>,
     slow: Arc<Semaphore>,
-    /// The workers of the lane of logins; `None` for these workers themselves.
-    logins: Option<Arc<Workers<Incoming>>>,
+    /// Where a request goes that another lane has to answer.
+    lanes: Weak<Lanes>,
 }
 
 impl Responder {
@@ -166,9 +182,9 @@ impl Responder {
             Answer::Now(reply) => {
                 let _ = self.replies.send(peer, reply);
             }
-            Answer::LogsIn => {
-                let logins = self.logins.as_ref();
-                if logins.is_none_or(|logins| logins.submit(incoming).is_err()) {
+            Answer::Elsewhere(lane) => {
+                let lanes = self.lanes.upgrade();
+                if lanes.is_none_or(|lanes| lanes.submit(lane, incoming).is_err()) {
                     self.refuse_overload();
                 }
             }

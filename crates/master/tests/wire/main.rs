@@ -5,6 +5,7 @@
 mod access;
 mod daemon;
 mod evil_minion;
+mod floods;
 mod hostile;
 mod jobs;
 mod late;
@@ -13,4 +14,5 @@ mod options;
 mod pillar;
 mod requests;
 mod sign_in;
+mod stranger;
 mod support;

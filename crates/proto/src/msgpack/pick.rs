@@ -39,6 +39,25 @@ pub fn pick(
     Ok(Some(picked))
 }
 
+/// The packed value of one entry of a map, wherever it stands; of several under
+/// one key the last, as in unpacking. `None` where the bytes are no whole map
+/// within the limits, or it has no such entry.
+pub fn entry<'a>(bytes: &'a [u8], key: &str, limits: Limits) -> Option<&'a [u8]> {
+    // What follows looks at no more values than this did.
+    let len = Scanner::new(limits).scan(bytes).ok()??;
+    let (entries, mut rest) = map_head(bytes.get(..len)?)?;
+    let mut found = None;
+    for _ in 0..entries {
+        let (name, after) = one(rest).ok()?;
+        let (value, after) = one(after).ok()?;
+        rest = after;
+        if text(name) == Some(key) {
+            found = Some(value);
+        }
+    }
+    found
+}
+
 /// The packed value at the beginning, and what is behind it.
 fn one(bytes: &[u8]) -> Result<(&[u8], &[u8]), UnpackError> {
     let len = Scanner::new(Limits::default()).scan(bytes)?;
@@ -64,7 +83,7 @@ fn map_head(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// The text that a whole packed value is, if it is one.
-fn text(packed: &[u8]) -> Option<&str> {
+pub fn text(packed: &[u8]) -> Option<&str> {
     let (first, rest) = packed.split_first()?;
     let header = match *first {
         STR_8 => 1,
@@ -114,5 +133,28 @@ mod tests {
         assert_eq!(pick(&[0xc0], &keys(&[]), Reading::Modern), Ok(None));
         // A length that nothing stands behind.
         assert!(pick(&[0xdf, 255, 255, 255, 255], &keys(&["a"]), Reading::Modern).is_err());
+    }
+    #[test]
+    fn an_entry_is_found_wherever_it_stands() {
+        let limits = Limits {
+            items_max: 8,
+            ..Limits::default()
+        };
+        let found = |map: &Map, key: &str| {
+            let packed = pack_map(map, Packing::Wire).unwrap();
+            entry(&packed, key, limits).map(|value| unpack(value, Reading::Wire).unwrap())
+        };
+        let load = Map::from([("cmd", "ping")]);
+        let map = Map::from([("load", Value::from(load.clone())), ("enc", "clear".into())]);
+        assert_eq!(found(&map, "enc"), Some("clear".into()));
+        assert_eq!(found(&map, "load"), Some(load.into()));
+        assert_eq!(found(&map, "cmd"), None);
+        let list = vec![Value::Nil; 9];
+        assert_eq!(found(&Map::from([("enc", Value::List(list))]), "enc"), None);
+        let twice = b"\x82\xa3enc\xa3aes\xa3enc\xa5clear";
+        assert_eq!(entry(twice, "enc", limits).and_then(text), Some("clear"));
+        for cut in 0..twice.len() {
+            assert_eq!(entry(&twice[..cut], "enc", limits), None);
+        }
     }
 }

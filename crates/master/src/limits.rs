@@ -81,6 +81,17 @@ pub const MINE_FUNCTIONS_ASKED_MAX: usize = 1_000;
 /// characters.
 pub const REPORTED_CHARS_MAX: usize = 2_000;
 
+/// How much of a text of somebody else, a name or a function, stands in a line
+/// of the log, in characters.
+pub const SHOWN_CHARS_MAX: usize = 80;
+
+/// Functions of one job. What asks for more is refused.
+pub const FUNCTIONS_PER_JOB_MAX: usize = 256;
+
+/// Bytes of the name of a function in a job. What asks for a longer one is
+/// refused.
+pub const FUNCTION_BYTES_MAX: usize = 255;
+
 /// How long the daemon may take to finish what it has begun when it is told to
 /// stop.
 pub const DRAIN_MAX: Duration = Duration::from_secs(4);

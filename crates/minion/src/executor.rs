@@ -17,7 +17,7 @@ use crate::context::{JobContext, Round, Route};
 use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
 use crate::executors;
-use crate::limits::JOBS_WAITING_MAX;
+use crate::limits::{FUNCTIONS_PER_JOB_MAX, JOBS_WAITING_MAX};
 use crate::returners::Wanted;
 use crate::state::{Minion, RunningJob};
 
@@ -244,6 +244,10 @@ fn run_load(
             result.success = outcome.success;
             result.out = outcome.out.map(str::to_owned);
             result
+        }
+        FunSpec::Many(funs) if funs.len() > FUNCTIONS_PER_JOB_MAX => {
+            let why = format!("ERROR: a job has at most {FUNCTIONS_PER_JOB_MAX} functions");
+            return refused(load, &why);
         }
         FunSpec::Many(funs) => run_many(context, funs, load, job, ordered),
     };

@@ -11,6 +11,9 @@ pub const JOBS_RUNNING_MAX: usize = 64;
 /// so that nobody waits for them.
 pub const JOBS_WAITING_MAX: usize = 10_000;
 
+/// Functions of one job. One with more is answered with an error return.
+pub const FUNCTIONS_PER_JOB_MAX: usize = 256;
+
 /// Publications of one link that wait for new credentials because they did not
 /// open with the present ones. The oldest is dropped.
 pub const PUBLICATIONS_HELD_MAX: usize = 64;

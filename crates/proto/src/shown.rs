@@ -49,6 +49,15 @@ pub fn for_log(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A text of somebody else as a part of a line: in quotes, with what is not
+/// plain to see by its code, and cut behind so many characters.
+pub fn quoted(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?} (cut)", &text[..end]),
+    }
+}
+
 /// A text for a terminal, on which it colours what it likes and does nothing
 /// else: what is harmful becomes a question mark.
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
@@ -98,6 +107,14 @@ mod tests {
         ] {
             assert_eq!(for_log(text), expected);
         }
+    }
+
+    #[test]
+    fn what_others_say_is_a_short_part_of_a_line() {
+        assert_eq!(quoted("fred", 4), r#""fred""#);
+        assert_eq!(quoted("a\n\x1b[2J\"b", 80), r#""a\n\u{1b}[2J\"b""#);
+        assert_eq!(quoted("žžž", 2), r#""žž" (cut)"#);
+        assert_eq!(quoted("\u{202e}x", 80), r#""\u{202e}x""#);
     }
 
     #[test]

@@ -246,3 +246,32 @@ fn a_flood_of_foreign_publications_leaves_no_trace() -> Result<()> {
         Ok((after < before + GROWTH_MAX_KIB).then_some(()))
     })
 }
+
+/// Whoever signs it: nobody types that many, and each one is a process.
+#[test]
+fn a_job_of_too_many_functions_is_answered_and_not_run() -> Result<()> {
+    const TOO_MANY: usize = 257;
+    let mut target = Target::start(&[])?;
+    let load = target.load("bad");
+    let arg = load.get("arg").cloned().unwrap_or(Item::List(Vec::new()));
+    let load = with(
+        &with(
+            &load,
+            "fun",
+            Some(Item::List(vec![Item::from("cmd.run"); TOO_MANY])),
+        ),
+        "arg",
+        Some(Item::List(vec![arg; TOO_MANY])),
+    );
+    target.master.publish(&load)?;
+    let jid = load.get("jid").cloned();
+    target
+        .master
+        .wait_request("the return of the refused job", |sent| {
+            sent.get("cmd").and_then(Item::text) == Some("_return")
+                && sent.get("jid") == jid.as_ref()
+                && sent.get("return").and_then(Item::text)
+                    == Some("ERROR: a job has at most 256 functions")
+        })?;
+    target.check_only_runs(&[])
+}

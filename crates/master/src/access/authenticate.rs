@@ -10,7 +10,9 @@ use halite_proto::{Map, Value};
 use super::{Access, logins};
 use crate::clock::now_s;
 use crate::core::acl::Rights;
-use crate::core::eauth::{self, Office, may_run};
+use crate::core::eauth::{Office, may_run};
+use crate::core::gate::Cause;
+use crate::core::perms::Perm;
 use crate::error::chain;
 use crate::tokens::Who;
 
@@ -47,6 +49,15 @@ impl Unproven {
             Self::Token => "TokenAuthenticationError",
             Self::Eauth => "EauthAuthenticationError",
             Self::Key => "UserAuthenticationError",
+        }
+    }
+
+    /// Why such a request is refused.
+    pub(crate) const fn cause(self) -> Cause {
+        match self {
+            Self::Token => Cause::UnprovenToken,
+            Self::Eauth => Cause::UnprovenLogin,
+            Self::Key => Cause::UnprovenKey,
         }
     }
 
@@ -115,7 +126,7 @@ impl Access {
             .filter_map(|group| group.as_str().map(str::to_owned))
             .collect();
         let perms = match kept {
-            Some(kept) => kept.to_vec(),
+            Some(kept) => kept.iter().map(Perm::new).collect(),
             None => self.permitted(eauth, name, &groups)?,
         };
         let perms = logins::processed(self, eauth, perms);
@@ -135,10 +146,10 @@ impl Access {
         let said = logins::acl(self, eauth, name, password).ok()?;
         let only_now = said.is_some() || logins::says_rights(eauth);
         let perms = match said {
-            Some(rights) => rights,
+            Some(rights) => rights.iter().map(Perm::new).collect(),
             None => {
                 let mut perms = self.permitted(eauth, name, &login.groups)?;
-                perms.extend(login.perms);
+                perms.extend(login.perms.iter().map(Perm::new));
                 perms
             }
         };
@@ -152,15 +163,10 @@ impl Access {
         })
     }
 
-    fn permitted(&self, eauth: &str, name: &str, groups: &[String]) -> Option<Vec<Value>> {
+    fn permitted(&self, eauth: &str, name: &str, groups: &[String]) -> Option<Vec<Perm>> {
         let external = &self.settings.external_auth;
-        let entries = eauth::backend(&external.rules, eauth)?;
-        Some(eauth::permitted(
-            entries,
-            name,
-            groups,
-            external.is_permissive,
-        ))
+        let grants = external.grants.get(eauth)?;
+        Some(grants.permitted(name, groups, external.is_permissive))
     }
 
     /// Makes a token for who can log in; what it stands for.
@@ -177,7 +183,9 @@ impl Access {
             .unwrap_or(external.token_expire_s);
         let kept = match user.rights {
             // What a server has said at the login is known only now.
-            Rights::Listed(perms) if external.keep_acl || user.only_now => Some(perms),
+            Rights::Listed(perms) if external.keep_acl || user.only_now => {
+                Some(perms.iter().map(|perm| perm.given().clone()).collect())
+            }
             _ => None,
         };
         let who = Who {

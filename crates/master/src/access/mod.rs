@@ -8,6 +8,7 @@ pub(crate) mod settings;
 
 use std::sync::Arc;
 
+use self::authenticate::Unproven;
 use self::local_keys::LocalKeys;
 use self::settings::AccessSettings;
 use crate::core::acl::Users;
@@ -53,13 +54,18 @@ impl Access {
         self.telemetry.may_log(user, what)
     }
 
+    /// Counts a request that proves nothing, and logs it now and then.
+    pub(crate) fn count_unproven(&self, unproven: Unproven, door: &str, user: Option<&str>) {
+        self.telemetry.count_unproven(unproven.cause(), door, user);
+    }
+
     /// What the keys of local users are worth.
     fn users(&self) -> Users<'_> {
         Users {
             configured: &self.general.user,
             running: &self.general.running_user,
             sudo_acl: self.settings.sudo_acl,
-            publisher_acl: &self.settings.publisher_acl,
+            publisher_acl: &self.settings.rights,
         }
     }
 }

@@ -5,14 +5,75 @@
 //! is (Salt lets the whole job pass for one allowed function), and a key that
 //! was given to one user never speaks for another.
 
-use halite_proto::{Map, Value};
-use halite_target::{glob, pcre};
+use std::collections::HashMap;
 
-use super::text::{fullmatch, python_text};
+use halite_proto::{Map, Value};
+
+use super::patterns::NamePattern;
+use super::perms::{Asked, Perm, Rule};
 
 /// The function that everyone who authenticates may call: how the waiting
-/// client learns whether its job still runs.
+/// client learns whether its job still runs. No minion may, unless `peer` says
+/// so: the answer tells of others' jobs.
 pub const ALWAYS_ALLOWED: &str = "saltutil.find_job";
+
+/// `publisher_acl`.
+#[derive(Clone, Debug, Default)]
+pub struct PublisherAcl(Vec<(NamePattern, Vec<Perm>)>);
+
+impl PublisherAcl {
+    /// Reads it.
+    pub fn new(given: &Map) -> Self {
+        let entries = given.iter().map(|(pattern, perms)| {
+            let pattern = NamePattern::new(pattern.as_str().unwrap_or_default());
+            (pattern, Perm::list(perms))
+        });
+        Self(entries.collect())
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn listed(&self, user: &str) -> Option<Rights> {
+        let of_user = self.0.iter().filter(|(pattern, _)| pattern.names(user));
+        let perms: Vec<Perm> = of_user.flat_map(|(_, perms)| perms).cloned().collect();
+        (!perms.is_empty()).then_some(Rights::Listed(perms))
+    }
+}
+
+/// `publisher_acl_blacklist`.
+#[derive(Clone, Debug, Default)]
+pub struct Blacklist {
+    users: Vec<NamePattern>,
+    modules: Vec<NamePattern>,
+}
+
+impl Blacklist {
+    /// Reads it.
+    pub fn new(given: &Map) -> Self {
+        let list = |name: &str| {
+            let patterns = given.get(name).and_then(Value::as_list).unwrap_or_default();
+            let texts = patterns.iter().filter_map(Value::as_str);
+            texts.map(NamePattern::new).collect()
+        };
+        Self {
+            users: list("users"),
+            modules: list("modules"),
+        }
+    }
+
+    /// Whether it forbids the user.
+    pub fn forbids_user(&self, user: &str) -> bool {
+        self.users.iter().any(|pattern| pattern.may_name(user))
+    }
+
+    /// Whether it forbids the function.
+    pub fn forbids_fun(&self, fun: &str) -> bool {
+        self.modules.iter().any(|pattern| pattern.may_name(fun))
+    }
+}
 
 /// The master's users and what their keys are worth.
 #[derive(Clone, Debug)]
@@ -24,7 +85,7 @@ pub struct Users<'a> {
     /// `sudo_acl`.
     pub sudo_acl: bool,
     /// `publisher_acl`.
-    pub publisher_acl: &'a Map,
+    pub publisher_acl: &'a PublisherAcl,
 }
 
 /// What an authenticated request may do.
@@ -32,8 +93,8 @@ pub struct Users<'a> {
 pub enum Rights {
     /// Everything.
     Full,
-    /// What these entries of `publisher_acl` permit.
-    Listed(Vec<Value>),
+    /// What these entries permit.
+    Listed(Vec<Perm>),
 }
 
 impl Users<'_> {
@@ -48,18 +109,18 @@ impl Users<'_> {
         let privileged = self.is_privileged(owner);
         match user {
             None if privileged => Some(Rights::Full),
-            None => self.listed(owner),
+            None => self.publisher_acl.listed(owner),
             Some(user) => match user.strip_prefix("sudo_") {
                 Some(person) if privileged => {
                     if self.sudo_acl && !self.publisher_acl.is_empty() {
-                        self.listed(person)
+                        self.publisher_acl.listed(person)
                     } else {
                         Some(Rights::Full)
                     }
                 }
                 Some(_) => None,
                 None if privileged => Some(Rights::Full),
-                None if user == owner => self.listed(user),
+                None if user == owner => self.publisher_acl.listed(user),
                 None => None,
             },
         }
@@ -68,44 +129,6 @@ impl Users<'_> {
     fn is_privileged(&self, owner: &str) -> bool {
         owner == "root" || owner == self.configured || owner == self.running
     }
-
-    fn listed(&self, user: &str) -> Option<Rights> {
-        let mut entries = Vec::new();
-        for (pattern, perms) in self.publisher_acl {
-            let pattern = pattern.as_str().unwrap_or_default();
-            if names_user(pattern, user) {
-                match perms {
-                    Value::List(perms) => entries.extend(perms.iter().cloned()),
-                    Value::Nil => {}
-                    other => entries.push(other.clone()),
-                }
-            }
-        }
-        (!entries.is_empty()).then_some(Rights::Listed(entries))
-    }
-}
-
-/// Whether `publisher_acl_blacklist` forbids `user` or one of `funs` outright.
-pub fn is_blacklisted(blacklist: &Map, user: Option<&str>, funs: &[&str]) -> bool {
-    let lists = |name: &str, text: &str| {
-        blacklist
-            .get(name)
-            .and_then(Value::as_list)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(Value::as_str)
-            .any(|pattern| names_user(pattern, text))
-    };
-    user.is_some_and(|user| lists("users", user)) || funs.iter().any(|fun| lists("modules", fun))
-}
-
-/// One function of a job with its arguments.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// The function.
-    pub fun: &'a str,
-    /// Its arguments, keyword ones in a map at the end.
-    pub args: &'a [Value],
 }
 
 /// Why a job is allowed.
@@ -120,17 +143,17 @@ pub enum Allowed {
 
 /// Judges a whole job; `within` says whether all its minions match a compound
 /// target. `None` is a refusal.
-pub fn authorise(
-    perms: &[Value],
+pub fn authorise<'a>(
+    perms: &'a [Perm],
     job: &[Asked<'_>],
     within: &mut dyn FnMut(&str) -> bool,
 ) -> Option<Allowed> {
+    // Each target is looked at once, however many functions there are.
+    let mut known: HashMap<&'a str, bool> = HashMap::new();
+    let mut within = |target: &'a str| *known.entry(target).or_insert_with(|| within(target));
     let mut verdict = Allowed::Anywhere;
     for asked in job {
-        if asked.fun == ALWAYS_ALLOWED {
-            continue;
-        }
-        match allowed(perms, *asked, within)? {
+        match allowed(perms, *asked, &mut within)? {
             Allowed::Anywhere => {}
             Allowed::OnlyResolved => verdict = Allowed::OnlyResolved,
         }
@@ -138,112 +161,56 @@ pub fn authorise(
     (!job.is_empty()).then_some(verdict)
 }
 
-fn allowed(
-    perms: &[Value],
-    asked: Asked<'_>,
+/// As [`authorise`], for a local user: what everyone who authenticates may call
+/// need not be listed, unless nothing is.
+pub fn authorise_user(
+    perms: &[Perm],
+    job: &[Asked<'_>],
     within: &mut dyn FnMut(&str) -> bool,
 ) -> Option<Allowed> {
-    let anywhere = perms
-        .iter()
-        .filter_map(Value::as_str)
-        .any(|pattern| fun_matches(pattern, asked.fun));
-    if anywhere {
+    let is_listed = |asked: &Asked<'_>| asked.fun != ALWAYS_ALLOWED;
+    let listed: Vec<Asked<'_>> = job.iter().copied().filter(is_listed).collect();
+    match listed.is_empty() {
+        true => (!perms.is_empty() && !job.is_empty()).then_some(Allowed::Anywhere),
+        false => authorise(perms, &listed, within),
+    }
+}
+
+fn allowed<'a>(
+    perms: &'a [Perm],
+    asked: Asked<'_>,
+    within: &mut dyn FnMut(&'a str) -> bool,
+) -> Option<Allowed> {
+    let is_anywhere = |perm: &Perm| match perm.rule() {
+        Rule::Text(_, pattern) => pattern.matches(asked.fun),
+        Rule::At(..) | Rule::Nothing => false,
+    };
+    if perms.iter().any(is_anywhere) {
         return Some(Allowed::Anywhere);
     }
+    let mut is_there = |perm: &'a Perm| match perm.rule() {
+        Rule::At(target, funs) => !target.starts_with('@') && funs.list(asked) && within(target),
+        Rule::Text(..) | Rule::Nothing => false,
+    };
     perms
         .iter()
-        .filter_map(Value::as_map)
-        .filter(|perm| perm.len() == 1)
-        .flat_map(Map::iter)
-        .filter_map(|(target, funs)| Some((target.as_str()?, funs)))
-        .any(|(target, funs)| !target.starts_with('@') && listed(funs, asked) && within(target))
+        .any(&mut is_there)
         .then_some(Allowed::OnlyResolved)
-}
-
-/// Whether the value under a target of an entry lists the function.
-pub(super) fn listed(funs: &Value, asked: Asked<'_>) -> bool {
-    match funs {
-        Value::Str(pattern) => fun_matches(pattern, asked.fun),
-        Value::List(funs) => funs.iter().any(|fun| listed(fun, asked)),
-        Value::Map(conditions) => conditions.iter().any(|(pattern, condition)| {
-            pattern
-                .as_str()
-                .is_some_and(|pattern| fun_matches(pattern, asked.fun))
-                && arguments_fit(condition, asked.args)
-        }),
-        _ => false,
-    }
-}
-
-fn arguments_fit(condition: &Value, args: &[Value]) -> bool {
-    match condition {
-        Value::List(choices) => choices.iter().any(|choice| arguments_fit(choice, args)),
-        Value::Map(condition) => {
-            let (positional, keywords) = split_keywords(args);
-            let args_fit = match condition.get("args") {
-                Some(Value::List(patterns)) => patterns.iter().enumerate().all(|(n, pattern)| {
-                    positional
-                        .get(n)
-                        .is_some_and(|arg| argument_fits(pattern, arg))
-                }),
-                Some(_) => false,
-                None => true,
-            };
-            let keywords_fit = match condition.get("kwargs") {
-                Some(Value::Map(patterns)) => patterns.iter().all(|(name, pattern)| {
-                    keywords
-                        .and_then(|keywords| keywords.get_value(name))
-                        .is_some_and(|arg| argument_fits(pattern, arg))
-                }),
-                Some(_) => false,
-                None => true,
-            };
-            args_fit && keywords_fit
-        }
-        Value::Nil => true,
-        _ => false,
-    }
-}
-
-fn split_keywords(args: &[Value]) -> (&[Value], Option<&Map>) {
-    match args {
-        [positional @ .., Value::Map(keywords)] if keywords.contains_key("__kwarg__") => {
-            (positional, Some(keywords))
-        }
-        _ => (args, None),
-    }
-}
-
-fn argument_fits(pattern: &Value, arg: &Value) -> bool {
-    match pattern {
-        Value::Nil => true,
-        _ => match (python_text(pattern), python_text(arg)) {
-            (Some(pattern), Some(arg)) => pcre::match_start(&pattern, &arg).unwrap_or(false),
-            // A list or a map has no text that a pattern could judge safely.
-            _ => false,
-        },
-    }
-}
-
-/// A pattern that cannot be understood permits nothing.
-fn fun_matches(pattern: &str, fun: &str) -> bool {
-    pcre::match_start(pattern, fun).unwrap_or(false)
-}
-
-/// Exact text, glob or whole regular expression.
-pub(super) fn names_user(pattern: &str, text: &str) -> bool {
-    pattern == text || glob::fnmatch(pattern, text) || fullmatch(pattern, text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn perms(given: &[Value]) -> Vec<Perm> {
+        given.iter().map(Perm::new).collect()
+    }
+
     fn list(items: &[&str]) -> Value {
         Value::List(items.iter().map(|item| Value::from(*item)).collect())
     }
 
-    fn users(acl: &Map) -> Users<'_> {
+    fn users(acl: &PublisherAcl) -> Users<'_> {
         Users {
             configured: "root",
             running: "root",
@@ -254,8 +221,8 @@ mod tests {
 
     #[test]
     fn the_table_of_keys() {
-        let acl = Map::from([("fred", list(&["test.*"]))]);
-        let limited = Some(Rights::Listed(vec![Value::from("test.*")]));
+        let acl = PublisherAcl::new(&Map::from([("fred", list(&["test.*"]))]));
+        let limited = Some(Rights::Listed(perms(&["test.*".into()])));
         let users = users(&acl);
         for (user, owner, expect) in [
             (None, Some("root"), Some(Rights::Full)),
@@ -288,9 +255,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(perms: &[Value], job: &[(&str, &[Value])], expect: Option<Allowed>) {
+    fn check(given: &[Value], job: &[(&str, &[Value])], expect: Option<Allowed>) {
         let job: Vec<_> = job.iter().map(|&(fun, args)| Asked { fun, args }).collect();
-        let verdict = authorise(perms, &job, &mut |target| target == "web*");
+        let verdict = authorise(&perms(given), &job, &mut |target| target == "web*");
         assert_eq!(verdict, expect);
     }
 
@@ -299,17 +266,19 @@ mod tests {
         let perms = [Value::from("test.*")];
         check(&perms, &[("test.ping", &[])], Some(Allowed::Anywhere));
         check(&perms, &[("test.ping", &[]), ("cmd.run", &[])], None);
-        check(
-            &perms,
-            &[("saltutil.find_job", &[]), ("cmd.run", &[])],
-            None,
-        );
-        check(
-            &perms,
-            &[("saltutil.find_job", &[])],
-            Some(Allowed::Anywhere),
-        );
+        check(&perms, &[("saltutil.find_job", &[])], None);
         check(&[], &[], None);
+    }
+
+    #[test]
+    fn only_users_with_rights_may_ask_for_jobs_without_an_entry() {
+        let find_job = |perms: &[Value]| {
+            let fun = ALWAYS_ALLOWED;
+            let job = [Asked { fun, args: &[] }];
+            authorise_user(&self::perms(perms), &job, &mut |_| false)
+        };
+        assert_eq!(find_job(&["x.y".into()]), Some(Allowed::Anywhere));
+        assert_eq!(find_job(&[]), None);
     }
 
     #[test]
@@ -356,17 +325,13 @@ mod tests {
 
     #[test]
     fn the_blacklist_stops_users_and_functions() {
-        let blacklist = Map::from([
+        let blacklist = Blacklist::new(&Map::from([
             ("users", list(&["^(?!sudo_).*$", "bad*"])),
             ("modules", list(&["cmd.*"])),
-        ]);
-        assert!(is_blacklisted(&blacklist, Some("root"), &["test.ping"]));
-        assert!(is_blacklisted(
-            &blacklist,
-            Some("sudo_x"),
-            &["test.ping", "cmd.run"]
-        ));
-        assert!(!is_blacklisted(&blacklist, Some("sudo_x"), &["test.ping"]));
-        assert!(!is_blacklisted(&Map::new(), Some("root"), &["cmd.run"]));
+        ]));
+        assert!(blacklist.forbids_user("root") && !blacklist.forbids_user("sudo_x"));
+        assert!(blacklist.forbids_fun("cmd.run") && !blacklist.forbids_fun("test.ping"));
+        let none = Blacklist::new(&Map::new());
+        assert!(!none.forbids_user("root") && !none.forbids_fun("cmd.run"));
     }
 }

@@ -6,7 +6,8 @@
 
 use halite_proto::{Map, Value};
 
-use super::acl::{Asked, listed, names_user};
+use super::patterns::NamePattern;
+use super::perms::{Asked, Perm, Rule};
 
 /// The entries of one way to log in; `None` where it is not configured.
 pub fn backend<'a>(rules: &'a Map, name: &str) -> Option<&'a Map> {
@@ -18,41 +19,55 @@ pub fn option<'a>(entries: &'a Map, name: &str) -> Option<&'a Value> {
     entries.get(&format!("^{name}"))
 }
 
-/// What the entries permit to `user`, a member of `groups`.
-pub fn permitted(entries: &Map, user: &str, groups: &[String], is_permissive: bool) -> Vec<Value> {
-    let mut perms = Vec::new();
-    let mut is_named = false;
-    let mut for_everybody = Vec::new();
-    for (matcher, granted) in entries {
-        let Some(matcher) = matcher.as_str() else {
-            continue;
-        };
-        if matcher.starts_with('^') {
-            continue;
-        }
-        if matcher == "*" {
-            for_everybody = list_of(granted);
-        } else if let Some(group) = matcher.strip_suffix('%') {
-            let group = group.trim_end_matches('%');
-            if groups.iter().any(|known| known == group) {
-                perms.extend(list_of(granted));
-            }
-        } else if names_user(matcher, user) {
-            is_named = true;
-            perms.extend(list_of(granted));
-        }
-    }
-    if !is_named || is_permissive {
-        perms.extend(for_everybody);
-    }
-    perms
+/// What the entries of one way to log in permit, and to whom.
+#[derive(Clone, Debug, Default)]
+pub struct Grants(Vec<(Whom, Vec<Perm>)>);
+
+#[derive(Clone, Debug)]
+enum Whom {
+    /// `*`: who is not named.
+    Everybody,
+    /// `ops%`: the members of a group.
+    Group(String),
+    /// A user.
+    User(Box<NamePattern>),
 }
 
-fn list_of(granted: &Value) -> Vec<Value> {
-    match granted {
-        Value::List(perms) => perms.clone(),
-        Value::Nil => Vec::new(),
-        one => vec![one.clone()],
+impl Grants {
+    /// Reads the entries of a way to log in.
+    pub fn new(entries: &Map) -> Self {
+        let entries = entries.iter().filter_map(|(matcher, granted)| {
+            let matcher = matcher.as_str().filter(|name| !name.starts_with('^'))?;
+            let whom = match matcher.strip_suffix('%') {
+                Some(group) => Whom::Group(group.trim_end_matches('%').to_owned()),
+                None if matcher == "*" => Whom::Everybody,
+                None => Whom::User(Box::new(NamePattern::new(matcher))),
+            };
+            Some((whom, Perm::list(granted)))
+        });
+        Self(entries.collect())
+    }
+
+    /// What they permit to `user`, a member of `groups`.
+    pub fn permitted(&self, user: &str, groups: &[String], is_permissive: bool) -> Vec<Perm> {
+        let mut perms = Vec::new();
+        let mut is_named = false;
+        let mut for_everybody = &[][..];
+        for (whom, granted) in &self.0 {
+            match whom {
+                Whom::Everybody => for_everybody = granted,
+                Whom::Group(group) if groups.contains(group) => perms.extend_from_slice(granted),
+                Whom::User(pattern) if pattern.names(user) => {
+                    is_named = true;
+                    perms.extend_from_slice(granted);
+                }
+                Whom::Group(_) | Whom::User(_) => {}
+            }
+        }
+        if !is_named || is_permissive {
+            perms.extend_from_slice(for_everybody);
+        }
+        perms
     }
 }
 
@@ -77,7 +92,7 @@ impl Office {
 
 /// Whether `perms` permit a function of the master; `args` has the keyword
 /// arguments last, marked.
-pub fn may_run(perms: &[Value], office: Office, fun: &str, args: &[Value]) -> bool {
+pub fn may_run(perms: &[Perm], office: Office, fun: &str, args: &[Value]) -> bool {
     let Some((module, name)) = fun.split_once('.') else {
         return false;
     };
@@ -87,14 +102,13 @@ pub fn may_run(perms: &[Value], office: Office, fun: &str, args: &[Value]) -> bo
             .is_some_and(|at| at == form || at.strip_suffix('s') == Some(form))
     };
     let is_module = |at: &str| at.strip_prefix('@') == Some(module);
-    perms.iter().any(|perm| match perm {
-        Value::Str(at) => is_office(at) || is_module(at),
-        Value::Map(map) if map.len() == 1 => map.iter().any(|(at, funs)| {
-            let at = at.as_str().unwrap_or_default();
-            (is_module(at) && listed(funs, Asked { fun: name, args }))
-                || (is_office(at) && listed(funs, Asked { fun, args }))
-        }),
-        _ => false,
+    perms.iter().any(|perm| match perm.rule() {
+        Rule::Text(at, _) => is_office(at) || is_module(at),
+        Rule::At(at, funs) => {
+            (is_module(at) && funs.list(Asked { fun: name, args }))
+                || (is_office(at) && funs.list(Asked { fun, args }))
+        }
+        Rule::Nothing => false,
     })
 }
 
@@ -114,9 +128,10 @@ mod tests {
 
     fn perms(entries: &Map, user: &str, groups: &[&str], is_permissive: bool) -> Vec<String> {
         let groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
-        permitted(entries, user, &groups, is_permissive)
+        Grants::new(entries)
+            .permitted(user, &groups, is_permissive)
             .iter()
-            .filter_map(|perm| perm.as_str().map(str::to_owned))
+            .filter_map(|perm| perm.given().as_str().map(str::to_owned))
             .collect()
     }
 
@@ -138,7 +153,7 @@ mod tests {
 
     #[test]
     fn functions_of_the_master_have_entries_of_their_own() {
-        let all = |perm: &str| vec![Value::from(perm)];
+        let all = |perm: &str| vec![Perm::new(&perm.into())];
         assert!(may_run(&all("@runner"), Office::Runner, "jobs.active", &[]));
         assert!(may_run(
             &all("@runners"),
@@ -151,7 +166,10 @@ mod tests {
         assert!(!may_run(&all("@jobs"), Office::Runner, "manage.up", &[]));
         // What permits functions of minions permits none of the master's.
         assert!(!may_run(&all(".*"), Office::Runner, "jobs.active", &[]));
-        let only = |at: &str, fun: &str| vec![Value::from(Map::from([(at, list_of(&fun.into()))]))];
+        let only = |at: &str, fun: &str| {
+            let funs = Value::List(vec![fun.into()]);
+            vec![Perm::new(&Map::from([(at, funs)]).into())]
+        };
         assert!(may_run(
             &only("@jobs", "active"),
             Office::Runner,

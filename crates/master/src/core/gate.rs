@@ -44,11 +44,17 @@ pub enum Cause {
     Overload,
     /// A handler failed.
     Failed,
+    /// A local program's key is nobody's.
+    UnprovenKey,
+    /// A user's token is none.
+    UnprovenToken,
+    /// A user's login failed.
+    UnprovenLogin,
 }
 
 impl Cause {
     /// All causes, for counters.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Unreadable,
         Self::NoEnvelope,
         Self::OldVersion,
@@ -64,6 +70,9 @@ impl Cause {
         Self::TooOld,
         Self::Overload,
         Self::Failed,
+        Self::UnprovenKey,
+        Self::UnprovenToken,
+        Self::UnprovenLogin,
     ];
 
     /// Whether this happens in a healthy fleet: minions that sign in again
@@ -90,6 +99,9 @@ impl Cause {
             Self::TooOld => "it is older than the requests that are remembered",
             Self::Overload => "more requests wait than can be answered in time",
             Self::Failed => "handling it failed",
+            Self::UnprovenKey => "it shows no key of a user of this master",
+            Self::UnprovenToken => "its token is none, or has expired",
+            Self::UnprovenLogin => "its login failed",
         }
     }
 }

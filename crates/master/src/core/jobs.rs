@@ -9,8 +9,9 @@ use halite_proto::publish::PublishLoad;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_target::range;
 
-use super::acl;
+use super::perms;
 use super::targets::{Asked, Resolved};
+use crate::limits::{FUNCTION_BYTES_MAX, FUNCTIONS_PER_JOB_MAX};
 
 /// What separates the parts of a target where nothing else is asked for.
 pub const DELIMITER_DEFAULT: &str = ":";
@@ -36,13 +37,13 @@ pub fn asks_range(request: &PublishRequest) -> bool {
 }
 
 /// The functions of a request with their arguments.
-pub fn functions(request: &PublishRequest) -> Vec<acl::Asked<'_>> {
+pub fn functions(request: &PublishRequest) -> Vec<perms::Asked<'_>> {
     let names = request.fun.names();
     let one = request.fun.one().is_some();
     names
         .iter()
         .enumerate()
-        .map(|(n, fun)| acl::Asked {
+        .map(|(n, fun)| perms::Asked {
             fun,
             args: if one {
                 &request.arg
@@ -55,6 +56,21 @@ pub fn functions(request: &PublishRequest) -> Vec<acl::Asked<'_>> {
             },
         })
         .collect()
+}
+
+/// What is too large about a request, in words.
+pub fn too_large(request: &PublishRequest) -> Option<String> {
+    let names = request.fun.names();
+    if names.len() > FUNCTIONS_PER_JOB_MAX {
+        return Some(format!(
+            "a job has at most {FUNCTIONS_PER_JOB_MAX} functions"
+        ));
+    }
+    let is_long = |name: &String| name.len() > FUNCTION_BYTES_MAX;
+    names
+        .iter()
+        .any(is_long)
+        .then(|| format!("the name of a function has at most {FUNCTION_BYTES_MAX} bytes"))
 }
 
 /// What a request asks for beside its functions, that no list of functions

@@ -1,44 +1,87 @@
-//! What minions may ask other minions to do (`peer`) or to tell (`mine_get`).
+//! What minions may ask other minions to do (`peer`), the master to run
+//! (`peer_run`), or others' mines to tell (`mine_get`).
 //!
 //! Invariant: without a matching entry of the configuration the answer is no.
 
 use halite_proto::{Map, MinionId, Value};
-use halite_target::pcre;
 
-/// The entries of an option `{<regex on the id>: [<entry>, ..]}` that hold for
-/// the minion `id`.
-pub fn entries_for(option: Option<&Value>, id: &MinionId) -> Vec<Value> {
-    option
-        .and_then(Value::as_map)
-        .into_iter()
-        .flat_map(Map::iter)
-        .filter(|(pattern, _)| {
-            pattern
-                .as_str()
-                .is_some_and(|pattern| pcre::match_start(pattern, id.as_str()).unwrap_or(false))
-        })
-        .filter_map(|(_, entries)| entries.as_list())
-        .flatten()
-        .cloned()
-        .collect()
+use super::patterns::StartPattern;
+use super::perms::Perm;
+
+/// What the options grant to minions.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    /// `peer`.
+    publish: ByMinion<Perm>,
+    /// `peer_run`.
+    run: ByMinion<StartPattern>,
+    /// `mine_get`; `None` where it is not set: then everybody may read all.
+    read: Option<ByMinion<StartPattern>>,
 }
 
-/// The functions of `asked` that `mine_get` lets the minion read; all of them
-/// where the option is not set.
-pub fn readable_in_mine(option: Option<&Value>, id: &MinionId, asked: Vec<String>) -> Vec<String> {
-    if matches!(option, None | Some(Value::Nil)) {
-        return asked;
+/// The entries of an option `{<regex on the id>: [<entry>, ..]}`.
+#[derive(Clone, Debug)]
+struct ByMinion<T>(Vec<(StartPattern, Vec<T>)>);
+
+impl<T> ByMinion<T> {
+    fn new(option: Option<&Value>, read: impl Fn(&Value) -> Option<T>) -> Self {
+        let entries = option
+            .and_then(Value::as_map)
+            .into_iter()
+            .flat_map(Map::iter);
+        let entries = entries.filter_map(|(pattern, entries)| {
+            let pattern = StartPattern::new(pattern.as_str()?);
+            Some((
+                pattern,
+                entries.as_list()?.iter().filter_map(&read).collect(),
+            ))
+        });
+        Self(entries.collect())
     }
-    let entries = entries_for(option, id);
-    asked
-        .into_iter()
-        .filter(|fun| {
-            entries
-                .iter()
-                .filter_map(Value::as_str)
-                .any(|pattern| pcre::match_start(pattern, fun).unwrap_or(false))
-        })
-        .collect()
+
+    /// The entries that hold for the minion.
+    fn of(&self, id: &MinionId) -> impl Iterator<Item = &T> {
+        let matching = self
+            .0
+            .iter()
+            .filter(move |(pattern, _)| pattern.matches(id.as_str()));
+        matching.flat_map(|(_, entries)| entries)
+    }
+}
+
+impl Peers {
+    /// Reads the options.
+    pub fn from_opts(opts: &Map) -> Self {
+        let pattern = |entry: &Value| entry.as_str().map(StartPattern::new);
+        Self {
+            publish: ByMinion::new(opts.get("peer"), |entry| Some(Perm::new(entry))),
+            run: ByMinion::new(opts.get("peer_run"), pattern),
+            read: match opts.get("mine_get") {
+                None | Some(Value::Nil) => None,
+                option => Some(ByMinion::new(option, pattern)),
+            },
+        }
+    }
+
+    /// What the minion may publish.
+    pub fn publishes(&self, id: &MinionId) -> Vec<Perm> {
+        self.publish.of(id).cloned().collect()
+    }
+
+    /// Whether the minion may have the master run this.
+    pub fn may_run(&self, id: &MinionId, fun: &str) -> bool {
+        self.run.of(id).any(|pattern| pattern.matches(fun))
+    }
+
+    /// The functions of `asked` that the minion may read in mines.
+    pub fn readable_in_mine(&self, id: &MinionId, asked: Vec<String>) -> Vec<String> {
+        let Some(read) = &self.read else {
+            return asked;
+        };
+        let patterns: Vec<&StartPattern> = read.of(id).collect();
+        let may_read = |fun: &String| patterns.iter().any(|pattern| pattern.matches(fun));
+        asked.into_iter().filter(may_read).collect()
+    }
 }
 
 /// Whether the functions may be published by a minion at all: one that
@@ -51,6 +94,10 @@ pub fn is_recursive(funs: &[&str]) -> bool {
 mod tests {
     use super::*;
 
+    fn peers(name: &str, option: Value) -> Peers {
+        Peers::from_opts(&Map::from([(name, option)]))
+    }
+
     fn option(pattern: &str, entry: &str) -> Value {
         Value::from(Map::from([(
             pattern,
@@ -61,23 +108,27 @@ mod tests {
     #[test]
     fn entries_are_found_by_the_start_of_the_id() {
         let id = MinionId::parse("web10").unwrap();
-        let some = option("web1", "test.*");
-        assert_eq!(entries_for(Some(&some), &id), [Value::from("test.*")]);
-        assert!(entries_for(Some(&option("eb", "test.*")), &id).is_empty());
-        assert!(entries_for(Some(&option("(", "test.*")), &id).is_empty());
-        assert!(entries_for(Some(&Value::from(true)), &id).is_empty());
-        assert!(entries_for(None, &id).is_empty());
+        let found = |option: Value| peers("peer", option).publishes(&id);
+        assert_eq!(
+            found(option("web1", "test.*")),
+            [Perm::new(&"test.*".into())]
+        );
+        assert!(found(option("eb", "test.*")).is_empty());
+        assert!(found(option("(", "test.*")).is_empty());
+        assert!(found(true.into()).is_empty());
+        assert!(Peers::from_opts(&Map::new()).publishes(&id).is_empty());
     }
 
     #[test]
     fn mine_get_set_but_not_matching_allows_nothing() {
         let id = MinionId::parse("web1").unwrap();
         let asked = || vec!["test.ping".to_owned(), "cmd.run".to_owned()];
-        assert_eq!(readable_in_mine(None, &id, asked()), asked());
-        assert_eq!(readable_in_mine(Some(&Value::Nil), &id, asked()), asked());
-        let some = option("web", "test");
-        assert_eq!(readable_in_mine(Some(&some), &id, asked()), ["test.ping"]);
-        assert!(readable_in_mine(Some(&option("db", ".*")), &id, asked()).is_empty());
+        let readable = |option: Value| peers("mine_get", option).readable_in_mine(&id, asked());
+        let not_set = Peers::from_opts(&Map::new());
+        assert_eq!(not_set.readable_in_mine(&id, asked()), asked());
+        assert_eq!(readable(Value::Nil), asked());
+        assert_eq!(readable(option("web", "test")), ["test.ping"]);
+        assert!(readable(option("db", ".*")).is_empty());
     }
 
     #[test]

@@ -3,10 +3,11 @@
 use halite_config::MasterConfig;
 use halite_proto::Value;
 
+use crate::core::peer::Peers;
 use crate::settings::clamped;
 
 /// What is read of the configuration.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FleetSettings {
     /// The port that minions are told to listen at.
     pub(crate) publish_port: u16,
@@ -22,6 +23,8 @@ pub(crate) struct FleetSettings {
     pub(crate) data_cache_events: bool,
     /// `target_uncached_minions`.
     pub(crate) targets_uncached: bool,
+    /// `peer`, `peer_run` and `mine_get`.
+    pub(crate) peers: Peers,
 }
 
 impl FleetSettings {
@@ -36,6 +39,7 @@ impl FleetSettings {
             keeps_mine: config.minion_data_cache || enforces_mine.is_some_and(Value::is_true),
             data_cache_events: config.minion_data_cache_events,
             targets_uncached: config.target_uncached_minions,
+            peers: Peers::from_opts(config.opts()),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use halite_proto::clear::{LowRequest, TokenRequest};
+use halite_proto::shown::quoted;
 use halite_proto::{Jid, Map, Value};
 
 use crate::access::Access;
@@ -15,6 +16,7 @@ use crate::access::authenticate::{LocalUser, Unproven};
 use crate::clock::now_s;
 use crate::core::eauth::Office;
 use crate::error::chain;
+use crate::limits::SHOWN_CHARS_MAX;
 use crate::runner::{self, Runners};
 use crate::wheel::{self, Wheel};
 
@@ -85,7 +87,7 @@ fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitte
             let name = request.credentials.username.as_deref();
             // Who has tried to log in is named, as Salt does.
             let told = (unproven == Unproven::Eauth).then(|| name.unwrap_or("UNKNOWN"));
-            log_unauthenticated(access, office, &fun, told.or(user));
+            access.count_unproven(unproven, office.name(), told.or(user));
             return Err((denied(unproven, told), unproven.is_slow()));
         }
     };
@@ -113,12 +115,17 @@ fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitte
     }
     if !caller.may_run(office, &fun, &judged) {
         let kind = proof_of(&caller, &request.credentials.token);
-        tracing::warn!(
-            user = caller.name.as_deref().or(user),
-            "refused the {} function {fun}: not permitted",
-            office.name()
-        );
-        return Err((denied(kind, caller.name.as_deref().or(user)), false));
+        let user = caller.name.as_deref().or(user);
+        if access.may_log(user.unwrap_or_default(), office.name()) {
+            let user = user.map(|user| quoted(user, SHOWN_CHARS_MAX));
+            let fun = quoted(&fun, SHOWN_CHARS_MAX);
+            tracing::warn!(
+                user,
+                "refused the {} function {fun}: not permitted",
+                office.name()
+            );
+        }
+        return Err((denied(kind, user), false));
     }
     Ok(Admitted {
         user: caller
@@ -146,16 +153,6 @@ fn proof_of(caller: &LocalUser, token: &Option<String>) -> Unproven {
         (None, _) => Unproven::Key,
         (Some(_), Some(_)) => Unproven::Token,
         (Some(_), None) => Unproven::Eauth,
-    }
-}
-
-fn log_unauthenticated(access: &Access, office: Office, fun: &str, user: Option<&str>) {
-    if access.may_log(user.unwrap_or_default(), office.name()) {
-        tracing::warn!(
-            user,
-            "refused the {} function {fun}: the caller is not authenticated",
-            office.name()
-        );
     }
 }
 
@@ -217,9 +214,7 @@ pub(crate) fn make_token(access: &Access, request: &TokenRequest) -> Answer {
         Ok(token) => (token.into(), false),
         Err(unproven) => {
             let name = request.credentials.username.as_deref();
-            if access.may_log(name.unwrap_or_default(), "token") {
-                tracing::warn!(user = name, "refused a token: the login failed");
-            }
+            access.count_unproven(unproven, "token", name);
             (Value::from(""), unproven.is_slow())
         }
     }

@@ -11,7 +11,7 @@ use halite_store::{Bank, Parts, StoreError};
 
 use super::{Caller, Handled};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
-use crate::core::{jobs, mine, peer};
+use crate::core::{jobs, mine};
 use crate::error::chain;
 use crate::fleet::Fleet;
 use crate::limits::{MINE_FUNCTIONS_ASKED_MAX, MINION_TARGET_BYTES_MAX};
@@ -40,7 +40,7 @@ pub(super) fn flush(fleet: &Fleet, caller: &Caller) -> Handled {
 }
 
 /// Gathers values of the minions that are asked about.
-pub(super) fn get(fleet: &Fleet, opts: &Map, caller: &Caller, get: &MineGet) -> Handled {
+pub(super) fn get(fleet: &Fleet, caller: &Caller, get: &MineGet) -> Handled {
     let mut names = BTreeSet::new();
     let asked: Vec<String> = get
         .funs()
@@ -49,8 +49,8 @@ pub(super) fn get(fleet: &Fleet, opts: &Map, caller: &Caller, get: &MineGet) -> 
         .take(MINE_FUNCTIONS_ASKED_MAX)
         .map(str::to_owned)
         .collect();
-    let option = opts.get("mine_get");
-    let funs = peer::readable_in_mine(option, &caller.id, asked);
+    let peers = &fleet.settings.peers;
+    let funs = peers.readable_in_mine(&caller.id, asked);
     if funs.is_empty() {
         return Handled::nothing();
     }

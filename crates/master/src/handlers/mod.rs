@@ -136,7 +136,7 @@ fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> H
             pillar::pillar(master.pillar_requests(), caller, *request)
         }
         MinionRequest::Mine(store) => mine::store(fleet, caller, store),
-        MinionRequest::MineGet(get) => mine::get(fleet, opts, caller, &get),
+        MinionRequest::MineGet(get) => mine::get(fleet, caller, &get),
         MinionRequest::MineDelete(delete) => mine::delete(fleet, caller, &delete),
         MinionRequest::MineFlush => mine::flush(fleet, caller),
         MinionRequest::FileHash(_)

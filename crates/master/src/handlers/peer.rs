@@ -10,6 +10,7 @@ use halite_proto::event::Event;
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::publish::FunSpec;
 use halite_proto::request::{PeerPublish, PubRet};
+use halite_proto::shown::quoted;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::StoredReturn;
 use tokio::time::{Instant, timeout_at};
@@ -18,13 +19,16 @@ use super::{Caller, Handled};
 use crate::core::acl::{Allowed, authorise};
 use crate::core::jobs;
 use crate::core::mine::exact_type;
-use crate::core::peer::{entries_for, is_recursive};
+use crate::core::peer::is_recursive;
 use crate::core::targets::{Asked, Resolved};
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
 use crate::jobs::Jobs;
-use crate::limits::{MINION_TARGET_BYTES_MAX, PEER_WAIT_DEFAULT, PEER_WAIT_MAX};
+use crate::limits::{
+    FUNCTIONS_PER_JOB_MAX, MINION_TARGET_BYTES_MAX, PEER_WAIT_DEFAULT, PEER_WAIT_MAX,
+    SHOWN_CHARS_MAX,
+};
 use crate::publishing::Publishing;
 use crate::settings::General;
 
@@ -142,33 +146,49 @@ pub(super) fn results(jobs: &Jobs, caller: &Caller, ret: &PubRet) -> Handled {
 
 /// Whether the minion may publish this, and to whom.
 fn judge(parts: PeerJobs<'_>, caller: &Caller, publish: &PeerPublish) -> Option<Judged> {
-    let is_long = |text: &str| text.len() > MINION_TARGET_BYTES_MAX;
-    let is_list = publish.tgt_type.as_deref() == Some("list");
-    if !is_list && publish.tgt.as_str().is_some_and(is_long) {
+    let judged = judge_permitted(parts, &caller.id, publish);
+    if judged.is_none() && caller.may_log("peer") {
+        let fun = quoted(&publish.fun, SHOWN_CHARS_MAX);
+        tracing::warn!(minion = %caller.id, "may not publish {fun} (option peer)");
+    }
+    judged
+}
+
+/// Rights come first: who has none is answered before the functions are taken
+/// apart, and before a target shows what others are.
+fn judge_permitted(parts: PeerJobs<'_>, id: &MinionId, publish: &PeerPublish) -> Option<Judged> {
+    let fleet = parts.fleet;
+    let perms = fleet.settings.peers.publishes(id);
+    if perms.is_empty() || is_too_long(publish) {
         return None;
     }
-    let request = request_of(parts.general, &caller.id, publish)?;
-    let asked = jobs::asked(&request);
-    let resolved = parts.fleet.resolve_or_nobody(asked);
-    let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
-    let perms = entries_for(parts.general.opts.get("peer"), &caller.id);
-    let allowed = authorise(&perms, &jobs::functions(&request), &mut |target| {
-        parts.fleet.are_within(&resolved.minions, target)
-    });
-    let allowed =
-        allowed.filter(|_| !is_recursive(&funs) && is_exact(parts.fleet, asked, &resolved));
-    let Some(allowed) = allowed else {
-        if caller.may_log("peer") {
-            let fun = request.fun.to_text();
-            tracing::warn!(minion = %caller.id, "may not publish {fun:?} (option peer)");
-        }
+    let request = request_of(parts.general, id, publish)?;
+    let functions = jobs::functions(&request);
+    let funs: Vec<&str> = functions.iter().map(|asked| asked.fun).collect();
+    if jobs::too_large(&request).is_some() || is_recursive(&funs) {
         return None;
-    };
+    }
+    authorise(&perms, &functions, &mut |_| true)?;
+    let asked = jobs::asked(&request);
+    let resolved = fleet.resolve_or_nobody(asked);
+    let mut within = |target: &str| fleet.are_within(&resolved.minions, target);
+    let allowed = authorise(&perms, &functions, &mut within)?;
+    if !is_exact(fleet, asked, &resolved) {
+        return None;
+    }
     Some(Judged {
         restricted: allowed == Allowed::OnlyResolved && resolved.by_data,
         request,
         resolved,
     })
+}
+
+/// Whether no honest minion asks for that much.
+fn is_too_long(publish: &PeerPublish) -> bool {
+    let is_list = publish.tgt_type.as_deref() == Some("list");
+    let is_long = |text: &str| text.len() > MINION_TARGET_BYTES_MAX;
+    (!is_list && publish.tgt.as_str().is_some_and(is_long))
+        || publish.fun.split(',').count() > FUNCTIONS_PER_JOB_MAX
 }
 
 /// Takes a job id and notes whose job it is.

@@ -7,25 +7,22 @@ use std::sync::Arc;
 use std::thread;
 
 use halite_proto::request::MinionRunner;
+use halite_proto::shown::quoted;
 use halite_proto::{Map, Value};
-use halite_target::pcre;
 use tokio::sync::oneshot;
 
 use super::{Caller, Handled};
-use crate::core::peer::entries_for;
 use crate::error::chain;
+use crate::limits::{FUNCTION_BYTES_MAX, SHOWN_CHARS_MAX};
 use crate::runner::{self, Runners};
 
 /// Runs a runner and answers with what it returns.
 pub(super) fn run(runners: &Arc<Runners>, caller: &Caller, request: &MinionRunner) -> Handled {
-    let perms = entries_for(runners.general.opts.get("peer_run"), &caller.id);
-    let is_permitted = perms
-        .iter()
-        .filter_map(Value::as_str)
-        .any(|pattern| pcre::match_start(pattern, &request.fun).unwrap_or(false));
-    if !is_permitted {
+    let peers = &runners.fleet.settings.peers;
+    if request.fun.len() > FUNCTION_BYTES_MAX || !peers.may_run(&caller.id, &request.fun) {
         if caller.may_log("peer_run") {
-            tracing::warn!(minion = %caller.id, "may not run {:?} (option peer_run)", request.fun);
+            let fun = quoted(&request.fun, SHOWN_CHARS_MAX);
+            tracing::warn!(minion = %caller.id, "may not run {fun} (option peer_run)");
         }
         return Handled::nothing();
     }

@@ -91,6 +91,18 @@ impl Jobs {
         }
     }
 
+    /// Whether a user may begin a job under an id that was chosen: a new one, or
+    /// that of a job of the same user, which is added to. What cannot be looked
+    /// up may be somebody's.
+    pub(crate) fn may_begin(&self, jid: &Jid, user: Option<&str>) -> bool {
+        let is_own = || {
+            let load = self.cache.load(jid).ok().flatten();
+            let owner = load.as_ref().and_then(|load| load.get("user")?.as_str());
+            owner.is_some() && owner == user
+        };
+        !self.cache.knows(jid).unwrap_or(true) || is_own()
+    }
+
     /// Now, as the job cache records the end of a job.
     pub(crate) fn endtime(&self) -> String {
         let now = time::jid_from_micros(now_micros());

@@ -6,12 +6,15 @@
 use halite_proto::Jid;
 use halite_proto::Value;
 use halite_proto::clear::{ErrorReply, PublishReply, PublishRequest};
+use halite_proto::shown::quoted;
 
 use super::Publishing;
-use crate::access::authenticate::{LocalUser, Unproven};
-use crate::core::acl::{Allowed, Rights, authorise, is_blacklisted};
+use crate::access::authenticate::LocalUser;
+use crate::core::acl::{Allowed, Rights, authorise_user};
 use crate::core::jobs;
+use crate::core::perms::Perm;
 use crate::core::targets::Resolved;
+use crate::limits::SHOWN_CHARS_MAX;
 
 /// The answer to a local program.
 pub(crate) struct Published {
@@ -43,80 +46,44 @@ pub(crate) struct Judged {
 impl Publishing {
     /// Judges caller, functions and targets of a request.
     ///
+    /// Nothing of it is looked at, told or logged before the caller is proven.
+    ///
     /// # Errors
     /// With the answer, where it may not be sent.
     pub(crate) fn judge(&self, request: &PublishRequest) -> Result<Box<Judged>, Published> {
-        let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
-        let user = request.user.as_deref();
-        if is_blacklisted(
-            &self.groups.access.settings.publisher_acl_blacklist,
-            user,
-            &funs,
-        ) {
-            tracing::warn!(
-                user,
-                "publisher_acl_blacklist forbids {}",
-                request.fun.to_text()
-            );
-            return Err(PublishReply::Denied(ErrorReply::authorization()).into());
+        let caller = self.prove(request)?;
+        if let Some(why) = jobs::too_large(request) {
+            return Err(PublishReply::Error(why).into());
         }
-        let caller = self.prove(request).map_err(|unproven| {
-            if self
-                .groups
-                .telemetry
-                .may_log(user.unwrap_or_default(), "publish")
-            {
-                tracing::warn!(
-                    user,
-                    ?unproven,
-                    "refused to publish: the caller is not authenticated"
-                );
-            }
-            Published {
-                reply: self.refuse(request, ErrorReply::authentication()),
-                is_slow: unproven.is_slow(),
-            }
-        })?;
-        // The name that a program says need not be the one that is proven.
-        if is_blacklisted(
-            &self.groups.access.settings.publisher_acl_blacklist,
-            caller.proven(),
-            &[],
-        ) {
-            tracing::warn!(
-                user = caller.proven(),
-                "publisher_acl_blacklist forbids the user"
-            );
-            return Err(PublishReply::Denied(ErrorReply::authorization()).into());
-        }
+        self.check_blacklist(request, &caller)?;
         let mut request = request.clone();
         // Who logged in goes by that name, whatever the program says.
         if caller.name.is_some() {
             request.user = caller.name;
         }
-        if let Rights::Listed(_) = caller.rights
-            && let Some(what) = self.not_for_listed(&request)
-        {
-            tracing::warn!(
-                user = request.user,
-                "refused to publish: {what} is not permitted"
-            );
-            return Err(self.refuse(&request, ErrorReply::authorization()).into());
+        if let Rights::Listed(_) = caller.rights {
+            if self.takes_over(&request) {
+                // Nor is anything told in its name.
+                request.jid = None;
+                return Err(self.refuse(&request, "the id of another job is"));
+            }
+            if let Some(what) = jobs::beyond_functions(&request) {
+                return Err(self.refuse(&request, &format!("{what} is")));
+            }
         }
-        let resolved = self.groups.fleet.targets_of(&request);
-        let restricted = match self.allowed(&request, &caller.rights, &resolved) {
+        // Before its target costs anything.
+        if allowed(&request, &caller.rights, &mut |_| true).is_none() {
+            return Err(self.refuse_functions(&request));
+        }
+        let fleet = &self.groups.fleet;
+        let resolved = fleet.targets_of(&request);
+        let mut within = |target: &str| fleet.are_within(&resolved.minions, target);
+        let restricted = match allowed(&request, &caller.rights, &mut within) {
             Some(Allowed::Anywhere) => false,
             Some(Allowed::OnlyResolved) => resolved.by_data,
-            None => {
-                tracing::warn!(
-                    user = request.user,
-                    "refused to publish {}: not permitted",
-                    request.fun.to_text()
-                );
-                return Err(self.refuse(&request, ErrorReply::authorization()).into());
-            }
+            None => return Err(self.refuse_functions(&request)),
         };
-        if resolved.minions.is_empty() && !self.groups.fleet.settings.order_masters {
+        if resolved.minions.is_empty() && !fleet.settings.order_masters {
             let error = no_minions(&request);
             return Err(PublishReply::NoMinions { error }.into());
         }
@@ -128,59 +95,97 @@ impl Publishing {
     }
 
     /// Proves who asks.
-    fn prove(&self, request: &PublishRequest) -> Result<LocalUser, Unproven> {
-        let mut user = self
-            .groups
-            .access
-            .authenticate(&request.credentials, request.user.as_deref())?;
+    fn prove(&self, request: &PublishRequest) -> Result<LocalUser, Published> {
+        let user = request.user.as_deref();
+        let proven = self.groups.access.authenticate(&request.credentials, user);
+        let mut caller = proven.map_err(|unproven| {
+            let telemetry = &self.groups.telemetry;
+            telemetry.count_unproven(unproven.cause(), "publish", user);
+            Published {
+                reply: PublishReply::Denied(ErrorReply::authentication()),
+                is_slow: unproven.is_slow(),
+            }
+        })?;
         // A syndic's master hands the rights of its own caller on.
-        if let (Rights::Full, Some(Value::List(list))) =
-            (&user.rights, request.kwargs.get("auth_list"))
-            && !list.is_empty()
+        if let (Rights::Full, Some(list @ Value::List(entries))) =
+            (&caller.rights, request.kwargs.get("auth_list"))
+            && !entries.is_empty()
         {
-            user.rights = Rights::Listed(list.clone());
+            caller.rights = Rights::Listed(Perm::list(list));
         }
-        Ok(user)
+        Ok(caller)
     }
 
-    /// What is not for a user whose functions are listed, whatever is listed.
-    fn not_for_listed(&self, request: &PublishRequest) -> Option<&'static str> {
-        // The results of a job are its user's, who may add to it: batches of Salt's
-        // programs publish each of their parts under one id.
-        let is_own = |jid: &Jid| {
-            let load = self.groups.jobs.cache.load(jid).ok().flatten();
-            let user = load.as_ref().and_then(|load| load.get("user")?.as_str());
-            user.is_some() && user == request.user.as_deref()
-        };
-        // One that cannot be looked up may be somebody's.
-        let takes_over =
-            |jid: &Jid| self.groups.jobs.cache.knows(jid).unwrap_or(true) && !is_own(jid);
-        match &request.jid {
-            Some(jid) if takes_over(jid) => Some("the id of another job"),
-            _ => jobs::beyond_functions(request),
-        }
-    }
-
-    fn allowed(
+    /// `publisher_acl_blacklist`: the name that a program says need not be the
+    /// one that is proven, and either is forbidden.
+    fn check_blacklist(
         &self,
         request: &PublishRequest,
-        rights: &Rights,
-        resolved: &Resolved,
-    ) -> Option<Allowed> {
-        match rights {
-            Rights::Full => Some(Allowed::Anywhere),
-            Rights::Listed(perms) => authorise(perms, &jobs::functions(request), &mut |target| {
-                self.groups.fleet.are_within(&resolved.minions, target)
-            }),
+        caller: &LocalUser,
+    ) -> Result<(), Published> {
+        let blacklist = &self.groups.access.settings.blacklist;
+        let mut names = [request.user.as_deref(), caller.proven()]
+            .into_iter()
+            .flatten();
+        let funs = request.fun.names();
+        let forbidden = match names.find(|name| blacklist.forbids_user(name)) {
+            Some(name) => Some(name),
+            None => funs
+                .iter()
+                .find(|fun| blacklist.forbids_fun(fun))
+                .map(String::as_str),
+        };
+        let Some(forbidden) = forbidden else {
+            return Ok(());
+        };
+        let user = caller.proven().unwrap_or_default();
+        if self.groups.telemetry.may_log(user, "blacklist") {
+            let forbidden = quoted(forbidden, SHOWN_CHARS_MAX);
+            tracing::warn!(user, "publisher_acl_blacklist forbids {forbidden}");
         }
+        Err(PublishReply::Denied(ErrorReply::authorization()).into())
     }
 
-    fn refuse(&self, request: &PublishRequest, error: ErrorReply) -> PublishReply {
+    /// Whether it names the job of somebody else. One may add to one's own:
+    /// batches of Salt's programs publish each of their parts under one id.
+    fn takes_over(&self, request: &PublishRequest) -> bool {
+        let jobs = &self.groups.jobs;
+        let user = request.user.as_deref();
+        request
+            .jid
+            .as_ref()
+            .is_some_and(|jid| !jobs.may_begin(jid, user))
+    }
+
+    fn refuse_functions(&self, request: &PublishRequest) -> Published {
+        let fun = quoted(&request.fun.to_text(), SHOWN_CHARS_MAX);
+        self.refuse(request, &format!("{fun} is"))
+    }
+
+    /// Refuses a caller who is proven; `what` is not permitted.
+    fn refuse(&self, request: &PublishRequest, what: &str) -> Published {
+        let user = request.user.as_deref().unwrap_or_default();
+        if self.groups.telemetry.may_log(user, "publish") {
+            let user = quoted(user, SHOWN_CHARS_MAX);
+            tracing::warn!(user, "refused to publish: {what} not permitted");
+        }
+        let error = ErrorReply::authorization();
         let jid = request.jid.as_ref().map_or("", Jid::as_str);
         let data = jobs::error_event(request, error.to_map());
         // Without an id the tag is `salt/job/error`.
         self.groups.bus.fire_under("job", [jid, "error"], data);
-        PublishReply::Denied(error)
+        PublishReply::Denied(error).into()
+    }
+}
+
+fn allowed(
+    request: &PublishRequest,
+    rights: &Rights,
+    within: &mut dyn FnMut(&str) -> bool,
+) -> Option<Allowed> {
+    match rights {
+        Rights::Full => Some(Allowed::Anywhere),
+        Rights::Listed(perms) => authorise_user(perms, &jobs::functions(request), within),
     }
 }
 

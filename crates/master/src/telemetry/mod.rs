@@ -7,12 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_proto::MinionId;
+use halite_proto::shown::quoted;
 
 use self::stats::Stats;
 use crate::clock::now_s;
 use crate::core::complaints::{Complaints, Telling};
 use crate::core::counters::Counters;
 use crate::core::gate::Cause;
+use crate::limits::SHOWN_CHARS_MAX;
 
 /// Counts, statistics, and the remarks that were logged lately.
 #[derive(Default)]
@@ -49,6 +51,17 @@ impl Telemetry {
                 true
             }
         }
+    }
+
+    /// Counts a request of a local program that proves nothing, and logs it, but
+    /// not every one of a flood. Of what it says about itself a little is shown.
+    pub(crate) fn count_unproven(&self, cause: Cause, door: &str, user: Option<&str>) {
+        let Some(count) = self.counters.refuse(cause, now_s()) else {
+            return;
+        };
+        let user = user.map(|user| quoted(user, SHOWN_CHARS_MAX));
+        let why = cause.as_str();
+        tracing::warn!(user, count, "refused a request ({door}): {why}");
     }
 
     /// Counts a refused request and logs it, but not every one of a flood.

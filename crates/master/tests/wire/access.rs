@@ -207,6 +207,7 @@ async fn minions_command_others_as_with_salt() {
         (&web1, "cmd.run", "*", "glob", &[]),
         (&web1, "test.ping,cmd.run", "*", "glob", &[]),
         (&web1, "publish.publish", "*", "glob", &[]),
+        (&web1, "saltutil.find_job", "*", "glob", &[]),
         (&db1, "status.uptime", "web1", "glob", &["web1"]),
         (&db1, "test.echo", "web*", "glob", &["web1"]),
         (&db1, "test.echo", "*", "glob", &[]),
@@ -238,6 +239,39 @@ async fn minions_command_others_as_with_salt() {
     assert_ne!(web1.ask(runner("test.arg")).await, nothing);
     assert_eq!(web1.ask(runner("jobs.active")).await, nothing);
     assert_eq!(db1.ask(runner("test.arg")).await, nothing);
+    master.stop().await;
+}
+
+/// Not even which target means anybody: that would be guessing what others are.
+#[tokio::test]
+async fn a_minion_without_rights_learns_nothing() {
+    let nothing = Value::from(Map::new());
+    let many = |count: usize, fun: &str| vec![fun; count].join(",");
+    let master = Master::start("");
+    let evil = Minion::signed_in(&master, "evil").await;
+    for (fun, tgt, tgt_type) in [
+        ("saltutil.find_job", "*", "glob"),
+        ("saltutil.find_job", "nosuch", "glob"),
+        ("saltutil.find_job", "dbpass:guess", "pillar"),
+        ("test.ping", "nosuch", "glob"),
+        (&many(20_000, "saltutil.find_job"), "*", "glob"),
+    ] {
+        let answer = evil.ask(peer(fun, tgt, tgt_type)).await;
+        assert_eq!(answer, nothing, "{tgt}");
+    }
+    master.stop().await;
+    let master = Master::start("peer: {'web.*': ['test.*']}");
+    let web1 = Minion::signed_in(&master, "web1").await;
+    for (fun, is_permitted) in [
+        (many(256, "test.ping"), true),
+        (many(257, "test.ping"), false),
+        (format!("test.{}", "x".repeat(250)), true),
+        (format!("test.{}", "x".repeat(251)), false),
+        ("test.ping,saltutil.find_job".to_owned(), false),
+    ] {
+        let answer = web1.ask(peer(&fun, "*", "glob")).await;
+        assert_eq!(answer.get("jid").is_some(), is_permitted, "{}", fun.len());
+    }
     master.stop().await;
 }
 

@@ -137,7 +137,6 @@ async fn targets_are_resolved_and_nobody_is_said_so() {
 async fn only_who_proves_it_may_publish() {
     let master = Master::start("publisher_acl_blacklist: {modules: ['cmd.*']}");
     Minion::signed_in(&master, "web1").await;
-    let mut events = master.events().await;
     let load = |change: &dyn Fn(&mut Map)| {
         let mut load = publish(&master, "*", "glob");
         change(&mut load);
@@ -155,8 +154,6 @@ async fn only_who_proves_it_may_publish() {
             panic!("{reply:?}");
         };
         assert_eq!(error.name, "AuthenticationError");
-        let event = wait_event(&mut events, "salt/job/error").await;
-        assert!(!format!("{event:?}").contains(&master.root_key()));
     }
     let reply = ask(&master, load(&|load| drop(load.insert("fun", "cmd.run")))).await;
     let PublishReply::Denied(error) = &reply else {

@@ -11,11 +11,14 @@ mod rest;
 use halite_crypto::constant_time_eq;
 use halite_ldap::Directory;
 use halite_process::password;
+use halite_proto::shown::quoted;
 use halite_proto::{Map, Value};
 
 use crate::access::Access;
 use crate::core::eauth;
+use crate::core::perms::Perm;
 use crate::error::chain;
+use crate::limits::SHOWN_CHARS_MAX;
 
 /// What came of a login.
 #[derive(Debug, Default)]
@@ -92,9 +95,13 @@ pub(crate) fn directory(rules: &Map, opts: &Map) -> Result<Option<Directory>, St
 }
 
 /// What somebody may do, with what only the way to log in knows about it.
-pub(crate) fn processed(access: &Access, eauth: &str, perms: Vec<Value>) -> Vec<Value> {
+pub(crate) fn processed(access: &Access, eauth: &str, perms: Vec<Perm>) -> Vec<Perm> {
     match &access.settings.external_auth.directory {
-        Some(directory) if eauth == "ldap" => ldap::expanded(directory, perms),
+        Some(directory) if eauth == "ldap" => {
+            let given = perms.iter().map(|perm| perm.given().clone()).collect();
+            let expanded = ldap::expanded(directory, given);
+            expanded.iter().map(Perm::new).collect()
+        }
         _ => perms,
     }
 }
@@ -102,12 +109,18 @@ pub(crate) fn processed(access: &Access, eauth: &str, perms: Vec<Value>) -> Vec<
 /// Logs in; `None` is a refusal.
 pub(crate) fn log_in(access: &Access, eauth: &str, name: &str, password: &str) -> Option<Login> {
     let Some(entries) = eauth::backend(&access.settings.external_auth.rules, eauth) else {
-        if access.telemetry.may_log(name, "eauth") {
-            tracing::warn!("external_auth has no entries for {eauth:?}");
+        if access.telemetry.may_log("", "eauth") {
+            let way = quoted(eauth, SHOWN_CHARS_MAX);
+            tracing::warn!("external_auth has no entries for {way}");
         }
         return None;
     };
-    let failed = |why: String| tracing::error!("external_auth: {eauth}: {why}");
+    // It has an entry, so its name is the configuration's.
+    let failed = |why: String| {
+        if access.telemetry.may_log(eauth, "external_auth") {
+            tracing::error!("external_auth: {eauth}: {why}");
+        }
+    };
     let known = |is_right: bool| is_right.then(Login::default);
     match eauth {
         // Salt's way for tests: everybody is who they say.

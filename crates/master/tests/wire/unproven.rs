@@ -1,0 +1,119 @@
+//! Who reaches the request port and can prove nothing: what such a one asks for
+//! is not looked at, tells nobody anything, and writes little into the log.
+
+use std::time::{Duration, Instant};
+
+use halite_master::limits::SHOWN_CHARS_MAX;
+use halite_proto::{Map, Value};
+
+use crate::jobs::publish;
+use crate::logged;
+use crate::support::{Master, Minion, SOON};
+
+/// Requests that prove nothing, one by each kind of proof.
+fn unproven(load: &Map) -> [Map; 4] {
+    let with_key = |key: &str| {
+        let mut load = load.clone();
+        load.insert("key", key);
+        load
+    };
+    let with_proof = |proof: Map| {
+        let mut load = with_key("");
+        load.extend(proof.clone());
+        load.insert("kwargs", proof);
+        load
+    };
+    let login = [
+        ("eauth", "file"),
+        ("username", "bob"),
+        ("password", "wrong"),
+    ];
+    [
+        with_key("wrong"),
+        with_key(""),
+        with_proof(Map::from(login)),
+        with_proof(Map::from([("token", "0123456789abcdef")])),
+    ]
+}
+
+fn error_name(reply: &Value) -> Option<&str> {
+    reply.get("error")?.get("name")?.as_str()
+}
+
+#[tokio::test]
+async fn a_stranger_fires_no_event_of_a_job() {
+    let master = Master::start("");
+    Minion::signed_in(&master, "web1").await;
+    let mut events = master.events().await;
+    let mut job = publish(&master, "*", "glob");
+    job.insert("jid", "20260101000000000001");
+    let mut batch = job.clone();
+    batch.insert("cmd", "halite.batch");
+    batch.insert("batch", "1");
+    for load in unproven(&job).into_iter().chain(unproven(&batch)) {
+        let reply = master.ask_clear(load).await;
+        assert_eq!(error_name(&reply), Some("AuthenticationError"));
+    }
+    master.ask_clear(publish(&master, "*", "glob")).await;
+    loop {
+        let event = tokio::time::timeout(SOON, events.next()).await.unwrap();
+        let event = event.unwrap().unwrap();
+        assert!(!event.tag().ends_with("/error"), "{}", event.tag());
+        if event.tag().ends_with("/new") {
+            break;
+        }
+    }
+    master.stop().await;
+}
+
+/// Nothing of it is compared with any list: that costs a stranger less than it
+/// costs the master.
+#[tokio::test]
+async fn the_functions_of_a_stranger_are_not_looked_at() {
+    let patterns: Vec<String> = (0..50).map(|n| format!("'(a|b)+{n}\\.x.*'")).collect();
+    let master = Master::start(&format!(
+        "publisher_acl_blacklist: {{users: [evil], modules: ['cmd.*', {}]}}",
+        patterns.join(", ")
+    ));
+    let mut job = publish(&master, "*", "glob");
+    let funs: Vec<Value> = (0..2_000).map(|n| format!("cmd.run{n}").into()).collect();
+    job.insert("fun", funs);
+    job.insert("user", "evil");
+    let begun = Instant::now();
+    for load in unproven(&job) {
+        let reply = master.ask_clear(load).await;
+        assert_eq!(error_name(&reply), Some("AuthenticationError"));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    master.stop().await;
+}
+
+#[tokio::test]
+async fn a_stranger_writes_little_into_the_log() {
+    logged::listen();
+    let master = Master::start("external_auth: {file: {^filename: /none, bob: ['.*']}}");
+    let mark = "MARK-OF-A-STRANGER";
+    let text = |n: usize| format!("{mark}{n}\n\x1b[2J[ERROR] {}", "x".repeat(100_000));
+    for n in 0..20 {
+        let mut load = publish(&master, "*", "glob");
+        load.insert("user", text(n));
+        load.insert("fun", text(n));
+        for cmd in ["publish", "runner", "wheel", "mk_token", &text(n)] {
+            load.insert("cmd", cmd);
+            load.insert("key", "wrong");
+            master.ask_clear(load.clone()).await;
+        }
+        load.insert("cmd", "runner");
+        load.insert("eauth", text(n));
+        load.insert("username", text(n));
+        load.insert("password", "wrong");
+        master.ask_clear(load.clone()).await;
+    }
+    let lines = logged::with(mark);
+    assert!(!lines.is_empty() && lines.len() <= 6, "{}", lines.len());
+    for line in &lines {
+        assert!(!line.contains(['\n', '\x1b']), "{line:?}");
+        assert!(line.len() < 4 * SHOWN_CHARS_MAX + 200, "{}", line.len());
+    }
+    master.stop().await;
+}

@@ -14,6 +14,7 @@ use halite_proto::{Jid, Map, Value};
 use crate::access::Access;
 use crate::access::authenticate::{LocalUser, Unproven};
 use crate::clock::now_s;
+use crate::core::acl::Rights;
 use crate::core::eauth::Office;
 use crate::error::chain;
 use crate::limits::SHOWN_CHARS_MAX;
@@ -23,6 +24,8 @@ use crate::wheel::{self, Wheel};
 /// An answer, and whether it is to take its time.
 type Answer = (Value, bool);
 
+const TAKEN_JID: &str = "The job id belongs to another job.";
+
 const NO_SYNTAX: &str = "A command invocation error occurred: Check syntax.";
 
 /// Starts a runner; the answer says where its events are.
@@ -31,6 +34,16 @@ pub(crate) fn runner(access: &Access, runners: &Arc<Runners>, request: LowReques
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
+    let is_taken = |jid: &Jid| !runners.jobs.may_begin(jid, Some(&admitted.user));
+    if !admitted.is_full && admitted.jid.as_ref().is_some_and(is_taken) {
+        if access.may_log(&admitted.user, "jid") {
+            tracing::warn!(
+                user = admitted.user,
+                "refused a runner: its jid is another job's"
+            );
+        }
+        return (refusal("SaltInvocationError", TAKEN_JID), false);
+    }
     let asked = runner::Asked {
         args: admitted.args,
         kwargs: admitted.kwargs,
@@ -76,6 +89,8 @@ struct Admitted {
     user: String,
     jid: Option<Jid>,
     timeout: Option<Duration>,
+    /// They may do everything.
+    is_full: bool,
 }
 
 fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitted, Answer> {
@@ -128,6 +143,7 @@ fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitte
         return Err((denied(kind, user), false));
     }
     Ok(Admitted {
+        is_full: caller.rights == Rights::Full,
         user: caller
             .name
             .or_else(|| user.map(str::to_owned))

@@ -3,7 +3,7 @@
 
 use halite_modules::{Failure, run_function};
 use halite_proto::publish::FunSpec;
-use halite_proto::{Map, Value};
+use halite_proto::{Jid, Map, Value};
 
 use super::Call;
 use super::error::{Ran, RunnerError};
@@ -65,11 +65,18 @@ fn execute(call: &Call<'_>) -> Ran {
         marked.extend(kwarg.clone());
         arg.push(marked.into());
     }
+    let jid = call.jid_arg("jid");
+    let is_taken = |jid: &Jid| !call.runners.jobs.may_begin(jid, Some(call.user));
+    if jid.as_ref().is_some_and(is_taken) {
+        return Err(RunnerError::Failed(
+            "the job id belongs to another job".to_owned(),
+        ));
+    }
     let command = Command {
         fun,
         arg,
         ret: call.text("ret").unwrap_or_default(),
-        jid: call.jid_arg("jid"),
+        jid,
         timeout: call.seconds("timeout", call.timeout),
         ..Command::new(
             call,

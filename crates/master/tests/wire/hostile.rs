@@ -12,7 +12,7 @@ use halite_proto::request::MinionRequest;
 use halite_proto::{Map, Value};
 
 use crate::jobs::publish;
-use crate::support::{Master, Minion, master_key};
+use crate::support::{Master, Minion, master_key, wait_event};
 
 fn error_name(reply: &Value) -> Option<&str> {
     reply.get("error")?.get("name")?.as_str()
@@ -224,5 +224,77 @@ async fn a_sign_in_opens_nothing_that_masters_have_sealed() {
         assert_eq!(minion.grant.unwrap().token.is_some(), is_given);
     }
     drop(minion);
+    master.stop().await;
+}
+
+/// By whichever door: who has a job is who published it.
+#[tokio::test]
+async fn nobody_takes_over_a_job_in_any_door() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let passwords = dir.path().join("passwords");
+    fs::write(&passwords, "bob:right\n").unwrap();
+    let options = format!(
+        "external_auth: {{file: {{^filename: {}, bob: ['test.*', '@runner', '@wheel']}}}}\n",
+        passwords.display()
+    );
+    let master = Master::start_in(dir, &options);
+    Minion::signed_in(&master, "web1").await;
+    let reply = master.ask_clear(publish(&master, "*", "glob")).await;
+    let PublishReply::Accepted { jid, .. } = PublishReply::from_value(reply).unwrap() else {
+        panic!("root may publish");
+    };
+    let mut events = master.events().await;
+    let login = Map::from([
+        ("eauth", "file"),
+        ("username", "bob"),
+        ("password", "right"),
+    ]);
+    let low = |cmd: &str, fun: &str, kwarg: Map| {
+        let mut load = login.clone();
+        load.insert("cmd", cmd);
+        load.insert("fun", fun);
+        load.insert("jid", jid.as_str());
+        load.insert("kwarg", kwarg);
+        load
+    };
+    let mut job = publish(&master, "*", "glob");
+    job.insert("key", "");
+    job.insert("jid", jid.as_str());
+    job.insert("kwargs", login.clone());
+    let mut batch = job.clone();
+    batch.insert("cmd", "halite.batch");
+    batch.insert("batch", "1");
+    for load in [job, batch] {
+        let reply = master.ask_clear(load).await;
+        assert_eq!(error_name(&reply), Some("AuthorizationError"));
+        // Nor does it fail in the eyes of who waits for it.
+        wait_event(&mut events, "salt/job/error").await;
+    }
+    let reply = master
+        .ask_clear(low("runner", "test.arg", Map::new()))
+        .await;
+    assert_eq!(error_name(&reply), Some("SaltInvocationError"));
+    let execute = Map::from([
+        ("tgt", Value::from("web1")),
+        ("fun", "test.ping".into()),
+        ("jid", jid.as_str().into()),
+    ]);
+    let mut load = low("runner", "salt.execute", execute);
+    load.remove("jid");
+    let reply = master.ask_clear(load).await;
+    let tag = reply.get("tag").and_then(Value::as_str).unwrap();
+    let told = wait_event(&mut events, &format!("{tag}/ret")).await;
+    assert_eq!(told.get("success"), Some(&false.into()), "{told:?}");
+    let reply = master
+        .ask_clear(low("wheel", "key.list_all", Map::new()))
+        .await;
+    let tag = reply.get("tag").and_then(Value::as_str).unwrap();
+    assert!(!tag.ends_with(jid.as_str()), "{tag}");
+    let load = master.store().jobs.load(&jid).unwrap().unwrap();
+    assert_eq!(load.get("user"), Some(&"root".into()));
+    let mut own = low("runner", "test.arg", Map::new());
+    own.insert("jid", "20260101000000000001");
+    let reply = master.ask_clear(own).await;
+    assert_eq!(reply.get("jid"), Some(&"20260101000000000001".into()));
     master.stop().await;
 }

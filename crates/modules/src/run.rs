@@ -223,10 +223,10 @@ fn split(
     job: &Job,
 ) -> Result<(Vec<Value>, Map), CallError> {
     let signature = signature(function, job)?;
-    let mut positional = Vec::new();
+    let parted = args::part(args);
     let mut kwargs = Map::new();
     let mut invalid = Vec::new();
-    let mut keyword = |key: Value, value: Value| {
+    for (key, value) in parted.named {
         if key.as_str().is_some_and(|key| signature.takes_keyword(key)) {
             kwargs.insert(key, value);
         } else {
@@ -235,22 +235,6 @@ fn split(
                 crate::python::str(&key),
                 crate::python::str(&value)
             ));
-        }
-    };
-    for arg in args {
-        match arg {
-            Value::Map(map) if map.get("__kwarg__") == Some(&Value::Bool(true)) => {
-                for (key, value) in map {
-                    if key.as_str() != Some("__kwarg__") {
-                        keyword(key.clone(), value.clone());
-                    }
-                }
-            }
-            Value::Str(text) => match args::keyword(text) {
-                Some((key, value)) => keyword(key.into(), value),
-                None => positional.push(arg.clone()),
-            },
-            _ => positional.push(arg.clone()),
         }
     }
     if !invalid.is_empty() {
@@ -266,7 +250,7 @@ fn split(
             }
         }
     }
-    Ok((positional, kwargs))
+    Ok((parted.positional, kwargs))
 }
 
 fn signature(function: &'static Function, job: &Job) -> Result<Arc<Signature>, CallError> {

@@ -4,6 +4,7 @@
 //! Invariant: a proof is judged by its own kind only. What shows a token or a
 //! password is never taken for something else when that fails.
 
+use halite_modules::args::Parted;
 use halite_proto::clear::{Credentials, TokenRequest};
 use halite_proto::{Map, Value};
 
@@ -77,7 +78,7 @@ impl LocalUser {
     /// Whether they may run a function of the master. Key files of other users
     /// than the master's own permit what `publisher_acl` lists, and that are
     /// functions of minions.
-    pub(crate) fn may_run(&self, office: Office, fun: &str, args: &[Value]) -> bool {
+    pub(crate) fn may_run(&self, office: Office, fun: &str, args: &Parted) -> bool {
         match &self.rights {
             Rights::Full => true,
             Rights::Listed(perms) => self.name.is_some() && may_run(perms, office, fun, args),

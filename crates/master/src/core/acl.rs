@@ -200,6 +200,8 @@ fn allowed<'a>(
 
 #[cfg(test)]
 mod tests {
+    use halite_modules::args::part_surely;
+
     use super::*;
 
     fn perms(given: &[Value]) -> Vec<Perm> {
@@ -256,7 +258,15 @@ mod tests {
 
     #[track_caller]
     fn check(given: &[Value], job: &[(&str, &[Value])], expect: Option<Allowed>) {
-        let job: Vec<_> = job.iter().map(|&(fun, args)| Asked { fun, args }).collect();
+        let parted: Vec<_> = job.iter().map(|(_, args)| part_surely(args)).collect();
+        let job: Vec<_> = job
+            .iter()
+            .zip(&parted)
+            .map(|(&(fun, _), args)| Asked {
+                fun,
+                args: args.as_ref(),
+            })
+            .collect();
         let verdict = authorise(&perms(given), &job, &mut |target| target == "web*");
         assert_eq!(verdict, expect);
     }
@@ -274,7 +284,7 @@ mod tests {
     fn only_users_with_rights_may_ask_for_jobs_without_an_entry() {
         let find_job = |perms: &[Value]| {
             let fun = ALWAYS_ALLOWED;
-            let job = [Asked { fun, args: &[] }];
+            let job = [Asked { fun, args: None }];
             authorise_user(&self::perms(perms), &job, &mut |_| false)
         };
         assert_eq!(find_job(&["x.y".into()]), Some(Allowed::Anywhere));
@@ -320,6 +330,18 @@ mod tests {
         run(&["ls -l".into(), keywords("/tmp")], None);
         run(&["rm".into(), 1.into(), keywords("/tmp")], None);
         run(&[list(&["ls"]), 1.into(), keywords("/tmp")], None);
+        // By the positions that the minion sees, not by those in the list.
+        run(
+            &["ls -l".into(), "a=1".into(), 1.into(), keywords("/tmp")],
+            yes,
+        );
+        run(&["ls -l".into(), "a=1".into(), keywords("/tmp")], None);
+        run(&["ls -l".into(), 1.into(), "cwd=/tmp".into()], yes);
+        run(
+            &["ls -l".into(), 1.into(), "cwd=/tmp".into(), "cwd=/".into()],
+            None,
+        );
+        run(&[keywords("/tmp"), "ls -l".into(), 1.into()], yes);
         run(&[], None);
     }
 

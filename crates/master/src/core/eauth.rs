@@ -4,6 +4,7 @@
 //! Invariant: a way to log in that has no entry permits nothing, and nothing is
 //! permitted to a name that only resembles an entry.
 
+use halite_modules::args::Parted;
 use halite_proto::{Map, Value};
 
 use super::patterns::NamePattern;
@@ -90,9 +91,9 @@ impl Office {
     }
 }
 
-/// Whether `perms` permit a function of the master; `args` has the keyword
-/// arguments last, marked.
-pub fn may_run(perms: &[Perm], office: Office, fun: &str, args: &[Value]) -> bool {
+/// Whether `perms` permit a function of the master with these arguments.
+pub fn may_run(perms: &[Perm], office: Office, fun: &str, args: &Parted) -> bool {
+    let args = Some(args);
     let Some((module, name)) = fun.split_once('.') else {
         return false;
     };
@@ -153,19 +154,25 @@ mod tests {
 
     #[test]
     fn functions_of_the_master_have_entries_of_their_own() {
+        let none = Parted::default();
         let all = |perm: &str| vec![Perm::new(&perm.into())];
-        assert!(may_run(&all("@runner"), Office::Runner, "jobs.active", &[]));
+        assert!(may_run(
+            &all("@runner"),
+            Office::Runner,
+            "jobs.active",
+            &none
+        ));
         assert!(may_run(
             &all("@runners"),
             Office::Runner,
             "jobs.active",
-            &[]
+            &none
         ));
-        assert!(!may_run(&all("@runner"), Office::Wheel, "key.list", &[]));
-        assert!(may_run(&all("@jobs"), Office::Runner, "jobs.active", &[]));
-        assert!(!may_run(&all("@jobs"), Office::Runner, "manage.up", &[]));
+        assert!(!may_run(&all("@runner"), Office::Wheel, "key.list", &none));
+        assert!(may_run(&all("@jobs"), Office::Runner, "jobs.active", &none));
+        assert!(!may_run(&all("@jobs"), Office::Runner, "manage.up", &none));
         // What permits functions of minions permits none of the master's.
-        assert!(!may_run(&all(".*"), Office::Runner, "jobs.active", &[]));
+        assert!(!may_run(&all(".*"), Office::Runner, "jobs.active", &none));
         let only = |at: &str, fun: &str| {
             let funs = Value::List(vec![fun.into()]);
             vec![Perm::new(&Map::from([(at, funs)]).into())]
@@ -174,26 +181,26 @@ mod tests {
             &only("@jobs", "active"),
             Office::Runner,
             "jobs.active",
-            &[]
+            &none
         ));
         assert!(!may_run(
             &only("@jobs", "active"),
             Office::Runner,
             "jobs.lookup_jid",
-            &[]
+            &none
         ));
         assert!(may_run(
             &only("@runner", "jobs.*"),
             Office::Runner,
             "jobs.active",
-            &[]
+            &none
         ));
         assert!(!may_run(
             &only("@runner", "jobs.*"),
             Office::Runner,
             "manage.up",
-            &[]
+            &none
         ));
-        assert!(!may_run(&all("@runner"), Office::Runner, "nodots", &[]));
+        assert!(!may_run(&all("@runner"), Office::Runner, "nodots", &none));
     }
 }

@@ -4,8 +4,9 @@
 //! Invariant: what is published has Salt's keys and no others, and no proof of
 //! the caller's identity gets into an event, a file or a publication.
 
+use halite_modules::args::{Parted, part_surely};
 use halite_proto::clear::{Credentials, PublishRequest};
-use halite_proto::publish::PublishLoad;
+use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_target::range;
 
@@ -36,24 +37,31 @@ pub fn asks_range(request: &PublishRequest) -> bool {
     }
 }
 
+/// The arguments of each function of a request, as minions part them; `None`
+/// where it is not certain how one does.
+pub fn arguments(request: &PublishRequest) -> Vec<Option<Parted>> {
+    let of_one = |n: usize| match request.arg.get(n) {
+        Some(Value::List(args)) => part_surely(args),
+        Some(_) => None,
+        None => Some(Parted::default()),
+    };
+    match &request.fun {
+        FunSpec::One(_) => vec![part_surely(&request.arg)],
+        FunSpec::Many(names) => (0..names.len()).map(of_one).collect(),
+    }
+}
+
 /// The functions of a request with their arguments.
-pub fn functions(request: &PublishRequest) -> Vec<perms::Asked<'_>> {
-    let names = request.fun.names();
-    let one = request.fun.one().is_some();
+pub fn functions<'a>(
+    request: &'a PublishRequest,
+    arguments: &'a [Option<Parted>],
+) -> Vec<perms::Asked<'a>> {
+    let names = request.fun.names().iter();
     names
-        .iter()
-        .enumerate()
-        .map(|(n, fun)| perms::Asked {
+        .zip(arguments)
+        .map(|(fun, args)| perms::Asked {
             fun,
-            args: if one {
-                &request.arg
-            } else {
-                request
-                    .arg
-                    .get(n)
-                    .and_then(Value::as_list)
-                    .unwrap_or_default()
-            },
+            args: args.as_ref(),
         })
         .collect()
 }
@@ -252,11 +260,16 @@ mod tests {
     #[test]
     fn each_function_has_its_arguments() {
         let mut request = request(Map::new());
-        assert_eq!(functions(&request)[0].args, [Value::from(1)]);
-        request.fun = halite_proto::publish::FunSpec::Many(vec!["a.b".into(), "c.d".into()]);
+        let positional = |args: &Option<Parted>| args.as_ref().map(|args| args.positional.clone());
+        assert_eq!(positional(&arguments(&request)[0]), Some(vec![1.into()]));
+        request.fun = FunSpec::Many(vec!["a.b".into(), "c.d".into()]);
         request.arg = vec![Value::List(vec![7.into()])];
-        let functions = functions(&request);
-        assert_eq!(functions[0].args, [Value::from(7)]);
-        assert!(functions[1].args.is_empty());
+        let parted = arguments(&request);
+        assert_eq!(positional(&parted[0]), Some(vec![7.into()]));
+        assert_eq!(positional(&parted[1]), Some(Vec::new()));
+        assert_eq!(functions(&request, &parted).len(), 2);
+        // A minion of Salt takes it letter by letter.
+        request.arg = vec!["text".into()];
+        assert_eq!(arguments(&request)[0], None);
     }
 }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use halite_modules::args::Parted;
 use halite_proto::{Map, Value};
 
 use super::patterns::StartPattern;
@@ -14,8 +15,9 @@ use super::text::python_text;
 pub struct Asked<'a> {
     /// The function.
     pub fun: &'a str,
-    /// Its arguments, keyword ones in a map at the end.
-    pub args: &'a [Value],
+    /// Its arguments, as who runs it parts them; `None` where that is not
+    /// certain: then no condition on arguments holds.
+    pub args: Option<&'a Parted>,
 }
 
 /// An entry, read once.
@@ -183,17 +185,22 @@ impl Condition {
         Some(Self::Each { args, kwargs })
     }
 
-    fn holds(&self, given: &[Value]) -> bool {
+    fn holds(&self, given: Option<&Parted>) -> bool {
         match self {
             Self::Always => true,
             Self::Any(choices) => choices.iter().any(|choice| choice.holds(given)),
             Self::Each { args, kwargs } => {
-                let (positional, keywords) = split_keywords(given);
+                let Some(Parted { positional, named }) = given else {
+                    return false;
+                };
                 let args_fit = args
                     .iter()
                     .enumerate()
                     .all(|(n, arg)| positional.get(n).is_some_and(|given| arg.fits(given)));
-                let keyword = |name: &str| keywords.and_then(|keywords| keywords.get(name));
+                let keyword = |wanted: &str| {
+                    let found = named.iter().find(|(name, _)| name.as_str() == Some(wanted));
+                    found.map(|(_, value)| value)
+                };
                 args_fit
                     && kwargs
                         .iter()
@@ -221,14 +228,5 @@ impl Argument {
             Self::Text(pattern) => python_text(given).is_some_and(|given| pattern.matches(&given)),
             Self::Never => false,
         }
-    }
-}
-
-fn split_keywords(args: &[Value]) -> (&[Value], Option<&Map>) {
-    match args {
-        [positional @ .., Value::Map(keywords)] if keywords.contains_key("__kwarg__") => {
-            (positional, Some(keywords))
-        }
-        _ => (args, None),
     }
 }

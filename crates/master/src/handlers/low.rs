@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use halite_modules::args::Parted;
 use halite_proto::clear::{LowRequest, TokenRequest};
 use halite_proto::shown::quoted;
 use halite_proto::{Jid, Map, Value};
@@ -122,12 +123,11 @@ fn admit(access: &Access, request: LowRequest, office: Office) -> Result<Admitte
     if !has_two_parts {
         return Err((refusal("SaltInvocationError", NO_SYNTAX), false));
     }
-    let mut judged = args.clone();
-    if !kwargs.is_empty() {
-        let mut marked = Map::from([("__kwarg__", true)]);
-        marked.extend(kwargs.clone());
-        judged.push(marked.into());
-    }
+    // They are called with these, and nothing is parted any more.
+    let judged = Parted {
+        positional: args.clone(),
+        named: kwargs.clone().into_iter().collect(),
+    };
     if !caller.may_run(office, &fun, &judged) {
         let kind = proof_of(&caller, &request.credentials.token);
         let user = caller.name.as_deref().or(user);

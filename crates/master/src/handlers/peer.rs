@@ -163,11 +163,12 @@ fn judge_permitted(parts: PeerJobs<'_>, id: &MinionId, publish: &PeerPublish) ->
         return None;
     }
     let request = request_of(parts.general, id, publish)?;
-    let functions = jobs::functions(&request);
-    let funs: Vec<&str> = functions.iter().map(|asked| asked.fun).collect();
+    let funs: Vec<&str> = request.fun.names().iter().map(String::as_str).collect();
     if jobs::too_large(&request).is_some() || is_recursive(&funs) {
         return None;
     }
+    let arguments = jobs::arguments(&request);
+    let functions = jobs::functions(&request, &arguments);
     authorise(&perms, &functions, &mut |_| true)?;
     let asked = jobs::asked(&request);
     let resolved = fleet.resolve_or_nobody(asked);

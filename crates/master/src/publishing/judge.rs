@@ -185,7 +185,10 @@ fn allowed(
 ) -> Option<Allowed> {
     match rights {
         Rights::Full => Some(Allowed::Anywhere),
-        Rights::Listed(perms) => authorise_user(perms, &jobs::functions(request), within),
+        Rights::Listed(perms) => {
+            let arguments = jobs::arguments(request);
+            authorise_user(perms, &jobs::functions(request, &arguments), within)
+        }
     }
 }
 

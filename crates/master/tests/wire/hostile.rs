@@ -298,3 +298,38 @@ async fn nobody_takes_over_a_job_in_any_door() {
     assert_eq!(reply.get("jid"), Some(&"20260101000000000001".into()));
     master.stop().await;
 }
+
+/// What a rule says of arguments holds for the positions at which the minion
+/// takes them.
+#[tokio::test]
+async fn arguments_are_judged_as_the_minion_takes_them() {
+    let master = Master::start(
+        "client_acl_verify: False\n\
+         publisher_acl:\n  fred: [{'*': [{test.arg: {args: ['a', 'b']}}]}]\n",
+    );
+    Minion::signed_in(&master, "web1").await;
+    let marked = |mark: Value| Value::from(Map::from([("__kwarg__", mark), ("x", 1.into())]));
+    let texts =
+        |texts: &[&str]| -> Vec<Value> { texts.iter().map(|text| (*text).into()).collect() };
+    for (arg, is_permitted) in [
+        (texts(&["a", "b"]), true),
+        (texts(&["a", "b", "x=1"]), true),
+        (texts(&["x=1", "a", "b"]), true),
+        (texts(&["a=1", "b", "zzz"]), false),
+        (texts(&["a", "b=1", "zzz"]), false),
+        (vec![marked(true.into()), "a".into(), "b".into()], true),
+        (vec!["a".into(), "b".into(), marked(1.into())], false),
+        (texts(&["a", "b", "x=1", "x=2"]), false),
+    ] {
+        let mut load = publish(&master, "web1", "glob");
+        let key = fs::read_to_string(master.path("cache/.fred_key")).unwrap();
+        load.insert("key", key);
+        load.insert("user", "fred");
+        load.insert("fun", "test.arg");
+        load.insert("arg", arg.clone());
+        let reply = PublishReply::from_value(master.ask_clear(load).await).unwrap();
+        let is_accepted = matches!(reply, PublishReply::Accepted { .. });
+        assert_eq!(is_accepted, is_permitted, "{arg:?}");
+    }
+    master.stop().await;
+}

@@ -81,6 +81,9 @@ pub const MINE_FUNCTIONS_ASKED_MAX: usize = 1_000;
 /// characters.
 pub const REPORTED_CHARS_MAX: usize = 2_000;
 
+/// Tokens of one user that hold at the same time. With one more the oldest goes.
+pub const TOKENS_PER_USER_MAX: usize = 10_000;
+
 /// How much of a text of somebody else, a name or a function, stands in a line
 /// of the log, in characters.
 pub const SHOWN_CHARS_MAX: usize = 80;

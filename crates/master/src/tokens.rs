@@ -1,5 +1,8 @@
 //! Tokens: who has logged in once can show one for some hours instead.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use halite_crypto::HashType;
 use halite_proto::{Map, Value};
 use halite_store::{StoreError, TokenId};
@@ -18,16 +21,32 @@ pub(crate) struct Who<'a> {
 }
 
 /// The tokens of one master.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tokens {
     store: halite_store::Tokens,
     hash_type: HashType,
+    per_user_max: usize,
+    /// Those of each user, once one was made: what lies in the store is read
+    /// then.
+    held: Mutex<Option<Held>>,
 }
+
+/// The tokens of each user of each way to log in, by their end.
+type Held = HashMap<(String, String), BTreeSet<(i64, TokenId)>>;
 
 impl Tokens {
     /// The tokens of a store; new ones have the length of this hash.
-    pub(crate) fn new(store: halite_store::Tokens, hash_type: HashType) -> Self {
-        Self { store, hash_type }
+    pub(crate) fn new(
+        store: halite_store::Tokens,
+        hash_type: HashType,
+        per_user_max: usize,
+    ) -> Self {
+        Self {
+            store,
+            hash_type,
+            per_user_max,
+            held: Mutex::default(),
+        }
     }
 
     /// Makes a token for somebody who has logged in; gives all that it stands
@@ -61,7 +80,56 @@ impl Tokens {
             data.insert("auth_list", auth_list);
         }
         self.store.put(&token, &data, expire)?;
+        self.make_room(who, expire, token)?;
         Ok(data)
+    }
+
+    /// Counts a new token; of too many those go that would end first.
+    fn make_room(&self, who: Who<'_>, expire: i64, token: TokenId) -> Result<(), StoreError> {
+        let mut held = self.held();
+        let held = match &mut *held {
+            Some(held) => held,
+            none => none.insert(self.read_held()?),
+        };
+        let user = (who.eauth.to_owned(), who.name.to_owned());
+        let of_user = held.entry(user).or_default();
+        of_user.insert((expire, token.clone()));
+        while of_user.len() > self.per_user_max {
+            // The new one is what was asked for.
+            let Some(oldest) = of_user.iter().find(|(_, held)| *held != token).cloned() else {
+                break;
+            };
+            of_user.remove(&oldest);
+            self.store.delete(&oldest.1)?;
+        }
+        Ok(())
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_held(&self) -> Result<Held, StoreError> {
+        let mut held = Held::new();
+        for token in self.store.list()? {
+            // Those that have expired go with the housekeeping.
+            let Some(data) = self.store.get(&token, i64::MIN)? else {
+                continue;
+            };
+            let text = |name: &str| data.get(name).and_then(Value::as_str).map(str::to_owned);
+            let user = (
+                text("eauth").unwrap_or_default(),
+                text("name").unwrap_or_default(),
+            );
+            let expire = data
+                .get("expire")
+                .and_then(Value::as_f64)
+                .unwrap_or_default();
+            #[expect(clippy::cast_possible_truncation, reason = "seconds of our time fit")]
+            let expire = expire as i64;
+            held.entry(user).or_default().insert((expire, token));
+        }
+        Ok(held)
     }
 
     /// What a token stands for; `None` if it is none, or not any more.
@@ -78,6 +146,11 @@ impl Tokens {
         let Some(token) = TokenId::parse(token) else {
             return false;
         };
+        if let Some(held) = &mut *self.held() {
+            for of_user in held.values_mut() {
+                of_user.retain(|(_, held)| *held != token);
+            }
+        }
         self.store.delete(&token).unwrap_or_else(|error| {
             tracing::error!("could not remove a token: {}", chain(&error));
             false
@@ -86,6 +159,12 @@ impl Tokens {
 
     /// Removes those that have expired.
     pub(crate) fn clean(&self, now_s: i64) {
+        if let Some(held) = &mut *self.held() {
+            held.retain(|_, of_user| {
+                of_user.retain(|(expire, _)| *expire >= now_s);
+                !of_user.is_empty()
+            });
+        }
         if let Err(error) = self.store.expire(now_s) {
             tracing::error!("could not remove old tokens: {}", chain(&error));
         }
@@ -100,7 +179,38 @@ mod tests {
 
     fn tokens(dir: &tempfile::TempDir) -> Tokens {
         let store = halite_store::open(&StoreOptions::local_fs(dir.path(), HashType::Sha256));
-        Tokens::new(store.tokens, HashType::Sha256)
+        Tokens::new(store.tokens, HashType::Sha256, 3)
+    }
+
+    #[test]
+    fn a_user_has_so_many_tokens_and_the_oldest_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |tokens: &Tokens, name: &str, lifetime_s: u64| {
+            let who = Who {
+                name,
+                eauth: "pam",
+                groups: &[],
+            };
+            let made = tokens.make(who, lifetime_s, None, 1000).unwrap();
+            let token = made.get("token").and_then(Value::as_str);
+            token.unwrap().to_owned()
+        };
+        let first = tokens(&dir);
+        let others = make(&first, "bob", 1);
+        let mut made: Vec<String> = (10..12).map(|n| make(&first, "ali", n)).collect();
+        // What lies there counts after a restart too.
+        let tokens = tokens(&dir);
+        made.extend((12..15).map(|n| make(&tokens, "ali", n)));
+        let holds = |token: &String| tokens.get(token, 1000).is_some();
+        let held: Vec<bool> = made.iter().map(holds).collect();
+        assert_eq!(held, [false, false, true, true, true]);
+        assert!(holds(&others));
+        // One that was given back makes room.
+        assert!(tokens.remove(&made[4]));
+        let short = make(&tokens, "ali", 1);
+        assert!(holds(&short) && holds(&made[2]) && holds(&made[3]));
+        let shortest = make(&tokens, "ali", 0);
+        assert!(holds(&shortest) && !holds(&short), "not the new one itself");
     }
 
     #[test]

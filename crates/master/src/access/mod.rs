@@ -13,6 +13,7 @@ use self::local_keys::LocalKeys;
 use self::settings::AccessSettings;
 use crate::core::acl::Users;
 use crate::functions::Functions;
+use crate::limits::TOKENS_PER_USER_MAX;
 use crate::settings::General;
 use crate::telemetry::Telemetry;
 use crate::tokens::Tokens;
@@ -23,7 +24,7 @@ pub(crate) struct Access {
     /// The keys of local users.
     pub(crate) local_keys: LocalKeys,
     /// The tokens of users who have logged in.
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: Arc<Tokens>,
     general: Arc<General>,
     functions: Arc<Functions>,
     telemetry: Arc<Telemetry>,
@@ -42,7 +43,7 @@ impl Access {
         Self {
             settings,
             local_keys,
-            tokens: Tokens::new(tokens, general.hash_type),
+            tokens: Arc::new(Tokens::new(tokens, general.hash_type, TOKENS_PER_USER_MAX)),
             general,
             functions,
             telemetry,

@@ -131,7 +131,7 @@ async fn clean(master: &Master) {
     master.jobs.mirror.clean();
     let jobs = master.jobs.cache.clone();
     let keep = master.jobs.settings.keep;
-    let tokens = master.access.tokens.clone();
+    let tokens = Arc::clone(&master.access.tokens);
     let cleaning = spawn_blocking(move || {
         match jobs.clean(keep, SystemTime::now()) {
             Ok(cleaned) => tracing::debug!(?cleaned, "cleaned the job cache"),

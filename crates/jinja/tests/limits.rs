@@ -288,6 +288,8 @@ fn what_is_small_and_endless_is_ended() {
         }
     }
     assert_limit("{{ [[0] * 100000] * 100000 }}");
+    assert_limit("{{ [1] | batch(10**9, 0) | first | length }}");
+    assert_limit("{{ [1] | slice(9999999, 0) | first | length }}");
     assert_limit("{{ {'a': ['x' * 1000000] * 100000} }}");
     assert_limit("{{ 'a'.join(['b' * 1000000] * 10000) | length }}");
     assert_limit("{{ (['b' * 1000000] * 10000) | join('a') | length }}");

@@ -185,6 +185,12 @@ impl<'h> Machine<'h> {
         Ok(())
     }
 
+    /// Counts items that an operation is about to build.
+    pub(crate) fn account_items(&self, count: usize) -> Result<()> {
+        let bytes = count.saturating_mul(size_of::<crate::value::Value>());
+        self.account(bytes / limits::NEW_BYTES_PER_KEPT)
+    }
+
     /// Runs something one call deeper.
     pub(crate) fn deeper<T>(&self, run: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.depth.get() >= self.settings.limits.calls_depth_max {

@@ -176,7 +176,7 @@ fn dictsort(_: &Machine<'_>, args: Args) -> Result<Value> {
     Ok(Value::list(items))
 }
 
-fn batch(_: &Machine<'_>, args: Args) -> Result<Value> {
+fn batch(machine: &Machine<'_>, args: Args) -> Result<Value> {
     let [value, count, fill] = args.bind("do_batch", ["value", "linecount", "fill_with"], 2)?;
     let count = to_usize(int(count, 0)?).unwrap_or_default();
     let items = iterate(&value.unwrap_or(Value::None))?;
@@ -194,14 +194,15 @@ fn batch(_: &Machine<'_>, args: Args) -> Result<Value> {
     for chunk in items.chunks(count) {
         let mut row = chunk.to_vec();
         if let Some(fill) = &fill {
-            row.resize(count.min(crate::limits::ITEMS_MAX), fill.clone());
+            machine.account_items(count - row.len())?;
+            row.resize(count, fill.clone());
         }
         rows.push(Value::list(row));
     }
     Ok(Value::iter("generator", rows))
 }
 
-fn slice(_: &Machine<'_>, args: Args) -> Result<Value> {
+fn slice(machine: &Machine<'_>, args: Args) -> Result<Value> {
     let [value, slices, fill] = args.bind("do_slice", ["value", "slices", "fill_with"], 2)?;
     let slices = to_usize(int(slices, 0)?).filter(|slices| *slices <= crate::limits::ITEMS_MAX);
     let Some(slices) = slices.filter(|slices| *slices > 0) else {
@@ -212,6 +213,8 @@ fn slice(_: &Machine<'_>, args: Args) -> Result<Value> {
     };
     let fill = fill.filter(|fill| !fill.is_none());
     let items = iterate(&value.unwrap_or(Value::None))?;
+    // A list for each, however few items there are.
+    machine.account_items(slices)?;
     let (per_slice, extra) = (items.len() / slices, items.len() % slices);
     let mut rows = Vec::new();
     let mut at = 0;

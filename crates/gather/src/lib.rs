@@ -2,11 +2,14 @@
 //! returned, which are asked whether the job still runs, and when to stop waiting.
 //!
 //! A machine without clock and sockets; the times are those of Salt's
-//! `get_iter_returns` (`salt/client/__init__.py`, 3008.5). Invariant: after
+//! `get_iter_returns` (`salt/client/__init__.py`, 3008.5). Invariants: after
 //! [`Output::Done`] every minion that was expected has been reported exactly
-//! once, as returned or as missing.
+//! once, as returned or as missing. What a minion sends counts for itself only:
+//! whose a return is stands in its tag, which the master makes, and only tags
+//! that no minion may fire name minions or end the wait.
 
 pub mod batch;
+mod tags;
 pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,9 +18,15 @@ use std::time::{Duration, Instant};
 use halite_proto::returns::NOTES;
 use halite_proto::{Jid, Map, Value};
 
-/// Most returns that are kept while it is not known yet which job asks who is
-/// working. Beyond it they are dropped, and the minion is asked again.
-const EARLY_ANSWERS_MAX: usize = 4096;
+use self::tags::{Said, is_syndic_tag, return_of_any_job, said};
+
+/// Most returns of one minion that are kept while it is not known yet which
+/// job asks who is working; the oldest go. It returns other jobs meanwhile.
+const EARLY_ANSWERS_MAX: usize = 8;
+
+/// Most minions below other masters, which nobody has named yet, whose returns
+/// are kept meanwhile. Those of further ones are dropped.
+const EARLY_STRANGERS_MAX: usize = 4096;
 
 /// How long to wait for whom.
 #[derive(Clone, Debug)]
@@ -39,7 +48,7 @@ pub struct CollectOptions {
 /// What a minion returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Return {
-    /// Who returned: the minion, or one of its resources.
+    /// Who returned: a minion, or a resource as the master knows it.
     pub id: String,
     /// What.
     pub value: Value,
@@ -91,8 +100,9 @@ pub struct Collector {
     asking: bool,
     /// The job that asks.
     question: Option<Jid>,
-    /// Answers that overtook the news of which job they answer.
-    early: Vec<(String, Map)>,
+    /// By minion the returns that may be answers which have overtaken the news
+    /// of which job they answer.
+    early: BTreeMap<String, VecDeque<(String, Map)>>,
     outputs: VecDeque<Output>,
     finished: bool,
 }
@@ -115,7 +125,7 @@ impl Collector {
             working: true,
             asking: false,
             question: None,
-            early: Vec::new(),
+            early: BTreeMap::new(),
             outputs: VecDeque::new(),
             finished: false,
         };
@@ -123,20 +133,20 @@ impl Collector {
         collector
     }
 
-    /// The beginning that the tags of interesting events have.
+    /// The beginning that the tags of a job's events have.
     pub fn tag_prefix(jid: &Jid) -> String {
-        format!("salt/job/{jid}")
+        tags::prefix(jid)
     }
 
     /// Whether an event with this tag may matter.
     pub fn wants(&self, tag: &str) -> bool {
-        tag.starts_with(&Self::tag_prefix(&self.jid))
+        tags::is_of(tag, &self.jid)
             || (self.syndic_wait.is_some() && is_syndic_tag(tag, &self.jid))
             || self
                 .question
                 .as_ref()
-                .is_some_and(|question| tag.starts_with(&Self::tag_prefix(question)))
-            || (self.asking && is_return_tag(tag))
+                .is_some_and(|question| tags::is_of(tag, question))
+            || (self.asking && return_of_any_job(tag).is_some())
     }
 
     /// Takes an event from the bus; others than this job's are ignored.
@@ -144,16 +154,18 @@ impl Collector {
         if self.finished {
             return;
         }
-        if let Some(rest) = tag.strip_prefix(&Self::tag_prefix(&self.jid)) {
-            self.job_event(rest, data);
+        if tags::is_of(tag, &self.jid) {
+            self.job_event(tag, data);
         } else if self.syndic_wait.is_some() && is_syndic_tag(tag, &self.jid) {
             self.names(data);
         } else if let Some(question) = &self.question
-            && tag.starts_with(&Self::tag_prefix(question))
+            && let Some(Said::Return(id)) = said(tag, question)
         {
-            self.answer(now, data);
-        } else if self.asking && is_return_tag(tag) && self.early.len() < EARLY_ANSWERS_MAX {
-            self.early.push((tag.to_owned(), data.clone()));
+            self.answer(now, id, data);
+        } else if self.asking
+            && let Some(id) = return_of_any_job(tag)
+        {
+            self.keep_early(id, tag, data);
         }
         self.start_deadlines(now);
     }
@@ -167,7 +179,7 @@ impl Collector {
         if let Some(wait) = self.syndic_wait {
             self.window_ends += wait;
         }
-        for (tag, data) in std::mem::take(&mut self.early) {
+        for (tag, data) in std::mem::take(&mut self.early).into_values().flatten() {
             self.event(now, &tag, &data);
         }
     }
@@ -236,21 +248,17 @@ impl Collector {
             .max()
     }
 
-    fn job_event(&mut self, rest: &str, data: &Map) {
-        if data.contains_key("error") {
-            self.outputs.push_back(Output::Refused);
-            return;
+    fn job_event(&mut self, tag: &str, data: &Map) {
+        match said(tag, &self.jid) {
+            Some(Said::Refused) => self.outputs.push_back(Output::Refused),
+            Some(Said::Announced) => self.names(data),
+            Some(Said::Return(id)) => self.returned(id, data),
+            None => {}
         }
-        if data.contains_key("minions") {
-            self.names(data);
-            return;
-        }
-        let is_return = rest.starts_with("/ret/");
-        let (true, Some(value)) = (is_return, data.get("return")) else {
-            return;
-        };
-        let resource = data.get("resource_id").filter(|id| id.is_true());
-        let Some(id) = resource.or_else(|| data.get("id")).and_then(Value::as_str) else {
+    }
+
+    fn returned(&mut self, id: &str, data: &Map) {
+        let (true, Some(value)) = (is_from(data, id), data.get("return")) else {
             return;
         };
         if !self.found.insert(id.to_owned()) {
@@ -266,6 +274,25 @@ impl Collector {
         }));
     }
 
+    /// Who was not asked whether it works on the job has nothing to say to it:
+    /// else it could have others waited for. Minions below other masters may be
+    /// asked before they are named here.
+    fn may_answer(&self, id: &str) -> bool {
+        self.syndic_wait.is_some() || (self.expected.contains(id) && !self.found.contains(id))
+    }
+
+    fn keep_early(&mut self, id: &str, tag: &str, data: &Map) {
+        let is_full = self.early.len() >= self.expected.len() + EARLY_STRANGERS_MAX;
+        if !self.may_answer(id) || (is_full && !self.early.contains_key(id)) {
+            return;
+        }
+        let kept = self.early.entry(id.to_owned()).or_default();
+        if kept.len() == EARLY_ANSWERS_MAX {
+            kept.pop_front();
+        }
+        kept.push_back((tag.to_owned(), data.clone()));
+    }
+
     /// More minions are expected, more are not known.
     fn names(&mut self, data: &Map) {
         self.expected.extend(texts(data.get("minions")));
@@ -273,13 +300,9 @@ impl Collector {
     }
 
     /// A minion's answer to the question whether it works on the job.
-    fn answer(&mut self, now: Instant, data: &Map) {
-        if data.contains_key("minions") {
-            self.expected.extend(texts(data.get("minions")));
-            return;
-        }
-        let (Some(id), Some(answer)) = (data.get("id").and_then(Value::as_str), data.get("return"))
-        else {
+    fn answer(&mut self, now: Instant, id: &str, data: &Map) {
+        let is_heard = is_from(data, id) && self.may_answer(id);
+        let (true, Some(answer)) = (is_heard, data.get("return")) else {
             return;
         };
         if data
@@ -335,12 +358,9 @@ impl Collector {
     }
 }
 
-fn is_return_tag(tag: &str) -> bool {
-    tag.starts_with("salt/job/") && tag.contains("/ret/")
-}
-
-fn is_syndic_tag(tag: &str, jid: &Jid) -> bool {
-    tag.starts_with("syndic/") && tag.ends_with(&format!("/{jid}"))
+/// Whether the data of a return is of the minion that its tag names.
+fn is_from(data: &Map, id: &str) -> bool {
+    data.get("id").and_then(Value::as_str) == Some(id)
 }
 
 fn texts(list: Option<&Value>) -> Vec<String> {
@@ -351,5 +371,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
+#[cfg(test)]
+mod forgeries;
 #[cfg(test)]
 mod tests;

@@ -265,13 +265,13 @@ fn an_error_on_the_bus_is_a_refusal() {
 }
 
 #[test]
-fn a_resource_returns_under_its_own_id() {
-    let mut simulation = Simulation::new(&["a", "dummy-01"], |_| ());
-    let data = Map::from([("id", "a"), ("resource_id", "dummy-01"), ("return", "x")]);
-    simulation
-        .collector
-        .event(simulation.now, &format!("salt/job/{JID}/ret/a"), &data);
-    assert_eq!(simulation.done(), ["return dummy-01"]);
+fn a_return_is_that_of_the_id_in_its_tag() {
+    let mut simulation = Simulation::new(&["a", "b"], |_| ());
+    let of = |id: &str| Map::from([("id", id), ("resource_id", "b"), ("return", "x")]);
+    let tag = format!("salt/job/{JID}/ret/a");
+    simulation.collector.event(simulation.now, &tag, &of("b"));
+    simulation.collector.event(simulation.now, &tag, &of("a"));
+    assert_eq!(simulation.done(), ["return a"]);
 }
 
 #[test]

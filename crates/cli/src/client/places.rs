@@ -13,7 +13,7 @@ use halite_proto::{Map, Value};
 pub const WISH: &str = "progress";
 
 /// What stands in the tag of such an event, behind the job's.
-const AT: &str = "/at/";
+const AT: &str = "at/";
 
 /// Most minions whose places are kept; nobody reads more lines.
 const PLACES_MAX: usize = 4096;
@@ -95,10 +95,10 @@ mod tests {
                 ("fun", "pkg.installed".into()),
             ])
         };
-        places.take("/at/web1", &data(1), now);
-        places.take("/at/web1", &Map::from([("data", data(9))]), now);
-        places.take("/ret/web2", &data(1), now);
-        places.take("/at/web3", &Map::new(), now);
+        places.take("at/web1", &data(1), now);
+        places.take("at/web1", &Map::from([("data", data(9))]), now);
+        places.take("ret/web2", &data(1), now);
+        places.take("at/web3", &Map::new(), now);
         let all = places.all();
         assert_eq!(all.len(), 1);
         let place = all.get("web1").unwrap();

@@ -295,7 +295,7 @@ impl<'a> Session<'a> {
             let mut data = stored.into_map();
             data.insert("id", &id);
             self.collector
-                .event(Instant::now(), &format!("{prefix}/ret/{id}"), &data);
+                .event(Instant::now(), &format!("{prefix}ret/{id}"), &data);
         }
     }
 

@@ -264,7 +264,7 @@ mod tests {
                 ("id", "a\x1b[2Jstate".into()),
                 ("fun", "pkg.installed".into()),
             ]);
-            places.take(&format!("/at/{id}"), &data, begun);
+            places.take(&format!("at/{id}"), &data, begun);
         }
         assert_eq!(
             progress.lines(begun + Duration::from_secs(75), 10, 80),

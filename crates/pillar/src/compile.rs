@@ -14,6 +14,7 @@ use halite_target::Subject;
 use crate::decrypt;
 use crate::effects::Effects;
 use crate::ext::{External, Externals};
+use crate::laid::Laid;
 use crate::settings::{Settings, SettingsError};
 use crate::sls::{Env, Rendering};
 use crate::top::Top;
@@ -182,37 +183,35 @@ impl<'a> Compilation<'a> {
 
     fn run(&self) -> Map {
         let settings = &self.compiler.settings;
-        let overrides = &self.request.overrides;
+        let lay = || Laid::new(settings.merging, &self.request.overrides);
         let (top, top_errors) = self.top();
         let mut errors = Vec::new();
-        let mut pillar = if settings.externals_first {
-            let external = self.external(overrides.clone(), &mut errors);
-            let rendered = self.rendered(&top, Arc::new(external.clone()), &mut errors);
-            settings.merging.merge(external, &rendered)
+        let mut laid = lay();
+        if settings.externals_first {
+            self.external(&mut laid, &mut errors);
+            let seen = Arc::new(laid.seen().clone());
+            let mut files = lay();
+            self.rendered(&top, seen, &mut files, &mut errors);
+            laid.join(files);
         } else {
-            let rendered = self.rendered(&top, Arc::clone(&self.request.held), &mut errors);
-            self.external(rendered, &mut errors)
-        };
+            let held = Arc::clone(&self.request.held);
+            self.rendered(&top, held, &mut laid, &mut errors);
+            self.external(&mut laid, &mut errors);
+        }
         errors.extend(top_errors);
-        if settings.with_opts {
-            pillar.insert("master", self.shown_opts());
-        }
-        if !errors.is_empty() {
-            let errors: Vec<Value> = errors.into_iter().map(Value::Str).collect();
-            pillar.insert("_errors", errors);
-        }
-        if !overrides.is_empty() {
-            pillar = settings.merging.merge(pillar, overrides);
-        }
-        pillar = in_order_of(&self.request.held, pillar);
-        let errors = decrypt::decrypt(&settings.decrypt, &mut pillar, self.effects);
-        if !errors.is_empty() {
-            let all = pillar.get_or_insert_with("_errors", || Value::List(Vec::new()));
-            if let Value::List(all) = all {
-                all.extend(errors.into_iter().map(Value::Str));
+        let pillar = laid.finish(|pillar, is_own| {
+            if settings.with_opts {
+                pillar.insert("master", self.shown_opts());
             }
-        }
-        pillar
+            if is_own {
+                errors.extend(decrypt::decrypt(&settings.decrypt, pillar, self.effects));
+            }
+            if !errors.is_empty() {
+                let errors: Vec<Value> = errors.into_iter().map(Value::Str).collect();
+                pillar.insert("_errors", errors);
+            }
+        });
+        in_order_of(&self.request.held, pillar)
     }
 
     /// What the top files say, and what is wrong with them.
@@ -226,8 +225,8 @@ impl<'a> Compilation<'a> {
         (top, errors)
     }
 
-    /// The SLS of the minion, rendered and merged. They see `seen` as pillar.
-    fn rendered(&self, top: &Top, seen: Arc<Map>, errors: &mut Vec<String>) -> Map {
+    /// Lays the SLS of the minion, rendered, over it. They see `seen` as pillar.
+    fn rendered(&self, top: &Top, seen: Arc<Map>, laid: &mut Laid<'_>, errors: &mut Vec<String>) {
         let settings = &self.compiler.settings;
         let minion = Minion {
             request: self.request,
@@ -252,7 +251,6 @@ impl<'a> Compilation<'a> {
             top,
             pillar: Arc::clone(&seen),
         };
-        let mut pillar = self.request.overrides.clone();
         for (env, names) in &matches {
             if !self.tree.envs().contains(&env.as_str()) {
                 for _ in names {
@@ -267,22 +265,19 @@ impl<'a> Compilation<'a> {
                 let (data, more) = env.render(&sls);
                 errors.extend(more);
                 if let Some(Value::Map(data)) = data.as_deref() {
-                    pillar = settings.merging.merge(pillar, data);
+                    laid.add(data);
                 }
             }
         }
-        pillar
     }
 
-    /// External pillars laid over `pillar`.
-    fn external(&self, mut pillar: Map, errors: &mut Vec<String>) -> Map {
+    /// Lays external pillars over it.
+    fn external(&self, laid: &mut Laid<'_>, errors: &mut Vec<String>) {
         let settings = &self.compiler.settings;
         if !self.compiler.opts.contains_key("ext_pillar") && self.request.ext.is_none() {
-            return pillar;
+            return;
         }
-        if !self.request.overrides.is_empty() {
-            pillar = settings.merging.merge(pillar, &self.request.overrides);
-        }
+        laid.override_seen();
         let on_demand = self.on_demand(errors);
         let all = settings.externals.iter().chain(&on_demand);
         // Only code in Python asks what the files gave; it may be large.
@@ -290,7 +285,7 @@ impl<'a> Compilation<'a> {
             .clone()
             .any(|external| matches!(external, External::Module(_)))
         {
-            true => pillar.clone(),
+            true => laid.seen().clone(),
             false => Map::new(),
         };
         let externals = Externals {
@@ -303,10 +298,11 @@ impl<'a> Compilation<'a> {
             effects: self.effects,
             files: &files,
         };
-        for external in all {
-            match externals.get(external, &pillar) {
+        for (at, external) in all.enumerate() {
+            match externals.get(external, laid.seen()) {
                 Ok(data) if data.is_empty() => {}
-                Ok(data) => pillar = settings.merging.merge(pillar, &data),
+                Ok(data) if at < settings.externals.len() => laid.add(&data),
+                Ok(data) => laid.add_asked(data),
                 Err(error) => {
                     let name = external.name();
                     tracing::error!(name, minion = self.request.id, "an external pillar failed");
@@ -314,7 +310,6 @@ impl<'a> Compilation<'a> {
                 }
             }
         }
-        pillar
     }
 
     /// The external pillars that the minion asks for, if it may.

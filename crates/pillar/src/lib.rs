@@ -13,6 +13,7 @@ mod context_effects;
 mod decrypt;
 mod effects;
 mod ext;
+mod laid;
 mod local_files;
 mod masterless;
 mod merge;

@@ -99,6 +99,9 @@ fn answer(
         ext: request.ext.take(),
         ..Request::default()
     };
+    // What is kept decides about targets and rights: it is what the master makes
+    // of the minion, without what the minion adds to it.
+    let is_kept = wanted.overrides.is_empty() && wanted.ext.is_none();
     let clean_cache = request.clean_cache == Some(true);
     let pillar = parts.pillars.pillar(&wanted, clean_cache);
     keep(
@@ -106,7 +109,7 @@ fn answer(
         caller,
         &grains,
         request.pillarenv.as_deref(),
-        &pillar,
+        is_kept.then_some(&pillar),
     );
     let data = PillarData {
         key: Vec::new(),
@@ -148,7 +151,7 @@ fn keep(
     caller: &Caller,
     grains: &Map,
     pillarenv: Option<&str>,
-    pillar: &Map,
+    pillar: Option<&Map>,
 ) {
     let (id, fleet) = (&caller.id, &parts.fleet);
     if !fleet.settings.keeps_data {
@@ -160,14 +163,12 @@ fn keep(
         MinionId::parse(format!("{id}:{env}"))
             .is_ok_and(|id| parts.keys.accepted.get(&id).is_some())
     };
-    let stored =
-        fleet
-            .data
-            .put(Bank::Grains, id, grains)
-            .and_then(|()| match pillarenv.filter(is_name) {
-                Some(_) => Ok(false),
-                None => fleet.data.put_pillar(id, pillarenv, pillar),
-            });
+    let grains_kept = fleet.data.put(Bank::Grains, id, grains);
+    let stored = grains_kept.and_then(|()| match (pillar, pillarenv.filter(is_name)) {
+        (None, _) => Ok(true),
+        (Some(_), Some(_)) => Ok(false),
+        (Some(pillar), None) => fleet.data.put_pillar(id, pillarenv, pillar),
+    });
     match stored {
         Ok(true) => {}
         Ok(false) => {

@@ -7,6 +7,7 @@ use halite_proto::pillar::{PillarAnswer, PillarData, SignedPillar};
 use halite_proto::request::{MinionRequest, PillarRequest};
 use halite_proto::{Map, Value};
 
+use crate::jobs::publish;
 use crate::support::{Master, Minion};
 
 fn open(minion: &Minion, reply: &[u8]) -> Map {
@@ -150,5 +151,86 @@ async fn a_minion_gets_its_own_pillar_whatever_its_grains_say() {
     let lie = PillarRequest::new(Map::from([("id", "db1")]));
     let pillar = pillar(&minion, lie).await;
     assert_eq!(pillar.get("told"), Some(&"web1".into()));
+    master.stop().await;
+}
+
+/// A minion may ask for its pillar with values of its own, and gets it so; what
+/// targets and rights are matched against is what the master makes of it.
+#[tokio::test]
+async fn a_minion_does_not_choose_the_pillar_that_targets_match() {
+    let more = "on_demand_ext_pillar: [cmd_json]";
+    let master = with_pillar("role: web\n", more);
+    let minion = Minion::signed_in(&master, "web1").await;
+    assert_eq!(
+        pillar(&minion, request()).await,
+        Map::from([("role", "web")])
+    );
+    let overridden = PillarRequest {
+        pillar_override: Map::from([("role", "db")]),
+        ..request()
+    };
+    let own = pillar(&minion, overridden).await;
+    assert_eq!(own, Map::from([("role", "db")]));
+    let asked = Map::from([("cmd_json", r#"echo '{"role": "db"}'"#)]);
+    let on_demand = PillarRequest {
+        ext: Some(asked.into()),
+        ..request()
+    };
+    let own = pillar(&minion, on_demand).await;
+    assert_eq!(own, Map::from([("role", "db")]));
+    for (tgt, matches) in [("role:db", false), ("role:web", true)] {
+        let reply = master.ask_clear(publish(&master, tgt, "pillar")).await;
+        let minions = reply.get("load").and_then(|load| load.get("minions"));
+        let minions = minions.and_then(Value::as_list).unwrap_or_default();
+        assert_eq!(
+            minions.contains(&"web1".into()),
+            matches,
+            "{tgt}: {reply:?}"
+        );
+    }
+    master.stop().await;
+}
+
+/// What a minion sends is never decrypted for it: neither its overrides, nor what
+/// an external pillar gives that it asks for.
+#[tokio::test]
+async fn the_master_decrypts_its_own_pillar_only() {
+    let sls = "cipher: '{{ \"{{\" }} 40 + 2 {{ \"}}\" }}'\nmap: {own: '{{ \"{{\" }} 1 + 1 {{ \"}}\" }}'}\n";
+    let more = "on_demand_ext_pillar: [cmd_json]\n\
+                decrypt_pillar: [{'cipher': 'jinja'}, {'other': 'jinja'}, {'map': 'jinja'}]\n\
+                decrypt_pillar_renderers: [jinja]\n";
+    let master = with_pillar(sls, more);
+    let minion = Minion::signed_in(&master, "web1").await;
+    let plain = pillar(&minion, request()).await;
+    let theirs = "{{ 6 * 7 }}";
+    let overridden = PillarRequest {
+        pillar_override: Map::from([
+            ("other", Value::from(theirs)),
+            ("map", Map::from([("theirs", theirs)]).into()),
+        ]),
+        ..request()
+    };
+    let own = pillar(&minion, overridden).await;
+    assert_eq!(plain.get("cipher"), own.get("cipher"));
+    assert_eq!(own.get("other"), Some(&theirs.into()), "an oracle");
+    let map = own.get("map").unwrap();
+    assert_eq!(map.get("theirs"), Some(&theirs.into()), "an oracle");
+    assert_eq!(
+        map.get("own"),
+        plain.get("map").and_then(|map| map.get("own"))
+    );
+    let asked = Map::from([("cmd_json", r#"echo '{"other": "{{ 6 * 7 }}"}'"#)]);
+    let on_demand = PillarRequest {
+        ext: Some(asked.into()),
+        ..request()
+    };
+    let own = pillar(&minion, on_demand).await;
+    assert_eq!(own.get("other"), Some(&theirs.into()), "an oracle");
+    let cipher = plain.get("cipher");
+    assert_ne!(
+        cipher,
+        Some(&"{{ 40 + 2 }}".into()),
+        "not decrypted: {plain:?}"
+    );
     master.stop().await;
 }

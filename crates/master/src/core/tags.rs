@@ -1,53 +1,83 @@
 //! Which events a minion may put on the master's bus.
 //!
-//! Invariant: a minion cannot forge what only a master says (publications, key
-//! changes, results of runners), nor speak for another minion in the
-//! namespaces that carry an id.
+//! Invariant: what Salt itself calls by a name - below `salt/`, `syndic/`, and
+//! under job ids - is refused unless it is listed here for this sender. A minion
+//! cannot forge what only a master says (publications, returns, key changes,
+//! results of runners), nor fire what a reactor's pattern takes for another
+//! minion's. Other names, below `salt/` too, are the users' own.
 
 use halite_proto::shown::is_harmful;
-use halite_proto::{Map, MinionId, Value};
-use halite_target::glob::fnmatch;
+use halite_proto::{Jid, Map, MinionId, Value};
 
-/// Tags that only a master fires.
-const MASTERS_OWN: [&str; 9] = [
-    "salt/job/*/publish",
-    "salt/job/*/new",
-    "salt/job/*/return",
-    "salt/key",
-    "salt/cloud/*",
-    "salt/run/*",
-    "salt/cluster/*",
-    "salt/wheel/*/new",
-    "salt/wheel/*/return",
+/// What Salt's programs say below `salt/`, without what minions may say.
+const SALTS_OWN: [&str; 19] = [
+    "batch",
+    "cloud",
+    "cluster",
+    "deltaproxy",
+    "engines",
+    "event_listen",
+    "fileserver",
+    "netapi",
+    "presence",
+    "proxy",
+    "queue",
+    "reactor",
+    "reactors",
+    "resource",
+    "run",
+    "scheduler",
+    "ssh",
+    "stats",
+    "wheel",
 ];
 
-/// Whether the minion `id` may fire `tag`.
-///
-/// Stricter than Salt, whose list does not cover the events of other minions:
-/// `salt/minion/<id>/..`, `salt/job/<jid>/ret/<id>` and the like must name the
-/// sender, and `salt/auth` is never a minion's.
-pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
+/// What reactors accept keys by. Their patterns may end with a star.
+const OF_KEYS: [&str; 2] = ["auth", "key"];
+
+/// Names within the tag of a state's event that are looked up. A state with
+/// more of them in its name fires no event.
+const NAMES_IN_STATE_MAX: usize = 32;
+
+/// Whether the minion `id` may fire `tag`; `is_minion` knows the others.
+pub fn minion_may_fire(id: &MinionId, tag: &str, is_minion: impl Fn(&str) -> bool) -> bool {
     // Who looks at the bus does so on a terminal.
-    if tag.contains(is_harmful) || MASTERS_OWN.iter().any(|pattern| fnmatch(pattern, tag)) {
+    if tag.contains(is_harmful) {
         return false;
     }
-    let mut parts = tag.split('/');
-    if parts.next() != Some("salt") {
-        return !is_short_master_tag(tag)
-            && owner_of_plain(tag).is_none_or(|owner| id_is(id, owner));
+    let parts: Vec<&str> = tag.split('/').collect();
+    match parts.as_slice() {
+        ["salt", rest @ ..] => may_say_as_salt(id, rest, is_minion),
+        ["syndic", ..] | ["minion" | "resource", "refresh", ..] | ["key"] => false,
+        [first, ..] => !begins_with_a_job(first),
+        [] => false,
     }
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some("auth" | "batch" | "fileserver" | "presence" | "stats" | "wheel"), ..) => false,
-        (Some("event_listen" | "netapi" | "reactor"), ..) => false,
-        // Patterns of reactors end with a star; no name is empty.
-        (Some(name), ..) if name.is_empty() || name.starts_with("key") => false,
-        (Some("job"), Some("error"), None, _) | (Some("job"), Some(_), Some("error"), _) => false,
-        (Some("minion" | "beacon" | "syndic"), Some(owner), ..) => id_is(id, owner),
-        (Some("job"), Some(_), Some("ret" | "prog" | "at" | "start" | "sub"), owner) => {
-            owner.is_some_and(|owner| id_is(id, owner))
+}
+
+/// The same for what stands behind `salt/`.
+fn may_say_as_salt(id: &MinionId, parts: &[&str], is_minion: impl Fn(&str) -> bool) -> bool {
+    let own = |owner: &str| owner == id.as_str();
+    match *parts {
+        // The beginning, and the progress, of a job on the sender.
+        ["job", jid, "start" | "at", owner] => is_jid(jid) && own(owner),
+        ["job", jid, "prog", owner, number] => is_jid(jid) && own(owner) && is_number(number),
+        ["state_result", jid, owner, ref name @ ..] => {
+            let names_another = |part: &&str| !own(part) && is_minion(part);
+            let within = name.split_last().map_or(name, |(_, within)| within);
+            is_jid(jid)
+                && own(owner)
+                && within.len() <= NAMES_IN_STATE_MAX
+                && !within.iter().any(names_another)
         }
-        (Some("state_result"), Some(_), Some(owner), _) => id_is(id, owner),
-        _ => true,
+        ["minion" | "beacon", owner, ..] | ["syndic", owner, "start"] => own(owner),
+        ["deltaproxy", "start"] => true,
+        ["job" | "state_result" | "minion" | "beacon" | "syndic", ..] => false,
+        [name, ..] => {
+            let is_of_keys = OF_KEYS.iter().any(|of_keys| name.starts_with(of_keys));
+            // No name is empty.
+            !(name.is_empty() || is_of_keys || SALTS_OWN.contains(&name))
+        }
+        [] => false,
     }
 }
 
@@ -55,34 +85,50 @@ pub fn minion_may_fire(id: &MinionId, tag: &str) -> bool {
 /// it, under a tag that names its owner: what reacts to it believes both.
 pub fn data_is_anothers(id: &MinionId, tag: &str, data: &Map) -> bool {
     let named = data.get("id").and_then(Value::as_str);
-    let names_owner = ["salt/minion/", "salt/beacon/", "salt/job/", "minion_start"];
+    let names_owner = [
+        "salt/minion/",
+        "salt/beacon/",
+        "salt/job/",
+        "salt/state_result/",
+        "salt/syndic/",
+        "minion_start",
+    ];
     names_owner.iter().any(|start| tag.starts_with(start))
-        && named.is_some_and(|named| !id_is(id, named))
+        && named.is_some_and(|named| named != id.as_str())
 }
 
-/// Tags without `salt/` in front that the master itself fires.
-fn is_short_master_tag(tag: &str) -> bool {
-    tag == "key"
+/// Whether a name is a job id, or longer than one: programs look for events
+/// whose tags begin with an id.
+fn begins_with_a_job(name: &str) -> bool {
+    let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+    digits >= Jid::DIGITS
 }
 
-/// The id that a tag outside `salt/` belongs to.
-fn owner_of_plain(tag: &str) -> Option<&str> {
-    tag.strip_prefix("minion/refresh/")
-        .or_else(|| tag.strip_prefix("resource/refresh/"))
+fn is_jid(text: &str) -> bool {
+    Jid::parse(text).is_ok()
 }
 
-fn id_is(id: &MinionId, owner: &str) -> bool {
-    id.as_str() == owner
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
+    use halite_target::glob::fnmatch;
+    use proptest::prelude::*;
+
     use super::*;
+
+    const MINIONS: [&str; 3] = ["web1", "web2", "db"];
+
+    fn may_fire(tag: &str) -> bool {
+        let id = MinionId::parse("web1").unwrap();
+        minion_may_fire(&id, tag, |name| MINIONS.contains(&name))
+    }
 
     #[track_caller]
     fn check(tag: &str, expect: bool) {
-        let id = MinionId::parse("web1").unwrap();
-        assert_eq!(minion_may_fire(&id, tag), expect, "{tag}");
+        assert_eq!(may_fire(tag), expect, "{tag}");
     }
 
     #[test]
@@ -91,10 +137,13 @@ mod tests {
             "salt/job/20261120141841939742/publish",
             "salt/job/20261120141841939742/new",
             "salt/job/20261120141841939742/return",
+            "salt/job/20261120141841939742/ret/web1",
+            "salt/job/20261120141841939742/sub/web1/error/state.sls",
             "salt/key",
             "key",
             "salt/auth",
             "salt/auth/web1",
+            "salt/auth2",
             "salt/cloud/x/created",
             "salt/run/20261120141841939742/ret",
             "salt/cluster/x",
@@ -104,7 +153,10 @@ mod tests {
             "salt/key ",
             "salt/key/accept",
             "salt//key",
+            "salt",
+            "salt/",
             "salt/netapi/hook/deploy",
+            "salt/engines/hook/deploy",
             "salt/reactor/start",
             "my/tag\nsalt/key: {}",
             "my/\x1b[2Jtag",
@@ -113,7 +165,12 @@ mod tests {
             "salt/stats/MWorker-default-0",
             "salt/job/error",
             "salt/job/20261120141841939742/error",
-            "minion/refresh/web2",
+            "minion/refresh/web1",
+            "resource/refresh/web1",
+            "syndic/web1/20261120141841939742",
+            "syndic/web1/start",
+            "20261120141841939742",
+            "20261120141841939742_7/x",
         ] {
             check(tag, false);
         }
@@ -125,11 +182,19 @@ mod tests {
         check("salt/minion/web2/start", false);
         check("salt/job/20261120141841939742/prog/web1/0", true);
         check("salt/job/20261120141841939742/prog/web2/0", false);
+        check("salt/job/20261120141841939742/prog/web1/0/ret/web2", false);
+        check("salt/job/20261120141841939742/prog/web1/x", false);
+        check("salt/job/x/prog/web1/0", false);
         check("salt/job/20261120141841939742/ret/web2", false);
         check("salt/job/20261120141841939742/ret", false);
         check("salt/job/20261120141841939742/start/web1", true);
         check("salt/beacon/web2/load/", false);
         check("salt/state_result/20261120141841939742/web2/x", false);
+        check("salt/state_result/20261120141841939742/web1/web2", true);
+        check("salt/state_result/20261120141841939742/web1/web2/x", false);
+        check("salt/state_result/20261120141841939742/web1//etc/a", true);
+        check("salt/syndic/web1/start", true);
+        check("salt/syndic/web2/start", false);
     }
 
     #[test]
@@ -139,6 +204,7 @@ mod tests {
         for tag in [
             "salt/minion/web1/start",
             "salt/beacon/web1/load/",
+            "salt/state_result/20261120141841939742/web1/x",
             "minion_start",
         ] {
             assert!(data_is_anothers(&id, tag, &of("web2")), "{tag}");
@@ -153,13 +219,96 @@ mod tests {
     fn everything_else_is_the_minions_to_say() {
         for tag in [
             "minion_start",
+            "syndic_start",
+            "_salt_error",
             "my/tag",
             "salt/beacon/web1/load/",
+            "salt/beacon/web1/inotify//srv/pillar/web2/x",
+            "salt/state_result/20261120141841939742/web1/my/own",
+            "salt/job/20261120141841939742/at/web1",
             "salt/custom",
+            "salt/push",
+            "salt/cert_init",
+            "salt/register/new_minion",
+            "salt/event/apache/server",
+            "salt/web1.example.com/loadbalancer",
             "minion_ping",
             "evt",
+            "2026/x",
         ] {
             check(tag, true);
+        }
+    }
+
+    /// The patterns that public trees react to, with `{}` for a minion that
+    /// they are about.
+    const PATTERNS: [&str; 24] = [
+        "salt/auth",
+        "salt/auth*",
+        "salt/key",
+        "salt/key*",
+        "salt/cloud/*/destroyed",
+        "salt/presence/*",
+        "salt/netapi/hook/*",
+        "salt/engines/hook/*",
+        "salt/run/*/ret",
+        "salt/wheel/*",
+        "salt/fileserver/gitfs/update",
+        "salt/job/*/new",
+        "salt/job/*/publish",
+        "salt/job/*/error",
+        "salt/job/*/ret/*",
+        "salt/job/*/ret/{}",
+        "salt/job/*/prog/{}/*",
+        "salt/job/*/start/{}",
+        "salt/job/*/sub/{}/error/*",
+        "salt/minion/{}/*",
+        "salt/beacon/{}/*",
+        "salt/state_result/*/{}/*",
+        "syndic/*/*",
+        "minion/refresh/{}",
+    ];
+
+    fn tags() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            4 => Just("salt".to_owned()),
+            2 => Just("20261120141841939742".to_owned()),
+            4 => prop::sample::select(vec![
+                "job", "ret", "prog", "start", "sub", "error", "minion", "beacon", "state_result",
+                "syndic", "refresh", "key", "auth", "new", "publish", "cloud", "destroyed", "run",
+                "wheel", "presence", "netapi", "engines", "hook", "fileserver", "gitfs", "update",
+            ]).prop_map(str::to_owned),
+            4 => prop::sample::select(MINIONS.to_vec()).prop_map(str::to_owned),
+            1 => "[a-z0-9*]{0,3}",
+        ];
+        let rest = prop::collection::vec(part, 1..7).prop_map(|parts| parts.join("/"));
+        // Most are below `salt/`, and many name the sender where its id belongs.
+        let ours = prop::sample::select(vec![
+            "",
+            "salt/",
+            "salt/job/20261120141841939742/prog/web1/",
+            "salt/state_result/20261120141841939742/web1/",
+            "salt/minion/web1/",
+            "salt/beacon/web1/",
+        ]);
+        (ours, rest).prop_map(|(start, rest)| format!("{start}{rest}"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        /// No tag that a minion may fire is one that a pattern takes for what
+        /// the master says, or for what another minion does.
+        #[test]
+        fn no_pattern_takes_a_minions_event_for_anothers(tag in tags()) {
+            if may_fire(&tag) {
+                for pattern in PATTERNS {
+                    for other in ["web2", "db"] {
+                        let pattern = pattern.replace("{}", other);
+                        prop_assert!(!fnmatch(&pattern, &tag), "{pattern} takes {tag}");
+                    }
+                }
+            }
         }
     }
 }

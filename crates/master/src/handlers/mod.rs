@@ -94,7 +94,7 @@ impl<T: Into<Value>> From<T> for Handled {
 pub(crate) fn handle(master: &Master, caller: &Caller, request: Request) -> Handled {
     match &request.command {
         MinionRequest::Return(_) => master.returns().store(caller, request),
-        MinionRequest::MinionEvent(_) => events::fire(&master.minion_events, caller, &request),
+        MinionRequest::MinionEvent(_) => events::fire(master.firing(), caller, &request),
         MinionRequest::RevokeAuth(revoke) => {
             let Master {
                 keys,

@@ -1,5 +1,6 @@
 //! Which parts of the master the larger handlers take.
 
+use super::events::Firing;
 use super::peer::PeerJobs;
 use super::pillar::PillarRequests;
 use super::returns::Returns;
@@ -36,6 +37,14 @@ impl Master {
             general: &self.general,
             keys: &self.keys,
             files: &self.files,
+        }
+    }
+
+    /// For events of minions.
+    pub(super) fn firing(&self) -> Firing<'_> {
+        Firing {
+            fired: &self.minion_events,
+            keys: &self.keys,
         }
     }
 

@@ -113,6 +113,15 @@ pub const BLOCKING_THREADS_MAX: usize = 4;
 /// (`job_replay_window`); the oldest are forgotten.
 pub(crate) const MISSED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Ids of minions that the jobs of the last while were meant for. Of older jobs
+/// the job cache knows it.
+pub const MEANT_IDS_MAX: usize = 500_000;
+
+/// Bytes of the result of a job that was meant for its minion that find their
+/// room in any case. What is beyond counts as a job that the minion gave itself
+/// (`own_jobs_max_size`).
+pub const MEANT_RETURN_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Minions whose presence is kept. Beyond it those that are away are
 /// forgotten, then nobody is added: they are only estimated.
 pub const ROSTER_SEATS_MAX: usize = 200_000;

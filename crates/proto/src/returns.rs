@@ -21,6 +21,10 @@ pub const OWN_JOB: &str = "halite_own_job";
 /// texts - where the mistakes in an SLS are.
 pub const NOTES: &str = "halite_notes";
 
+/// What a master tells of a return beside the fields of [`JobReturn`]. What else
+/// a minion may add is nothing that a program believes a master for.
+pub const TOLD_BESIDE: [&str; 3] = ["_stamp", "pid", NOTES];
+
 /// The job that a return belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReturnJid {

@@ -142,7 +142,7 @@ pub(super) fn assemble(
     let fleet = Arc::new(Fleet::new(
         Arc::clone(&general),
         settings.fleet,
-        store.data,
+        (store.data, store.banks.clone()),
         Arc::clone(&keys),
         opened.attendance,
     ));

@@ -4,6 +4,7 @@
 pub(crate) mod attendance;
 pub(crate) mod connected;
 pub(crate) mod presence_events;
+pub(crate) mod resources;
 pub(crate) mod settings;
 
 use std::collections::BTreeSet;
@@ -12,10 +13,11 @@ use std::sync::Arc;
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Map, MinionId, Value};
 use halite_range::RangeServer;
-use halite_store::{Bank, MinionData, Parts};
+use halite_store::{Bank, Banks, MinionData, Parts};
 
 use self::attendance::Attendance;
 use self::connected::connected_ids;
+use self::resources::Resources;
 use self::settings::FleetSettings;
 use crate::clock::now_micros;
 use crate::core::auth::Room;
@@ -31,6 +33,8 @@ pub(crate) struct Fleet {
     pub(crate) settings: FleetSettings,
     /// Grains, pillar and mine of minions.
     pub(crate) data: MinionData,
+    /// Which resources are whose.
+    pub(crate) resources: Resources,
     /// Who is connected.
     pub(crate) attendance: Arc<Attendance>,
     /// `range_server`.
@@ -44,13 +48,14 @@ impl Fleet {
     pub(crate) fn new(
         general: Arc<General>,
         settings: FleetSettings,
-        data: MinionData,
+        (data, banks): (MinionData, Banks),
         keys: Arc<Keys>,
         attendance: Arc<Attendance>,
     ) -> Self {
         Self {
             settings,
             data,
+            resources: Resources::new(banks, Arc::clone(&keys)),
             attendance,
             range_server: RangeServer::from_opts(&general.opts),
             general,

@@ -156,8 +156,9 @@ fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> H
             master.peer_jobs().publish_and_wait(caller, &publish)
         }
         MinionRequest::PubRet(ret) => peer::results(jobs, caller, &ret),
-        // Nothing uses them yet; 3008 expects a yes, and tells of it.
-        MinionRequest::RegisterResources(_) => {
+        // 3008 expects a yes, and tells of it.
+        MinionRequest::RegisterResources(registered) => {
+            fleet.resources.register(&caller.id, &registered.resources);
             let data = Map::from([("Resource cache refresh", &caller.id)]);
             let tag = format!("resource/refresh/{}", caller.id);
             bus.fire(&tag, data);

@@ -54,6 +54,7 @@ impl Master {
             bus: &self.bus,
             keys: &self.keys,
             jobs: &self.jobs,
+            fleet: &self.fleet,
         }
     }
 

@@ -105,7 +105,9 @@ impl PeerJobs<'_> {
                 let Ok(Some(event)) = timeout_at(deadline, events.recv()).await else {
                     break;
                 };
-                if let Ok(event) = Event::unpack(event.bytes()) {
+                if let Ok(event) = Event::unpack(event.bytes())
+                    && is_of_one(&event.data, &job.resolved.minions)
+                {
                     take_result(&mut answer, event.data, is_full);
                 }
             }
@@ -303,6 +305,12 @@ fn wait_of(tmo: Option<&Value>) -> Duration {
         .and_then(|seconds| u64::try_from(seconds).ok())
         .map_or(PEER_WAIT_DEFAULT, Duration::from_secs)
         .min(PEER_WAIT_MAX)
+}
+
+/// Whether a result is of one of these: others would end the wait for them.
+fn is_of_one(data: &Map, minions: &[MinionId]) -> bool {
+    let id = data.get("id").and_then(Value::as_str);
+    minions.iter().any(|minion| Some(minion.as_str()) == id)
 }
 
 fn take_result(answer: &mut Map, mut data: Map, is_full: bool) {

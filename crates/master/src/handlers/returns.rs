@@ -2,7 +2,7 @@
 
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
-use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid, TOLD_BESIDE};
 use halite_proto::{Jid, MinionId, Value, time};
 use halite_store::{Saved, StoreError, load_of_return};
 
@@ -11,8 +11,13 @@ use crate::clock::now_micros;
 use crate::core::returns::failed_states;
 use crate::error::chain;
 use crate::events::bus::Bus;
+use crate::fleet::Fleet;
 use crate::jobs::Jobs;
 use crate::keys::{Keys, signing_algorithm};
+use crate::limits::MEANT_RETURN_BYTES_MAX;
+
+/// By which 3008 says that it returns for a resource of its own.
+const RESOURCE: &str = "resource_id";
 
 /// The parts of the master that results go to.
 #[derive(Clone, Copy)]
@@ -20,37 +25,44 @@ pub(super) struct Returns<'a> {
     pub(super) bus: &'a Bus,
     pub(super) keys: &'a Keys,
     pub(super) jobs: &'a Jobs,
+    pub(super) fleet: &'a Fleet,
 }
 
 impl Returns<'_> {
     /// Stores a return, fires its events, and only then acknowledges it.
     pub(super) fn store(self, caller: &Caller, mut request: Request) -> Handled {
-        let Self { bus, keys, jobs } = self;
+        let Self {
+            bus, keys, jobs, ..
+        } = self;
         if !signature_suffices(keys, caller, request.meta.sig.as_ref()) {
             return false.into();
         }
-        let id = &caller.id;
+        let sender = &caller.id;
         let MinionRequest::Return(job) = &mut request.command else {
             return Handled::failed();
         };
         let mark = job.extra.remove(OWN_JOB);
+        let Some(id) = self.whose(caller, job) else {
+            return Value::Nil.into();
+        };
+        let id = &id;
         let is_own = job.jid == ReturnJid::Req;
-        let room = room_for(jobs, id, job);
+        let room = room_for(jobs, sender, job);
         if is_own {
             let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
             match own_job(jobs, id, job, mark, room != Room::None) {
                 Ok(jid) => job.jid = ReturnJid::Jid(jid),
                 Err(error) => {
-                    room.release(jobs, id);
+                    room.release(jobs, sender);
                     tracing::error!(minion = %id, "could not make a job of a return: {}", chain(&error));
                     return Handled::failed();
                 }
             }
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
-        let stored = kept.map(|jid| store(jobs, caller, jid, job));
+        let stored = kept.map(|jid| store(jobs, caller, id, jid, job));
         if !matches!(stored, Some(Ok(true))) {
-            room.release(jobs, id);
+            room.release(jobs, sender);
         }
         let first_seen = match (&stored, job.jid.jid()) {
             (Some(Ok(false)), _) => false,
@@ -76,6 +88,36 @@ impl Returns<'_> {
             _ => Value::Nil.into(),
         }
     }
+
+    /// Whose result a return is: the sender's, or that of a resource which it
+    /// has registered. What it says beside the result itself does not travel.
+    fn whose(self, caller: &Caller, job: &mut JobReturn) -> Option<MinionId> {
+        let resource = job.extra.remove(RESOURCE);
+        let is_told = |name: &Value| {
+            name.as_str()
+                .is_some_and(|name| TOLD_BESIDE.contains(&name))
+        };
+        job.extra.retain(|name, _| is_told(name));
+        let Some(resource) = resource.filter(Value::is_true) else {
+            return Some(caller.id.clone());
+        };
+        let is_its_own = |resource: &MinionId| {
+            *resource == caller.id || self.fleet.resources.is_of(&caller.id, resource)
+        };
+        match resource.as_str().and_then(|id| MinionId::parse(id).ok()) {
+            Some(resource) if is_its_own(&resource) => Some(resource),
+            resource => {
+                if caller.may_log("resource") {
+                    tracing::warn!(
+                        minion = %caller.id,
+                        ?resource,
+                        "dropped the result of a resource that the minion does not own"
+                    );
+                }
+                None
+            }
+        }
+    }
 }
 
 /// Where a return is kept.
@@ -97,21 +139,22 @@ impl Room {
     }
 }
 
-/// Finds room for a return: those of this master's jobs have it, of others each
-/// minion may have so many.
+/// Finds room for a return: that of a job of this master which was meant for
+/// the minion has it up to a size, of others each minion may have so many.
 fn room_for(jobs: &Jobs, id: &MinionId, job: &JobReturn) -> Room {
-    match &job.jid {
-        ReturnJid::Jid(jid)
-            if !jobs.settings.stores_returns || jobs.cache.knows(jid).unwrap_or(false) =>
-        {
-            return Room::OfMaster;
-        }
+    let free = match &job.jid {
         ReturnJid::NoCache => return Room::OfMaster,
-        ReturnJid::Jid(_) | ReturnJid::Req => {}
-    }
+        ReturnJid::Jid(_) if !jobs.settings.stores_returns => return Room::OfMaster,
+        ReturnJid::Jid(jid) if jobs.is_meant(jid, id) => MEANT_RETURN_BYTES_MAX,
+        ReturnJid::Jid(_) | ReturnJid::Req => 0,
+    };
     let values = [&job.ret, &job.fun.to_value()];
     let beside = job.fun_args.iter().chain(&job.metadata).chain(values);
-    let bytes = beside.map(|value| packed_len(value, Packing::Modern)).sum();
+    let bytes: usize = beside.map(|value| packed_len(value, Packing::Modern)).sum();
+    if bytes < free {
+        return Room::OfMaster;
+    }
+    let bytes = bytes - free;
     match jobs.reserve_room(id, bytes) {
         true => Room::OfMinion(bytes),
         false => Room::None,
@@ -152,8 +195,13 @@ fn is_past(mark: &Jid) -> bool {
 const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 
 /// Whether the return is new.
-fn store(jobs: &Jobs, caller: &Caller, jid: &Jid, job: &JobReturn) -> Result<bool, StoreError> {
-    let id = &caller.id;
+fn store(
+    jobs: &Jobs,
+    caller: &Caller,
+    id: &MinionId,
+    jid: &Jid,
+    job: &JobReturn,
+) -> Result<bool, StoreError> {
     jobs.missed.returned(jid, id);
     if !jobs.settings.stores_returns {
         return Ok(true);
@@ -190,6 +238,7 @@ fn fire(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) {
     let jid = job.jid.as_str();
     tracing::info!(minion = %id, jid, "got the return of {}", job.fun.to_text());
     let mut data = request.event_data();
+    data.insert("id", id);
     if is_own {
         data.insert("arg", data.get("fun_args").cloned().unwrap_or_default());
         data.insert("tgt_type", "glob");

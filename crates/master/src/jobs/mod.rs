@@ -1,6 +1,7 @@
 //! Jobs: their ids, and what is kept of them.
 
 pub(crate) mod job_mirror;
+mod meant;
 pub(crate) mod missed;
 pub(crate) mod publishers;
 pub(crate) mod runner_returns;
@@ -18,9 +19,11 @@ use self::missed::MissedJobs;
 use self::settings::JobSettings;
 use crate::clock::{now_micros, now_s};
 use crate::core::held_by_others::HeldByOthers;
+use crate::core::meant::Meant;
 use crate::core::own_jobs::{self, OwnJobs};
 use crate::core::unstored::UnstoredReturns;
 use crate::error::StartError;
+use crate::limits::MEANT_IDS_MAX;
 use crate::settings::General;
 use crate::telemetry::Telemetry;
 
@@ -43,6 +46,8 @@ pub(crate) struct Jobs {
     unstored: Mutex<UnstoredReturns>,
     /// What is kept of jobs that this master has not begun.
     own: Mutex<OwnJobs>,
+    /// Who was meant by those that it has begun.
+    meant: Mutex<Meant>,
 }
 
 impl Jobs {
@@ -69,6 +74,7 @@ impl Jobs {
             held_by_others: Mutex::default(),
             unstored: Mutex::default(),
             own: Mutex::new(OwnJobs::new(settings.own_jobs_bytes_max, settings.keep)),
+            meant: Mutex::new(Meant::new(MEANT_IDS_MAX)),
             settings,
         })
     }

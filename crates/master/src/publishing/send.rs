@@ -68,6 +68,7 @@ impl Publishing {
         self.groups
             .bus
             .fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
+        self.groups.jobs.record_meant(&jid, &resolved.minions);
         if is_kept {
             let kept = jobs::saved_load(request, &jid);
             let meant = Some(resolved.minions.as_slice());

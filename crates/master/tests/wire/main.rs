@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod access;
+mod believed;
 mod daemon;
 mod evil_minion;
 mod floods;

@@ -1,0 +1,50 @@
+//! Which minions a job was meant for: by what was published, and by the job
+//! cache after that was forgotten.
+
+use halite_proto::{Jid, MinionId, Value};
+
+use super::Jobs;
+use crate::core::meant::Meant;
+use crate::error::chain;
+
+impl Jobs {
+    /// Records for whom a job, or a part of one, is. To be called before it
+    /// leaves.
+    pub(crate) fn record_meant(&self, jid: &Jid, minions: &[MinionId]) {
+        self.remember(jid);
+        self.with_meant(|meant| meant.record(jid, minions.iter().cloned()));
+    }
+
+    /// Whether a job of this master was meant for a minion.
+    pub(crate) fn is_meant(&self, jid: &Jid, id: &MinionId) -> bool {
+        self.remember(jid);
+        self.with_meant(|meant| meant.is_meant(jid, id)) == Some(true)
+    }
+
+    /// Asks the job cache about a job that is not remembered.
+    fn remember(&self, jid: &Jid) {
+        if self.with_meant(|meant| meant.knows(jid)) {
+            return;
+        }
+        match self.cache.load(jid) {
+            Ok(Some(load)) => {
+                let minions = load.get("Minions").and_then(Value::as_list);
+                let minions = minions.unwrap_or_default().iter();
+                let ids = minions.filter_map(|id| MinionId::parse(id.as_str()?).ok());
+                self.with_meant(|meant| meant.record(jid, ids));
+            }
+            // Nobody is remembered for ids that somebody has thought of.
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%jid, "could not read who was meant: {}", chain(&error)),
+        }
+    }
+
+    fn with_meant<T>(&self, use_it: impl FnOnce(&mut Meant) -> T) -> T {
+        use_it(
+            &mut self
+                .meant
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
+    }
+}

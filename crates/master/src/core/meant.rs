@@ -12,8 +12,32 @@ use halite_proto::{Jid, MinionId};
 pub struct Meant {
     ids_max: usize,
     ids: usize,
-    jobs: HashMap<Jid, HashSet<MinionId>>,
+    jobs: HashMap<Jid, Job>,
     order: VecDeque<Jid>,
+}
+
+#[derive(Debug)]
+struct Job {
+    minions: HashSet<MinionId>,
+    /// All its targets name ids.
+    by_ids: bool,
+}
+
+/// Whether a job was meant for a minion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It was.
+    Meant,
+    /// It may have been: the target is about data that the minion knows better
+    /// than the master, or the job is another master's.
+    Perhaps,
+    /// It was for others, by their ids.
+    ForOthers,
+}
+
+/// Whether a target of this type is about nothing but ids.
+pub fn is_by_ids(tgt_type: &str) -> bool {
+    matches!(tgt_type, "glob" | "pcre" | "list")
 }
 
 impl Meant {
@@ -33,28 +57,37 @@ impl Meant {
         self.jobs.contains_key(jid)
     }
 
-    /// Records minions of a job, beside those that are known.
-    pub fn record(&mut self, jid: &Jid, minions: impl IntoIterator<Item = MinionId>) {
+    /// Records minions of a job, beside those that are known, and whether they
+    /// are all that its target can mean.
+    pub fn record(&mut self, jid: &Jid, minions: impl IntoIterator<Item = MinionId>, by_ids: bool) {
         if !self.knows(jid) {
             self.order.push_back(jid.clone());
             // A job for nobody takes room too.
             self.ids += 1;
         }
-        let meant = self.jobs.entry(jid.clone()).or_default();
-        let before = meant.len();
-        meant.extend(minions);
-        self.ids += meant.len() - before;
+        let job = self.jobs.entry(jid.clone()).or_insert_with(|| Job {
+            minions: HashSet::new(),
+            by_ids,
+        });
+        job.by_ids &= by_ids;
+        let before = job.minions.len();
+        job.minions.extend(minions);
+        self.ids += job.minions.len() - before;
         while self.ids > self.ids_max && self.order.len() > 1 {
             if let Some(oldest) = self.order.pop_front() {
-                let gone = self.jobs.remove(&oldest).map_or(0, |meant| meant.len());
+                let gone = self.jobs.remove(&oldest).map_or(0, |job| job.minions.len());
                 self.ids -= gone + 1;
             }
         }
     }
 
-    /// Whether a job was meant for a minion; `None` if it is not remembered.
-    pub fn is_meant(&self, jid: &Jid, id: &MinionId) -> Option<bool> {
-        self.jobs.get(jid).map(|meant| meant.contains(id))
+    /// Whether a job was meant for a minion.
+    pub fn standing(&self, jid: &Jid, id: &MinionId) -> Standing {
+        match self.jobs.get(jid) {
+            Some(job) if job.minions.contains(id) => Standing::Meant,
+            Some(job) if job.by_ids => Standing::ForOthers,
+            _ => Standing::Perhaps,
+        }
     }
 }
 
@@ -73,24 +106,26 @@ mod tests {
     #[test]
     fn parts_of_a_job_add_up() {
         let mut meant = Meant::new(100);
-        meant.record(&jid(1), [id("a")]);
-        meant.record(&jid(1), [id("b"), id("a")]);
-        assert_eq!(meant.is_meant(&jid(1), &id("a")), Some(true));
-        assert_eq!(meant.is_meant(&jid(1), &id("c")), Some(false));
-        assert_eq!(meant.is_meant(&jid(2), &id("a")), None);
+        meant.record(&jid(1), [id("a")], true);
+        meant.record(&jid(1), [id("b"), id("a")], true);
+        assert_eq!(meant.standing(&jid(1), &id("a")), Standing::Meant);
+        assert_eq!(meant.standing(&jid(1), &id("c")), Standing::ForOthers);
+        assert_eq!(meant.standing(&jid(2), &id("a")), Standing::Perhaps);
         assert_eq!(meant.ids, 3);
+        meant.record(&jid(1), [], false);
+        assert_eq!(meant.standing(&jid(1), &id("c")), Standing::Perhaps);
     }
 
     #[test]
     fn the_oldest_are_forgotten_and_the_last_is_not() {
         let mut meant = Meant::new(10);
         for n in 0..20 {
-            meant.record(&jid(n), [id("a"), id("b")]);
+            meant.record(&jid(n), [id("a"), id("b")], true);
         }
         assert!(!meant.knows(&jid(16)) && meant.knows(&jid(17)));
         assert_eq!((meant.jobs.len(), meant.order.len(), meant.ids), (3, 3, 9));
-        meant.record(&jid(30), (0..50).map(|n| id(&format!("m{n}"))));
+        meant.record(&jid(30), (0..50).map(|n| id(&format!("m{n}"))), true);
         assert_eq!((meant.jobs.len(), meant.order.len()), (1, 1));
-        assert_eq!(meant.is_meant(&jid(30), &id("m49")), Some(true));
+        assert_eq!(meant.standing(&jid(30), &id("m49")), Standing::Meant);
     }
 }

@@ -8,6 +8,7 @@ use halite_store::{Saved, StoreError, load_of_return};
 
 use super::{Caller, Handled};
 use crate::clock::now_micros;
+use crate::core::meant::Standing;
 use crate::core::returns::failed_states;
 use crate::error::chain;
 use crate::events::bus::Bus;
@@ -90,8 +91,17 @@ impl Returns<'_> {
     }
 
     /// Whose result a return is: the sender's, or that of a resource which it
-    /// has registered. What it says beside the result itself does not travel.
+    /// has registered; nobody's if the job was for others. What it says beside
+    /// the result itself does not travel.
     fn whose(self, caller: &Caller, job: &mut JobReturn) -> Option<MinionId> {
+        if let ReturnJid::Jid(jid) = &job.jid
+            && self.jobs.standing(jid, &caller.id) == Standing::ForOthers
+        {
+            if caller.may_log("not meant") {
+                tracing::warn!(minion = %caller.id, %jid, "dropped the result of a job that was for others");
+            }
+            return None;
+        }
         let resource = job.extra.remove(RESOURCE);
         let is_told = |name: &Value| {
             name.as_str()
@@ -145,7 +155,7 @@ fn room_for(jobs: &Jobs, id: &MinionId, job: &JobReturn) -> Room {
     let free = match &job.jid {
         ReturnJid::NoCache => return Room::OfMaster,
         ReturnJid::Jid(_) if !jobs.settings.stores_returns => return Room::OfMaster,
-        ReturnJid::Jid(jid) if jobs.is_meant(jid, id) => MEANT_RETURN_BYTES_MAX,
+        ReturnJid::Jid(jid) if jobs.standing(jid, id) == Standing::Meant => MEANT_RETURN_BYTES_MAX,
         ReturnJid::Jid(_) | ReturnJid::Req => 0,
     };
     let values = [&job.ret, &job.fun.to_value()];

@@ -4,21 +4,21 @@
 use halite_proto::{Jid, MinionId, Value};
 
 use super::Jobs;
-use crate::core::meant::Meant;
+use crate::core::meant::{Meant, Standing};
 use crate::error::chain;
 
 impl Jobs {
-    /// Records for whom a job, or a part of one, is. To be called before it
-    /// leaves.
-    pub(crate) fn record_meant(&self, jid: &Jid, minions: &[MinionId]) {
+    /// Records for whom a job, or a part of one, is: these, and nobody else if
+    /// its target is about ids. To be called before it leaves.
+    pub(crate) fn record_meant(&self, jid: &Jid, minions: &[MinionId], by_ids: bool) {
         self.remember(jid);
-        self.with_meant(|meant| meant.record(jid, minions.iter().cloned()));
+        self.with_meant(|meant| meant.record(jid, minions.iter().cloned(), by_ids));
     }
 
-    /// Whether a job of this master was meant for a minion.
-    pub(crate) fn is_meant(&self, jid: &Jid, id: &MinionId) -> bool {
+    /// Whether a job was meant for a minion.
+    pub(crate) fn standing(&self, jid: &Jid, id: &MinionId) -> Standing {
         self.remember(jid);
-        self.with_meant(|meant| meant.is_meant(jid, id)) == Some(true)
+        self.with_meant(|meant| meant.standing(jid, id))
     }
 
     /// Asks the job cache about a job that is not remembered.
@@ -31,7 +31,8 @@ impl Jobs {
                 let minions = load.get("Minions").and_then(Value::as_list);
                 let minions = minions.unwrap_or_default().iter();
                 let ids = minions.filter_map(|id| MinionId::parse(id.as_str()?).ok());
-                self.with_meant(|meant| meant.record(jid, ids));
+                // A full disk may have kept some of them from being stored.
+                self.with_meant(|meant| meant.record(jid, ids, false));
             }
             // Nobody is remembered for ids that somebody has thought of.
             Ok(None) => {}

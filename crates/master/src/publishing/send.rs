@@ -6,6 +6,7 @@ use halite_proto::{Jid, Map, MinionId, Value};
 
 use super::Publishing;
 use crate::core::jobs;
+use crate::core::meant::is_by_ids;
 use crate::core::targets::Resolved;
 use crate::error::chain;
 
@@ -68,7 +69,10 @@ impl Publishing {
         self.groups
             .bus
             .fire_under("job", [job, "new"], jobs::new_event(&load, resolved));
-        self.groups.jobs.record_meant(&jid, &resolved.minions);
+        let by_ids = is_by_ids(&load.tgt_type);
+        self.groups
+            .jobs
+            .record_meant(&jid, &resolved.minions, by_ids);
         if is_kept {
             let kept = jobs::saved_load(request, &jid);
             let meant = Some(resolved.minions.as_slice());

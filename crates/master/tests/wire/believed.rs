@@ -199,6 +199,34 @@ async fn a_minion_fires_nothing_that_reactors_take_for_anothers() {
     master.stop().await;
 }
 
+/// Who a target of ids does not name is not heard: else it could have a step of
+/// an orchestration fail, or a script that looks at the exit code.
+#[tokio::test]
+async fn a_job_for_others_has_no_result_of_a_stranger() {
+    let master = Master::start("");
+    let mut events = master.events().await;
+    let evil = Minion::signed_in(&master, "evil").await;
+    let good = Minion::signed_in(&master, "web1").await;
+    let mut jids = Vec::new();
+    for (tgt, tgt_type) in [("web1", "list"), ("web*", "glob"), ("web.", "pcre")] {
+        let jid = job_for(&master, tgt, tgt_type).await;
+        assert_eq!(evil.ask(ret(&jid, "forged", Map::new())).await, Value::Nil);
+        good.ask(ret(&jid, "true", Map::new())).await;
+        let seen = events_until(&mut events, &format!("salt/job/{jid}/ret/web1")).await;
+        assert!(
+            !seen.iter().any(|(tag, _)| tag.ends_with("/ret/evil")),
+            "{tgt_type}"
+        );
+        jids.push(jid);
+    }
+    let jobs = master.store().jobs;
+    for jid in &jids {
+        let returns = jobs.returns(jid).unwrap();
+        assert_eq!(returns.len(), 1, "{returns:?}");
+    }
+    master.stop().await;
+}
+
 /// The bytes below a directory.
 fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
@@ -225,7 +253,8 @@ async fn results_of_jobs_that_were_meant_for_others_have_little_room() {
     let large = "x".repeat(200_000);
     let mut jids = Vec::new();
     for _ in 0..20 {
-        let jid = job_for(&master, "web1", "list").await;
+        // A minion may know better whether such a target means it.
+        let jid = job_for(&master, "web1", "compound").await;
         assert_eq!(
             evil.ask(ret(&jid, large.as_str(), Map::new())).await,
             Value::Nil

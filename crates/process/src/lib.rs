@@ -19,5 +19,6 @@ pub mod pidfile;
 pub mod privileges;
 pub mod shutdown;
 mod sys;
+pub mod tcp_progress;
 
 pub use privileges::umask;

@@ -1,12 +1,13 @@
 //! The calls that Rust cannot check: `fork`, what runs between `fork` and
-//! `exec`, which descriptors a program inherits, changing the environment, catching a signal, giving memory back, and
-//! PAM. Nothing else of the project is unsafe.
+//! `exec`, which descriptors a program inherits, changing the environment, catching a signal, giving memory back, how
+//! far a connection of a library is, and PAM. Nothing else of the project is unsafe.
 #![allow(unsafe_code)]
 
 mod pam;
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -149,6 +150,31 @@ pub(crate) fn close_listed_on_exec() {
         unsafe { nix::libc::fcntl(number, nix::libc::F_SETFD, nix::libc::FD_CLOEXEC) };
     }
 }
+
+/// What the kernel says of a TCP connection (`struct tcp_info`), or as much of
+/// it as the kernel has. `None` where the number is no such connection.
+pub(crate) fn tcp_info(descriptor: RawFd) -> Option<([u8; TCP_INFO_BYTES], usize)> {
+    let mut info = [0; TCP_INFO_BYTES];
+    let mut length = nix::libc::socklen_t::try_from(info.len()).ok()?;
+    // SAFETY: the call writes at most `length` bytes to `info`, which are
+    // there, and the number that it has written to `length`. The descriptor
+    // may be closed or another's by now: then it fails or tells of another
+    // connection, and changes nothing.
+    let done = unsafe {
+        nix::libc::getsockopt(
+            descriptor,
+            nix::libc::IPPROTO_TCP,
+            nix::libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    let length = usize::try_from(length).ok()?;
+    (done == 0).then_some((info, length))
+}
+
+/// Room for what a kernel says of a connection.
+pub(crate) const TCP_INFO_BYTES: usize = 256;
 
 /// Who and what a child becomes before it runs its program.
 #[derive(Debug, Clone, Default)]

@@ -96,6 +96,17 @@ pub const REQUESTER_CONNECTIONS_MAX: usize = 4;
 /// How long an idle connection above the first stays.
 pub const REQUEST_LANE_IDLE_MAX: Duration = Duration::from_secs(10);
 
+/// The slowest wire that a request has time for: for so many bytes its answer
+/// may be a second later than its sender would wait for a small one.
+pub const SLOWEST_WIRE_BYTES_PER_S: usize = 64 * 1024;
+
+/// What the buffers on the way may hold of a request that this machine is rid
+/// of. For more than this a request that stands still has no time.
+pub const BUFFERED_ON_THE_WAY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// How often a request on its way is looked at, whether it still moves.
+pub(crate) const PROGRESS_CHECK: Duration = Duration::from_millis(250);
+
 /// Messages moved in one direction before the other one gets its turn.
 pub const BATCH_MESSAGES_MAX: usize = 64;
 

@@ -37,9 +37,10 @@ impl Requester {
         )))
     }
 
-    /// Sends `payload` and waits for the reply, at most for `timeout`, which
-    /// includes waiting for a connection. Dropping the future gives the
-    /// request up.
+    /// Sends `payload` and waits for the reply, as long as nothing stands still
+    /// for `timeout`, which includes waiting for a connection; what was sent may
+    /// lie in buffers on the way, for which a large request has more time.
+    /// Dropping the future gives the request up.
     ///
     /// # Errors
     /// See `RequestError`; the next request is not affected by any of them.

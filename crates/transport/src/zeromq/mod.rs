@@ -23,6 +23,7 @@ mod requester;
 mod requester_lane;
 mod router;
 mod router_peer;
+mod standstill;
 mod subscriber;
 mod topics;
 

@@ -5,6 +5,7 @@
 //! connection of the process. Invariant: reports are switched off before their
 //! receiver goes away, and the receiver's queue has no end.
 
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tmq::pair::{Pair, pair};
@@ -13,6 +14,13 @@ use tmq::{AsZmqSocket, FromZmqSocket, SocketBuilder};
 use super::context::context;
 use super::pump::{self, Frames};
 use crate::SocketError;
+
+/// A report.
+enum Report {
+    /// A connection has this descriptor; its handshake is still to come.
+    Descriptor(RawFd),
+    Link(Link),
+}
 
 /// A change of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,20 +35,28 @@ pub(super) enum Link {
 
 impl Link {
     // From libzmq's zmq.h.
+    const CONNECTED: u16 = 0x0001;
     const DISCONNECTED: u16 = 0x0200;
     const HANDSHAKE_SUCCEEDED: u16 = 0x1000;
     const HANDSHAKE_FAILED_PROTOCOL: u16 = 0x2000;
-    const EVENTS: i32 = 0x0200 | 0x1000 | 0x2000;
+    const EVENTS: i32 = 0x0001 | 0x0200 | 0x1000 | 0x2000;
+}
 
+impl Report {
     /// Reads a report's first frame: a number and a value.
     fn read(frames: &Frames) -> Option<Self> {
-        let number = frames.first()?.first_chunk::<2>()?;
-        match u16::from_ne_bytes(*number) {
-            Self::HANDSHAKE_SUCCEEDED => Some(Self::Up),
-            Self::DISCONNECTED => Some(Self::Down),
-            Self::HANDSHAKE_FAILED_PROTOCOL => Some(Self::Refused),
-            _ => None,
-        }
+        let (number, value) = frames.first()?.split_first_chunk::<2>()?;
+        let link = match u16::from_ne_bytes(*number) {
+            Link::CONNECTED => {
+                let descriptor = i32::from_ne_bytes(*value.first_chunk()?);
+                return Some(Self::Descriptor(descriptor));
+            }
+            Link::HANDSHAKE_SUCCEEDED => Link::Up,
+            Link::DISCONNECTED => Link::Down,
+            Link::HANDSHAKE_FAILED_PROTOCOL => Link::Refused,
+            _ => return None,
+        };
+        Some(Self::Link(link))
     }
 }
 
@@ -52,7 +68,11 @@ pub(super) struct Monitored<S: AsZmqSocket> {
 }
 
 /// The receiver of the reports.
-pub(super) struct Reports(Pair);
+pub(super) struct Reports {
+    socket: Pair,
+    /// Of the connection that was made last.
+    descriptor: Option<RawFd>,
+}
 
 impl<S: AsZmqSocket> Monitored<S> {
     /// Switches reports on, lets `connect` finish the socket, and keeps both.
@@ -107,14 +127,23 @@ impl<S: AsZmqSocket> Drop for Monitored<S> {
 impl Reports {
     fn of(name: &str) -> Result<Self, SocketError> {
         let reports = pair(&context()).set_linger(0).set_rcvhwm(0).connect(name)?;
-        Ok(Self(reports))
+        Ok(Self {
+            socket: reports,
+            descriptor: None,
+        })
+    }
+
+    /// The descriptor of the connection, which the library owns: to ask the
+    /// kernel how far it is, and for nothing else.
+    pub(super) fn descriptor(&self) -> Option<RawFd> {
+        self.descriptor
     }
 
     /// The next change. Nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Result<Link, SocketError> {
         loop {
-            let frames = pump::receive(&mut self.0).await?;
-            if let Some(link) = Link::read(&frames) {
+            let frames = pump::receive(&mut self.socket).await?;
+            if let Some(link) = self.take(&frames) {
                 return Ok(link);
             }
         }
@@ -122,11 +151,26 @@ impl Reports {
 
     /// The next change, if one was reported already.
     pub(super) fn try_next(&mut self) -> Result<Option<Link>, SocketError> {
-        while let Some(frames) = pump::try_receive(&self.0)? {
-            if let Some(link) = Link::read(&frames) {
+        while let Some(frames) = pump::try_receive(&self.socket)? {
+            if let Some(link) = self.take(&frames) {
                 return Ok(Some(link));
             }
         }
         Ok(None)
+    }
+
+    fn take(&mut self, frames: &Frames) -> Option<Link> {
+        match Report::read(frames)? {
+            Report::Descriptor(descriptor) => {
+                self.descriptor = Some(descriptor);
+                None
+            }
+            Report::Link(link) => {
+                if link != Link::Up {
+                    self.descriptor = None;
+                }
+                Some(link)
+            }
+        }
     }
 }

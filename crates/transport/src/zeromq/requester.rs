@@ -45,9 +45,9 @@ impl Requester {
         }))))
     }
 
-    /// Sends `payload` and waits for the reply, at most for `timeout`, which
-    /// includes waiting for a connection. Dropping the future gives the
-    /// request up.
+    /// Sends `payload` and waits for the reply, as long as nothing stands still
+    /// for `timeout`, which includes waiting for a connection. Dropping the
+    /// future gives the request up.
     ///
     /// # Errors
     /// See `RequestError`; the next request is not affected by any of them.
@@ -65,12 +65,10 @@ impl Requester {
             });
         }
         let (reply, wait) = oneshot::channel();
-        let now = Instant::now();
         shared.submit(Request {
             payload,
-            since: now,
-            // A timeout beyond the clock's range is none.
-            deadline: now.checked_add(timeout),
+            since: Instant::now(),
+            timeout,
             reply,
         })?;
         wait.await.unwrap_or(Err(RequestError::Closed))
@@ -114,7 +112,7 @@ impl DerefMut for Answer {
 pub(super) struct Request {
     pub(super) payload: Vec<u8>,
     pub(super) since: Instant,
-    pub(super) deadline: Option<Instant>,
+    pub(super) timeout: Duration,
     pub(super) reply: oneshot::Sender<Result<Answer, RequestError>>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tmq::Message;
 use tmq::dealer::{Dealer, dealer};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tracing::{debug, trace};
 
 use super::context::context;
@@ -14,6 +14,7 @@ use super::monitor::{Link, Monitored};
 use super::options::{Common, connect_address, millis};
 use super::pump::{self, Frames};
 use super::requester::{Answer, Request, Shared, Turn};
+use super::standstill::{Standstill, Wire};
 use crate::contract::RequestError;
 use crate::counters::Count;
 use crate::{Counters, SocketError, limits};
@@ -82,15 +83,17 @@ impl Lane {
         let Request {
             payload,
             since,
-            deadline,
+            timeout,
             mut reply,
         } = request;
         let mut connected = false;
+        let wire = Wire::new();
+        let limit = Standstill::new(since, timeout, payload.len());
         let outcome = tokio::select! {
             biased;
-            outcome = self.exchange(payload, &mut connected) => Some(outcome),
+            outcome = self.exchange(payload, &wire, &mut connected) => Some(outcome),
             () = reply.closed() => None,
-            () = expired(deadline) => {
+            () = limit.passed(&wire) => {
                 let endpoint = self.shared.endpoint.clone();
                 let waited = since.elapsed();
                 self.hang_up();
@@ -135,7 +138,12 @@ impl Lane {
         }
     }
 
-    async fn exchange(&mut self, payload: Vec<u8>, connected: &mut bool) -> Result<Answer, Broken> {
+    async fn exchange(
+        &mut self,
+        payload: Vec<u8>,
+        wire: &Wire,
+        connected: &mut bool,
+    ) -> Result<Answer, Broken> {
         let usable = match &mut self.connection {
             Some(connection) => connection.is_usable()?,
             None => false,
@@ -148,6 +156,7 @@ impl Lane {
             return Err(Broken::Disconnected);
         };
         *connected = *up;
+        wire.set(monitored.reports.descriptor());
         // A new connection sends it as soon as it is there.
         let frames = vec![Message::new(), Message::from(payload)];
         if !pump::send(&monitored.socket, frames)? {
@@ -163,6 +172,7 @@ impl Lane {
                     Link::Up => {
                         *up = true;
                         *connected = true;
+                        wire.set(monitored.reports.descriptor());
                         None
                     }
                     // A reply may have come just before the end.
@@ -223,13 +233,6 @@ impl Connection {
 impl Drop for Lane {
     fn drop(&mut self) {
         self.shared.lane_ended();
-    }
-}
-
-async fn expired(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -6,6 +6,7 @@
 //! master has acknowledged it, or when a limit of the spool drops it.
 
 mod deliveries;
+mod fitting;
 mod forwarding;
 mod shared_spool;
 mod spooled_return;
@@ -152,7 +153,12 @@ impl Courier {
     }
 
     fn take_in_for(&self, name: String, result: JobReturn, no_other: bool) -> Parcel {
-        let load = request(&self.minion.id, result);
+        let mut load = request(&self.minion.id, result);
+        if fitting::fit(&mut load) {
+            let jid = spooled_return::jid_of(&load);
+            let jid = jid.as_ref().map(tracing::field::display);
+            warn!(jid, "a return was cut: it is too large to be sent");
+        }
         let sequence = match spooled_return::pack(&name, &load, no_other) {
             Ok(packed) => self.spool.append(packed),
             Err(error) => {
@@ -278,7 +284,7 @@ impl Courier {
 
     /// Tries to deliver a spooled return. Whether it may leave the spool.
     async fn carry_again(self: &Arc<Self>, kept: Pending) -> bool {
-        let Some(spooled) = SpooledReturn::unpack(&kept.payload) else {
+        let Some(mut spooled) = SpooledReturn::unpack_or_name(&kept.payload) else {
             error!(
                 sequence = kept.sequence,
                 "what the spool holds is no return, dropped"
@@ -286,6 +292,8 @@ impl Courier {
             return true;
         };
         let own = self.named(&spooled.master);
+        // An earlier version may have kept more than can be sent.
+        fitting::fit(&mut spooled.load);
         let mut is_refused = false;
         if let Some(own) = own.filter(|own| self.is_promising(*own)) {
             match self.hand_over(own, &spooled.load).await {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use halite_proto::limits::MESSAGE_BYTES_MAX;
+
 /// Jobs that run at the same time when `process_count_max` sets no bound. More
 /// wait in order; functions that look after jobs (`saltutil.find_job` ...) run
 /// beside them.
@@ -72,8 +74,36 @@ pub const DELIVERIES_MAX: usize = 32;
 /// for files and pillar.
 pub const LINK_GONE_AFTER: Duration = Duration::from_secs(3);
 
-/// How long a master may take to acknowledge a return before another try.
+/// How long a return may stand still on its way to a master before another try;
+/// how long it takes in all has no limit.
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Bytes of a return at most, with room for what is around it in a request and
+/// in the spool. What is longer is cut, which the return says.
+pub const RETURN_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 1024 * 1024;
+
+/// Larger returns, in bytes, go one at a time to each master, and to ours piece
+/// by piece: what is smaller is not held up.
+pub const SMALL_RETURN_BYTES_MAX: usize = 512 * 1024;
+
+/// Bytes of the first piece of a return; others follow the speed of the wire.
+pub const RETURN_PIECE_BYTES: usize = 256 * 1024;
+
+/// Bytes of such a piece at least.
+pub const RETURN_PIECE_BYTES_MIN: usize = 16 * 1024;
+
+/// Bytes of such a piece at most.
+pub const RETURN_PIECE_BYTES_MAX: usize = 1024 * 1024;
+
+/// A piece that was taken sooner is followed by a larger one.
+pub const RETURN_PIECE_QUICK: Duration = Duration::from_millis(250);
+
+/// A piece that was taken later is followed by a smaller one.
+pub const RETURN_PIECE_SLOW: Duration = Duration::from_secs(1);
+
+/// How often a master may have lost pieces that it has had before, until the
+/// return waits for another try.
+pub const RETURN_PIECES_LOST_MAX: usize = 3;
 
 /// How long Salt masters are asked again to take a return that they fail to
 /// store; ours do so for no reason that lasts, and are asked until it is too old.

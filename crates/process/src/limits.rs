@@ -5,8 +5,9 @@ use std::time::Duration;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Output that is kept of one stream of a child; what follows is read, so that
-/// the child is not blocked, and dropped. A return could not carry more.
-pub const OUTPUT_BYTES_MAX: usize = 100 << 20;
+/// the child is not blocked, and dropped. A return could not carry more: a
+/// request has 100 MiB, of which some is around the return.
+pub const OUTPUT_BYTES_MAX: usize = 98 << 20;
 
 /// How long a child has after SIGTERM before SIGKILL.
 pub const TERM_GRACE_MS: u64 = 2_000;

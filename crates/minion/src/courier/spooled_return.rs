@@ -1,11 +1,17 @@
 //! The format of a return in the spool: the `_return` request and its master.
 
 use halite_proto::msgpack::{self, Packing, Writer};
-use halite_proto::returns::{JobReturn, OWN_JOB};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, PackError, Value};
 
 /// Bytes of most spooled returns without their value.
 const USUAL_BYTES: usize = 512;
+
+/// How msgpack begins a text of less than 32 bytes, with its length added.
+const FIX_STR: usize = 0xa0;
+
+/// How it begins one of less than 256, whose length follows.
+const STR_8: u8 = 0xd9;
 
 /// Marks a return that only its own master may get.
 const NO_OTHER: &str = "no_other";
@@ -38,6 +44,31 @@ impl SpooledReturn {
         })
     }
 
+    /// The same; of a return that was kept and cannot be read back, one that says
+    /// so, if its job can be found.
+    pub(super) fn unpack_or_name(packed: &[u8]) -> Option<Self> {
+        Self::unpack(packed).or_else(|| Self::unreadable(packed))
+    }
+
+    fn unreadable(packed: &[u8]) -> Option<Self> {
+        // Master and minion stand before the result, job and function behind it.
+        let before = |name| text_after(packed, &entry(name)?, Place::First);
+        let behind = |name| text_after(packed, &entry(name)?, Place::Last);
+        let (id, jid) = (before("id")?, Jid::parse(behind("jid")?).ok()?);
+        let result = JobReturn::new(
+            ReturnJid::Jid(jid),
+            behind("fun").unwrap_or("unknown").into(),
+            Vec::new(),
+            "ERROR: the result of this job cannot be sent: the minion cannot read it back".into(),
+            1,
+        );
+        Some(Self {
+            master: before("master").unwrap_or_default().to_owned(),
+            no_other: false,
+            load: request(&MinionId::parse(id).ok()?, result),
+        })
+    }
+
     /// The job, which may be one that the minion started itself.
     pub(super) fn jid(&self) -> Option<Jid> {
         let own = || Jid::parse(self.load.get(OWN_JOB)?.as_str()?).ok();
@@ -62,6 +93,37 @@ pub(super) fn pack(master: &str, load: &Map, no_other: bool) -> Result<Vec<u8>, 
     Ok(writer.into_bytes())
 }
 
+/// Which of several places is meant.
+#[derive(Clone, Copy)]
+enum Place {
+    First,
+    Last,
+}
+
+/// The packed key of an entry.
+fn entry(key: &str) -> Option<Vec<u8>> {
+    let head = u8::try_from(FIX_STR | key.len()).ok()?;
+    Some([&[head], key.as_bytes()].concat())
+}
+
+/// The text of an entry in a packed map that cannot be read as a whole.
+fn text_after<'a>(packed: &'a [u8], entry: &[u8], place: Place) -> Option<&'a str> {
+    let mut windows = packed.windows(entry.len());
+    let at = match place {
+        Place::First => windows.position(|window| window == entry)?,
+        Place::Last => windows.rposition(|window| window == entry)?,
+    };
+    let (head, rest) = packed.get(at + entry.len()..)?.split_first()?;
+    let (length, rest) = match *head {
+        STR_8 => {
+            let (length, rest) = rest.split_first()?;
+            (usize::from(*length), rest)
+        }
+        short => (usize::from(short).checked_sub(FIX_STR)?, rest),
+    };
+    std::str::from_utf8(rest.get(..length)?).ok()
+}
+
 /// The job that a `_return` request is about.
 pub(super) fn jid_of(load: &Map) -> Option<Jid> {
     Jid::parse(load.get("jid")?.as_str()?).ok()
@@ -81,8 +143,6 @@ pub fn request(id: &MinionId, mut result: JobReturn) -> Map {
 
 #[cfg(test)]
 mod tests {
-    use halite_proto::returns::ReturnJid;
-
     use super::*;
 
     #[test]
@@ -105,13 +165,20 @@ mod tests {
             );
             assert_eq!((spooled.jid().as_ref(), &spooled.load), (Some(&jid), &load));
         }
-        let mut load = load;
-        load.insert("jid", "req");
-        load.insert(OWN_JOB, &jid);
-        let spooled = SpooledReturn::unpack(&pack("m1", &load, false).unwrap()).unwrap();
-        assert_eq!((spooled.jid(), jid_of(&load)), (Some(jid), None));
+        let mut own = load.clone();
+        own.insert("jid", "req");
+        own.insert(OWN_JOB, &jid);
+        let spooled = SpooledReturn::unpack(&pack("m1", &own, false).unwrap()).unwrap();
+        assert_eq!((spooled.jid(), jid_of(&own)), (Some(jid.clone()), None));
+        let mut unreadable = pack("m1", &load, false).unwrap();
+        unreadable.push(0);
+        assert!(SpooledReturn::unpack(&unreadable).is_none());
+        let said = SpooledReturn::unpack_or_name(&unreadable).unwrap();
+        assert_eq!((said.master.as_str(), said.jid()), ("m1", Some(jid)));
+        let text = said.load.get("return").and_then(Value::as_str);
+        assert!(text.unwrap().starts_with("ERROR: the result of this job"));
         for rubbish in [&b""[..], b"\xc0", b"\x80", b"\x81\xa4load\xc0"] {
-            assert!(SpooledReturn::unpack(rubbish).is_none());
+            assert!(SpooledReturn::unpack_or_name(rubbish).is_none());
         }
     }
 }

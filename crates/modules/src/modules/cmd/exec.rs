@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use halite_process::child::{self, RunAs, RunOptions};
+use halite_process::limits::OUTPUT_BYTES_MAX;
 use halite_process::privileges::User;
 
 use super::options::{Options, Words};
@@ -22,6 +23,9 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
     pub(crate) timed_out: bool,
 }
+
+/// The end of an output that was longer than what is kept of it.
+const CUT: &str = "\n[cut here: the command wrote more than a return can carry]";
 
 /// Runs the command, sets the return code of the call.
 pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallError> {
@@ -47,12 +51,13 @@ pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallErr
             timed_out: true,
         });
     }
-    let text = |bytes| {
+    let text = |bytes: Vec<u8>| {
+        let is_cut = bytes.len() >= OUTPUT_BYTES_MAX;
         let text = options.encoding.decode(bytes);
-        if options.rstrip {
-            halite_proto::python::trim_end(&text).to_owned()
-        } else {
-            text
+        match (is_cut, options.rstrip) {
+            (true, _) => text + CUT,
+            (false, true) => halite_proto::python::trim_end(&text).to_owned(),
+            (false, false) => text,
         }
     };
     let mut ran = Ran {

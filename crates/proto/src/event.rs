@@ -162,6 +162,15 @@ pub fn trim(data: &mut Map, size_max: usize) {
     }
 }
 
+/// Whether parts of a value were left out of its event.
+pub fn is_trimmed(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text == VALUE_TRIMMED,
+        Value::Map(map) => map.values().any(is_trimmed),
+        _ => false,
+    }
+}
+
 fn trim_beyond(data: &mut Map, value_size_max: usize) {
     for (_, value) in data.iter_mut() {
         match value {

@@ -58,6 +58,12 @@ pub enum ClientError {
     /// The master could not do it.
     #[error("{0}")]
     Refused(String),
+    /// The result is too large for an event, and nowhere else.
+    #[error(
+        "The result is larger than max_event_size and is not in the job cache (runner_returns): it \
+         cannot be shown"
+    )]
+    TrimmedOnly,
     /// The master answered with nothing.
     #[error(
         "Failed to authenticate! This is most likely because this user is not permitted to \

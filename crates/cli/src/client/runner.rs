@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use halite_proto::clear::{Credentials, LowRequest};
 use halite_proto::envelope::RequestEnvelope;
+use halite_proto::event::is_trimmed;
 use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
-use super::session::{BusNews, next_event};
+use super::session::{BusNews, CACHE_TRIES_MAX, RECONNECT_PAUSE, next_event};
 use super::{ClientError, ClientSettings, LocalClient};
 
 /// A runner to start.
@@ -201,14 +202,14 @@ impl RunnerSession<'_> {
             if !self.early.is_empty() {
                 let event = self.early.remove(0);
                 if let Some(news) = self.news(&event) {
-                    return Ok(news);
+                    return self.untrimmed(news).await;
                 }
                 continue;
             }
             match next_event(&mut self.bus, &self.settings.event_pub).await {
                 BusNews::Event(event) => {
                     if let Some(news) = self.news(&event) {
-                        return Ok(news);
+                        return self.untrimmed(news).await;
                     }
                 }
                 BusNews::Lost => {
@@ -233,6 +234,23 @@ impl RunnerSession<'_> {
             "ret" => RunnerNews::Done(data),
             _ => RunnerNews::Progress(suffix, data),
         })
+    }
+
+    /// What it has returned as the job cache has it, where that was too large
+    /// for an event.
+    async fn untrimmed(&self, news: RunnerNews) -> Result<RunnerNews, ClientError> {
+        match &news {
+            RunnerNews::Done(data) if data.get("return").is_some_and(is_trimmed) => {}
+            _ => return Ok(news),
+        }
+        // Salt's masters tell of it before they have kept it.
+        for _ in 0..CACHE_TRIES_MAX {
+            if let Some(kept) = self.kept() {
+                return Ok(RunnerNews::Done(kept));
+            }
+            tokio::time::sleep(RECONNECT_PAUSE).await;
+        }
+        Err(ClientError::TrimmedOnly)
     }
 
     /// What was kept of the runner while the bus was away.

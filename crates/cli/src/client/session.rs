@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use halite_proto::event::VALUE_TRIMMED;
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::event::is_trimmed;
+use halite_proto::{Jid, Map, MinionId};
 use halite_transport::Endpoint;
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
@@ -14,7 +14,7 @@ use super::{ClientError, LocalClient, Places, Published, connected};
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
 
 /// Pause before the bus is tried again after it was lost.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a master that went away has to come back, as a service that is
 /// restarted does.
@@ -342,16 +342,7 @@ impl<'a> Session<'a> {
 }
 
 /// How often the job cache is looked at for a large return.
-const CACHE_TRIES_MAX: usize = 10;
-
-/// Whether parts of a value were left out of its event.
-fn is_trimmed(value: &Value) -> bool {
-    match value {
-        Value::Str(text) => text == VALUE_TRIMMED,
-        Value::Map(map) => map.values().any(is_trimmed),
-        _ => false,
-    }
-}
+pub(super) const CACHE_TRIES_MAX: usize = 10;
 
 /// Hands returns over that the master was asked for, as if the bus had said
 /// them.

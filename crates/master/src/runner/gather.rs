@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use halite_gather::{CollectOptions, Collector, Output, Return, words};
 use halite_proto::clear::{Credentials, PublishRequest};
-use halite_proto::event::Event;
+use halite_proto::event::{Event, is_trimmed};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_transport::ipc::LocalEvents;
@@ -12,6 +12,7 @@ use tokio::time::sleep_until;
 
 use super::{Call, RunnerError};
 use crate::core::roster::Seat;
+use crate::error::chain;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 
 /// A command for minions.
@@ -205,12 +206,30 @@ impl Waiting<'_> {
 
     fn returned(&mut self, ret: Return) {
         self.rows.push(Row {
+            ret: self.untrimmed(&ret.id, ret.value),
             id: ret.id,
-            ret: ret.value,
             out: ret.out,
             retcode: ret.retcode,
             is_missing: false,
         });
+    }
+
+    /// The return as the job cache has it, where it was too large for an event.
+    fn untrimmed(&self, id: &str, value: Value) -> Value {
+        if !is_trimmed(&value) {
+            return value;
+        }
+        let Ok(id) = MinionId::parse(id) else {
+            return value;
+        };
+        match self.call.runners.jobs.cache.return_of(&self.jid, &id) {
+            Ok(Some(stored)) => stored.ret().clone(),
+            Ok(None) => value,
+            Err(error) => {
+                tracing::warn!(minion = %id, jid = %self.jid, "a large return is shown in part: {}", chain(&error));
+                value
+            }
+        }
     }
 
     fn missing(&mut self, id: String) {

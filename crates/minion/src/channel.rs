@@ -8,7 +8,9 @@ use halite_crypto::{KeyError, Opened, random_bytes};
 use halite_process::clock::unix_seconds;
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::request::signed_bytes;
-use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, UnpackError, Value, msgpack};
+use halite_proto::{
+    Capabilities, Map, MinionId, Nonce, PackError, Refusal, UnpackError, Value, msgpack,
+};
 use halite_transport::fleet::{Answer, RequestError, Requester};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -104,6 +106,11 @@ impl Channel {
             enc_algo,
             sig_algo,
         }
+    }
+
+    /// Whose requests these are.
+    pub fn id(&self) -> &MinionId {
+        &self.identity.id
     }
 
     /// What the master understands beyond Salt's protocol.

@@ -8,6 +8,7 @@
 mod deliveries;
 mod fitting;
 mod forwarding;
+mod pieces;
 mod shared_spool;
 mod spooled_return;
 mod unspooled;
@@ -291,9 +292,9 @@ impl Courier {
             );
             return true;
         };
-        let own = self.named(&spooled.master);
         // An earlier version may have kept more than can be sent.
         fitting::fit(&mut spooled.load);
+        let own = self.named(&spooled.master);
         let mut is_refused = false;
         if let Some(own) = own.filter(|own| self.is_promising(*own)) {
             match self.hand_over(own, &spooled.load).await {

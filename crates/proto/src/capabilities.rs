@@ -32,6 +32,9 @@ pub struct Capabilities {
     /// Batches: a minion says which batches the events of a request are, by
     /// which a master knows those that it has fired already.
     pub batches: bool,
+    /// Return pieces: a minion hands a large return over piece by piece, and
+    /// goes on where the master has it from.
+    pub return_pieces: bool,
 }
 
 impl Capabilities {
@@ -44,6 +47,7 @@ impl Capabilities {
         whereabouts: true,
         pieces: true,
         batches: true,
+        return_pieces: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -60,6 +64,7 @@ impl Capabilities {
             whereabouts: says("whereabouts"),
             pieces: says("pieces"),
             batches: says("batches"),
+            return_pieces: says("return_pieces"),
         }
     }
 
@@ -73,6 +78,7 @@ impl Capabilities {
             ("whereabouts", self.whereabouts),
             ("pieces", self.pieces),
             ("batches", self.batches),
+            ("return_pieces", self.return_pieces),
         ]);
         Map::from([(FIELD, field)])
     }

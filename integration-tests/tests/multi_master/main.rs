@@ -23,6 +23,7 @@ mod promises;
 mod proxy;
 mod schedule;
 mod signed_keys;
+mod slow_wires;
 mod support;
 mod tools;
 mod waiting_keys;

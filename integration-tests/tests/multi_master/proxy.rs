@@ -6,7 +6,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Address, Master};
@@ -36,6 +38,13 @@ enum To {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Bytes a second to the master over all connections; 0 is as fast as can
+    /// be.
+    pace: AtomicUsize,
+    /// Bytes that have passed to the master.
+    passed: AtomicUsize,
+    /// Until when the wire carries what it has taken.
+    busy: Mutex<Option<Instant>>,
 }
 
 struct State {
@@ -48,6 +57,25 @@ struct State {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the wire has carried so many bytes to the master, behind those
+    /// that others have given it.
+    fn carry(&self, bytes: usize) {
+        self.passed.fetch_add(bytes, Ordering::Relaxed);
+        let pace = self.pace.load(Ordering::Relaxed);
+        if pace == 0 {
+            return;
+        }
+        let took = Duration::from_secs_f64(bytes as f64 / pace as f64);
+        let until = {
+            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            let until = busy.map_or(now, |busy| busy.max(now)) + took;
+            *busy = Some(until);
+            until
+        };
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
     }
 
     /// Waits while nothing passes in this direction on a connection of `era`.
@@ -86,6 +114,9 @@ impl Proxy {
                 streams: Vec::new(),
             }),
             changed: Condvar::new(),
+            pace: AtomicUsize::new(0),
+            passed: AtomicUsize::new(0),
+            busy: Mutex::default(),
         });
         let to = master.address();
         for (here, there) in [
@@ -103,6 +134,16 @@ impl Proxy {
     /// Where minions find the master's request port.
     pub(crate) fn request(&self) -> SocketAddr {
         self.address.request()
+    }
+
+    /// Has the wire carry so many bytes a second to the master.
+    pub(crate) fn set_pace(&self, bytes_per_s: usize) {
+        self.shared.pace.store(bytes_per_s, Ordering::Relaxed);
+    }
+
+    /// Bytes that have passed to the master so far.
+    pub(crate) fn passed_to_master(&self) -> usize {
+        self.shared.passed.load(Ordering::Relaxed)
     }
 
     /// Forgets the connections that there are, as a firewall does with those
@@ -171,9 +212,12 @@ fn join(minion: TcpStream, there: SocketAddr, shared: &Arc<Shared>) -> Result<()
 }
 
 fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared, era: usize, whom: To) {
-    let mut chunk = vec![0; 64 * 1024];
+    let mut chunk = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = from.read(&mut chunk) {
         let bytes = chunk.get(..count).unwrap_or_default();
+        if whom == To::Master {
+            shared.carry(count);
+        }
         if !shared.passes(era, whom) || to.write_all(bytes).is_err() {
             break;
         }

@@ -31,4 +31,5 @@ pub mod tags;
 pub mod targets;
 pub mod text;
 pub mod turns;
+pub mod unfinished_returns;
 pub mod unstored;

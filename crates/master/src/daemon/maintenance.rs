@@ -77,7 +77,10 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, git_interval: 
     loop {
         tokio::select! {
             _ = drop_file.tick() => on_disk(&master, look_for_drop_file).await,
-            _ = alive.tick() => health.alive(),
+            _ = alive.tick() => {
+                health.alive();
+                master.jobs.expire_unfinished();
+            }
             () = sleep_until(cleaning) => {
                 clean(&master).await;
                 on_disk(&master, |master| master.keys.count_undecided()).await;

@@ -16,6 +16,7 @@ mod peer;
 mod peer_run;
 mod pillar;
 pub(crate) mod publish;
+mod return_pieces;
 mod returns;
 mod revoke;
 pub(crate) mod sign_in;
@@ -94,6 +95,7 @@ impl<T: Into<Value>> From<T> for Handled {
 pub(crate) fn handle(master: &Master, caller: &Caller, request: Request) -> Handled {
     match &request.command {
         MinionRequest::Return(_) => master.returns().store(caller, request),
+        MinionRequest::ReturnPiece(_) => return_pieces::take(master.returns(), caller, request),
         MinionRequest::MinionEvent(_) => events::fire(master.firing(), caller, &request),
         MinionRequest::RevokeAuth(revoke) => {
             let Master {
@@ -172,10 +174,11 @@ fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> H
         MinionRequest::SyndicReturn(_) => unknown(caller, "_syndic_return"),
         MinionRequest::VerifyMinion(_) => Handled::failed(),
         MinionRequest::Unknown { cmd, .. } => unknown(caller, cmd.as_deref().unwrap_or("")),
-        // These three need the whole request, see `handle`.
-        MinionRequest::Return(_) | MinionRequest::MinionEvent(_) | MinionRequest::RevokeAuth(_) => {
-            Handled::failed()
-        }
+        // These need the whole request, see `handle`.
+        MinionRequest::Return(_)
+        | MinionRequest::ReturnPiece(_)
+        | MinionRequest::MinionEvent(_)
+        | MinionRequest::RevokeAuth(_) => Handled::failed(),
     }
 }
 

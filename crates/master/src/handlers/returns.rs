@@ -266,7 +266,11 @@ fn fire(bus: &Bus, id: &MinionId, request: &Request, is_own: bool) {
 }
 
 /// Whether the request is signed as the options demand.
-fn signature_suffices(keys: &Keys, caller: &Caller, signature: Option<&RequestSignature>) -> bool {
+pub(super) fn signature_suffices(
+    keys: &Keys,
+    caller: &Caller,
+    signature: Option<&RequestSignature>,
+) -> bool {
     let id = &caller.id;
     let Some(signature) = signature else {
         if keys.settings.require_minion_sign_messages {

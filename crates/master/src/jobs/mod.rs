@@ -21,6 +21,7 @@ use crate::clock::{now_micros, now_s};
 use crate::core::held_by_others::HeldByOthers;
 use crate::core::meant::Meant;
 use crate::core::own_jobs::{self, OwnJobs};
+use crate::core::unfinished_returns::{Limits, UnfinishedReturns};
 use crate::core::unstored::UnstoredReturns;
 use crate::error::StartError;
 use crate::limits::MEANT_IDS_MAX;
@@ -44,6 +45,8 @@ pub(crate) struct Jobs {
     held_by_others: Mutex<HeldByOthers>,
     /// Results that were told of although they could not be stored.
     unstored: Mutex<UnstoredReturns>,
+    /// Large returns that come piece by piece.
+    pub(crate) unfinished: Mutex<UnfinishedReturns>,
     /// What is kept of jobs that this master has not begun.
     own: Mutex<OwnJobs>,
     /// Who was meant by those that it has begun.
@@ -73,6 +76,7 @@ impl Jobs {
             ids: Mutex::default(),
             held_by_others: Mutex::default(),
             unstored: Mutex::default(),
+            unfinished: Mutex::new(UnfinishedReturns::new(Limits::OF_A_MASTER)),
             own: Mutex::new(OwnJobs::new(settings.own_jobs_bytes_max, settings.keep)),
             meant: Mutex::new(Meant::new(MEANT_IDS_MAX)),
             settings,
@@ -150,6 +154,14 @@ impl Jobs {
                 false
             }
         }
+    }
+
+    /// Forgets the pieces of returns of which nothing more has come for long.
+    pub(crate) fn expire_unfinished(&self) {
+        let unfinished = self.unfinished.lock();
+        unfinished
+            .unwrap_or_else(PoisonError::into_inner)
+            .expire(now_s());
     }
 
     /// Whether a result that could not be stored is seen for the first time.

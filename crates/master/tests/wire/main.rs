@@ -15,6 +15,7 @@ mod modules;
 mod options;
 mod pillar;
 mod requests;
+mod return_pieces;
 mod sign_in;
 mod stranger;
 mod support;

@@ -4,20 +4,25 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::returns::{NOTES, OWN_JOB};
 use halite_proto::{Map, Value};
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-use crate::channel::Patience;
+use super::pieces::{self, PATIENCE, PieceSize};
+use crate::channel::ChannelError;
 use crate::core::sign_in::chain;
-use crate::limits::{DELIVERIES_MAX, DELIVERY_TIMEOUT, DOUBT_LASTS};
+use crate::limits::{DELIVERIES_MAX, DOUBT_LASTS, SMALL_RETURN_BYTES_MAX};
 use crate::state::Master;
 
 /// The deliveries to one master.
 pub(super) struct Deliveries {
     /// One permit for each delivery in flight.
     permits: Semaphore,
+    /// One for large returns: they go one after the other.
+    large: Semaphore,
+    pieces: PieceSize,
     /// When the master last failed to answer in time.
     failed_at: Mutex<Option<Instant>>,
 }
@@ -26,6 +31,8 @@ impl Deliveries {
     pub(super) fn new() -> Self {
         Self {
             permits: Semaphore::new(DELIVERIES_MAX),
+            large: Semaphore::new(1),
+            pieces: PieceSize::new(),
             failed_at: Mutex::new(None),
         }
     }
@@ -54,6 +61,15 @@ impl Deliveries {
     /// Sends a return to the master. `Done` also stands for a refusal that would be
     /// repeated if it were asked again.
     pub(super) async fn hand_over(&self, master: &Master, load: &Map) -> Delivery {
+        let ret = load.get("return").unwrap_or(&Value::Nil);
+        let is_large = packed_len(ret, Packing::Wire) > SMALL_RETURN_BYTES_MAX;
+        let large = async {
+            match is_large {
+                true => self.large.acquire().await.ok(),
+                false => None,
+            }
+        };
+        let _large = large.await;
         let Ok(_permit) = self.permits.acquire().await else {
             return Delivery::NoAnswer;
         };
@@ -61,20 +77,17 @@ impl Deliveries {
             // The master went silent while this delivery waited for its permit.
             return Delivery::NoAnswer;
         }
-        let patience = Patience {
-            timeout: DELIVERY_TIMEOUT,
-            tries: 1,
-        };
+        let own_jobs = master.channel.capabilities().own_jobs;
         let beyond = [OWN_JOB, NOTES];
         let is_beyond = beyond.iter().any(|field| load.get(field).is_some());
-        let answer = if is_beyond && !master.channel.capabilities().own_jobs {
+        let answer = if is_beyond && !own_jobs {
             let mut load = load.clone();
             for field in beyond {
                 load.remove(field);
             }
-            master.channel.request(load, patience).await
+            self.send(master, &load, is_large).await
         } else {
-            master.channel.request_of(load, patience).await
+            self.send(master, load, is_large).await
         };
         match answer {
             Ok(Value::Bool(false)) => {
@@ -83,7 +96,7 @@ impl Deliveries {
             }
             Ok(Value::Str(text)) if text.is_empty() => {
                 warn!(master = master.name, "the master failed to store a return");
-                match master.channel.capabilities().own_jobs {
+                match own_jobs {
                     true => Delivery::NotStored,
                     false => Delivery::Refused,
                 }
@@ -102,6 +115,23 @@ impl Deliveries {
                 Delivery::NoAnswer
             }
         }
+    }
+
+    /// Sends a `_return` request, in pieces if it is large and the master takes
+    /// them.
+    async fn send(
+        &self,
+        master: &Master,
+        load: &Map,
+        is_large: bool,
+    ) -> Result<Value, ChannelError> {
+        if is_large
+            && master.channel.capabilities().return_pieces
+            && let Some(answer) = pieces::send(&master.channel, load, &self.pieces).await?
+        {
+            return Ok(answer);
+        }
+        master.channel.request_of(load, PATIENCE).await
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::fields::{Fields, MessageError, Put};
 use crate::request::{
     FileList, FilePath, FileRecv, HeldFile, MasterOpts, MasterTops, MineDelete, MineGet, MineStore,
-    MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, RevokeAuth,
-    ServeFile, SyndicReturn, Whereabouts,
+    MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, ReturnPiece,
+    RevokeAuth, ServeFile, SyndicReturn, Whereabouts,
 };
 use crate::request::{held, whereabouts};
 use crate::returns::JobReturn;
@@ -70,6 +70,9 @@ pub enum MinionRequest {
     /// `_halite_replay`: the jobs of the last while that this minion has not
     /// returned. Only between Halite peers.
     Replay,
+    /// `_halite_return_piece`: a piece of a large `_return`. Only between Halite
+    /// peers.
+    ReturnPiece(ReturnPiece),
     /// `_halite_whereabouts`: the results of this master's jobs that another
     /// master has. Only between Halite peers.
     Whereabouts(Vec<Whereabouts>),
@@ -89,6 +92,9 @@ pub enum MinionRequest {
 
 /// The command of [`MinionRequest::Replay`].
 const REPLAY: &str = "_halite_replay";
+
+/// The command of [`MinionRequest::ReturnPiece`].
+const RETURN_PIECE: &str = "_halite_return_piece";
 
 /// The command of [`MinionRequest::Whereabouts`].
 const WHEREABOUTS: &str = "_halite_whereabouts";
@@ -148,6 +154,7 @@ impl MinionRequest {
                 map.put("cmd", REPLAY);
                 map.put("id", id);
             }
+            Self::ReturnPiece(piece) => piece.put(RETURN_PIECE, id, &mut map),
             Self::Whereabouts(results) => {
                 map.put("cmd", WHEREABOUTS);
                 map.put("id", id);
@@ -201,6 +208,7 @@ impl MinionRequest {
             Self::MinionRunner(_) => "minion_runner",
             Self::RevokeAuth(_) => "revoke_auth",
             Self::Replay => REPLAY,
+            Self::ReturnPiece(_) => RETURN_PIECE,
             Self::Whereabouts(_) => WHEREABOUTS,
             Self::HeldFiles(_) => HELD_FILES,
             Self::VerifyMinion(_) => "verify_minion",
@@ -269,6 +277,7 @@ impl MinionRequest {
             "minion_runner" => Self::MinionRunner(MinionRunner::take(fields)?),
             "revoke_auth" => Self::RevokeAuth(RevokeAuth::take(fields)),
             REPLAY => Self::Replay,
+            RETURN_PIECE => Self::ReturnPiece(ReturnPiece::take(fields)?),
             WHEREABOUTS => Self::Whereabouts(whereabouts::take(fields)?),
             HELD_FILES => Self::HeldFiles(held::take(fields)?),
             _ => return Ok(None),

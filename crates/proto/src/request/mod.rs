@@ -15,6 +15,7 @@ mod meta;
 mod mine;
 mod others;
 mod peer;
+mod return_pieces;
 mod syndic;
 mod whereabouts;
 
@@ -27,6 +28,7 @@ pub use meta::{RequestMeta, RequestSignature, signed_bytes};
 pub use mine::{MineDelete, MineGet, MineStore};
 pub use others::{MasterOpts, MasterTops, PillarRequest, RegisterResources, RevokeAuth};
 pub use peer::{MinionRunner, PeerPublish, PubRet};
+pub use return_pieces::{PieceAnswer, ReturnPiece};
 pub use syndic::{SyndicJob, SyndicReturn};
 pub use whereabouts::Whereabouts;
 

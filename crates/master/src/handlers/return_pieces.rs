@@ -1,0 +1,94 @@
+//! Large returns that come piece by piece.
+//!
+//! Invariant: what the pieces make is a return of the minion that the gate has
+//! proven, and is stored as one that came whole.
+
+use std::sync::{MutexGuard, PoisonError};
+
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::request::{MinionRequest, PieceAnswer, Request, ReturnPiece};
+use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
+use halite_proto::{Map, Value, msgpack};
+
+use super::returns::{Returns, signature_suffices};
+use super::{Caller, Handled};
+use crate::clock::now_s;
+use crate::core::unfinished_returns::{Kept, UnfinishedReturns};
+use crate::jobs::Jobs;
+
+/// Takes a piece, and the return if it is the last one.
+pub(super) fn take(returns: Returns<'_>, caller: &Caller, request: Request) -> Handled {
+    let MinionRequest::ReturnPiece(piece) = &request.command else {
+        return Handled::failed();
+    };
+    if !signature_suffices(returns.keys, caller, request.meta.sig.as_ref()) {
+        return PieceAnswer::Answered(false.into()).into_value().into();
+    }
+    let kept = unfinished(returns.jobs).add(&caller.id, piece, now_s());
+    let answer = match kept {
+        Kept::Has(bytes) => PieceAnswer::Has(bytes),
+        Kept::NoRoom => PieceAnswer::NoRoom,
+        Kept::Done => PieceAnswer::Answered(Value::Nil),
+        Kept::Whole(packed) => store(returns, caller, &request, piece, &packed),
+    };
+    answer.into_value().into()
+}
+
+/// Stores a return whose pieces are all here.
+fn store(
+    returns: Returns<'_>,
+    caller: &Caller,
+    request: &Request,
+    piece: &ReturnPiece,
+    packed: &[u8],
+) -> PieceAnswer {
+    let jobs = returns.jobs;
+    if hash_hex(HashType::Sha256, packed) != piece.parcel {
+        unfinished(jobs).finish(&caller.id, &piece.parcel, false);
+        return PieceAnswer::Has(0);
+    }
+    let Some(job) = job_in(packed) else {
+        unfinished(jobs).finish(&caller.id, &piece.parcel, false);
+        if caller.may_log("return pieces") {
+            tracing::warn!(minion = %caller.id, "the pieces of a return are none");
+        }
+        return PieceAnswer::Answered(false.into());
+    };
+    let is_known = is_known_by_content(&job);
+    let whole = Request {
+        meta: request.meta.clone(),
+        command: MinionRequest::Return(job),
+        extra: Map::new(),
+    };
+    let answer = match returns.store(caller, whole) {
+        Handled::Value(value) => value,
+        _ => Value::from(""),
+    };
+    // One that could not be stored is asked for again, and is still here.
+    if answer != Value::from("") {
+        unfinished(jobs).finish(&caller.id, &piece.parcel, is_known);
+    }
+    PieceAnswer::Answered(answer)
+}
+
+/// The return in its bytes.
+fn job_in(packed: &[u8]) -> Option<Box<JobReturn>> {
+    let Ok(Value::Map(load)) = msgpack::unpack_wire(packed) else {
+        return None;
+    };
+    match MinionRequest::from_map(load) {
+        Ok(MinionRequest::Return(job)) => Some(job),
+        _ => None,
+    }
+}
+
+/// Whether two returns with the same content are one: not where the master
+/// gives the job its id, unless the minion has given it a mark.
+fn is_known_by_content(job: &JobReturn) -> bool {
+    matches!(job.jid, ReturnJid::Jid(_)) || job.extra.get(OWN_JOB).is_some()
+}
+
+fn unfinished(jobs: &Jobs) -> MutexGuard<'_, UnfinishedReturns> {
+    let unfinished = &jobs.unfinished;
+    unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -145,6 +145,14 @@ fn table(status: &Map, now: f64) -> String {
         number("jobs_running"),
         number("returns_waiting"),
     );
+    let is_broken = |name: &str| status.get(name).and_then(Value::as_bool) == Some(false);
+    if is_broken("returns_on_disk") {
+        lines
+            .push_str("The disk takes no returns: they are in memory, and lost if it stops now.\n");
+    }
+    if is_broken("claims_on_disk") {
+        lines.push_str("The disk does not say which jobs have begun: a restart may repeat them.\n");
+    }
     let header = [
         "MASTER",
         "STATE",

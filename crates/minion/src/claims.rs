@@ -6,10 +6,11 @@
 //! before its function runs, so it survives the death of the process (not a
 //! power cut: such a job may be offered, and run, again).
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use halite_crypto::files;
@@ -35,6 +36,8 @@ pub struct Claim {
 pub struct Claims {
     path: PathBuf,
     open: Mutex<Option<Open>>,
+    /// Whether the disk did not take the last one.
+    is_failing: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -49,6 +52,7 @@ impl Claims {
         Self {
             path: cachedir.join("claims"),
             open: Mutex::new(None),
+            is_failing: AtomicBool::new(false),
         }
     }
 
@@ -63,13 +67,39 @@ impl Claims {
     /// Notes that a job begins. If the disk does not take it the job runs all
     /// the same. For job threads.
     pub fn note(&self, jid: &Jid, master: &str) {
-        if let Err(error) = self.append(jid, master) {
+        let appended = self.append(jid, master);
+        self.is_failing.store(appended.is_err(), Ordering::Relaxed);
+        if let Err(error) = appended {
             warn!(%jid, %error, "after a restart this job may be run again");
         }
     }
 
+    /// Whether claims can be kept on disk, as far as is known.
+    pub fn keeps_on_disk(&self) -> bool {
+        !self.is_failing.load(Ordering::Relaxed)
+    }
+
+    /// Writes the file again if somebody has removed it.
+    pub fn keep(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = self.keep_open(&mut open)
+            && !self.is_failing.swap(true, Ordering::Relaxed)
+        {
+            warn!(%error, "after a restart jobs may be run again");
+        }
+    }
+
+    fn keep_open(&self, open: &mut Option<Open>) -> io::Result<()> {
+        let removed = open.as_mut().filter(|open| open.is_removed());
+        if let Some(removed) = removed {
+            *removed = self.restore(removed)?;
+        }
+        Ok(())
+    }
+
     fn append(&self, jid: &Jid, master: &str) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        self.keep_open(&mut open)?;
         let full = |open: &Open| open.lines >= CLAIMS_PER_FILE_MAX;
         if open.as_ref().is_some_and(full) {
             fs::rename(&self.path, self.before())?;
@@ -87,9 +117,30 @@ impl Claims {
             .write_all(format!("{jid} {master}\n").as_bytes())
     }
 
+    /// The file again, which somebody has removed: what it held can still be
+    /// read.
+    fn restore(&self, removed: &Open) -> io::Result<Open> {
+        let mut held = Vec::new();
+        let mut file = &removed.file;
+        file.rewind()?;
+        file.take(FILE_BYTES_MAX).read_to_end(&mut held)?;
+        let mut open = self.open()?;
+        open.file.write_all(&held)?;
+        warn!(path = %self.path.display(), "it was removed, and is written again");
+        Ok(Open {
+            lines: open.lines + removed.lines,
+            ..open
+        })
+    }
+
     fn open(&self) -> io::Result<Open> {
+        if let Some(dir) = self.path.parent() {
+            // Somebody may have removed it.
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        }
         let lines = read(&self.path).len();
         let mut file = OpenOptions::new()
+            .read(true)
             .append(true)
             .create(true)
             .mode(0o600)
@@ -103,6 +154,12 @@ impl Claims {
 
     fn before(&self) -> PathBuf {
         self.path.with_extension("old")
+    }
+}
+
+impl Open {
+    fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|data| data.nlink() == 0)
     }
 }
 
@@ -141,6 +198,23 @@ mod tests {
             master: master.to_owned(),
         });
         assert_eq!(Claims::new(dir.path()).earlier(), expected);
+    }
+
+    #[test]
+    fn what_began_outlives_the_removal_of_its_file() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = parent.path().join("cache");
+        fs::create_dir(&dir).unwrap();
+        let claims = Claims::new(&dir);
+        claims.note(&jid(1), "m1");
+        fs::remove_dir_all(&dir).unwrap();
+        claims.keep();
+        assert_eq!(Claims::new(&dir).earlier().len(), 1);
+        fs::remove_dir_all(&dir).unwrap();
+        claims.note(&jid(2), "m1");
+        let known = Claims::new(&dir).earlier();
+        let known: Vec<Jid> = known.into_iter().map(|claim| claim.jid).collect();
+        assert_eq!(known, [jid(1), jid(2)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! in the spool. After `return_retry_timer` any other live master may have it. Invariant: a return leaves the spool only when a
 //! master has acknowledged it, or when a limit of the spool drops it.
 
+mod cut_off;
 mod deliveries;
 mod fitting;
 mod forwarding;
@@ -19,29 +20,26 @@ use std::time::Duration;
 
 use halite_crypto::random_bytes;
 use halite_proto::chance::Chance;
-use halite_proto::publish::PublishLoad;
 use halite_proto::returns::{JobReturn, ReturnJid};
 use halite_proto::{Map, Value};
 use halite_spool::{Limits, Pending};
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
 
+use self::cut_off::cut_off;
 use self::deliveries::{Deliveries, Delivery};
 use self::forwarding::Forwarding;
 use self::shared_spool::SharedSpool;
 use self::spooled_return::SpooledReturn;
 pub use self::spooled_return::request;
-use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE};
-use crate::own_jobs;
+use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE, REMOVED_CHECK};
 use crate::proc_files::LeftBehind;
 use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-
-/// The function in the return of a job of which only the id is known.
-const UNKNOWN_FUN: &str = "unknown";
 
 /// A return on its way.
 pub struct Parcel {
@@ -231,6 +229,11 @@ impl Courier {
         self.spool.len()
     }
 
+    /// Whether new returns can be kept on disk, as far as is known.
+    pub fn keeps_on_disk(&self) -> bool {
+        self.spool.keeps_on_disk()
+    }
+
     /// Logs what is lost when the process ends now.
     pub fn say_what_is_lost(&self) {
         let returns = self.spool.len_in_memory();
@@ -244,7 +247,26 @@ impl Courier {
 
     /// Delivers what waits in the spool, for as long as the minion runs.
     pub async fn run(self: Arc<Self>) {
-        tokio::join!(self.carry_again_and_again(), self.spool.keep());
+        tokio::join!(
+            self.carry_again_and_again(),
+            self.spool.keep(),
+            self.restore_again_and_again()
+        );
+    }
+
+    /// Writes returns and claims again whose files somebody has removed: without
+    /// both a job may be run twice.
+    async fn restore_again_and_again(&self) {
+        loop {
+            sleep(REMOVED_CHECK).await;
+            let (minion, spool) = (Arc::clone(&self.minion), Arc::clone(&self.spool));
+            let restored = spawn_blocking(move || {
+                spool.restore();
+                minion.claims.keep();
+            });
+            // After a panic the next look does it.
+            let _ = restored.await;
+        }
     }
 
     async fn carry_again_and_again(self: &Arc<Self>) {
@@ -363,33 +385,4 @@ impl Courier {
             .get(master)
             .is_some_and(Deliveries::failed_recently)
     }
-}
-
-/// The return of a job that was cut off, or `None` for a job whose load is not a
-/// publication.
-fn cut_off(left: &LeftBehind) -> Option<JobReturn> {
-    let result = |jid, fun, args| {
-        let text = "ERROR: the minion was stopped while this job ran";
-        JobReturn::new(jid, fun, args, text.into(), 1)
-    };
-    let jid = ReturnJid::Jid(left.jid.clone());
-    let Some(load) = &left.load else {
-        return Some(result(jid, UNKNOWN_FUN.into(), Vec::new()));
-    };
-    if let Some(returned) = &left.returned {
-        let text = |name: &str| load.get(name).and_then(Value::as_str);
-        let args = load.get("fun_args").and_then(Value::as_list);
-        let fun = text("fun").unwrap_or(UNKNOWN_FUN).into();
-        let mut result = result(returned.clone(), fun, args.unwrap_or_default().to_vec());
-        own_jobs::mark(&mut result, &left.jid);
-        result.schedule = text("schedule").map(str::to_owned);
-        result.metadata = load.get("metadata").cloned();
-        return Some(result);
-    }
-    let mut load = load.clone();
-    load.remove("pid");
-    let load = PublishLoad::from_map(load).ok()?;
-    let mut result = result(jid, load.fun, load.arg);
-    result.user = load.user;
-    Some(result)
 }

@@ -113,6 +113,9 @@ pub const NOT_STORED_PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// others are there.
 pub const DOUBT_LASTS: Duration = Duration::from_secs(5);
 
+/// How often is looked whether somebody has removed files of this minion.
+pub const REMOVED_CHECK: Duration = Duration::from_secs(1);
+
 /// How long a new return may be in the system's cache before the disk has it.
 pub const SPOOL_SYNC_INTERVAL: Duration = Duration::from_millis(50);
 

@@ -133,7 +133,12 @@ impl ProcDir {
             owner: None,
             durable: false,
         };
-        match files::write_atomic(&path, options, &bytes) {
+        let written = files::write_atomic(&path, options, &bytes).or_else(|_| {
+            // Somebody may have removed the directory.
+            files::ensure_private_dir(&self.path, None)?;
+            files::write_atomic(&path, options, &bytes)
+        });
+        match written {
             Ok(()) => Some(ProcFile { path }),
             Err(error) => {
                 warn!(%jid, %error, "no proc file for this job");

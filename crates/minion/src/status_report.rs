@@ -102,6 +102,8 @@ pub async fn report(minion: &Arc<Minion>, courier: &Courier) -> Map {
         ),
         ("jobs_running", count(minion.jobs().all_running().count())),
         ("returns_waiting", count(courier.waiting())),
+        ("returns_on_disk", courier.keeps_on_disk().into()),
+        ("claims_on_disk", minion.claims.keeps_on_disk().into()),
         ("masters", Value::List(links)),
     ])
 }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,9 +99,18 @@ impl Segment {
         self.unsynced()?.wait()
     }
 
-    /// Removes the file.
+    /// Removes the file, which somebody else may have done.
     pub(crate) fn remove(self) -> io::Result<()> {
-        fs::remove_file(self.path)
+        match fs::remove_file(self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether somebody has removed the file: what is in it can still be read,
+    /// by this process alone.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|data| data.nlink() == 0)
     }
 }
 

@@ -75,6 +75,7 @@ impl Spool {
                 max,
             });
         }
+        self.restore()?;
         self.make_room(now, bytes);
         let sequence = self.next;
         self.write_message(sequence, now, payload)
@@ -216,6 +217,8 @@ impl Spool {
     }
 
     fn new_segment(&mut self) -> io::Result<Segment> {
+        // Somebody may have removed it.
+        opening::make_dir(&self.dir)?;
         let segment = Segment::create(&self.dir, self.next_segment)?;
         self.next_segment += 1;
         Ok(segment)

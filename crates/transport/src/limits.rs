@@ -107,6 +107,9 @@ pub const BUFFERED_ON_THE_WAY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How often a request on its way is looked at, whether it still moves.
 pub(crate) const PROGRESS_CHECK: Duration = Duration::from_millis(250);
 
+/// How often is looked whether somebody has removed a socket file.
+pub(crate) const SOCKET_FILES_CHECK: Duration = Duration::from_secs(1);
+
 /// Messages moved in one direction before the other one gets its turn.
 pub const BATCH_MESSAGES_MAX: usize = 64;
 

@@ -69,6 +69,17 @@ impl SocketFile {
     }
 }
 
+impl SocketFile {
+    /// Whether somebody has removed the file. Another one in its place is theirs.
+    pub(crate) fn is_removed(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let ours = fs::symlink_metadata(&self.path)

@@ -356,3 +356,27 @@ async fn files_go_on_demand_while_handles_are_held() {
     assert_eq!(std::fs::read_dir(bus.dir.path()).unwrap().count(), 2);
     drop(other);
 }
+
+#[tokio::test]
+async fn sockets_that_somebody_removes_are_made_again() {
+    let bus = bus(Framing::Bare);
+    let mut before = subscribe(&bus).await;
+    let dir = bus.dir.path().to_owned();
+    std::fs::remove_dir_all(&dir).unwrap();
+    let back = async {
+        while !(dir.join("master_event_pub.ipc").exists()
+            && dir.join("master_event_pull.ipc").exists())
+        {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, back).await.unwrap();
+    let mode = std::fs::metadata(dir.join("master_event_pub.ipc")).unwrap();
+    assert_eq!(mode.mode() & 0o777, 0o660);
+    let mut after = subscribe(&bus).await;
+    let mut pusher = EventPusher::connect(&bus.pull).await.unwrap();
+    pusher.push(&event("later", b"\x80")).await.unwrap();
+    for subscriber in [&mut before, &mut after] {
+        while next(subscriber).await.unwrap().tag() != "later" {}
+    }
+}

@@ -21,6 +21,7 @@ mod once;
 mod options;
 mod promises;
 mod proxy;
+mod removed_files;
 mod schedule;
 mod signed_keys;
 mod slow_wires;

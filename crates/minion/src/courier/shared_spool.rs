@@ -26,6 +26,8 @@ pub(super) struct SharedSpool {
     count: AtomicUsize,
     /// Whether its directory is unusable, so that its content is not known yet.
     is_shut: AtomicBool,
+    /// Whether the disk did not take the last return.
+    is_failing: AtomicBool,
     /// Numbers of the returns that are being delivered.
     carried: Mutex<HashSet<u64>>,
     /// Numbers of those that were acknowledged while the spool was locked.
@@ -69,6 +71,7 @@ impl SharedSpool {
         Self {
             count: AtomicUsize::new(kept.len()),
             is_shut: AtomicBool::new(kept.spool.is_none()),
+            is_failing: AtomicBool::new(kept.failure_logged),
             kept: Mutex::new(kept),
             carried: Mutex::default(),
             arrived: Mutex::default(),
@@ -168,6 +171,19 @@ impl SharedSpool {
         tokio::join!(self.sync_again_and_again(), self.tidy_again_and_again());
     }
 
+    /// Writes returns again whose files somebody has removed. For blocking
+    /// threads.
+    pub(super) fn restore(&self) {
+        let mut kept = self.kept();
+        kept.restore();
+        self.recount(&kept);
+    }
+
+    /// Whether new returns can be kept on disk, as far as is known.
+    pub(super) fn keeps_on_disk(&self) -> bool {
+        !self.is_failing.load(Ordering::Relaxed)
+    }
+
     /// Makes new returns survive a power cut, unless they are gone by then.
     async fn sync_again_and_again(self: &Arc<Self>) {
         loop {
@@ -219,6 +235,8 @@ impl SharedSpool {
     fn recount(&self, kept: &Kept) {
         self.count.store(kept.len(), Ordering::Relaxed);
         self.is_shut.store(kept.spool.is_none(), Ordering::Relaxed);
+        self.is_failing
+            .store(kept.failure_logged, Ordering::Relaxed);
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -322,6 +340,15 @@ impl Kept {
                     }
                 }
             }
+        }
+    }
+
+    /// Writes returns again whose files somebody has removed.
+    fn restore(&mut self) {
+        match self.spool.as_mut().map_or(Ok(false), Spool::restore) {
+            Ok(false) => {}
+            Ok(true) => self.log_recovery(),
+            Err(error) => self.log_failure(&error),
         }
     }
 

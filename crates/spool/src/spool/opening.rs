@@ -145,7 +145,7 @@ impl Spool {
     }
 }
 
-fn make_dir(dir: &Path) -> io::Result<()> {
+pub(super) fn make_dir(dir: &Path) -> io::Result<()> {
     const MODE_DIR: u32 = 0o700;
     if let Some(parent) = dir.parent() {
         fs::create_dir_all(parent)?;

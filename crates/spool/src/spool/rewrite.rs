@@ -33,6 +33,23 @@ impl Spool {
         self.rewrite().map_err(|source| self.write_error(source))
     }
 
+    /// Writes what is pending to a new file if somebody has removed files of
+    /// this spool, with their directory perhaps. Whether that was so.
+    ///
+    /// # Errors
+    /// When the disk does not take it; nothing is lost while this process lives.
+    pub fn restore(&mut self) -> Result<bool, SpoolError> {
+        if !self.segments.iter().any(Segment::is_removed) {
+            return Ok(false);
+        }
+        self.rewrite().map_err(|source| self.write_error(source))?;
+        warn!(
+            spool = %self.dir.display(), messages = self.pending.len(),
+            "files of the spool were removed; what was in them is written again"
+        );
+        Ok(true)
+    }
+
     /// Writes what is pending to a new file and removes all others.
     fn rewrite(&mut self) -> io::Result<()> {
         let mut fresh = self.new_segment()?;

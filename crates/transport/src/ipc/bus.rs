@@ -8,14 +8,14 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-use super::bus_connection::{Side, accept};
+use super::bound_files::{BoundFile, Place};
+use super::bus_connection::Side;
 use super::bus_event::BusEvent;
 use super::processes::Processes;
 use super::queue::{LocalEvents, Overflow, Pushed, Queue};
 use super::recent::{ForLate, LateListening, Missed, Recent};
 use super::stream::Listener;
 use crate::counters::Count;
-use crate::socket_file::SocketFile;
 use crate::{BindError, Counters, Endpoint, limits};
 
 /// How an event bus is bound.
@@ -78,7 +78,7 @@ pub struct EventBus(Arc<Shared>);
 struct Shared {
     hub: Arc<Hub>,
     endpoints: Vec<Endpoint>,
-    files: Mutex<Vec<SocketFile>>,
+    files: Arc<Mutex<Vec<BoundFile>>>,
     /// Its tasks end when this is dropped.
     shutdown: Option<watch::Sender<()>>,
     /// Receives nothing, and ends when the last connection has.
@@ -126,16 +126,23 @@ impl EventBus {
         let (running, finished) = mpsc::channel(1);
         let mut endpoints = Vec::new();
         let mut files = Vec::new();
+        let place = Place { hub, ends, running };
         for ((listener, file, endpoint), side) in listeners {
             endpoints.push(endpoint);
-            files.extend(file);
-            let hub = Arc::clone(&hub);
-            tokio::spawn(accept(listener, side, hub, ends.clone(), running.clone()));
+            let accepting = place.serve(listener, side);
+            files.extend(file.map(|file| BoundFile {
+                file,
+                side,
+                accepting,
+            }));
         }
+        let hub = Arc::clone(&place.hub);
+        let files = Arc::new(Mutex::new(files));
+        tokio::spawn(place.keep(Arc::clone(&files)));
         Ok(Self(Arc::new(Shared {
             hub,
             endpoints,
-            files: Mutex::new(files),
+            files,
             shutdown: Some(shutdown),
             finished: Some(finished),
         })))
@@ -146,7 +153,7 @@ impl EventBus {
         Self(Arc::new(Shared {
             hub: Arc::new(Hub::new(options)),
             endpoints: Vec::new(),
-            files: Mutex::default(),
+            files: Arc::default(),
             shutdown: None,
             finished: None,
         }))
@@ -190,8 +197,7 @@ impl EventBus {
     /// Removes the socket files now: a process that ends may have threads that
     /// never let go of their handles.
     pub fn remove_files(&self) {
-        let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.clear();
+        self.0.remove_files();
     }
 
     /// Closes the bus if this is the last handle, and waits until connected
@@ -208,8 +214,16 @@ impl EventBus {
     }
 }
 
+impl Shared {
+    fn remove_files(&self) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.clear();
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
+        self.remove_files();
         self.shutdown = None;
         self.hub.close();
     }

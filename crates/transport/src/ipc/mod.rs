@@ -4,6 +4,7 @@
 //! Invariant: firing an event never waits. Each subscriber has its own bounded
 //! queue, and who does not read in time is the only one who suffers.
 
+mod bound_files;
 mod bus;
 mod bus_connection;
 mod bus_event;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use halite_proto::{MinionId, NewIds};
 use halite_target::{Reading, Target, glob};
 use halite_yaml::{Kind, Node};
 
@@ -94,7 +95,18 @@ impl MasterConfig {
 impl MinionConfig {
     /// What an administrator should look at before a start.
     pub fn doubts(&self) -> Vec<Warning> {
-        missing_dirs(&self.raw)
+        let mut doubts = missing_dirs(&self.raw);
+        doubts.extend(self.odd_id());
+        doubts
+    }
+
+    /// An id that a master of ours takes from no new minion.
+    fn odd_id(&self) -> Option<Warning> {
+        let (source, node) = self.raw.in_file("id")?;
+        let id = MinionId::parse(node.as_str()?).ok()?;
+        let why = NewIds::default().check(&id).err()?;
+        let text = format!("id: a master accepts no new minion of this name: {why}");
+        Some(odd(source, node, text))
     }
 
     /// A warning about what stands in an option under the keys of `path`.

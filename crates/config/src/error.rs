@@ -198,6 +198,14 @@ pub enum Warning {
         /// The option with the nearest name.
         nearest: Option<&'static str>,
     },
+    /// What lies in a place that the configuration names.
+    #[error("{}: {text}", path.display())]
+    Found {
+        /// The place.
+        path: PathBuf,
+        /// What is odd.
+        text: String,
+    },
     /// A value means something, but hardly what was meant.
     #[error("{place}: {text}")]
     Odd {
@@ -212,7 +220,7 @@ impl Warning {
     /// The warning with the line it is about.
     pub fn render(&self) -> String {
         let place = match self {
-            Self::NoFile { .. } => None,
+            Self::NoFile { .. } | Self::Found { .. } => None,
             Self::NoInclude { place, .. }
             | Self::NotHonoured { place, .. }
             | Self::Unknown { place, .. }

@@ -103,6 +103,9 @@ options! {
         hash_type: HashName = "sha256".into(),
         /// Take every minion and every key.
         open_mode: bool = false,
+        /// New minions may have ids with letters of any script and `@`, `+`, `=`, `%`; not
+        /// an option of Salt's.
+        wide_minion_ids: bool = false,
         /// Accept every new key.
         auto_accept: bool = false,
         /// A file with patterns of ids to accept.

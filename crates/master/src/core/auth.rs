@@ -66,6 +66,8 @@ impl Room {
 pub struct Facts {
     /// What the key store says.
     pub known: KnownKey,
+    /// Whether a new minion may have this id.
+    pub id_allowed: bool,
     /// Whether the offered key is a public key at all.
     pub key_usable: bool,
     /// Whether `open_mode` is on.
@@ -91,6 +93,8 @@ pub enum Verdict {
     Pending,
     /// `ret: false`: rejected or denied.
     Refused,
+    /// `ret: false`: no new minion may have this id.
+    BadId,
     /// `ret: "full"`.
     Full,
     /// `ret: "bad enc algo"`, unsigned.
@@ -173,8 +177,13 @@ impl Decision {
 /// Decides a sign-in whose minion id is valid.
 ///
 /// An unusable key is refused before it could be stored, pending included:
-/// Salt files any text, and an admin would accept it later.
+/// Salt files any text, and an admin would accept it later. So is an id that
+/// new minions may not have, whatever would accept it; a key that is accepted
+/// already keeps its id.
 pub fn decide(facts: &Facts) -> Decision {
+    if !facts.id_allowed && facts.known != (KnownKey::Accepted { same: true }) {
+        return Decision::new(Verdict::BadId, None, None);
+    }
     if facts.room.is_full() {
         return Decision::new(Verdict::Full, None, Some(Act::Full));
     }
@@ -223,6 +232,7 @@ mod tests {
 
     const FACTS: Facts = Facts {
         known: KnownKey::None,
+        id_allowed: true,
         key_usable: true,
         open_mode: false,
         room: Room::UNLIMITED,
@@ -299,6 +309,32 @@ mod tests {
             Verdict::Refused,
             None,
             Some(Act::Reject),
+        );
+    }
+
+    #[test]
+    fn an_id_that_new_minions_may_not_have_is_taken_with_its_accepted_key_only() {
+        let odd = |known, open_mode| Facts {
+            known,
+            open_mode,
+            id_allowed: false,
+            autosign: true,
+            ..FACTS
+        };
+        for known in [
+            KnownKey::None,
+            KnownKey::Pending { same: true },
+            KnownKey::Accepted { same: false },
+            KnownKey::Rejected,
+        ] {
+            check(odd(known, false), Verdict::BadId, None, None);
+            check(odd(known, true), Verdict::BadId, None, None);
+        }
+        check(
+            odd(KnownKey::Accepted { same: true }, false),
+            Verdict::Granted,
+            None,
+            Some(Act::Accept),
         );
     }
 

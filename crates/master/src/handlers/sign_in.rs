@@ -127,7 +127,7 @@ impl<'a> SignIn<'a> {
         let answer = match decision.verdict {
             Verdict::Granted => self.grant(),
             Verdict::Pending => self.refusal(AuthRefusal::Pending),
-            Verdict::Refused => self.refusal(AuthRefusal::Rejected),
+            Verdict::Refused | Verdict::BadId => self.refusal(AuthRefusal::Rejected),
             Verdict::Full => self.refusal(AuthRefusal::Full),
             Verdict::BadEncAlgo => Ok(AuthAnswer::BadEncAlgo),
             Verdict::BadSigAlgo => Ok(AuthAnswer::BadSigAlgo),
@@ -163,6 +163,7 @@ impl<'a> SignIn<'a> {
         let autoreject = known.asks_autoreject(settings.open_mode) && autosign.rejects(id);
         Ok(Facts {
             known,
+            id_allowed: settings.new_ids.check(id).is_ok(),
             key_usable: self.key.is_some() && !is_hidden,
             open_mode: settings.open_mode,
             room: self.parts.fleet.room_for(id),
@@ -322,6 +323,7 @@ impl<'a> SignIn<'a> {
             Verdict::Granted | Verdict::Pending => "pending",
             Verdict::Refused if filing == Some(Filing::Denied) => "denied",
             Verdict::Refused => "refused",
+            Verdict::BadId => "id",
             Verdict::Full => "full",
             Verdict::BadEncAlgo | Verdict::BadSigAlgo => "algorithm",
         };
@@ -340,6 +342,11 @@ impl<'a> SignIn<'a> {
             "refused" => {
                 tracing::warn!(minion = %id, "refused: its key is rejected or unusable");
             }
+            "id" => tracing::warn!(
+                minion = %id,
+                "refused: {} (wide_minion_ids, docs/differences.md)",
+                self.parts.keys.settings.new_ids.check(id).err().unwrap_or_default()
+            ),
             "full" => tracing::warn!(minion = %id, "refused: max_minions is reached"),
             _ => tracing::warn!(
                 minion = %id,

@@ -1,6 +1,7 @@
 //! Keys of minions, the sessions that hang on them, and the master's own keys.
 
 pub(crate) mod accepted;
+pub(crate) mod odd_ids;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 
@@ -71,6 +72,9 @@ impl Keys {
             settings,
         };
         keys.count_undecided();
+        if let Some(odd) = odd_ids::odd_ids_of(&keys.store, keys.settings.new_ids) {
+            tracing::warn!("{odd}");
+        }
         Ok(keys)
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use halite_config::MasterConfig;
 use halite_crypto::Secret;
 use halite_key::{AutosignOptions, MasterKeyOptions, MasterSigning};
+use halite_proto::NewIds;
 
 use crate::error::StartError;
 use crate::settings::texts;
@@ -30,6 +31,7 @@ pub(crate) struct KeySettings {
     pub(crate) session_s: u64,
     pub(crate) autosign: AutosignOptions,
     pub(crate) open_mode: bool,
+    pub(crate) new_ids: NewIds,
     pub(crate) auth_events: bool,
     pub(crate) auth_events_autosign_grains: Vec<String>,
     pub(crate) require_minion_sign_messages: bool,
@@ -54,6 +56,7 @@ impl KeySettings {
             session_s: config.publish_session,
             autosign: autosign(config),
             open_mode: config.open_mode,
+            new_ids: new_ids(config),
             auth_events: config.auth_events,
             auth_events_autosign_grains: texts(config.opts().get("auth_events_autosign_grains")),
             require_minion_sign_messages: config.require_minion_sign_messages,
@@ -79,6 +82,14 @@ impl KeySettings {
                 },
             },
         }
+    }
+}
+
+/// Which ids new minions may have, by the configuration.
+pub(crate) fn new_ids(config: &MasterConfig) -> NewIds {
+    match config.wide_minion_ids {
+        true => NewIds::Wide,
+        false => NewIds::HostNames,
     }
 }
 

@@ -380,7 +380,12 @@ fn generate(_: &Wheel, bound: &Bound) -> Done {
 fn generate_accepted(wheel: &Wheel, bound: &Bound) -> Done {
     let id = halite_proto::python::str(bound.get("id_").unwrap_or(&Value::Nil));
     let id = MinionId::parse(id).map_err(|error| WheelError::Failed(error.to_string()))?;
-    if wheel.keys.store.lookup(&id)?.is_some() && !flag(bound, "force") {
+    let known = wheel.keys.store.lookup(&id)?;
+    if known.is_none() {
+        let allowed = wheel.keys.settings.new_ids.check(&id);
+        allowed.map_err(|why| WheelError::Failed(format!("invalid minion id {id}: {why}")))?;
+    }
+    if known.is_some() && !flag(bound, "force") {
         return Ok(Map::new().into());
     }
     let pair = pair(bound)?;

@@ -206,3 +206,49 @@ async fn old_versions_are_refused_unless_they_are_let_in() {
     assert!(matches!(answer, AuthAnswer::Signed(_)), "{answer:?}");
     lenient.stop().await;
 }
+
+#[tokio::test]
+async fn a_new_minion_has_an_id_that_is_one_word_everywhere() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let master = Master::start_in(dir, "auto_accept: True");
+    let mut events = master.events().await;
+    for id in [
+        "x;id>F;",
+        "$(id)",
+        "a b",
+        "*",
+        "web[0-9]*",
+        "-A",
+        "E@.*",
+        "ž",
+    ] {
+        let mut minion = Minion::new(&master, id);
+        check_refused(&minion.sign_in().await, AuthRefusal::Rejected);
+        assert!(master.key_state(id).is_empty(), "{id}");
+        // Who is accepted already stays it, with that key and no other.
+        let accepted = master.path("pki/minions").join(id);
+        fs::write(&accepted, minion.public_pem()).unwrap();
+        check_granted(&minion.sign_in().await);
+        let mut other = Minion::with_key(&master, id, "other.pem");
+        check_refused(&other.sign_in().await, AuthRefusal::Rejected);
+        assert_eq!(master.key_state(id), ["minions"]);
+        fs::remove_file(accepted).unwrap();
+        // Nothing is said on the bus about a name of a stranger's choice.
+        let event = wait_event(&mut events, "salt/auth").await;
+        assert_eq!(event.get("act"), Some(&Value::from("accept")), "{id}");
+    }
+    for id in ["web-1.example.com", "fe80::1", "_x"] {
+        check_granted(&Minion::new(&master, id).sign_in().await);
+    }
+    let dir = master.stop().await;
+
+    let master = Master::start_in(dir, "auto_accept: True\nwide_minion_ids: True");
+    for id in ["x;id>F;", "a b", "*", "-A", "E@.*"] {
+        let refused = Minion::new(&master, id).sign_in().await;
+        check_refused(&refused, AuthRefusal::Rejected);
+    }
+    for id in ["ž", "root@web1"] {
+        check_granted(&Minion::new(&master, id).sign_in().await);
+    }
+    master.stop().await;
+}

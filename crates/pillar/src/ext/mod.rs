@@ -6,6 +6,7 @@
 //! installed Salt. Invariant: one that is
 //! nowhere is an error in the pillar, never left out silently.
 
+mod command;
 mod file_tree;
 mod groups;
 mod minion_data;
@@ -149,7 +150,9 @@ impl Externals<'_> {
     pub(crate) fn get(&self, external: &External, pillar: &Map) -> Result<Map, String> {
         let data = match external {
             External::CommandYaml { command } => {
-                let output = self.effects.command(&self.named(command), true)?;
+                let output = self
+                    .effects
+                    .command(&command::named(command, &self.request.id)?, true)?;
                 match halite_yaml::load(&output, "cmd_yaml") {
                     Ok(node) => node.into_value(),
                     Err(error) => {
@@ -165,7 +168,9 @@ impl Externals<'_> {
                 }
             }
             External::CommandJson { command } => {
-                let output = self.effects.command(&self.named(command), false)?;
+                let output = self
+                    .effects
+                    .command(&command::named(command, &self.request.id)?, false)?;
                 match json::read(&output) {
                     Ok(data) => data,
                     Err(error) => {
@@ -199,10 +204,5 @@ impl Externals<'_> {
             )),
             _ => Ok(Map::new()),
         }
-    }
-
-    /// `%s` is the minion's id: it holds nothing that a shell would read.
-    fn named(&self, command: &str) -> String {
-        command.replace("%s", &self.request.id)
     }
 }

@@ -1,0 +1,43 @@
+//! Keys of minions with ids that no new minion may have.
+//!
+//! They are of a time when the master, or Salt's before it, took any id.
+
+use halite_config::{MasterConfig, Warning};
+use halite_key::{KeyState, KeyStore};
+use halite_proto::NewIds;
+
+use super::settings::new_ids;
+
+/// Ids that are named at most.
+const NAMED_MAX: usize = 20;
+
+/// What to say about the keys of a master that has this configuration.
+pub fn odd_ids(config: &MasterConfig) -> Option<Warning> {
+    let store = KeyStore::open_existing(&config.pki_dir).ok()?;
+    let text = odd_ids_of(&store, new_ids(config))?;
+    let path = config.pki_dir.clone();
+    Some(Warning::Found { path, text })
+}
+
+/// What to say about the keys of a store.
+pub(super) fn odd_ids_of(store: &KeyStore, rule: NewIds) -> Option<String> {
+    let states = [KeyState::Accepted, KeyState::Pending];
+    let mut odd: Vec<String> = states
+        .into_iter()
+        .flat_map(|state| store.list(state).unwrap_or_default())
+        .filter_map(|id| Some(format!("{id} ({})", rule.check(&id).err()?)))
+        .collect();
+    let count = odd.len();
+    if count == 0 {
+        return None;
+    }
+    odd.truncate(NAMED_MAX);
+    if count > odd.len() {
+        odd.push(format!("and {} more", count - odd.len()));
+    }
+    let odd = odd.join(", ");
+    Some(format!(
+        "keys of ids that no new minion may have, since targets or command lines may read \
+         them as something else: {odd}"
+    ))
+}

@@ -176,6 +176,12 @@ fn checked(parts: &[String]) -> Result<String, ReceiveError> {
     if rel.split('/').count() > PUSHED_PATH_PARTS_MAX {
         return Err(path_error(&joined, "has too many parts"));
     }
+    if rel.contains(char::is_control) {
+        return Err(path_error(&joined, "holds control characters"));
+    }
+    if rel.split('/').any(|part| part.starts_with('-')) {
+        return Err(path_error(&joined, "has a part that reads as an option"));
+    }
     Ok(rel)
 }
 

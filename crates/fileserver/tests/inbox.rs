@@ -75,6 +75,32 @@ fn pieces_become_a_file_below_the_minions_directory() {
 }
 
 #[test]
+fn no_name_commands_a_terminal_or_a_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let inbox = inbox(dir.path());
+    for evil in [
+        &["a\nb"][..],
+        &["a", "\x1b[2Jb"],
+        &["a\rb"],
+        &["a\x7fb"],
+        &["a\u{9b}2J"],
+        &["-rf"],
+        &["a", "-b", "c"],
+        &["a/./-b"],
+    ] {
+        let error = inbox
+            .receive(&id(), &last(&parts(evil), 0, b"x"))
+            .unwrap_err();
+        assert!(matches!(error, ReceiveError::Path { .. }), "{evil:?}");
+        assert!(!error.to_string().contains(char::is_control), "{error}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    for good in [&["a-b"][..], &["a b", "ü -x"], &["*"]] {
+        inbox.receive(&id(), &last(&parts(good), 0, b"x")).unwrap();
+    }
+}
+
+#[test]
 fn no_path_leads_out_of_the_minions_directory() {
     let dir = tempfile::tempdir().unwrap();
     let inbox = inbox(dir.path());

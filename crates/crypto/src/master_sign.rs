@@ -39,6 +39,34 @@ pub fn verify_master_key(
         .is_some_and(|signature| signing_key.verify(algorithm, pub_key.as_bytes(), &signature))
 }
 
+/// In front of a key that its predecessor signs, so that the signature is of
+/// use for nothing else: no message of a master begins so.
+const SUCCESSOR: &str = "halite master key change 1\n";
+
+/// A master key's signature over the one that takes its place, in base64.
+///
+/// # Errors
+/// When the key cannot sign.
+pub fn sign_successor(old: &PrivateKey, new_public_pem: &str) -> Result<String, KeyError> {
+    let signature = old.sign(
+        SigAlgo::Pkcs1v15Sha224,
+        successor(new_public_pem).as_bytes(),
+    )?;
+    Ok(STANDARD.encode(signature))
+}
+
+/// Whether the key `old` has named this one as the one in its place.
+pub fn verify_successor(old: &PublicKey, new_public_pem: &str, signature: &str) -> bool {
+    STANDARD.decode(signature).is_ok_and(|signature| {
+        let text = successor(new_public_pem);
+        old.verify(SigAlgo::Pkcs1v15Sha224, text.as_bytes(), &signature)
+    })
+}
+
+fn successor(new_public_pem: &str) -> String {
+    format!("{SUCCESSOR}{}", clean_key(new_public_pem))
+}
+
 /// Base64 as Python reads it: characters of no meaning are skipped.
 fn decode_lenient(text: &[u8]) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurpose = GeneralPurpose::new(

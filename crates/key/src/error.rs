@@ -37,6 +37,32 @@ pub enum KeyStoreError {
         #[source]
         source: KeyError,
     },
+    /// Two private keys lie where the master's is looked for.
+    #[error(
+        "{} and {} are different keys (public keys {first_finger} and {second_finger}): \
+         remove the pair that is not meant, or put a link under the first name",
+        first.display(), second.display()
+    )]
+    TwoKeys {
+        /// `master.pem`.
+        first: PathBuf,
+        /// The fingerprint of its public key.
+        first_finger: String,
+        /// The key of the master's own name.
+        second: PathBuf,
+        /// The fingerprint of its public key.
+        second_finger: String,
+    },
+    /// The key's file is a link to one that is not there.
+    #[error(
+        "{} is a link to a key that is not there; put the key back, or remove the link to have \
+         a new key made",
+        path.display()
+    )]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+    },
     /// A file that should hold text holds something else.
     #[error("{} is not a text file", path.display())]
     NotText {

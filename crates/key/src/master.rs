@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use halite_crypto::files::{
     FileError, MODE_KEY, WriteOptions, read_limited, temp_beside, write_atomic,
 };
-use halite_crypto::{KeyError, PrivateKey, Secret, SigAlgo, clean_key};
+use halite_crypto::{HashType, KeyError, PrivateKey, Secret, SigAlgo, clean_key, fingerprint_path};
+use halite_proto::key_changes::KeyChange;
 
 use crate::error::KeyStoreError;
 use crate::generate::{close_private, key_path, read_private, write_pair};
 use crate::limits::KEY_FILE_BYTES_MAX;
+use crate::renew::{behind_links, read_changes};
 use crate::signing::{MasterSigning, Signer};
 use crate::store::{KeyStore, Links, read_key_text};
 
@@ -40,6 +42,7 @@ pub struct MasterKeys {
     private: PrivateKey,
     public_pem: String,
     signer: Option<Signer>,
+    changes: Vec<KeyChange>,
 }
 
 impl MasterKeys {
@@ -57,10 +60,12 @@ impl MasterKeys {
         let private = files.load_or_generate(options)?;
         let public_pem = files.publish(&private)?;
         let signer = Signer::load(store, options.id, options.bits, &options.signing)?;
+        let changes = read_changes(store.dir(), &public_pem)?;
         Ok(Self {
             private,
             public_pem,
             signer,
+            changes,
         })
     }
 
@@ -72,6 +77,11 @@ impl MasterKeys {
     /// The public key as it is sent.
     pub fn public_pem(&self) -> &str {
         &self.public_pem
+    }
+
+    /// The keys before this one, each with its signature over the next.
+    pub fn changes(&self) -> &[KeyChange] {
+        &self.changes
     }
 
     /// The signature over the public key that sign-in replies carry, if they
@@ -134,7 +144,7 @@ impl<'a> PairFiles<'a> {
         if self.new.private.exists() {
             close_private(&self.new.private)?;
             let private = read_private(&self.new.private, options.passphrase)?;
-            self.warn_of_ignored(&private, options.passphrase);
+            self.refuse_another(&private, options.passphrase)?;
             return Ok(private);
         }
         if self.old.private.exists() {
@@ -147,6 +157,11 @@ impl<'a> PairFiles<'a> {
                 tracing::warn!(%error, "the master key stays in {}", self.old.private.display());
             }
             return Ok(private);
+        }
+        for path in [&self.new.private, &self.old.private] {
+            if is_link(path) {
+                return Err(KeyStoreError::DanglingLink { path: path.clone() });
+            }
         }
         self.generate(options)
     }
@@ -219,23 +234,44 @@ impl<'a> PairFiles<'a> {
         replace_by_link(&self.old.private, &self.new.private, self.store.owner())
     }
 
-    /// An admin who copies `master.pem` to a second master that has made its
-    /// own key already would wonder why nothing happens.
-    fn warn_of_ignored(&self, used: &PrivateKey, passphrase: Option<&Secret<String>>) {
+    /// A plain `master.pem` beside the key of the master's own name: whoever
+    /// put it there may mean either, and minions trust only one of them.
+    fn refuse_another(
+        &self,
+        used: &PrivateKey,
+        passphrase: Option<&Secret<String>>,
+    ) -> Result<(), KeyStoreError> {
         let (old, new) = (&self.old.private, &self.new.private);
         if new == old || is_link(old) || !old.exists() {
-            return;
+            return Ok(());
         }
-        let is_same = read_private(old, passphrase)
-            .is_ok_and(|other| matches!((other.public(), used.public()), (Ok(a), Ok(b)) if a == b));
-        if !is_same {
-            tracing::warn!(
-                "{} is another key and is not used because {} exists; remove one of them",
-                old.display(),
-                new.display()
-            );
+        let finger = |key: &PrivateKey| {
+            let pem = key.public().and_then(|key| key.clean_pem());
+            pem.map(|pem| fingerprint_path(pem.as_bytes(), HashType::Sha256))
+        };
+        let other = read_private(old, passphrase)?;
+        match (finger(&other), finger(used)) {
+            (Ok(first), Ok(second)) if first == second => Ok(()),
+            (first, second) => Err(KeyStoreError::TwoKeys {
+                first: old.clone(),
+                first_finger: first.unwrap_or_default(),
+                second: new.clone(),
+                second_finger: second.unwrap_or_default(),
+            }),
         }
     }
+}
+
+/// The files of the pair that the master of this name uses, behind links.
+pub(crate) fn pair_in_use(store: &KeyStore, id: &str) -> Result<(PathBuf, PathBuf), KeyStoreError> {
+    let files = PairFiles::new(store, id)?;
+    let pairs = [files.new, files.old];
+    let missing = pairs.first().map(|pair| pair.private.clone());
+    let pair = pairs.into_iter().find(|pair| pair.private.exists());
+    let pair = pair.ok_or_else(|| KeyStoreError::NoKey {
+        path: missing.unwrap_or_default(),
+    })?;
+    Ok((behind_links(pair.private), behind_links(pair.public)))
 }
 
 /// Puts an absolute symbolic link to `target` in place of `path`.

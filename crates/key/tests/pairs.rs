@@ -6,11 +6,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use halite_crypto::master_sign::verify_master_key;
+use halite_crypto::master_sign::{verify_master_key, verify_successor};
 use halite_crypto::{HashType, PrivateKey, PublicKey, Secret, SigAlgo, clean_key};
 use halite_key::{
     KeyStore, KeyStoreError, MasterKeyOptions, MasterKeys, MasterSigning, MinionKeys,
-    SignatureRequest, TrustedMaster, gen_keys, gen_signature,
+    SignatureRequest, TrustedMaster, gen_keys, gen_signature, renew_master_key,
 };
 use tempfile::TempDir;
 
@@ -33,6 +33,10 @@ fn options(id: &str) -> MasterKeyOptions<'_> {
 
 fn load(store: &KeyStore, id: &str) -> MasterKeys {
     MasterKeys::load_or_generate(store, &options(id)).unwrap()
+}
+
+fn refused(store: &KeyStore, id: &str) -> KeyStoreError {
+    MasterKeys::load_or_generate(store, &options(id)).unwrap_err()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -83,12 +87,70 @@ fn a_master_renamed_keeps_its_key() {
 }
 
 #[test]
-fn a_key_copied_over_the_link_is_not_used() {
+fn a_key_copied_over_the_link_is_neither_ignored_nor_believed() {
     let (_dir, store) = store();
     let keys = load(&store, "vm_master");
     fs::remove_file(store.dir().join("master.pem")).unwrap();
-    gen_keys(store.dir(), "master", BITS, None, None).unwrap();
-    assert_eq!(load(&store, "vm_master").public_pem(), keys.public_pem());
+    let shared = gen_keys(store.dir(), "master", BITS, None, None).unwrap();
+    let error = refused(&store, "vm_master");
+    assert!(matches!(error, KeyStoreError::TwoKeys { .. }), "{error}");
+    for text in ["master.pem", "vm.pem", "remove the pair"] {
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    fs::remove_file(store.dir().join("vm.pem")).unwrap();
+    let now = load(&store, "vm_master");
+    assert_ne!(now.public_pem(), keys.public_pem());
+    let shared = shared.private.public().unwrap().clean_pem().unwrap();
+    assert_eq!(now.public_pem(), shared);
+}
+
+#[test]
+fn a_link_to_a_key_that_is_not_there_makes_no_new_key() {
+    let (_dir, store) = store();
+    load(&store, "vm_master");
+    fs::remove_file(store.dir().join("vm.pem")).unwrap();
+    let error = refused(&store, "vm_master");
+    assert!(
+        matches!(error, KeyStoreError::DanglingLink { .. }),
+        "{error}"
+    );
+    assert!(!store.dir().join("vm.pem").exists());
+}
+
+#[test]
+fn a_new_key_is_signed_by_the_one_before() {
+    let (_dir, store) = store();
+    let mut keys = vec![load(&store, "vm_master")];
+    assert!(keys[0].changes().is_empty());
+    for count in 1..=2 {
+        let renewed = renew_master_key(&store, "vm_master", BITS, None).unwrap();
+        let now = load(&store, "vm_master");
+        let before = keys.last().unwrap();
+        assert_eq!(renewed.old_pem, before.public_pem());
+        assert_eq!(renewed.new_pem, now.public_pem());
+        assert_ne!(now.public_pem(), before.public_pem());
+        assert_eq!(now.changes().len(), count);
+        let last = now.changes().last().unwrap();
+        assert_eq!(last.old_key, before.public_pem());
+        let old = PublicKey::from_pem(&last.old_key).unwrap();
+        assert!(verify_successor(&old, now.public_pem(), &last.signature));
+        assert!(!verify_successor(
+            &old,
+            before.public_pem(),
+            &last.signature
+        ));
+        assert_new_layout(&store, "vm");
+        assert_eq!(mode(&renewed.kept), 0o400);
+        keys.push(now);
+    }
+    // A change that was cut off before the new pair was written leads nowhere.
+    let pair = fs::read(store.dir().join("vm.pem")).unwrap();
+    renew_master_key(&store, "vm_master", BITS, None).unwrap();
+    fs::remove_file(store.dir().join("vm.pem")).unwrap();
+    fs::write(store.dir().join("vm.pem"), pair).unwrap();
+    let now = load(&store, "vm_master");
+    assert_eq!(now.public_pem(), keys[2].public_pem());
+    assert_eq!(now.changes(), keys[2].changes());
 }
 
 #[test]

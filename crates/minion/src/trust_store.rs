@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use halite_crypto::clean_key;
+use halite_crypto::{clean_key, fingerprint_path};
 use halite_key::KeyStoreError;
 use halite_key::minion::TrustedMaster;
 
@@ -49,6 +49,14 @@ impl TrustStore {
         let (result, master_pem) = conclude(&trust)?;
         let clean = clean_key(&master_pem);
         if trust.known.as_deref() != Some(clean.as_str()) {
+            if let Some(known) = &trust.known {
+                let finger = |pem: &str| fingerprint_path(pem.as_bytes(), trust.hash_type);
+                tracing::warn!(
+                    "the master has a new key, which is trusted from now on (known {}, new {})",
+                    finger(known),
+                    finger(&clean)
+                );
+            }
             if let Err(error) = self.file.trust(&master_pem) {
                 not_stored(error);
             }

@@ -17,6 +17,7 @@ use halite_minion::core::link::SignInFailure;
 use halite_minion::core::publication::{Opener, PublicationError};
 use halite_minion::core::sign_in::{Attempt, Credentials, Identity, SignInError, Trust};
 use halite_proto::auth::{AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply};
+use halite_proto::key_changes::{self, KeyChange};
 use halite_proto::publish::{Publication, PublishLoad};
 use halite_proto::{Jid, Map, MinionId, Nonce};
 
@@ -122,6 +123,58 @@ fn first_contact_trusts_and_later_contact_checks() {
 }
 
 #[test]
+fn a_new_master_key_is_trusted_if_the_known_one_has_signed_it() {
+    let change = |old: &PrivateKey, new: &PrivateKey| KeyChange {
+        old_key: pem(old),
+        signature: master_sign::sign_successor(old, &pem(new)).unwrap(),
+    };
+    let with = |changes: Vec<KeyChange>| {
+        sign_in(&knows(&OTHER), &MASTER, |grant| {
+            let changes = key_changes::to_value(&changes);
+            grant.extra.insert(key_changes::KEY_CHANGES, changes);
+        })
+    };
+    let credentials = with(vec![change(&OTHER, &MASTER)]).unwrap();
+    assert_eq!(credentials.master_pem, pem(&MASTER));
+    // Over a key in between, and with one before that is not of interest.
+    with(vec![change(&OTHER, &MINION), change(&MINION, &MASTER)]).unwrap();
+    with(vec![change(&MINION, &OTHER), change(&OTHER, &MASTER)]).unwrap();
+    let forged = KeyChange {
+        old_key: pem(&OTHER),
+        ..change(&MASTER, &MASTER)
+    };
+    for changes in [
+        vec![],
+        vec![change(&MASTER, &MASTER)],
+        vec![change(&OTHER, &MINION)],
+        vec![forged],
+        vec![change(&OTHER, &MINION), change(&OTHER, &MASTER)],
+        vec![change(&MINION, &MASTER)],
+    ] {
+        assert_error(with(changes), |error| {
+            matches!(error, SignInError::MasterKeyChanged { .. })
+        });
+    }
+}
+
+#[test]
+fn another_key_is_named_beside_the_known_one() {
+    let finger = |key: &PrivateKey| fingerprint_path(pem(key).as_bytes(), HashType::Sha256);
+    let result = sign_in(&knows(&OTHER), &MASTER, |_| {});
+    let text = result.err().unwrap().to_string();
+    for part in [
+        "another key",
+        &format!("known {}", finger(&OTHER)),
+        &format!("offered {}", finger(&MASTER)),
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let text = refusal(&knows(&OTHER), &MASTER, AuthRefusal::Pending).to_string();
+    assert!(text.contains("another key"), "{text}");
+    assert!(text.contains(&finger(&OTHER)), "{text}");
+}
+
+#[test]
 fn another_master_key_is_refused_unless_open_mode() {
     let result = sign_in(&knows(&OTHER), &MASTER, |_| {});
     assert_error(result, |error| {
@@ -190,7 +243,8 @@ fn refusals_are_told_apart_and_must_be_signed_by_a_known_master() {
         assert_eq!(refusal(&known, &MASTER, from_master).failure(), failure);
         assert_eq!(refusal(&trust(), &MASTER, from_master).failure(), failure);
         let forged = refusal(&known, &OTHER, from_master);
-        assert!(matches!(forged, SignInError::Signature), "{forged:?}");
+        let is_foreign = matches!(forged, SignInError::RefusedByAnother { .. });
+        assert!(is_foreign, "{forged:?}");
     }
 }
 

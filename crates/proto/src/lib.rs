@@ -16,6 +16,7 @@ pub mod event;
 mod fields;
 pub mod ids;
 pub mod json;
+pub mod key_changes;
 pub mod limits;
 pub mod map;
 pub mod msgpack;

@@ -2,6 +2,7 @@
 //! (`master_sign_pubkey`, `verify_master_pubkey_sign`).
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind, Master, Minion};
@@ -110,5 +111,89 @@ fn a_master_whose_key_is_not_signed_is_refused() -> Result<()> {
         .as_str()
         .unwrap_or_default();
     ensure!(error.contains("does not sign its key"), "got {status}");
+    Ok(())
+}
+
+/// The masters' common key is changed while the fleet works: minions follow,
+/// one that was off meanwhile too, and a stranger with a key of its own gains
+/// nothing.
+#[test]
+fn a_new_key_that_the_old_one_has_signed_is_followed() -> Result<()> {
+    let fleet = Fleet::new("renewed")?;
+    let mut first = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let mut second = fleet.master("m2", Kind::Ours).auto_accept().lay()?;
+    let pki = |master: &Master| master.dir().join("pki");
+    copy_pair(&pki(&first), &pki(&second))?;
+    second.start()?;
+    let mut minions = Vec::new();
+    for name in ["web1", "web2"] {
+        let plan = fleet.minion(name, Kind::Ours).of(&first).of(&second);
+        minions.push(plan.start()?);
+        wait_ping(&first, name)?;
+        wait_ping(&second, name)?;
+    }
+    let known = |minion: &Minion| fs::read_to_string(minion.dir().join("pki/minion_master.pub"));
+    let before = known(&minions[0])?;
+    minions[1].stop()?;
+
+    first.key(&["--renew-master-key", "--yes"])?.ok()?;
+    first.stop()?;
+    first.start()?;
+    wait_ping(&first, "web1")?;
+    ensure!(known(&minions[0])? != before, "the old key is trusted");
+    // The other master as the page says: the same files, and a restart.
+    copy_pair(&pki(&first), &pki(&second))?;
+    fs::copy(
+        pki(&first).join("master_key_changes"),
+        pki(&second).join("master_key_changes"),
+    )?;
+    second.stop()?;
+    second.start()?;
+    wait_ping(&second, "web1")?;
+    minions[1].start()?;
+    wait_ping(&first, "web2")?;
+    wait_ping(&second, "web2")?;
+    ensure!(known(&minions[1])? == known(&minions[0])?, "two keys");
+
+    // A master with a key that nobody has signed, on the first one's place.
+    first.stop()?;
+    for name in ["master_key_changes", "master.pem", "master.pub"] {
+        let _ = fs::remove_file(pki(&first).join(name));
+    }
+    for entry in fs::read_dir(pki(&first))? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|end| end == "pem" || end == "pub")
+        {
+            fs::remove_file(path)?;
+        }
+    }
+    first.start()?;
+    wait_log(
+        minions[0].dir(),
+        &["this master has another key", "known", "offered"],
+    )?;
+    let status = minions[0].status(&["--out=json"])?.json()?;
+    ensure!(status.to_string().contains("another key"), "got {status}");
+    second.check_ping(&["web1", "web2"])?;
+    Ok(())
+}
+
+/// Gives a master the pair of another one, under the name that both know.
+fn copy_pair(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|end| end == "pem" || end == "pub")
+        {
+            fs::remove_file(path)?;
+        }
+    }
+    for name in ["master.pub", "master.pem"] {
+        fs::write(to.join(name), fs::read(from.join(name))?)?;
+    }
     Ok(())
 }

@@ -194,6 +194,11 @@ pub struct KeyOptions {
     )]
     pub keysize: u32,
 
+    /// Give the master a new key pair, signed by the old one, so that minions of
+    /// Halite follow.
+    #[arg(long, help_heading = "Key Generation Options")]
+    pub renew_master_key: bool,
+
     /// Sign the master's public key.
     #[arg(long, help_heading = "Key Generation Options")]
     pub gen_signature: bool,

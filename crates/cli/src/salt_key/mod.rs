@@ -8,6 +8,7 @@ mod change;
 mod generate;
 mod keys;
 mod notice;
+mod renew;
 mod settings;
 mod transfer;
 
@@ -167,6 +168,7 @@ impl Program<'_> {
     ) -> Result<Exit, ActionError> {
         match action {
             KeyAction::GenKeys(name) => self.gen_keys(&name, screen),
+            KeyAction::RenewMasterKey => self.renew_master_key(screen, input),
             KeyAction::GenSignature => Ok(self.gen_signature(screen)?),
             KeyAction::Export(file) => self.export(&file, screen),
             KeyAction::Import(file) => self.import(&file, screen),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_crypto::HashType;
+use halite_crypto::{HashType, Secret};
 use halite_proto::{Map, Value};
 use halite_transport::Endpoint;
 use nix::unistd::{User, geteuid};
@@ -28,6 +28,11 @@ pub(super) struct KeySettings {
     pub(super) keeps_data_of_deleted: bool,
     /// `master_sign_key_name`.
     pub(super) sign_key_name: Option<String>,
+    /// `key_pass`.
+    pub(super) key_pass: Option<Secret<String>>,
+    /// The master sends a signature that was made before
+    /// (`master_use_pubkey_signature`).
+    pub(super) stored_signature: bool,
     /// Where a running master takes events.
     pub(super) events: Endpoint,
 }
@@ -82,6 +87,9 @@ impl KeySettings {
                 flag("preserve_minions", false),
             ),
             sign_key_name: text("master_sign_key_name").map(str::to_owned),
+            key_pass: text("key_pass").map(|text| Secret::new(text.to_owned())),
+            stored_signature: flag("master_sign_pubkey", false)
+                && flag("master_use_pubkey_signature", false),
             pki_dir: client.pki_dir,
             cachedir: client.cachedir,
             events: client.event_pull,

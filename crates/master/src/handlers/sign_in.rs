@@ -10,7 +10,7 @@ use halite_proto::auth::{
     AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
 };
 use halite_proto::clear::AuthBadId;
-use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal};
+use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes};
 use thiserror::Error;
 
 use crate::clock::now_s;
@@ -218,11 +218,16 @@ impl<'a> SignIn<'a> {
         let session = keys.sessions.sign_in(id, &accepted, now_s())?;
         let publish_key = publisher.key();
         let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
+        let (token, trusts_another) = match self.token(key, enc_algo)? {
+            Token::None => (None, false),
+            Token::Returned(token) => (Some(token), false),
+            Token::OfAnotherMaster => (None, true),
+        };
         let grant = AuthGrant {
             public_key: keys.identity.public_pem().to_owned(),
             publish_port: fleet.settings.publish_port,
             pub_sig: keys.identity.pub_sig(sig_algo)?,
-            token: self.token(key, enc_algo)?,
+            token,
             aes: sealed(publish_key.key.expose())?,
             session: sealed(session.key.expose())?,
             sig: publish_key.sig.clone(),
@@ -230,38 +235,44 @@ impl<'a> SignIn<'a> {
             extra: match capabilities == Capabilities::default() {
                 // A minion of Salt is told nothing that it would not know.
                 true => Map::new(),
-                false => Capabilities::OURS.to_extra(),
+                false => self.extra(trusts_another),
             },
         };
         self.sign(AuthReply::Accepted(Box::new(grant)))
     }
 
+    /// What a minion of ours is told. One that trusts another key hears which
+    /// keys this master had.
+    fn extra(&self, trusts_another: bool) -> Map {
+        let mut extra = Capabilities::OURS.to_extra();
+        let changes = self.parts.keys.identity.changes();
+        if trusts_another && !changes.is_empty() {
+            extra.insert(key_changes::KEY_CHANGES, key_changes::to_value(changes));
+        }
+        extra
+    }
+
     /// The minion's token, given back under its own key. One that was made for
     /// another master's key is left out, and the minion notices.
-    fn token(&self, key: &PublicKey, enc_algo: EncAlgo) -> Result<Option<Vec<u8>>, KeyError> {
+    fn token(&self, key: &PublicKey, enc_algo: EncAlgo) -> Result<Token, KeyError> {
         let Some(token) = &self.request.token else {
-            return Ok(None);
+            return Ok(Token::None);
         };
-        match self.parts.keys.identity.private().decrypt(enc_algo, token) {
+        let error = match self.parts.keys.identity.private().decrypt(enc_algo, token) {
             // Not the minion's to read.
-            Ok(token) if token.expose().starts_with(KEY_MARK) => Ok(None),
-            Ok(token) => key.encrypt(enc_algo, token.expose()).map(Some),
-            Err(error) => {
-                if !self
-                    .parts
-                    .telemetry
-                    .may_log(self.request.id.as_str(), "token")
-                {
-                    return Ok(None);
-                }
-                tracing::warn!(
-                    minion = %self.request.id,
-                    "its token was not made for this master's key, it may trust another one: {}",
-                    chain(&error)
-                );
-                Ok(None)
-            }
+            Ok(token) if token.expose().starts_with(KEY_MARK) => return Ok(Token::None),
+            Ok(token) => return key.encrypt(enc_algo, token.expose()).map(Token::Returned),
+            Err(error) => error,
+        };
+        let id = &self.request.id;
+        if self.parts.telemetry.may_log(id.as_str(), "token") {
+            tracing::warn!(
+                minion = %id,
+                "its token was not made for this master's key, it may trust another one: {}",
+                chain(&error)
+            );
         }
+        Ok(Token::OfAnotherMaster)
     }
 
     fn refusal(&self, refusal: AuthRefusal) -> Result<AuthAnswer, SignInError> {
@@ -356,6 +367,16 @@ impl<'a> SignIn<'a> {
             ),
         }
     }
+}
+
+/// What becomes of a minion's token.
+enum Token {
+    /// There is none to give back.
+    None,
+    /// It is given back.
+    Returned(Vec<u8>),
+    /// It is for the key of another master.
+    OfAnotherMaster,
 }
 
 fn sign(

@@ -12,3 +12,4 @@ pub mod private_reply;
 pub mod publication;
 pub mod rotation;
 pub mod sign_in;
+mod succession;

@@ -12,10 +12,11 @@ use halite_crypto::{
 use halite_proto::auth::{AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest};
 
 pub(crate) use halite_proto::chain;
-use halite_proto::{Map, MessageError, MinionId, Nonce};
+use halite_proto::{Map, MessageError, MinionId, Nonce, key_changes};
 use thiserror::Error;
 
 use super::link::SignInFailure;
+use super::succession::leads_to;
 
 /// Who this minion is.
 #[derive(Clone)]
@@ -122,12 +123,27 @@ pub enum SignInError {
     /// The signature over the reply is not the trusted master's.
     #[error("invalid signature on the sign-in reply")]
     Signature,
+    /// The answer of a master that lets nobody in is not the known one's; it
+    /// holds no key to compare.
+    #[error(
+        "invalid signature on the sign-in reply: the master does not let this minion in, and it \
+         has another key than the one this minion knows (known {known})"
+    )]
+    RefusedByAnother {
+        /// The fingerprint of the key that is known.
+        known: String,
+    },
     /// The master has another key than the one known.
     #[error(
-        "invalid master key: the master key has changed, the salt master could have been \
+        "invalid master key: this master has another key than the one this minion knows \
+         (known {known}, offered {offered}), the salt master could have been \
          subverted; verify its public key, and if it is right remove {remedy} and restart"
     )]
     MasterKeyChanged {
+        /// The fingerprint of the key that is known.
+        known: String,
+        /// The fingerprint of the key that the master offers.
+        offered: String,
         /// The file that holds the known key.
         remedy: &'static str,
     },
@@ -282,7 +298,12 @@ impl Attempt {
         if let Some(signer) = &signer
             && !signer.verify(self.sig_algo, &signed.load, &signed.sig)
         {
-            return Err(SignInError::Signature);
+            return Err(match (&decision, &trust.known) {
+                (AuthReply::Refused(..), Some(known)) => SignInError::RefusedByAnother {
+                    known: fingerprint_path(known.as_bytes(), trust.hash_type),
+                },
+                _ => SignInError::Signature,
+            });
         }
         let nonce = match &decision {
             AuthReply::Accepted(grant) => grant.nonce.as_ref(),
@@ -335,8 +356,15 @@ impl Attempt {
                 }
             }
             (None, None) => {
-                if same == Some(false) && !trust.open_mode {
+                if let Some(known) = &trust.known
+                    && same == Some(false)
+                    && !trust.open_mode
+                    && !leads_to(known, &offered, &key_changes::from_extra(&grant.extra))
+                {
+                    let finger = |pem: &str| fingerprint_path(pem.as_bytes(), trust.hash_type);
                     return Err(SignInError::MasterKeyChanged {
+                        known: finger(known),
+                        offered: finger(&offered),
                         remedy: KNOWN_KEY_FILE,
                     });
                 }

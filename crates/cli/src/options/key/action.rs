@@ -15,6 +15,8 @@ pub enum KeyAction {
     GenKeys(String),
     /// Sign the master's public key.
     GenSignature,
+    /// Give the master a new key pair, signed by the old one.
+    RenewMasterKey,
     /// Put all keys into this file.
     Export(PathBuf),
     /// Add the keys of this file.
@@ -86,6 +88,7 @@ impl KeyOptions {
         let of_files = match action {
             KeyAction::GenKeys(_) => Some("--gen-keys"),
             KeyAction::GenSignature => Some("--gen-signature"),
+            KeyAction::RenewMasterKey => Some("--renew-master-key"),
             KeyAction::Export(_) => Some("--export"),
             KeyAction::Import(_) => Some("--import"),
             _ => first_given(&[
@@ -147,6 +150,8 @@ impl KeyOptions {
             KeyAction::Import(file.clone())
         } else if let Some(name) = given(&self.gen_keys) {
             KeyAction::GenKeys(name)
+        } else if self.renew_master_key {
+            KeyAction::RenewMasterKey
         } else if self.gen_signature {
             KeyAction::GenSignature
         } else if let Some(state) = list {

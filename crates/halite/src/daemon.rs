@@ -81,11 +81,8 @@ pub trait Daemon {
         Vec::new()
     }
 
-    /// Checks what options mean together, without touching anything.
-    ///
-    /// # Errors
-    /// When they do not fit each other.
-    fn check(config: &Self::Config) -> Result<()>;
+    /// What options mean together that does not fit, without touching anything.
+    fn check(config: &Self::Config) -> Vec<anyhow::Error>;
 
     /// What stands in the files that can be used and is hardly meant.
     fn doubts(config: &Self::Config) -> Vec<Warning>;
@@ -196,9 +193,10 @@ fn check<D: Daemon>(options: &DaemonOptions, config: &D::Config) -> Vec<anyhow::
     let checks = [
         wanted_user(&process).map(drop),
         logging::check(&log_options(&process, options, None)).map_err(Into::into),
-        D::check(config),
     ];
-    checks.into_iter().filter_map(Result::err).collect()
+    let mut faults: Vec<_> = checks.into_iter().filter_map(Result::err).collect();
+    faults.extend(D::check(config));
+    faults
 }
 
 fn wanted_user(process: &Process) -> Result<Option<User>> {

@@ -43,18 +43,34 @@ pub fn setup(config: &MinionConfig, is_daemon: bool) -> Result<Setup> {
     setup_with(config, is_daemon, masters(config)?)
 }
 
-/// Checks what options mean together, without running anything.
-///
-/// # Errors
-/// When they do not fit each other.
-pub fn check(config: &MinionConfig) -> Result<()> {
+/// What options mean together that does not fit, all of it, without running
+/// anything.
+pub fn check(config: &MinionConfig) -> Vec<anyhow::Error> {
     let masters = match config.master_type {
         // Who that would be, only the function knows.
-        MasterType::Func => Vec::new(),
-        _ => masters(config)?,
+        MasterType::Func => Ok(Vec::new()),
+        _ => masters(config),
     };
-    extensions::engines(&config.engines.0).map_err(anyhow::Error::msg)?;
-    setup_with(config, true, masters).map(drop)
+    let (masters, no_masters) = match masters {
+        Ok(masters) => (masters, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    let parts = [
+        extensions::engines(&config.engines.0)
+            .map(drop)
+            .map_err(anyhow::Error::msg),
+        bus(config, &masters).map(drop),
+        trust(config).map(drop),
+        source(config).map(drop),
+        mode(config, masters.len()).map(drop),
+    ];
+    let mut faults: Vec<_> = no_masters.into_iter().collect();
+    faults.extend(parts.into_iter().filter_map(Result::err));
+    // What is left, where nothing of this is in its way.
+    if faults.is_empty() {
+        faults.extend(setup_with(config, true, masters).err());
+    }
+    faults
 }
 
 fn setup_with(

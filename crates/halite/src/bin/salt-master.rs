@@ -34,8 +34,9 @@ impl Daemon for Master {
         halite_master::unknown_external_pillars(config)
     }
 
-    fn check(config: &MasterConfig) -> Result<()> {
-        halite_master::Daemon::check(config).map_err(Into::into)
+    fn check(config: &MasterConfig) -> Vec<anyhow::Error> {
+        let checked = halite_master::Daemon::check(config).map_err(Into::into);
+        checked.err().into_iter().collect()
     }
 
     fn as_root(config: &MasterConfig) -> Result<()> {

@@ -50,7 +50,7 @@ impl Daemon for Minion {
         draft_minion(load)
     }
 
-    fn check(config: &MinionConfig) -> Result<()> {
+    fn check(config: &MinionConfig) -> Vec<anyhow::Error> {
         minion::check(config)
     }
 

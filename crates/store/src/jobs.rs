@@ -206,7 +206,20 @@ impl Jobs {
     /// # Errors
     /// When the jobs cannot be listed.
     pub fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
-        on!(self.backend, jobs.newest(max))
+        self.newest_fitting(max, |_, _| true)
+    }
+
+    /// As `newest`, of the jobs that `fits` takes. The others are not kept in
+    /// memory, and no more are read than it takes to find `max`.
+    ///
+    /// # Errors
+    /// When the jobs cannot be listed.
+    pub fn newest_fitting(
+        &self,
+        max: usize,
+        fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, StoreError> {
+        on!(self.backend, jobs.newest_fitting(max, fits))
     }
 
     /// Stores which minion has published a job.

@@ -103,6 +103,25 @@ impl<'c> Source<'c> {
         }
     }
 
+    /// The newest jobs that fit, at most `max` of them, newest first and without
+    /// who was meant.
+    pub(super) fn newest(
+        &self,
+        max: usize,
+        mut fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, RunnerError> {
+        match self {
+            Self::Files(call) => Ok(call.runners.jobs.cache.newest_fitting(max, fits)?),
+            Self::Returner(..) => {
+                let jobs = self.all()?.into_iter().rev();
+                Ok(jobs
+                    .filter(|(jid, load)| fits(jid, load))
+                    .take(max)
+                    .collect())
+            }
+        }
+    }
+
     /// Every job that is kept, oldest first, without who was meant.
     pub(super) fn all(&self) -> Result<Vec<(Jid, Map)>, RunnerError> {
         let call = match self {

@@ -272,7 +272,9 @@ fn last_run(call: &Call<'_>) -> Ran {
         start: None,
         end: None,
     };
-    match searched(call, &search)?.pop() {
+    // One job is kept in memory, however many there are.
+    let fits = |jid: &Jid, load: &Map| search.fits(jid, &formatted_with_time(jid, Some(load)));
+    match Source::of(call).newest(1, fits)?.pop() {
         Some((jid, _)) => {
             let job = job(call, &jid)?;
             Ok(Map::from([(jid.as_str(), job)]).into())
@@ -293,19 +295,20 @@ fn list_jobs_filter(call: &Call<'_>) -> Ran {
     let count = usize::try_from(count).unwrap_or(0);
     tell_source_of_all(call);
     let skips_questions = call.flag("filter_find_job");
-    let jobs = Source::of(call).all()?.into_iter().map(|(jid, load)| {
-        let mut job = formatted(Some(&load));
-        job.insert("JID", &jid);
-        job.insert("StartTime", jid_to_text(&jid));
-        job
-    });
-    let mut jobs: Vec<Map> = jobs
-        .filter(|job| {
-            !(skips_questions && job.get("Function") == Some(&Value::from("saltutil.find_job")))
+    let fits = |_: &Jid, load: &Map| {
+        !(skips_questions && load.get("fun") == Some(&Value::from("saltutil.find_job")))
+    };
+    let jobs = Source::of(call).newest(count, fits)?;
+    let newest: Vec<Value> = jobs
+        .into_iter()
+        .rev()
+        .map(|(jid, load)| {
+            let mut job = formatted(Some(&load));
+            job.insert("JID", &jid);
+            job.insert("StartTime", jid_to_text(&jid));
+            job.into()
         })
         .collect();
-    let first = jobs.len().saturating_sub(count);
-    let newest: Vec<Value> = jobs.drain(first..).map(Value::Map).collect();
     Ok(with_outputter(newest.into(), call.text("outputter")))
 }
 

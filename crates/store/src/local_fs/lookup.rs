@@ -54,12 +54,18 @@ impl Jobs {
         Ok(text.map(|text| String::from_utf8_lossy(text.trim_ascii()).into_owned()))
     }
 
-    pub(crate) fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
+    pub(crate) fn newest_fitting(
+        &self,
+        max: usize,
+        mut fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, StoreError> {
         let mut jids = self.jids()?;
         jids.sort_unstable_by(|a, b| b.cmp(a));
         // One that is cleaned away meanwhile is no error.
         let load = |jid: Jid| Some((jid.clone(), self.bare_load(&jid).ok()??));
-        Ok(jids.into_iter().filter_map(load).take(max).collect())
+        let loads = jids.into_iter().filter_map(load);
+        let fitting = loads.filter(|(jid, load)| fits(jid, load));
+        Ok(fitting.take(max).collect())
     }
 
     /// The ids of all jobs, in no particular order.
@@ -78,11 +84,23 @@ impl Jobs {
 
     fn bare_load(&self, jid: &Jid) -> Result<Option<Map>, StoreError> {
         let path = self.job_dir(jid).join(LOAD);
-        match load(&path)? {
+        match undamaged(load(&path))? {
             None => Ok(None),
             Some(Value::Map(map)) => Ok(Some(map)),
             Some(other) => Err(StoreError::kind(path.display(), &other, "dict")),
         }
+    }
+}
+
+/// What a file holds; one that a power cut has spoilt counts as missing, so
+/// that the rest of its job can be shown.
+fn undamaged(loaded: Result<Option<Value>, StoreError>) -> Result<Option<Value>, StoreError> {
+    match loaded {
+        Err(error @ StoreError::Damaged { .. }) => {
+            tracing::warn!(%error, "it is left out");
+            Ok(None)
+        }
+        other => other,
     }
 }
 
@@ -112,7 +130,7 @@ fn minions_in(dir: &Path) -> Result<Vec<Value>, StoreError> {
             continue;
         }
         let path = entry.path();
-        match load(&path)? {
+        match undamaged(load(&path))? {
             None => {}
             Some(Value::List(list)) => {
                 ids.extend(list.iter().filter_map(Value::as_str).map(ToOwned::to_owned));

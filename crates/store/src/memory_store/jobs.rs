@@ -207,11 +207,16 @@ impl Jobs {
         Ok(self.look(jid, |job| job.endtime.clone()))
     }
 
-    pub(crate) fn newest(&self, max: usize) -> Result<Vec<(Jid, Map)>, StoreError> {
+    pub(crate) fn newest_fitting(
+        &self,
+        max: usize,
+        mut fits: impl FnMut(&Jid, &Map) -> bool,
+    ) -> Result<Vec<(Jid, Map)>, StoreError> {
         let state = lock(&self.0);
         let jobs = state.jobs.iter().rev();
         let loads = jobs.filter_map(|(jid, job)| Some((jid.clone(), job.load.clone()?)));
-        Ok(loads.take(max).collect())
+        let fitting = loads.filter(|(jid, load)| fits(jid, load));
+        Ok(fitting.take(max).collect())
     }
 
     pub(crate) fn save_publisher(&self, jid: &Jid, id: &MinionId) -> Result<(), StoreError> {

@@ -160,6 +160,13 @@ pub(crate) fn the_newest_jobs_come_first(subject: &Subject) {
     );
     assert_eq!(newest(1), newest(9)[..1]);
     assert_eq!(newest(0), []);
+    // No more are looked at than are needed.
+    let mut looked_at = 0;
+    let found = jobs.newest_fitting(1, |job, _| {
+        looked_at += 1;
+        *job == jid(2)
+    });
+    assert_eq!((found.unwrap(), looked_at), (newest(9)[1..2].to_vec(), 2));
 }
 
 pub(crate) fn old_jobs_are_removed(subject: &Subject) {

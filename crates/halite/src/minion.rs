@@ -167,10 +167,25 @@ fn timing(config: &MinionConfig, is_daemon: bool) -> LinkTiming {
         retry_dns: Some(seconds(config.retry_dns))
             .filter(|pause| config.is_set("retry_dns") && !pause.is_zero()),
         retry_dns_count: config.retry_dns_count,
+        sign_in_tries: sign_in_tries(config, is_daemon),
         renew_spread: config.random_reauth_delay.map(seconds).unwrap_or_default(),
         rejected_retry: config.rejected_retry,
         subscribes: is_daemon,
         alive_interval,
+    }
+}
+
+/// Sign-ins without an answer before the next master's turn. Salt's default of
+/// seven would keep a minion from its other masters for half a minute, so that
+/// only what is set counts.
+fn sign_in_tries(config: &MinionConfig, is_daemon: bool) -> u32 {
+    let one_at_a_time = !matches!(
+        config.master_type,
+        MasterType::Str | MasterType::Func | MasterType::Disable
+    );
+    match is_daemon && one_at_a_time && config.is_set("auth_tries") {
+        true => u32::try_from(config.auth_tries).unwrap_or(u32::MAX),
+        false => 1,
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Link {
     signed_at: Option<Instant>,
     renew_at: Option<Instant>,
     not_resolved: u64,
+    /// Sign-ins in a row without an answer.
+    unanswered: u32,
     chance: Chance,
     was_ready: bool,
     announced: bool,
@@ -96,6 +98,7 @@ impl Link {
             signed_at: None,
             renew_at: None,
             not_resolved: 0,
+            unanswered: 0,
             chance,
             was_ready: false,
             announced: false,
@@ -232,6 +235,7 @@ impl Link {
         self.credentials += 1;
         self.signed_at = Some(now);
         self.said = None;
+        self.unanswered = 0;
         self.retry.reset();
         self.mistrust.reset();
         self.acceptance = self.timing.acceptance_wait_time;
@@ -251,7 +255,14 @@ impl Link {
 
     fn sign_in_failed(&mut self, now: Instant, failure: SignInFailure) {
         let (pause, notice) = match failure {
-            SignInFailure::NoAnswer => (self.retry.pause(), Notice::NoAnswer),
+            SignInFailure::NoAnswer => {
+                self.unanswered += 1;
+                if self.unanswered < self.timing.sign_in_tries {
+                    let pause = self.retry.pause();
+                    return self.pause(now, pause, None);
+                }
+                (self.retry.pause(), Notice::NoAnswer)
+            }
             SignInFailure::Pending => (self.acceptance_pause(), Notice::Pending),
             SignInFailure::Full => (self.acceptance_pause(), Notice::Full),
             SignInFailure::Rejected => {

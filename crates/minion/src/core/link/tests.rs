@@ -155,6 +155,38 @@ fn a_name_without_an_address_is_looked_up_at_the_configured_pace() {
 }
 
 #[test]
+fn a_master_that_is_starting_has_as_many_tries_as_are_wished() {
+    let timing = LinkTiming {
+        sign_in_tries: 3,
+        ..LinkTiming::default()
+    };
+    let stuck = Output::Say(Notice::NoAnswer);
+    let mut now = Instant::now();
+    let mut link = Link::new(timing, 1);
+    link.handle(now, Input::Start);
+    for tries in 1..=3 {
+        link.handle(now, Input::Resolved(ADDRESS));
+        link.handle(now, Input::SignInFailed(SignInFailure::NoAnswer));
+        let is_stuck = outputs(&mut link).contains(&stuck);
+        assert_eq!(is_stuck, tries == 3, "{tries}");
+        now = link.next_timeout().unwrap();
+        link.handle_timeout(now);
+    }
+    // What a master says counts at once.
+    let mut link = Link::new(
+        LinkTiming {
+            sign_in_tries: 3,
+            ..LinkTiming::default()
+        },
+        1,
+    );
+    link.handle(now, Input::Start);
+    link.handle(now, Input::Resolved(ADDRESS));
+    link.handle(now, Input::SignInFailed(SignInFailure::Full));
+    assert!(outputs(&mut link).contains(&Output::Say(Notice::Full)));
+}
+
+#[test]
 fn a_link_that_only_asks_is_ready_once_signed_in() {
     let now = Instant::now();
     let timing = LinkTiming {

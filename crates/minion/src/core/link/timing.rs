@@ -41,6 +41,9 @@ pub struct LinkTiming {
     /// `retry_dns_count`: how often it is looked up at that pace before the
     /// pauses become [`MISTRUST_PAUSE_MAX`].
     pub retry_dns_count: Option<u64>,
+    /// `auth_tries` where it is set and one master at a time serves: sign-ins
+    /// without an answer before the link is stuck. The master may be starting.
+    pub sign_in_tries: u32,
     /// `random_reauth_delay`: sign-ins that follow new keys of the master are
     /// spread over this time.
     pub renew_spread: Duration,
@@ -63,6 +66,7 @@ impl Default for LinkTiming {
             spread: true,
             retry_dns: None,
             retry_dns_count: None,
+            sign_in_tries: 1,
             renew_spread: Duration::ZERO,
             rejected_retry: false,
             subscribes: true,

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|herd|kills|outages|pages|peers|provide|random`.
+//! The project's own commands: `cargo xtask demo|test|lint|bench|chaos|formulas|fuzz|herd|kills|outages|pages|peers|provide|random`.
 //!
 //! Invariant: this program builds without the cryptography and without the
 //! programs of the workspace, so that it is there at once in a fresh clone.
@@ -14,6 +14,7 @@ mod build;
 mod chaos;
 mod demo;
 mod formulas;
+mod fuzz;
 mod herd;
 mod kills;
 mod lint;
@@ -54,6 +55,8 @@ enum Command {
     Chaos(chaos::Args),
     /// Public formulas, compiled and run in test mode by ours and by real Salt
     Formulas(formulas::Args),
+    /// Arbitrary bytes for everything that reads what others wrote
+    Fuzz(fuzz::Args),
     /// Hundreds of minions come back to two masters that start again at once
     Herd(herd::Args),
     /// State runs are killed at hundreds of moments; no file may be half written
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Chaos(args) => chaos::run(&args),
         Command::Formulas(args) => formulas::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Herd(args) => herd::run(&args),
         Command::Kills(args) => kills::run(&args),
         Command::Outages(args) => outages::run(&args),

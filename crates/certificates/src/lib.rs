@@ -12,6 +12,8 @@ mod encode;
 mod extension;
 mod files;
 mod functions;
+#[doc(hidden)]
+pub mod fuzzing;
 mod general;
 mod keys;
 mod name;

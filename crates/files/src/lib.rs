@@ -14,6 +14,8 @@ mod state;
 
 use halite_modules::Module;
 
+#[doc(hidden)]
+pub use archive::fuzzing;
 pub use archive::unpack_package;
 
 /// The execution modules of this crate, sorted by name.

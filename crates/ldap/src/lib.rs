@@ -10,6 +10,8 @@ mod connection;
 mod directory;
 mod entry;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 mod names;
 mod options;

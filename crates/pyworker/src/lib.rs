@@ -41,6 +41,8 @@
 
 mod directories;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod limits;
 mod pool;
 mod process;

@@ -345,7 +345,7 @@ fn raised(error: &Json) -> Raised {
     }
 }
 
-fn receive(from: &mut impl Read) -> io::Result<Json> {
+pub(crate) fn receive(from: &mut impl Read) -> io::Result<Json> {
     let mut head = [0; 4];
     from.read_exact(&mut head)?;
     let length = u64::from(u32::from_be_bytes(head));

@@ -10,6 +10,8 @@
 //! counted as dropped; a damaged file loses at most what is damaged.
 
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod limits;
 mod moment;
 mod record;

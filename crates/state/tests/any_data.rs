@@ -8,8 +8,6 @@
 )]
 
 mod house;
-#[path = "../fuzz/trees.rs"]
-mod trees;
 
 use halite_proto::{Map, Value};
 use halite_state::{Compiler, high};
@@ -119,12 +117,12 @@ proptest! {
         top in data(),
     ) {
         let tree = [text(&s), text(&t), text(&top)].join("\n=\n");
-        trees::compile(tree.as_bytes());
+        house::trees::compile(tree.as_bytes());
     }
 
     #[test]
     fn any_text_compiles_or_is_refused(tree in "([-:,\\[\\]{}#&*' \n]|a|b|test.nop|require|include|extend|\n=\n){0,60}") {
-        trees::compile(tree.as_bytes());
+        house::trees::compile(tree.as_bytes());
     }
 
     #[test]

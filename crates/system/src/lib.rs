@@ -10,6 +10,8 @@ mod apache;
 mod computer;
 mod cron;
 mod dns;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hosts;
 mod http;
 mod ini;

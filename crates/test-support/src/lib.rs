@@ -1,4 +1,5 @@
-//! How a test says that this machine cannot run it.
+//! What tests of every crate need: how a test says that this machine cannot run
+//! it, and files of inputs ([`inputs`]).
 //!
 //! A test that needs root, a program or a feature of the kernel asks for it
 //! first and returns if it is missing:
@@ -17,6 +18,8 @@
 //! Invariant: a function that returns `false` has reported why. Nothing in
 //! here calls code of ours: a test that fails because our own program does not
 //! work must fail.
+
+pub mod inputs;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

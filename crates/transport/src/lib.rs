@@ -10,6 +10,8 @@ pub mod counters;
 pub mod endpoint;
 pub mod error;
 pub mod fleet;
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(test)]
 mod in_process;
 pub mod ipc;

@@ -2,7 +2,7 @@
 
 mod create;
 mod pem;
-mod read;
+pub(crate) mod read;
 mod verify;
 
 pub(crate) use create::chain;

@@ -44,7 +44,10 @@ pub(super) fn certificate(call: &Call<'_>) -> CallResult {
 }
 
 fn show(call: &Call<'_>, value: &Value) -> CallResult {
-    let certificate = Certificate::load(value)?;
+    shown_certificate(&Certificate::load(value)?, call.opt("fips_mode").is_true())
+}
+
+pub(crate) fn shown_certificate(certificate: &Certificate, is_fips: bool) -> CallResult {
     let key = certificate.key()?;
     let fingerprint = |name: &str| -> Result<Value, CallError> {
         Ok(pretty_hex(&digest_of(name, &certificate.der)?).into())
@@ -53,7 +56,7 @@ fn show(call: &Call<'_>, value: &Value) -> CallResult {
         ("sha1", fingerprint("sha1")?),
         ("sha256", fingerprint("sha256")?),
     ]);
-    if !call.opt("fips_mode").is_true() {
+    if !is_fips {
         fingerprints.insert("md5", fingerprint("md5")?);
     }
     Ok(Map::from([
@@ -94,6 +97,10 @@ pub(super) fn certificates(call: &Call<'_>) -> CallResult {
 
 pub(super) fn crl(call: &Call<'_>) -> CallResult {
     let (list, _) = List::load(call.arg("crl"))?;
+    shown_list(&list)
+}
+
+pub(crate) fn shown_list(list: &List) -> CallResult {
     let mut revoked = Map::new();
     for entry in &list.revoked {
         let shown = Map::from([
@@ -125,6 +132,10 @@ pub(super) fn crl(call: &Call<'_>) -> CallResult {
 
 pub(super) fn csr(call: &Call<'_>) -> CallResult {
     let (request, _) = Request::load(call.arg("csr"))?;
+    shown_request(&request)
+}
+
+pub(crate) fn shown_request(request: &Request) -> CallResult {
     let key = PublicKey::from_der(&request.public_key)?;
     Ok(Map::from([
         ("key_size", size(&key)),

@@ -9,6 +9,7 @@ mod extracted;
 mod extraction;
 mod fence;
 mod format;
+pub mod fuzzing;
 mod package;
 mod read;
 mod unpack;

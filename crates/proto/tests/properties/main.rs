@@ -11,7 +11,6 @@
 )]
 
 mod arbitrary;
-#[path = "../../fuzz/decoders.rs"]
 mod decoders;
 mod given;
 mod messages;

@@ -12,6 +12,8 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod trees;
+
 use std::collections::BTreeMap;
 
 use halite_proto::{Map, Value};

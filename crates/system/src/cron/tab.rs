@@ -58,11 +58,11 @@ impl Entry {
     fn write(&self, text: &mut String) {
         if self.comment.is_some() || self.identifier.is_some() {
             text.push('#');
-            if let Some(comment) = self.comment.as_ref().filter(|comment| !comment.is_empty()) {
-                let comment = match self.when {
-                    When::Times(_) => comment,
-                    When::Special(_) => comment.trim_end(),
-                };
+            let comment = self.comment.as_deref().map(|comment| match self.when {
+                When::Times(_) => comment,
+                When::Special(_) => comment.trim_end(),
+            });
+            if let Some(comment) = comment.filter(|comment| !comment.is_empty()) {
                 text.push_str(&format!(" {}", comment.replace('\n', "\n# ")));
             }
             if let Some(name) = self.identifier.as_ref().filter(|name| !name.is_empty()) {
@@ -96,8 +96,10 @@ impl Tab {
         let mut tab = Self::default();
         let mut managed = false;
         let (mut comment, mut identifier): (Option<String>, Option<String>) = (None, None);
-        for line in text.lines() {
-            if line == MARK {
+        // A carriage return is a part of the line: what is left alone stays as it
+        // is.
+        for line in text.split_terminator('\n') {
+            if line.strip_suffix('\r').unwrap_or(line) == MARK {
                 managed = true;
                 continue;
             }

@@ -16,7 +16,7 @@ mod listen;
 mod unfinished;
 
 pub(crate) use connection_limit::{ConnectionLimit, ConnectionPermit};
-pub(crate) use decoder::{Item, encode, encode_head};
+pub(crate) use decoder::{Decoder, Item, encode, encode_head};
 pub(crate) use link::{Link, Outgoing, ReadOutcome, Stream};
 pub(crate) use listen::{Accepted, Listening};
 pub(crate) use unfinished::{Share, Unfinished};

@@ -1,0 +1,76 @@
+//! Fuzz targets: what is done with bytes that anybody may have written.
+//!
+//! A target may refuse its input; it must not panic, and what it accepts has to
+//! survive being written and read again. `cargo xtask fuzz` runs them with
+//! coverage feedback; the tests of this crate run them on the inputs in
+//! `corpus`, which earlier runs have found, and on damaged ones.
+//!
+//! A new target is an entry of `OTHERS` and a file of that name in `corpus`.
+//! What is private to a crate is reached through its hidden module `fuzzing`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what fails panics: that is what a fuzzer looks for"
+)]
+
+#[path = "../../proto/tests/properties/decoders.rs"]
+mod decoders;
+mod files;
+mod grammars;
+#[path = "../../state/tests/house/mod.rs"]
+mod house;
+mod keys;
+#[path = "../../render/tests/properties/texts.rs"]
+mod texts;
+
+use std::path::{Path, PathBuf};
+
+/// A target.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The name, also of its file in `corpus`.
+    pub name: &'static str,
+    /// What is done with the bytes.
+    pub run: fn(&[u8]),
+}
+
+/// All targets that are not decoders of `halite-proto`.
+const OTHERS: &[(&str, fn(&[u8]))] = &[
+    ("archive", files::archive),
+    ("certificate", halite_certificates::fuzzing::certificate),
+    ("crontab", halite_system::fuzzing::crontab),
+    ("crypticle", keys::crypticle),
+    ("json", grammars::json),
+    ("ldap_entries", halite_ldap::fuzzing::entries),
+    ("patterns", grammars::patterns),
+    ("python_frames", halite_pyworker::fuzzing::frames),
+    ("query", texts::query),
+    ("rsa_input", keys::rsa_input),
+    ("rsa_keys", keys::rsa_keys),
+    ("sls", texts::sls),
+    ("spool", halite_spool::fuzzing::records),
+    ("states", house::trees::compile),
+    ("targets", grammars::targets),
+    ("template", texts::template),
+    ("yaml", texts::yaml),
+    ("zmtp", halite_transport::fuzzing::zmtp),
+];
+
+/// All targets.
+pub fn targets() -> impl Iterator<Item = Target> {
+    let all = decoders::DECODERS.iter().chain(OTHERS);
+    all.map(|&(name, run)| Target { name, run })
+}
+
+/// The target of a name.
+pub fn target(name: &str) -> Option<Target> {
+    targets().find(|target| target.name == name)
+}
+
+/// The file with the inputs that are kept for the target of a name.
+pub fn corpus(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    dir.join(format!("{name}.txt"))
+}

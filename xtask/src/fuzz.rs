@@ -1,0 +1,250 @@
+//! `cargo xtask fuzz`: the targets of `crates/fuzz` with libFuzzer and coverage
+//! feedback, on the stable compiler: LLVM's pass is there, only the sanitizers
+//! are not.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+use halite_test_support::inputs;
+
+use crate::build::{cargo, root};
+
+/// Counts what is reached, and shows the fuzzer what is compared. Overflows
+/// and broken assertions panic as in tests.
+const FLAGS: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Cdebug-assertions -Coverflow-checks --cfg fuzzing";
+
+/// The longest input, in bytes.
+const INPUT_BYTES_MAX: usize = 4096;
+
+/// Bytes of the inputs that are kept for a target.
+const KEPT_BYTES_MAX: usize = 48 * 1024;
+
+/// The time that one input may take, in seconds, and the memory of the process
+/// in megabytes.
+const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which targets; by default all of them
+    targets: Vec<String>,
+    /// How long each target runs
+    #[arg(long, value_name = "COUNT", default_value_t = 60)]
+    seconds: u64,
+    /// Ends a target after so many executions
+    #[arg(long, value_name = "COUNT")]
+    runs: Option<u64>,
+    /// How many targets run at once
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    jobs: usize,
+    /// Keeps what was found that reaches more, in crates/fuzz/corpus
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut waiting = chosen(&args.targets)?;
+    let fuzzer = Fuzzer {
+        program: build()?,
+        found: root().join("target/fuzz/found"),
+    };
+    fs::create_dir_all(&fuzzer.found)?;
+    waiting.reverse();
+    let waiting = std::sync::Mutex::new(waiting);
+    let next = || waiting.lock().ok()?.pop();
+    let work = || -> Result<bool> {
+        let mut all_passed = true;
+        while let Some(target) = next() {
+            let passed = fuzzer.play(&target, args);
+            all_passed &= passed.with_context(|| format!("the target {target}"))?;
+        }
+        Ok(all_passed)
+    };
+    let passed = thread::scope(|scope| {
+        let workers: Vec<_> = (0..args.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| {
+            let ended = worker.join();
+            ended.unwrap_or_else(|_| bail!("a thread of the fuzzer has ended"))
+        });
+        ended.collect::<Result<Vec<bool>>>()
+    })?;
+    Ok(match passed.into_iter().all(|passed| passed) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// The targets, by the files of the inputs that are kept for them.
+fn chosen(wanted: &[String]) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(root().join("crates/fuzz/corpus"))? {
+        let path = entry?.path();
+        if let Some(name) = path.file_stem() {
+            all.push(name.to_string_lossy().into_owned());
+        }
+    }
+    all.sort();
+    if let Some(unknown) = wanted.iter().find(|name| !all.contains(name)) {
+        bail!("there is no target {unknown}; there are {}", all.join(", "));
+    }
+    Ok(match wanted {
+        [] => all,
+        _ => wanted.to_vec(),
+    })
+}
+
+/// Builds the program, apart from all others: everything is built with the
+/// coverage.
+fn build() -> Result<PathBuf> {
+    let host = host()?;
+    let dir = root().join("target/fuzz");
+    let mut command = cargo();
+    command
+        .args(["build", "--release", "-p", "halite-fuzz"])
+        .args(["--no-default-features", "--features", "libfuzzer"])
+        // With a target, build scripts are built without the flags.
+        .args(["--target", &host, "--target-dir"])
+        .arg(&dir)
+        .env("RUSTFLAGS", FLAGS);
+    let built = command.status().context("could not run cargo")?;
+    ensure!(built.success(), "the fuzzer was not built");
+    Ok(dir.join(host).join("release/halite-fuzz"))
+}
+
+fn host() -> Result<String> {
+    let said = Command::new("rustc").arg("-vV").output()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+        .context("rustc does not say its host")
+}
+
+struct Fuzzer {
+    program: PathBuf,
+    /// Where inputs are put that a target does not survive.
+    found: PathBuf,
+}
+
+impl Fuzzer {
+    /// Runs a target; whether it survived.
+    fn play(&self, target: &str, args: &Args) -> Result<bool> {
+        let corpus = root().join(format!("crates/fuzz/corpus/{target}.txt"));
+        let scratch = tempfile::tempdir()?;
+        let [seeds, grown, least] = ["seeds", "grown", "least"].map(|dir| scratch.path().join(dir));
+        for dir in [&seeds, &grown, &least] {
+            fs::create_dir(dir)?;
+        }
+        for (n, input) in inputs::read(&corpus)?.into_iter().enumerate() {
+            fs::write(seeds.join(n.to_string()), input)?;
+        }
+        let log = self.found.join(format!("{target}.log"));
+        let mut command = self.command(target, &log)?;
+        command.args(LIMITS).args([
+            format!("-max_total_time={}", args.seconds),
+            format!("-max_len={INPUT_BYTES_MAX}"),
+            format!("-artifact_prefix={}/{target}-", self.found.display()),
+            "-print_final_stats=1".to_owned(),
+        ]);
+        if let Some(runs) = args.runs {
+            command.arg(format!("-runs={runs}"));
+        }
+        let survived = command.arg(&grown).arg(&seeds).status()?.success();
+        let figures = figures(&fs::read_to_string(&log).unwrap_or_default());
+        let figure = |name: &str| figures.get(name).map_or("?", String::as_str);
+        println!(
+            "{target:16} {:>12} executions {:>8}/s {:>6} covered {}",
+            figure("number_of_executed_units"),
+            figure("average_exec_per_sec"),
+            figure("cov"),
+            if survived { "" } else { "FAILED" },
+        );
+        if !survived {
+            println!("  see {}", log.display());
+        } else if args.keep {
+            let mut command = self.command(target, &log)?;
+            command.args(["-merge=1".to_owned(), format!("-max_len={INPUT_BYTES_MAX}")]);
+            let merged = command.args([&least, &seeds, &grown]).status()?;
+            ensure!(
+                merged.success(),
+                "merging has failed: see {}",
+                log.display()
+            );
+            inputs::write(&corpus, kept(&least)?)?;
+        }
+        Ok(survived)
+    }
+
+    fn command(&self, target: &str, log: &Path) -> Result<Command> {
+        let log = fs::File::create(log)?;
+        let mut command = Command::new(&self.program);
+        command
+            .env("HALITE_FUZZ_TARGET", target)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        Ok(command)
+    }
+}
+
+/// The shortest inputs in a directory, as many as are kept.
+fn kept(dir: &Path) -> Result<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        all.push(fs::read(entry?.path())?);
+    }
+    all.sort_by_key(Vec::len);
+    let mut bytes = 0;
+    Ok(all
+        .into_iter()
+        .take_while(|input| {
+            bytes += input.escape_ascii().count() + 1;
+            bytes <= KEPT_BYTES_MAX
+        })
+        .collect())
+}
+
+/// What libFuzzer says at its end: `stat::NAME: VALUE`, and the coverage of its
+/// last line of progress.
+fn figures(log: &str) -> BTreeMap<String, String> {
+    let mut figures = BTreeMap::new();
+    for line in log.lines() {
+        if let Some((name, value)) = line
+            .strip_prefix("stat::")
+            .and_then(|rest| rest.split_once(':'))
+        {
+            figures.insert(name.to_owned(), value.trim().to_owned());
+        }
+        let mut words = line.split_whitespace();
+        if words.any(|word| word == "cov:")
+            && let Some(cov) = words.next()
+        {
+            figures.insert("cov".to_owned(), cov.to_owned());
+        }
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+
+    #[test]
+    fn the_end_of_a_run_is_read() {
+        let log = "#8\tNEW    cov: 12 ft: 13 corp: 2/3b\n\
+            #9\tDONE   cov: 14 ft: 15 corp: 3/4b\n\
+            stat::number_of_executed_units: 1000000\n\
+            stat::average_exec_per_sec:     90909\n";
+        let figures = figures(log);
+        assert_eq!(figures["cov"], "14");
+        assert_eq!(figures["number_of_executed_units"], "1000000");
+        assert_eq!(figures["average_exec_per_sec"], "90909");
+    }
+}

@@ -5,6 +5,7 @@
 mod access;
 mod believed;
 mod daemon;
+mod doors;
 mod evil_minion;
 mod floods;
 mod hostile;

@@ -372,6 +372,4 @@ fn texts(list: Option<&Value>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod forgeries;
-#[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! The machine in virtual time.
 
+mod forgeries;
+
 use super::*;
 
 const JID: &str = "20261120141841939742";

@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::*;
+use crate::*;
 
 const JID: &str = "20261120141841939742";
 const QUESTION: &str = "20261120141846939742";

@@ -116,7 +116,10 @@ fn longest_text(size: &Size, bytes_max: usize) -> Option<usize> {
         // This one and those before it are cut, what is left stays whole.
         left -= text;
         let cut = index + 1;
-        let each = room.checked_sub(left)? / cut;
+        let Some(room) = room.checked_sub(left) else {
+            continue;
+        };
+        let each = room / cut;
         let next = texts.get(cut).copied().unwrap_or_default();
         if each >= next + MARK_BYTES {
             return Some(each - MARK_BYTES);

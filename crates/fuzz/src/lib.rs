@@ -33,11 +33,14 @@ pub struct Target {
     /// The name, also of its file in `corpus`.
     pub name: &'static str,
     /// What is done with the bytes.
-    pub run: fn(&[u8]),
+    pub run: Run,
 }
 
+/// What is done with bytes.
+pub type Run = fn(&[u8]);
+
 /// All targets that are not decoders of `halite-proto`.
-const OTHERS: &[(&str, fn(&[u8]))] = &[
+const OTHERS: &[(&str, Run)] = &[
     ("archive", files::archive),
     ("certificate", halite_certificates::fuzzing::certificate),
     ("crontab", halite_system::fuzzing::crontab),

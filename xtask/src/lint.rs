@@ -10,7 +10,7 @@ use crate::build::{STORE_WITH_BACKENDS, cargo, features};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Removes from xtask/cycles.txt the import cycles that are mended
+    /// Removes from xtask/cycles.txt and xtask/by_path.txt what is mended
     #[arg(long)]
     shrink: bool,
     /// The walls of ARCHITECTURE.md alone, which takes a second

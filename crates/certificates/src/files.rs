@@ -2,19 +2,25 @@
 //!
 //! Invariant: nobody else can read what is written, from the first byte.
 
+use std::io::{self, Write};
 use std::path::Path;
 
-use halite_crypto::files::create_private;
 use halite_modules::CallError;
+use halite_modules::replace::{Dress, replace_with};
 
 /// Only its owner may read it.
 const MODE: u32 = 0o600;
 
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), CallError> {
-    create_private(path, MODE, bytes).map_err(|error| {
-        let cause = std::error::Error::source(&error);
-        let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-        CallError::command(format!("{error}{cause}"))
+    write_ours(path, MODE, bytes)
+        .map_err(|error| CallError::command(format!("could not write {}: {error}", path.display())))
+}
+
+/// Replaces a file, which is ours whoever had the old one.
+pub(crate) fn write_ours(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    replace_with(path, Dress::ours(mode), |file| {
+        file.write_all(bytes)?;
+        file.sync_all()
     })
 }
 

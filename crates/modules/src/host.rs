@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::CallError;
 use crate::python;
-use crate::replace::{Dress, replace_with};
+use crate::replace::{Dress, place_followed};
 
 /// Where programs are found beside the directories of `PATH`.
 const MORE_DIRECTORIES: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
@@ -249,11 +249,11 @@ impl<'c, 'a> Program<'c, 'a> {
 /// # Errors
 /// When the directory does not take the new file.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    replace_with(&target, Dress::kept(0o644), |file| {
+    let write = |file: &mut fs::File| {
         file.write_all(content)?;
         file.sync_all()
-    })
+    };
+    place_followed(path, Dress::kept(0o644), write).map(drop)
 }
 
 /// What Salt takes for true in arguments: true, positive numbers, and the text

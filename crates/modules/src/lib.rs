@@ -21,6 +21,7 @@ mod job;
 mod limits;
 pub mod mask;
 mod modules;
+pub mod paths;
 pub mod python;
 mod recall;
 mod registry;

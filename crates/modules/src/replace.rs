@@ -22,6 +22,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 
+use crate::paths::Place;
+
 pub use dress::Dress;
 pub(crate) use dress::{Old, put_on};
 
@@ -58,30 +60,47 @@ pub fn place(
     dress: Dress,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<Placed> {
-    let name = to
-        .file_name()
-        .ok_or_else(|| io::Error::from_raw_os_error(nix::libc::EISDIR))?;
-    let parent = match to.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let directory = rustix::fs::open(
-        parent,
-        OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let old = Old::of(&directory, name);
+    place_at(&Place::of(to)?, dress, write)
+}
+
+/// As [`place`], in the place that a path leads to: a link there is followed,
+/// as by every other program that writes a file.
+///
+/// # Errors
+/// As [`replace_with`].
+pub fn place_followed(
+    to: &Path,
+    dress: Dress,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<Placed> {
+    place_at(&Place::followed(to)?, dress, write)
+}
+
+/// As [`place`], where one has come to already.
+///
+/// # Errors
+/// As [`replace_with`].
+pub fn place_at(
+    to: &Place,
+    dress: Dress,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<Placed> {
+    let (directory, name) = (to.directory(), to.name());
+    if name == "." {
+        return Err(io::Error::from_raw_os_error(nix::libc::EISDIR));
+    }
+    let old = Old::of(directory, name);
     if old.as_ref().is_some_and(Old::is_device) {
         // A device or pipe takes what it is given; it is not to become a file.
         // A pipe that nobody reads is an error: its owner could stop us here.
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let device = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
+        let device = rustix::fs::openat(directory, name, flags, Mode::empty())?;
         let mut file = File::from(device);
         write(&mut file)?;
         return Ok(Placed { file, fresh: None });
     }
     let old = old.filter(Old::is_file);
-    let mut fresh = Fresh::create(&directory, name)?;
+    let mut fresh = Fresh::create(directory, name)?;
     write(&mut fresh.file)?;
     let own = put_on(&fresh.file, dress, old.as_ref())?;
     Ok(Placed {

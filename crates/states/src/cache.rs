@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use halite_crypto::files::{self, WriteOptions};
-use halite_modules::{Call, MinionContext};
+use halite_modules::{Call, MinionContext, paths};
 use halite_proto::msgpack::{self, Packing};
 use halite_proto::{Map, Value};
 
@@ -51,7 +51,7 @@ pub(crate) fn clear(ctx: &dyn MinionContext) -> Value {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let ours = name.ends_with(SUFFIX) && entry.path().is_file();
-            (ours && std::fs::remove_file(entry.path()).is_ok()).then_some(name)
+            (ours && paths::remove_file(entry.path()).is_ok()).then_some(name)
         })
         .collect();
     removed.sort_unstable();

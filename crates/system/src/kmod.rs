@@ -1,7 +1,7 @@
 //! Modules of the kernel: the execution module `kmod`.
 
 use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_modules::{Call, CallError, CallResult, Function, Module, paths};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -154,7 +154,7 @@ fn set_persistent(call: &Call<'_>, name: &str, on: bool, comment: bool) -> Resul
     let path = call.host().path(file);
     let failed = |error: std::io::Error| CallError::command(format!("{file}: {error}"));
     if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
+        paths::create_dir_all(parent).map_err(failed)?;
     }
     replace_file(&path, new.as_bytes()).map_err(failed)
 }

@@ -1,7 +1,7 @@
 //! Settings of the kernel: the execution module `sysctl`.
 
 use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -127,7 +127,7 @@ pub(crate) fn persist(
     let unwritable = |_| CallError::command(format!("Could not write to file: {config}"));
     if !path.is_file() {
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(unwritable)?;
+            paths::create_dir_all(parent).map_err(unwritable)?;
         }
         replace_file(&path, b"#\n# Kernel sysctl configuration\n#\n").map_err(unwritable)?;
     }

@@ -1,7 +1,7 @@
 //! The time zone of the system: the execution module `timezone`.
 
 use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_modules::{Call, CallError, CallResult, Function, Module, paths};
 
 pub(crate) const MODULE: Module = Module {
     name: "timezone",
@@ -131,9 +131,9 @@ pub(crate) fn set_zone(call: &Call<'_>, zone: &str) -> Result<bool, CallError> {
     let host = call.host();
     let failed = |error: std::io::Error| CallError::command(format!("/etc/localtime: {error}"));
     let new = host.path("/etc/.localtime.new");
-    let _ = std::fs::remove_file(&new);
-    std::os::unix::fs::symlink(format!("{ZONES}/{zone}"), &new).map_err(failed)?;
-    std::fs::rename(&new, host.path("/etc/localtime")).map_err(failed)?;
+    let _ = paths::remove_file(&new);
+    paths::symlink(format!("{ZONES}/{zone}"), &new).map_err(failed)?;
+    paths::rename(&new, host.path("/etc/localtime")).map_err(failed)?;
     let debian = call
         .ctx
         .grains()

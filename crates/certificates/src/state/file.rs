@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use halite_modules::{
-    Call, CallError, CallResult, Job, StateReturn, StateScope, python, run_state_function,
+    Call, CallError, CallResult, Job, StateReturn, StateScope, paths, python, run_state_function,
 };
 use halite_proto::{Map, Value};
 
@@ -183,7 +183,7 @@ impl<'c, 'a> Managed<'c, 'a> {
                 value = path.display().to_string().into();
             } else {
                 if !self.call.is_test() {
-                    std::fs::remove_file(&path).map_err(|error| {
+                    paths::remove_file(&path).map_err(|error| {
                         CallError::command(format!("could not remove {}: {error}", self.name))
                     })?;
                 }
@@ -300,7 +300,7 @@ impl<'c, 'a> Managed<'c, 'a> {
             ("skip_verify", true.into()),
         ]);
         let done = self.run(false, more);
-        let _ = std::fs::remove_file(&path);
+        let _ = paths::remove_file(&path);
         done
     }
 }

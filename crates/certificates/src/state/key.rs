@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use super::file::{Look, Managed, outcome, unrecognized};
@@ -183,12 +183,12 @@ pub(super) fn managed_ssh(call: &Call<'_>) -> CallResult {
     };
     let (from, to) = (PathBuf::from(tempfile), PathBuf::from(call.text("name")));
     if call.is_test() {
-        let _ = std::fs::remove_file(from);
+        let _ = paths::remove_file(from);
         let said = python::str(&done.comment);
         done.comment = format!("{said}{}", super::certificate::NOT_IN_TEST).into();
         return Ok(done.into());
     }
-    if let Err(error) = std::fs::rename(from, to) {
+    if let Err(error) = paths::rename(from, to) {
         let said = python::str(&done.comment);
         done = done.failed(format!(
             "{said}. But: Failed moving the private key into place: {error}"

@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use halite_crypto::files::create_private;
-use halite_modules::{Call, CallError, CallResult};
+use halite_modules::{Call, CallError, CallResult, paths};
 use halite_proto::Value;
 
-use crate::files::write;
+use crate::files::{write, write_ours};
 
 /// Where [`set_path`] leaves its word for the rest of a state run.
 const CHOSEN: &str = "ca.contextual_cert_base_path";
@@ -101,7 +100,7 @@ impl Authority {
 
 /// Makes a directory, and those above it.
 pub(super) fn ensure(directory: &Path) -> Result<(), CallError> {
-    fs::create_dir_all(directory).map_err(|error| failed(&error, directory))
+    paths::create_dir_all(directory).map_err(|error| failed(&error, directory))
 }
 
 /// An error of the system, as Python tells it.
@@ -135,5 +134,6 @@ pub(super) fn write_public(path: &Path, data: &[u8]) -> Result<(), CallError> {
     {
         return Err(failed(&error, path));
     }
-    create_private(path, PUBLIC, data).map_err(|error| CallError::command(error.to_string()))
+    write_ours(path, PUBLIC, data)
+        .map_err(|error| CallError::command(format!("could not write {}: {error}", path.display())))
 }

@@ -8,7 +8,8 @@ use halite_proto::{Map, Value};
 
 use super::format::Format;
 use super::read::{Contents, open_zip};
-use super::unpack::{Unzip, make_zip};
+use super::pack::make_zip;
+use super::unpack::Unzip;
 use crate::core::errors::os_text;
 use crate::sources::{Scheme, fetch, scheme};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use halite_modules::addresses::redacted;
-use halite_modules::{Call, CallError, CallResult, StateReturn, python, run_state_function};
+use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python, run_state_function};
 use halite_proto::{Map, Value};
 
 use super::exec;
@@ -139,7 +139,7 @@ pub(super) fn extracted(call: &Call<'_>) -> CallResult {
         .find_map(|key| call.kwargs().get(key));
     if !local && keep.is_some_and(|keep| !keep.is_true()) {
         // A source that is not kept is fetched again when it is needed.
-        let _ = fs::remove_file(&plan.archive);
+        let _ = paths::remove_file(&plan.archive);
     }
     if !call.is_test() && done.result == Some(true) {
         remember_sum(call, sum.as_ref());
@@ -288,9 +288,9 @@ fn remember_sum(call: &Call<'_>, sum: Option<&Sum>) {
     let Some(sum) = sum else { return };
     let file = sum_file(call);
     if let Some(directory) = file.parent() {
-        let _ = fs::create_dir_all(directory);
+        let _ = paths::create_dir_all(directory);
     }
-    if let Err(error) = fs::write(&file, &sum.hsum) {
+    if let Err(error) = paths::write(&file, &sum.hsum) {
         tracing::warn!(file = %file.display(), %error, "could not remember the hash of an archive");
     }
 }

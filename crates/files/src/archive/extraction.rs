@@ -1,9 +1,9 @@
 //! Carrying out an extraction: room, the archive's files, their owners.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::{self, Held};
 use halite_modules::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
@@ -123,7 +123,7 @@ pub(super) fn extract(
 /// A directory made for nothing goes again.
 fn undo(root: &Path, created: bool) {
     if created {
-        let _ = fs::remove_dir(root);
+        let _ = paths::remove_dir(root);
     }
 }
 
@@ -248,9 +248,15 @@ pub(super) fn own(call: &Call<'_>, ret: &mut StateReturn, plan: &Plan) -> Result
     let mut wrong = Vec::new();
     for full in paths {
         let at = Path::new(full.trim_end_matches('/'));
-        let Ok(data) = fs::symlink_metadata(at) else {
-            continue;
+        let data = match Held::open(at, false).and_then(|held| Ok((held.data()?, held))) {
+            Ok(found) => found,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                wrong.push(crate::core::errors::os_text(&error, at));
+                continue;
+            }
+            Err(_) => continue,
         };
+        let (data, held) = data;
         let other =
             uid.is_some_and(|uid| uid != data.uid()) || gid.is_some_and(|gid| gid != data.gid());
         if !other {
@@ -260,7 +266,7 @@ pub(super) fn own(call: &Call<'_>, ret: &mut StateReturn, plan: &Plan) -> Result
         if call.is_test() {
             continue;
         }
-        if let Err(error) = owner::chown(at, uid, gid, false) {
+        if let Err(error) = held.chown(uid, gid) {
             wrong.push(crate::core::errors::os_text(&error, at));
         }
     }

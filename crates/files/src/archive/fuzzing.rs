@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use halite_modules::paths;
+
 use super::format::Format;
 use super::read::Contents;
 use super::unpack_package;
@@ -17,7 +19,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// When something was extracted to another place than below `dir`.
 pub fn archive(bytes: &[u8], dir: &Path) {
     let path = dir.join("archive");
-    if fs::write(&path, bytes).is_err() {
+    if paths::write(&path, bytes).is_err() {
         return;
     }
     // These go to a program each.
@@ -29,9 +31,9 @@ pub fn archive(bytes: &[u8], dir: &Path) {
     }
     let _ = Contents::of(&path, Format::Zip, None);
     let into = dir.join("within").join("package");
-    let _ = fs::create_dir_all(&into);
+    let _ = paths::create_dir_all(&into);
     let _ = unpack_package(bytes, &into, BYTES_MAX);
     let count = |dir: &Path| fs::read_dir(dir).map_or(0, Iterator::count);
     assert_eq!((count(dir), count(&dir.join("within"))), (2, 1));
-    let _ = fs::remove_dir_all(dir.join("within"));
+    let _ = paths::remove_dir_all(dir.join("within"));
 }

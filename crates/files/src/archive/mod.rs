@@ -10,6 +10,7 @@ mod extraction;
 mod fence;
 mod format;
 pub mod fuzzing;
+mod pack;
 mod package;
 mod read;
 mod unpack;

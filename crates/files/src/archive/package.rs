@@ -1,11 +1,10 @@
 //! Archives that come from elsewhere and hold nothing but files.
 
-use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use halite_modules::paths;
 
 use super::fence::{check_content, fenced};
 use super::unpack::inside;
@@ -43,20 +42,16 @@ fn unpack(packed: impl Read, into: &Path, bytes_max: u64, mut places: usize) -> 
         places = rest;
         let kind = entry.header().entry_type();
         if kind.is_dir() {
-            fs::create_dir_all(&path)?;
+            paths::create_dir_all(&path)?;
             continue;
         }
         if !kind.is_file() && !kind.is_contiguous() {
             return refused("is neither a file nor a directory");
         }
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+            paths::create_dir_all(parent)?;
         }
-        let mut file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
+        let mut file = paths::create_new(&path, 0o600)
             .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
         let written = io::copy(&mut entry.take(left.saturating_add(1)), &mut file)?;
         let Some(rest) = left.checked_sub(written) else {
@@ -69,6 +64,8 @@ fn unpack(packed: impl Read, into: &Path, bytes_max: u64, mut places: usize) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use tar::EntryType;

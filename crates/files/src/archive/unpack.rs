@@ -1,19 +1,22 @@
-//! Getting files out of archives and into them.
+//! Getting files out of archives.
+//!
+//! Invariant: what is made is inside the directory, whatever links the archive
+//! brings, and whatever becomes of directories in the meantime.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use halite_modules::CallError;
-use zip::write::SimpleFileOptions;
+use halite_modules::paths::{self, Place};
+use halite_modules::replace::place_at;
+use tar::Entry;
 
 use super::fence::check_content;
 use super::read::{open_tar, open_zip};
 use crate::core::errors::{os_error, os_text};
-use crate::core::open;
-use crate::core::write::{Dress, replace_with};
+use crate::core::write::Dress;
 
 /// Extracts a tar archive; the names of what was in it.
 pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallError> {
@@ -21,10 +24,6 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
         CallError::command(format!("Failed to extract {}: {error}", archive.display()))
     };
     let (mut tar, fence) = open_tar(archive).map_err(wrong)?;
-    tar.set_preserve_permissions(true);
-    tar.set_preserve_mtime(true);
-    tar.set_preserve_ownerships(nix::unistd::geteuid().is_root());
-    tar.set_overwrite(true);
     let mut names = Vec::new();
     // Modes of directories come last: they may forbid writing into them.
     let mut directories = Vec::new();
@@ -33,36 +32,31 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
         let name = fence.passed(&mut entry).map_err(wrong)?;
         check_content(&mut entry).map_err(wrong)?;
         let kind = entry.header().entry_type();
-        let is_dir = kind.is_dir();
-        if is_dir {
-            entry.set_preserve_permissions(false);
-        }
-        let is_inside = if kind.is_file() || kind.is_contiguous() {
-            untar_file(&mut entry, dest, &name).map_err(wrong)?
-        } else {
-            entry.unpack_in(dest).map_err(wrong)?
+        let below = name.trim_start_matches('/');
+        let is_inside = match inside(dest, below) {
+            None => false,
+            // Names such as `./`.
+            Some(path) if path == dest => kind.is_dir(),
+            Some(path) => untar_entry(&mut entry, dest, &path).map_err(wrong)?,
         };
-        if is_dir
-            && is_inside
-            && let (Ok(mode), Some(path)) = (entry.header().mode(), directory(dest, &name))
-        {
-            let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777 | OWN));
-            if mode & OWN != OWN {
-                directories.push((name.clone(), mode));
-            }
-        }
         if !is_inside {
             return Err(CallError::command(format!(
                 "{} holds {name}, which leads out of the directory",
                 archive.display()
             )));
         }
+        if kind.is_dir()
+            && let Ok(mode) = entry.header().mode()
+        {
+            set_mode(dest, below, mode & 0o7777 | OWN);
+            if mode & OWN != OWN {
+                directories.push((below.to_owned(), mode));
+            }
+        }
         names.push(name.trim_end_matches('/').to_owned());
     }
     for (name, mode) in directories.into_iter().rev() {
-        if let Some(path) = directory(dest, &name) {
-            let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777));
-        }
+        set_mode(dest, &name, mode & 0o7777);
     }
     Ok(names)
 }
@@ -70,41 +64,110 @@ pub(super) fn untar(archive: &Path, dest: &Path) -> Result<Vec<String>, CallErro
 /// What one needs to write into a directory.
 const OWN: u32 = 0o700;
 
-/// Puts a regular file in place when it is whole: a half one would pass for
-/// extracted. Whether its place is below `dest`.
-fn untar_file<R: Read>(entry: &mut tar::Entry<'_, R>, dest: &Path, name: &str) -> io::Result<bool> {
-    let below = name.trim_start_matches('/');
-    let Some(path) = inside(dest, below).filter(|path| path.as_path() != dest) else {
+/// Puts an entry in its place. Whether that is inside `dest`.
+fn untar_entry<R: Read>(entry: &mut Entry<'_, R>, dest: &Path, path: &Path) -> io::Result<bool> {
+    let Some(place) = place_inside(dest, path)? else {
         return Ok(false);
     };
-    // Before anything is made: an earlier entry may be a link that leads out.
-    let parent = path.parent().unwrap_or(dest);
-    let made = parent.ancestors().find(|at| at.exists()).unwrap_or(dest);
-    if !made.canonicalize()?.starts_with(dest.canonicalize()?) {
-        return Ok(false);
-    }
-    make_parent(&path)?;
     let header = entry.header();
+    let kind = header.entry_type();
+    let is_root = nix::unistd::geteuid().is_root();
     let number = |id: io::Result<u64>| {
-        let is_root = nix::unistd::geteuid().is_root();
         id.ok()
             .and_then(|id| u32::try_from(id).ok())
             .filter(|_| is_root)
     };
-    let dress = Dress {
-        uid: number(header.uid()),
-        gid: number(header.gid()),
-        ..Dress::with_mode(header.mode()?)
-    };
+    let (uid, gid) = (number(header.uid()), number(header.gid()));
     let seconds = header.mtime().unwrap_or(0);
+    if kind.is_dir() {
+        make_directory(&place)?;
+        if is_root {
+            place.hold()?.chown(uid, gid)?;
+        }
+    } else if kind.is_symlink() {
+        let target = link_name(entry)?;
+        in_place_of_old(&place, || place.make_link(&target))?;
+        if is_root {
+            place.hold()?.chown(uid, gid)?;
+        }
+        place.set_modified(i64::try_from(seconds).unwrap_or(0))?;
+    } else if kind.is_hard_link() {
+        let target = link_name(entry)?;
+        let target = target.to_str().and_then(|target| inside(dest, target));
+        let Some(target) = target else {
+            return Ok(false);
+        };
+        let target = Place::of(&target)?;
+        if !target.is_inside(dest)? {
+            return Ok(false);
+        }
+        in_place_of_old(&place, || target.link_to(&place))?;
+    } else if !kind.is_pax_global_extensions() {
+        let dress = Dress {
+            uid,
+            gid,
+            ..Dress::with_mode(header.mode()?)
+        };
+        untar_file(entry, &place, dress, seconds)?;
+    }
+    Ok(true)
+}
+
+/// Puts a regular file in place when it is whole: a half one would pass for
+/// extracted.
+fn untar_file(entry: &mut impl Read, place: &Place, dress: Dress, seconds: u64) -> io::Result<()> {
     let time = SystemTime::UNIX_EPOCH
         .checked_add(Duration::from_secs(seconds))
         .unwrap_or(SystemTime::UNIX_EPOCH);
-    replace_with(&path, dress, |file| {
+    let write = |file: &mut fs::File| {
         io::copy(entry, file)?;
         file.set_times(fs::FileTimes::new().set_modified(time).set_accessed(time))
-    })?;
-    Ok(true)
+    };
+    place_at(place, dress, write).map(drop)
+}
+
+fn link_name<R: Read>(entry: &Entry<'_, R>) -> io::Result<PathBuf> {
+    let name = entry.link_name()?.unwrap_or_default();
+    match name.as_os_str().is_empty() {
+        true => Err(io::Error::other("it holds a link without a target")),
+        false => Ok(name.into_owned()),
+    }
+}
+
+fn in_place_of_old(place: &Place, make: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    match make() {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            place.remove_file()?;
+            make()
+        }
+        made => made,
+    }
+}
+
+fn make_directory(place: &Place) -> io::Result<()> {
+    match place.make_directory(0o777) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match place.data()?.is_dir() {
+                true => Ok(()),
+                false => Err(error),
+            }
+        }
+        made => made,
+    }
+}
+
+/// The place of a path below `dest`, its directory made; nothing if a link on
+/// the way leads out.
+fn place_inside(dest: &Path, path: &Path) -> io::Result<Option<Place>> {
+    let parent = path.parent().unwrap_or(dest);
+    // Before anything is made: an earlier entry may be a link that leads out.
+    let made = parent.ancestors().find(|at| at.exists()).unwrap_or(dest);
+    if !Place::of(&made.join("entry"))?.is_inside(dest)? {
+        return Ok(None);
+    }
+    paths::create_dir_all(parent)?;
+    let place = Place::of(path)?;
+    Ok(place.is_inside(dest)?.then_some(place))
 }
 
 /// The place of a name below a directory; nothing if it leads out.
@@ -120,12 +183,22 @@ pub(super) fn inside(dest: &Path, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The place of a directory, if it is one and no link: whoever changes a link's
-/// mode changes that of what it leads to.
-fn directory(dest: &Path, name: &str) -> Option<PathBuf> {
-    let path = inside(dest, name)?;
-    let is_real = fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir());
-    (is_real && is_safe(dest, &path)).then_some(path)
+/// Sets the mode of a directory below `dest`, if it is one, and no link is on
+/// the way down: whoever changes a link's mode changes that of what it leads
+/// to.
+fn set_mode(dest: &Path, name: &str, mode: u32) {
+    let Some(path) = inside(dest, name) else {
+        return;
+    };
+    let held = match path == dest {
+        true => paths::Held::open(dest, true),
+        false => Place::below(dest, &path).and_then(|place| place.hold()),
+    };
+    if let Ok(held) = held
+        && held.data().is_ok_and(|data| data.is_dir())
+    {
+        let _ = held.set_mode(mode);
+    }
 }
 
 /// Whether the way to a place is made of directories only, from `dest` on.
@@ -166,7 +239,7 @@ impl Unzip<'_> {
         }
         let mut zip =
             open_zip(self.archive).map_err(|_| failed("File is not a zip file".to_owned()))?;
-        fs::create_dir_all(self.dest).map_err(|error| os_error(&error, self.dest))?;
+        paths::create_dir_all(self.dest).map_err(|error| os_error(&error, self.dest))?;
         let mut names = Vec::new();
         for at in 0..zip.len() {
             let entry = match self.password {
@@ -186,131 +259,58 @@ impl Unzip<'_> {
             let kept = mode.filter(|mode| {
                 self.permissions && mode & 0o170_000 != 0o120_000 && mode & 0o7777 != 0
             });
-            let written = if name.ends_with('/') {
-                fs::create_dir_all(&path)
-            } else if mode.is_some_and(|mode| mode & 0o170_000 == 0o120_000) {
-                link(&mut entry, &path)
-            } else {
-                file(&mut entry, &path, kept)
+            let is_link = mode.is_some_and(|mode| mode & 0o170_000 == 0o120_000);
+            let written = match name.ends_with('/') {
+                true => paths::create_dir_all(&path).map(|()| true),
+                false => self.unzip_file(&mut entry, &path, kept, is_link),
             };
-            written.map_err(|error| failed(os_text(&error, &path)))?;
-            if let Some(mode) = kept.filter(|_| name.ends_with('/'))
-                && let Some(path) = directory(self.dest, &name)
-            {
-                let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o7777));
+            if !written.map_err(|error| failed(os_text(&error, &path)))? {
+                return Err(failed(format!("{name} leads out of the directory")));
+            }
+            if let Some(mode) = kept.filter(|_| name.ends_with('/')) {
+                set_mode(self.dest, &name, mode & 0o7777);
             }
             names.push(name);
         }
         Ok(names)
     }
-}
 
-fn make_parent(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(parent) => fs::create_dir_all(parent),
-        None => Ok(()),
+    /// Puts a file or link in its place. Whether that is inside.
+    fn unzip_file(
+        &self,
+        entry: &mut impl Read,
+        path: &Path,
+        mode: Option<u32>,
+        is_link: bool,
+    ) -> io::Result<bool> {
+        let Some(place) = place_inside(self.dest, path)? else {
+            return Ok(false);
+        };
+        if is_link {
+            let mut target = String::new();
+            entry.take(LINK_BYTES_MAX).read_to_string(&mut target)?;
+            in_place_of_old(&place, || place.make_link(Path::new(&target)))?;
+        } else {
+            let dress = Dress {
+                mode,
+                ..Dress::kept(crate::core::manage::default_mode())
+            };
+            place_at(&place, dress, |file| io::copy(entry, file).map(drop))?;
+        }
+        Ok(true)
     }
 }
 
 /// Links are longer than this nowhere.
 const LINK_BYTES_MAX: u64 = 4096;
 
-fn link(entry: &mut impl Read, path: &Path) -> io::Result<()> {
-    make_parent(path)?;
-    let mut target = String::new();
-    entry.take(LINK_BYTES_MAX).read_to_string(&mut target)?;
-    if fs::symlink_metadata(path).is_ok() {
-        fs::remove_file(path)?;
-    }
-    std::os::unix::fs::symlink(target, path)
-}
-
-fn file(entry: &mut impl Read, path: &Path, mode: Option<u32>) -> io::Result<()> {
-    make_parent(path)?;
-    let dress = Dress {
-        mode,
-        ..Dress::kept(crate::core::manage::default_mode())
-    };
-    replace_with(path, dress, |file| io::copy(entry, file).map(|_| ()))
-}
-
-/// Makes a zip archive of the sources; the names in it.
-pub(super) fn make_zip(
-    archive: &Path,
-    sources: &[String],
-    cwd: Option<&str>,
-) -> Result<Vec<String>, CallError> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        CallError::command(format!("Exception encountered creating zipfile: {error}"))
-    };
-    let part = archive.with_extension("zip.part");
-    let file = File::create(&part).map_err(|error| os_error(&error, &part))?;
-    let mut zip = zip::ZipWriter::new(file);
-    let mut names = Vec::new();
-    let base = Path::new(cwd.unwrap_or("/"));
-    let done = (|| -> Result<(), CallError> {
-        for source in sources {
-            let full = base.join(source);
-            let name = source
-                .trim_start_matches('/')
-                .trim_end_matches('/')
-                .to_owned();
-            if let Ok(data) = fs::symlink_metadata(&full) {
-                add(&mut zip, &full, &name, &data, &mut names).map_err(|error| wrong(&error))?;
-            }
-        }
-        Ok(())
-    })();
-    let finished = done.and_then(|()| zip.finish().map(|_| ()).map_err(|error| wrong(&error)));
-    if names.is_empty() || finished.is_err() {
-        let _ = fs::remove_file(&part);
-        finished?;
-        return Err(wrong(&"none of the sources exist"));
-    }
-    fs::rename(&part, archive).map_err(|error| os_error(&error, archive))?;
-    Ok(names)
-}
-
-fn add(
-    zip: &mut zip::ZipWriter<File>,
-    path: &Path,
-    name: &str,
-    data: &fs::Metadata,
-    names: &mut Vec<String>,
-) -> io::Result<()> {
-    let options = SimpleFileOptions::default().unix_permissions(data.permissions().mode() & 0o7777);
-    let other = |error: zip::result::ZipError| io::Error::other(error.to_string());
-    if data.is_dir() {
-        zip.add_directory(format!("{name}/"), options)
-            .map_err(other)?;
-        names.push(format!("{name}/"));
-        let mut below: Vec<_> = fs::read_dir(path)?.flatten().collect();
-        below.sort_by_key(fs::DirEntry::file_name);
-        for entry in below {
-            let data = fs::symlink_metadata(entry.path())?;
-            let name = format!("{name}/{}", entry.file_name().to_string_lossy());
-            add(zip, &entry.path(), &name, &data, names)?;
-        }
-        return Ok(());
-    }
-    if data.is_symlink() {
-        let target = fs::read_link(path)?;
-        zip.add_symlink(name, target.to_string_lossy(), options)
-            .map_err(other)?;
-    } else if data.is_file() {
-        zip.start_file(name, options.large_file(data.len() > u64::from(u32::MAX)))
-            .map_err(other)?;
-        io::copy(&mut open::to_read(path)?, zip)?;
-        zip.flush()?;
-    } else {
-        return Ok(());
-    }
-    names.push(name.to_owned());
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::PermissionsExt;
+
+    use zip::write::SimpleFileOptions;
+
     use super::*;
 
     #[test]

@@ -1,16 +1,17 @@
 //! Copies of files that states replace (`backup: minion`), in Salt's layout
 //! below `file_backup` of the cache.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths;
 use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
 
-use super::write::{self, Body, Dress};
+use super::write::{Dress, replace_with};
 
 /// How the time is written into the name of a copy.
 const STAMP: &str = "%a_%b_%d_%H:%M:%S_%f_%Y";
@@ -38,21 +39,19 @@ pub(crate) fn directory_of(cachedir: &Path, directory: &Path) -> PathBuf {
 pub(crate) fn keep(cachedir: &Path, path: &Path) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let directory = directory_of(cachedir, path.parent().unwrap_or_else(|| Path::new("/")));
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(&directory)?;
+    paths::create_dirs(&directory, 0o755, |_| Ok(()))?;
     let now = Zoned::now();
     let micros = now.subsec_nanosecond() / 1000;
     let stamp = now.strftime("%a_%b_%d_%H:%M:%S");
     let to = directory.join(format!("{name}_{stamp}_{micros:06}_{}", now.year()));
-    let data = fs::metadata(path)?;
+    let mut file = paths::open_to_read(path)?;
+    let data = file.metadata()?;
     let dress = Dress {
         uid: Some(data.uid()),
         gid: Some(data.gid()),
         ..Dress::with_mode(data.permissions().mode())
     };
-    write::replace_dressed(&to, &Body::File(path.to_owned()), dress)
+    replace_with(&to, dress, |copy| io::copy(&mut file, copy).map(drop))
 }
 
 /// The copies of a file, newest first.

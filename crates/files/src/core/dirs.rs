@@ -1,13 +1,13 @@
 //! Making directories with their missing parents.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use halite_modules::CallError;
+use halite_modules::paths::{self, Held};
 use halite_proto::Value;
 
 use super::errors::os_error;
-use super::{mode, owner, perms};
+use super::{mode, owner};
 
 /// Makes the missing parents of `path`, top down, each with owner and mode.
 ///
@@ -33,30 +33,18 @@ pub(crate) fn make_all(
     group: &Value,
     mode: Option<&str>,
 ) -> Result<(), CallError> {
-    let mut missing: Vec<PathBuf> = Vec::new();
-    let mut next = Some(path);
-    while let Some(path) = next.filter(|path| !path.as_os_str().is_empty() && !path.exists()) {
-        missing.push(path.to_owned());
-        next = path.parent();
-    }
-    for path in missing.iter().rev() {
-        match fs::create_dir(path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && path.is_dir() => {
-                continue;
-            }
-            Err(error) => return Err(os_error(&error, path)),
-        }
-        let uid = user.is_true().then(|| owner::uid(user)).flatten();
-        let gid = group.is_true().then(|| owner::gid(group)).flatten();
+    let uid = user.is_true().then(|| owner::uid(user)).flatten();
+    let gid = group.is_true().then(|| owner::gid(group)).flatten();
+    let dress = |made: &Held| {
         if uid.is_some() || gid.is_some() {
-            owner::chown(path, uid, gid, true).map_err(|error| os_error(&error, path))?;
+            made.chown(uid, gid)?;
         }
-        if let Some(mode) = mode {
-            perms::set_mode(path, mode).map_err(|error| os_error(&error, path))?;
+        match mode {
+            Some(mode) => made.set_mode(mode::parse_or_invalid(mode)?),
+            None => Ok(()),
         }
-    }
-    Ok(())
+    };
+    paths::create_dirs(path, 0o777, dress).map_err(|error| os_error(&error, path))
 }
 
 /// The mode of directories where only that of files is given: who may do

@@ -9,7 +9,11 @@ use nix::errno::Errno;
 
 /// The number and text of a failure, as `strerror` has them.
 pub(crate) fn errno(error: &io::Error) -> (i32, String) {
-    let number = error.raw_os_error().unwrap_or(5);
+    let number = match error.kind() {
+        io::ErrorKind::PermissionDenied => nix::libc::EACCES,
+        _ => nix::libc::EIO,
+    };
+    let number = error.raw_os_error().unwrap_or(number);
     let text = match error.raw_os_error() {
         Some(number) => strerror(number),
         None => error.to_string(),
@@ -47,7 +51,7 @@ pub(crate) fn os_error(error: &io::Error, path: &Path) -> CallError {
 }
 
 fn os_kind(error: &io::Error) -> &'static str {
-    match error.raw_os_error().map(Errno::from_raw) {
+    match Some(Errno::from_raw(errno(error).0)) {
         Some(Errno::ENOENT) => "FileNotFoundError",
         Some(Errno::EEXIST) => "FileExistsError",
         Some(Errno::EISDIR) => "IsADirectoryError",

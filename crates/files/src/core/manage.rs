@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::Held;
 use halite_modules::replace::umask;
 use halite_modules::{Call, CallError, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::compare::{self, Difference, Ignore};
-use super::errors::os_text;
-use super::held::Held;
+use super::errors::{os_error, os_text};
 use super::perms::{self, Found, Wanted};
 use super::write::{self, Body, Dress, Placed};
 use super::{backup, dirs, mode, owner, path};
@@ -68,26 +68,26 @@ impl Target {
 const NOT_SHOWN: &str = "<show_changes=False>";
 
 impl Plan<'_> {
-    fn target(&self) -> Target {
+    fn target(&self) -> std::io::Result<Target> {
         let path = PathBuf::from(self.name);
         let data = fs::symlink_metadata(&path).ok();
         if !data.as_ref().is_some_and(fs::Metadata::is_symlink) {
-            return Target {
+            return Ok(Target {
                 path,
                 is_link: false,
                 data,
-            };
+            });
         }
         let path = match self.wanted.follow {
-            true => path::real(self.name),
+            true => path::real_to_change(self.name)?,
             false => path,
         };
-        Target {
+        Ok(Target {
             // Following may have come to its end before that of the links.
             is_link: !self.wanted.follow || path::is_link(&path),
             data: fs::metadata(&path).ok(),
             path,
-        }
+        })
     }
 
     fn kept_mode(&self) -> Option<String> {
@@ -141,7 +141,14 @@ pub(crate) fn manage(
     ret: &mut StateReturn,
     mut plan: Plan<'_>,
 ) -> Result<(), CallError> {
-    let target = plan.target();
+    let target = match plan.target() {
+        Ok(target) => target,
+        Err(error) => {
+            ret.result = Some(false);
+            ret.comment = os_text(&error, Path::new(plan.name)).into();
+            return Ok(());
+        }
+    };
     let path = target.path.as_path();
     plan.wanted.mode = plan.kept_mode();
     let exists = target.file().is_some();
@@ -185,7 +192,7 @@ pub(crate) fn manage(
         // Followed already: a link that is there now is not the one we saw.
         None => Held::open(path, false),
     };
-    let held = held.map_err(|_| perms::not_found(path))?;
+    let held = held.map_err(|error| perms::not_held(path, &error))?;
     perms::check_held(ret, (path, &held), &plan.wanted, before, false)?;
     if ret.result == Some(true) && !ret.comment.is_true() {
         let comment = if !ret.changes.is_empty() {
@@ -350,7 +357,9 @@ fn strip_kind(error: &CallError) -> String {
 pub(crate) fn predict(call: &Call<'_>, mut plan: Plan<'_>) -> Result<(Map, bool), CallError> {
     let mut changes = Map::new();
     plan.wanted.mode = plan.kept_mode();
-    let target = plan.target();
+    let target = plan
+        .target()
+        .map_err(|error| os_error(&error, Path::new(plan.name)))?;
     let path = target.path.as_path();
     if target.data.is_none() {
         if plan.new_file_diff {

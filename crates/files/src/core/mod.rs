@@ -2,12 +2,10 @@
 
 pub(crate) mod attributes;
 pub(crate) mod backup;
-pub(crate) mod beneath;
 pub(crate) mod compare;
 pub(crate) mod dirs;
 pub(crate) mod errors;
 pub(crate) mod hash;
-pub(crate) mod held;
 pub(crate) mod lines;
 pub(crate) mod manage;
 pub(crate) mod mode;

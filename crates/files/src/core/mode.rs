@@ -32,6 +32,14 @@ pub(crate) fn digits(mode: u32) -> String {
     format!("{:04o}", mode & 0o7777)
 }
 
+/// The bits of a mode that somebody has to have.
+///
+/// # Errors
+/// When it is none.
+pub(crate) fn parse_or_invalid(mode: &str) -> std::io::Result<u32> {
+    parse(mode).ok_or_else(|| std::io::Error::from_raw_os_error(nix::libc::EINVAL))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,34 +3,31 @@
 //! The owner of a directory can put a named pipe where a state expects a file.
 //! Opening one waits for the other end, in the kernel, where neither a time
 //! limit nor `saltutil.kill_job` reaches it. Invariant: nothing here waits.
+//!
+//! What is only looked at may be behind any link; what is going to be changed
+//! is opened by [`halite_modules::paths`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens a file to read it.
+pub(crate) use halite_modules::paths::{open_to_append as to_append, open_to_write as to_write};
+
+/// Opens a file to look at it.
 ///
 /// # Errors
 /// When it cannot be opened, or is a named pipe.
 pub(crate) fn to_read(path: &Path) -> io::Result<File> {
-    with(OpenOptions::new().read(true), path)
-}
-
-/// Opens a file to change it where it is.
-///
-/// # Errors
-/// As [`to_read`].
-pub(crate) fn to_write(path: &Path) -> io::Result<File> {
-    with(OpenOptions::new().write(true), path)
-}
-
-/// Opens a file to read it and to write at its end.
-///
-/// # Errors
-/// As [`to_read`].
-pub(crate) fn to_append(path: &Path) -> io::Result<File> {
-    with(OpenOptions::new().read(true).append(true), path)
+    let flags = nix::libc::O_NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    if file.metadata()?.file_type().is_fifo() {
+        return Err(io::Error::from_raw_os_error(nix::libc::ESPIPE));
+    }
+    Ok(file)
 }
 
 /// The content of a file.
@@ -38,19 +35,22 @@ pub(crate) fn to_append(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`to_read`].
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = to_read(path)?;
+    content(to_read(path)?)
+}
+
+/// The content of a file that is going to be changed or handed on.
+///
+/// # Errors
+/// As [`to_read`]; also when a link on the way is not followed.
+pub(crate) fn read_to_change(path: &Path) -> io::Result<Vec<u8>> {
+    content(halite_modules::paths::open_to_read(path)?)
+}
+
+fn content(mut file: File) -> io::Result<Vec<u8>> {
     let bytes = file.metadata().map_or(0, |data| data.len());
     let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
     file.read_to_end(&mut content)?;
     Ok(content)
-}
-
-fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let file = options.custom_flags(nix::libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.file_type().is_fifo() {
-        return Err(io::Error::from_raw_os_error(nix::libc::ESPIPE));
-    }
-    Ok(file)
 }
 
 #[cfg(test)]

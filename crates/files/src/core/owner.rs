@@ -1,7 +1,5 @@
 //! Users and groups by name and number.
 
-use std::path::Path;
-
 use halite_modules::python;
 use halite_proto::Value;
 use nix::unistd::{Gid, Group, Uid, User};
@@ -54,19 +52,5 @@ pub(crate) fn group_name(gid: u32) -> Value {
     match Group::from_gid(Gid::from_raw(gid)) {
         Ok(Some(group)) => group.name.into(),
         _ => gid.into(),
-    }
-}
-
-/// Makes a file somebody's; `None` leaves it.
-pub(crate) fn chown(
-    path: &Path,
-    uid: Option<u32>,
-    gid: Option<u32>,
-    follow: bool,
-) -> std::io::Result<()> {
-    if follow {
-        std::os::unix::fs::chown(path, uid, gid)
-    } else {
-        std::os::unix::fs::lchown(path, uid, gid)
     }
 }

@@ -1,7 +1,10 @@
 //! Paths as Python's `os.path` handles them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use halite_modules::paths::Place;
 
 /// `os.path.normpath`.
 pub(crate) fn normalize(path: &str) -> String {
@@ -140,6 +143,19 @@ pub(crate) fn real(path: &str) -> PathBuf {
         }
     }
     done
+}
+
+/// The path without links of a file that is going to be changed, as far as it
+/// leads somewhere.
+///
+/// # Errors
+/// When a link on the way is not followed.
+pub(crate) fn real_to_change(path: &str) -> io::Result<PathBuf> {
+    match Place::followed(Path::new(&absolute(path))) {
+        Ok(place) => Ok(place.real_path()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) => Ok(real(path)),
+    }
 }
 
 /// Links on the way of one path; the rest is taken as it is.

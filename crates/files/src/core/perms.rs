@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use halite_modules::paths::Held;
 use halite_modules::{CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
-use super::held::Held;
 use super::{attributes, mode, owner};
 
 /// What a file should be; `None` is as it is.
@@ -93,6 +93,15 @@ impl Found {
     }
 }
 
+/// What is said of a file that one cannot take hold of.
+pub(crate) fn not_held(path: &Path, error: &std::io::Error) -> CallError {
+    match error.kind() {
+        // A link is not followed, which is for people to know.
+        std::io::ErrorKind::PermissionDenied => super::errors::os_error(error, path),
+        _ => not_found(path),
+    }
+}
+
 /// What is said of a file that is not there.
 pub(crate) fn not_found(path: &Path) -> CallError {
     CallError::command(format!("Path not found: {}", path.display()))
@@ -109,7 +118,7 @@ pub(crate) fn check(
     wanted: &Wanted,
     test: bool,
 ) -> Result<Map, CallError> {
-    let held = Held::open(path, wanted.follow).map_err(|_| not_found(path))?;
+    let held = Held::open(path, wanted.follow).map_err(|error| not_held(path, &error))?;
     check_held(ret, (path, &held), wanted, None, test)
 }
 
@@ -266,7 +275,7 @@ pub(crate) fn change_owner(
     if !wrong.is_empty() {
         return Some(wrong);
     }
-    match owner::chown(path, uid, gid, follow) {
+    match Held::open(path, follow).and_then(|held| held.chown(uid, gid)) {
         Ok(()) => None,
         Err(error) => Some(super::errors::os_text(&error, path)),
     }
@@ -274,9 +283,7 @@ pub(crate) fn change_owner(
 
 /// Sets the mode; nothing happens to what is no mode.
 pub(crate) fn set_mode(path: &Path, mode: &str) -> std::io::Result<()> {
-    let bits =
-        mode::parse(mode).ok_or_else(|| std::io::Error::from_raw_os_error(nix::libc::EINVAL))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(bits))
+    Held::open(path, true)?.set_mode(mode::parse_or_invalid(mode)?)
 }
 
 /// Adds complaints to a comment, which may be a list.

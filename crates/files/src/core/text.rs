@@ -1,9 +1,10 @@
 //! Whether bytes are text, and what text.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use halite_modules::{CallError, encoding};
+use halite_modules::{CallError, encoding, paths};
 
 use super::errors::os_error;
 use super::open;
@@ -122,10 +123,20 @@ impl Text {
     }
 }
 
-/// Reads a whole file, which must not be too large to work on.
+/// Reads a whole file that is going to be changed, which must not be too large
+/// to work on.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, CallError> {
+    all_of(path, paths::open_to_read(path))
+}
+
+/// The same for a file that is only looked at.
+pub(crate) fn look(path: &Path) -> Result<Vec<u8>, CallError> {
+    all_of(path, open::to_read(path))
+}
+
+fn all_of(path: &Path, file: io::Result<File>) -> Result<Vec<u8>, CallError> {
     let wrong = |error: io::Error| os_error(&error, path);
-    let file = open::to_read(path).map_err(wrong)?;
+    let file = file.map_err(wrong)?;
     let mut bytes = Vec::new();
     let mut limited = file.take(TEXT_BYTES_MAX + 1);
     limited.read_to_end(&mut bytes).map_err(wrong)?;

@@ -8,6 +8,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::Place;
+use halite_modules::replace::place_at;
+
 use super::open;
 
 pub(crate) use halite_modules::replace::{Dress, Placed, replace_with};
@@ -113,19 +116,16 @@ pub(crate) fn place(to: &Path, body: &Body, dress: Dress) -> io::Result<Placed> 
 /// file (hard links) it is written in place, so that it stays one file; else
 /// replaced in one step.
 pub(crate) fn update(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let real = fs::canonicalize(path)?;
-    let data = fs::metadata(&real)?;
+    let place = Place::followed(path)?;
+    let data = place.data()?;
     if data.nlink() > 1 {
-        return in_place(&real, bytes);
+        return in_place(path, bytes);
     }
-    match replace(
-        &real,
-        &Body::Bytes(bytes.to_vec()),
-        data.permissions().mode(),
-    ) {
+    let dress = Dress::kept(data.permissions().mode());
+    match place_at(&place, dress, |file| file.write_all(bytes)) {
         // A file that something is mounted on cannot be replaced.
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => in_place(&real, bytes),
-        done => done,
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => in_place(path, bytes),
+        done => done.map(drop),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallResult, python};
+use halite_modules::{Call, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::paths::arg;
@@ -122,7 +122,7 @@ pub(super) fn delete_backup(call: &Call<'_>) -> CallResult {
         Ok(kept) => kept,
         Err(answer) => return Ok(answer),
     };
-    match fs::remove_file(&kept) {
+    match paths::remove_file(&kept) {
         Ok(()) => Ok(answer(
             true,
             format!("Successfully removed {}", kept.display()),

@@ -1,5 +1,7 @@
 //! `file.blockreplace`: what stands between two marks.
 
+use std::path::Path;
+
 use halite_modules::{Call, CallError, CallResult};
 use halite_proto::Value;
 
@@ -45,7 +47,7 @@ pub(super) fn blockreplace(call: &Call<'_>) -> CallResult {
         ));
     }
     let name = arg(call, "path");
-    let real = path::real(&name);
+    let real = path::real_to_change(&name).map_err(|error| os_error(&error, Path::new(&name)))?;
     if real.is_dir() {
         return Err(CallError::command(format!(
             "Failed to read from {name}: [Errno 21] Is a directory: '{name}'"

@@ -27,7 +27,7 @@ pub(super) fn uncomment(call: &Call<'_>) -> CallResult {
 
 fn run(call: &Call<'_>, comments: bool) -> CallResult {
     let name = arg(call, "path");
-    let real = path::real(&name);
+    let real = path::real_to_change(&name).map_err(|error| os_error(&error, Path::new(&name)))?;
     if !real.is_file() {
         return Err(CallError::invocation(format!("File not found: {name}")));
     }
@@ -122,7 +122,8 @@ pub(super) fn psed(call: &Call<'_>) -> CallResult {
         new
     };
     if let Some(suffix) = &suffix {
-        keep_beside(&name, &path::real(&name), suffix)?;
+        let real = path::real_to_change(&name).map_err(|error| os_error(&error, at))?;
+        keep_beside(&name, &real, suffix)?;
     }
     write::update(at, &content.bytes(&new)).map_err(|error| os_error(&error, at))?;
     Ok(Value::Nil)

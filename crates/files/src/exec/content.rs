@@ -1,11 +1,11 @@
 //! Reading and writing files, and finding text in them.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 
@@ -18,7 +18,7 @@ use crate::core::write;
 
 pub(super) fn read(call: &Call<'_>) -> CallResult {
     let path = arg(call, "path");
-    let bytes = text::read(Path::new(&path))?;
+    let bytes = text::look(Path::new(&path))?;
     if call.flag("binary") {
         return Ok(Value::text_or_bytes(bytes));
     }
@@ -114,7 +114,7 @@ pub(crate) fn append_lines(at: &Path, lines: &[String]) -> Result<(), CallError>
     more.push_str(&with_ends(lines));
     let after = before + more.len() as u64;
     if data.is_file() && before / PAGE_BYTES != after / PAGE_BYTES {
-        let mut bytes = open::read(at).map_err(wrong)?;
+        let mut bytes = open::read_to_change(at).map_err(wrong)?;
         bytes.extend_from_slice(more.as_bytes());
         return write::update(at, &bytes).map_err(wrong);
     }
@@ -171,11 +171,7 @@ pub(crate) fn touch_file(name: &str, atime: &Value, mtime: &Value) -> Result<(),
     };
     let (atime, mtime) = (seconds(atime)?, seconds(mtime)?);
     if !at.exists() {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(at)
-            .map_err(wrong)?;
+        paths::append_or_create(at).map_err(wrong)?;
     }
     let now = std::time::SystemTime::now();
     let data = fs::metadata(at).map_err(wrong)?;
@@ -191,7 +187,7 @@ pub(crate) fn touch_file(name: &str, atime: &Value, mtime: &Value) -> Result<(),
     let times = fs::FileTimes::new()
         .set_accessed(time(atime, data.accessed()))
         .set_modified(time(mtime, data.modified()));
-    open::to_read(at)
+    paths::open_to_read(at)
         .and_then(|file| file.set_times(times))
         .map_err(wrong)
 }
@@ -213,7 +209,7 @@ fn content(path: &str) -> Result<Option<String>, CallError> {
     if !at.exists() {
         return Ok(None);
     }
-    Ok(Some(text::decode(&text::read(at)?)))
+    Ok(Some(text::decode(&text::look(at)?)))
 }
 
 pub(super) fn contains(call: &Call<'_>) -> CallResult {

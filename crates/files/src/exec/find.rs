@@ -209,7 +209,7 @@ impl Test {
                 if !data.is_file() {
                     return Ok(Answer::No);
                 }
-                let content = text::decode(&text::read(at)?);
+                let content = text::decode(&text::look(at)?);
                 for line in content.lines() {
                     if pattern.is_in(line)? {
                         return Ok(Answer::Yes);

@@ -5,6 +5,7 @@ use std::path::Path;
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
+use crate::core::errors::os_error;
 use crate::core::regex::Pattern;
 use crate::core::{diff, path, text, write};
 
@@ -119,7 +120,7 @@ impl Body {
 
 pub(super) fn line(call: &Call<'_>) -> CallResult {
     let name = path::expand_user(&call.text("path"));
-    let real = path::real(&name);
+    let real = path::real_to_change(&name).map_err(|error| os_error(&error, Path::new(&name)))?;
     let shown = real.display().to_string();
     if !real.is_file() {
         if call.flag("quiet") {
@@ -331,7 +332,7 @@ fn commit(call: &Call<'_>, real: &Path, new: &str) -> Result<(), CallError> {
         let stamp = now.strftime("%Y-%m-%d-%H-%M-%S");
         let copy = format!("{}.{stamp}", real.display());
         super::tree::copy_file(real, Path::new(&copy))
-            .map_err(|error| crate::core::errors::os_error(&error, Path::new(&copy)))?;
+            .map_err(|error| os_error(&error, Path::new(&copy)))?;
     }
-    write::update(real, new.as_bytes()).map_err(|error| crate::core::errors::os_error(&error, real))
+    write::update(real, new.as_bytes()).map_err(|error| os_error(&error, real))
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use halite_modules::paths::{self, Place};
 use halite_modules::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
-use nix::sys::stat::{Mode, SFlag, makedev, mknod as unix_mknod};
+use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::paths::{arg, must_be_absolute};
 use crate::core::errors::{os_error, os_text_two};
@@ -59,7 +60,7 @@ pub(super) fn link(call: &Call<'_>) -> CallResult {
     let (src, path) = (arg(call, "src"), arg(call, "path"));
     must_be_absolute("File path must be absolute.", &src)?;
     let (from, to) = (Path::new(&src), Path::new(&path));
-    match fs::hard_link(from, to) {
+    match paths::hard_link(from, to) {
         Ok(()) => Ok(true.into()),
         Err(error) => Err(CallError::command(format!(
             "Could not create '{path}': {}",
@@ -154,21 +155,15 @@ pub(crate) fn make_node(
         .as_deref()
         .and_then(mode::parse)
         .unwrap_or(0o600);
-    match unix_mknod(
-        Path::new(name),
-        kind,
-        Mode::from_bits_truncate(bits),
-        device,
-    ) {
+    let mode = Mode::from_bits_truncate(bits);
+    let made = Place::of(Path::new(name)).and_then(|place| place.make_node(kind, mode, device));
+    match made {
         Ok(()) => {}
-        Err(nix::errno::Errno::EEXIST) => {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let text = format!("File {name} exists and cannot be overwritten");
             return Ok(ret.failed(text));
         }
-        Err(error) => {
-            let error = std::io::Error::from_raw_os_error(error as i32);
-            return Err(os_error(&error, Path::new(name)));
-        }
+        Err(error) => return Err(os_error(&error, Path::new(name))),
     }
     let mut quiet = StateReturn::new(name);
     perms::check(&mut quiet, Path::new(name), wanted, false)?;

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::Value;
 
 use super::paths::arg;
 use crate::core::errors::os_error;
-use crate::core::open;
 use crate::core::regex::{self, Pattern, Template};
 use crate::core::text::{self, Text};
 use crate::core::{diff, path, write};
@@ -27,7 +26,7 @@ impl Search<'_> {
         let Some(file) = open(self.path, self.ignore_if_missing)? else {
             return Ok(false);
         };
-        let content = Text::new(text::read(&file)?);
+        let content = Text::new(text::look(&file)?);
         let pattern = Pattern::new(&content.fit(&pattern_text(self.pattern)?), self.flags)?;
         pattern.is_in(&content.text)
     }
@@ -63,7 +62,7 @@ fn open_as(
             Err(CallError::invocation(format!("File not found: {name}")))
         };
     }
-    let real = path::real(name);
+    let real = path::real_to_change(name).map_err(|error| os_error(&error, at))?;
     let is_text = match encoding {
         Some(_) => true,
         None if real.is_dir() => false,
@@ -86,22 +85,14 @@ pub(super) fn keep_beside(name: &str, real: &Path, suffix: &str) -> Result<(), C
         PathBuf::from(name)
     };
     let copy = beside(real);
-    open::read(real)
-        .and_then(|bytes| {
-            let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(real)?.permissions());
-            write::replace(&copy, &write::Body::Bytes(bytes), mode)
-        })
-        .map_err(|error| os_error(&error, &copy))?;
-    let data = fs::metadata(real).map_err(|error| os_error(&error, real))?;
     // Who may not give files away keeps the copy himself.
-    use std::os::unix::fs::MetadataExt;
-    let _ = crate::core::owner::chown(&copy, Some(data.uid()), Some(data.gid()), false);
+    super::tree::copy_file(real, &copy).map_err(|error| os_error(&error, &copy))?;
     if path::is_link(name) {
         let link = beside(Path::new(name));
         let target = fs::read_link(name).unwrap_or_default();
         let target = beside(&target);
-        let _ = fs::remove_file(&link);
-        std::os::unix::fs::symlink(target, &link).map_err(|error| os_error(&error, &link))?;
+        let _ = paths::remove_file(&link);
+        paths::symlink(target, &link).map_err(|error| os_error(&error, &link))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use halite_crypto::HashType;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};
@@ -104,7 +104,7 @@ pub(super) fn set_mode(call: &Call<'_>) -> CallResult {
     let Some(bits) = mode::parse(&text) else {
         return Ok(format!("Invalid Mode {}", text.trim_start_matches('0')).into());
     };
-    fs::set_permissions(at, fs::Permissions::from_mode(bits))
+    paths::set_permissions(at, &fs::Permissions::from_mode(bits))
         .map_err(|error| os_error(&error, at))?;
     let now = fs::metadata(at).map_err(|error| os_error(&error, at))?;
     Ok(mode::digits(now.permissions().mode()).into())

@@ -5,13 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use halite_modules::paths::{self, Held};
 use halite_modules::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};
 use crate::core::errors::{errno, os_error, os_text};
-use crate::core::write::{self, Body, Dress};
-use crate::core::{dirs, mode, owner, path, perms};
+use crate::core::write::{Dress, replace_with};
+use crate::core::{dirs, mode, path, perms};
 use crate::limits::DEPTH_MAX;
 
 const ABSOLUTE: &str = "File path must be absolute.";
@@ -48,14 +49,33 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
 
 /// A copy with owner and mode.
 pub(crate) fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
-    let data = fs::metadata(from)?;
-    let bits = std::os::unix::fs::PermissionsExt::mode(&data.permissions());
-    let dress = Dress {
+    copy_dressed(from, to, |data| Dress {
         uid: Some(data.uid()),
         gid: Some(data.gid()),
-        ..Dress::with_mode(bits)
-    };
-    write::replace_dressed(to, &Body::File(from.to_owned()), dress)
+        ..Dress::with_mode(data.mode())
+    })
+}
+
+/// A copy that is ours, with the mode. Nobody runs as us what he owned.
+pub(crate) fn copy_file_ours(from: &Path, to: &Path) -> std::io::Result<()> {
+    const SET_ID: u32 = 0o6000;
+    copy_dressed(from, to, |data| {
+        let ours = Dress::ours(data.mode());
+        match (Some(data.uid()), Some(data.gid())) == (ours.uid, ours.gid) {
+            true => ours,
+            false => Dress::ours(data.mode() & !SET_ID),
+        }
+    })
+}
+
+fn copy_dressed(
+    from: &Path,
+    to: &Path,
+    dress: impl Fn(&fs::Metadata) -> Dress,
+) -> std::io::Result<()> {
+    let mut file = paths::open_to_read(from)?;
+    let dress = dress(&file.metadata()?);
+    replace_with(to, dress, |copy| std::io::copy(&mut file, copy).map(drop))
 }
 
 /// A copy of a directory with all that is in it; links stay links.
@@ -65,7 +85,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path, depth: usize) -> std::io::Result
     }
     let data = fs::metadata(from)?;
     if !to.is_dir() {
-        fs::create_dir_all(to)?;
+        paths::create_dir_all(to)?;
     }
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -75,31 +95,32 @@ pub(crate) fn copy_tree(from: &Path, to: &Path, depth: usize) -> std::io::Result
             copy_tree(&own, &target, depth + 1)?;
         } else if kind.is_symlink() {
             if path::is_there(&target) {
-                fs::remove_file(&target)?;
+                paths::remove_file(&target)?;
             }
-            std::os::unix::fs::symlink(fs::read_link(&own)?, &target)?;
+            paths::symlink(fs::read_link(&own)?, &target)?;
         } else if kind.is_file() {
             copy_file(&own, &target)?;
         }
     }
-    fs::set_permissions(to, data.permissions())?;
-    let _ = owner::chown(to, Some(data.uid()), Some(data.gid()), false);
+    let made = Held::open(to, true)?;
+    made.set_mode(data.mode())?;
+    let _ = made.chown(Some(data.uid()), Some(data.gid()));
     Ok(())
 }
 
 /// Removes whatever it is.
 pub(crate) fn remove_any(at: &Path) -> std::io::Result<()> {
     if fs::symlink_metadata(at)?.is_dir() {
-        fs::remove_dir_all(at)
+        paths::remove_dir_all(at)
     } else {
-        fs::remove_file(at)
+        paths::remove_file(at)
     }
 }
 
 pub(super) fn rename(call: &Call<'_>) -> CallResult {
     let (src, dst) = (arg(call, "src"), arg(call, "dst"));
     must_be_absolute(ABSOLUTE, &src)?;
-    match fs::rename(&src, &dst) {
+    match paths::rename(&src, &dst) {
         Ok(()) => Ok(true.into()),
         Err(_) => Err(CallError::command(format!(
             "Could not rename '{src}' to '{dst}'"
@@ -133,7 +154,7 @@ pub(super) fn move_(call: &Call<'_>) -> CallResult {
 
 /// Renames; between file systems copies and removes.
 pub(crate) fn move_any(from: &Path, to: &Path) -> std::io::Result<()> {
-    match fs::rename(from, to) {
+    match paths::rename(from, to) {
         Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {}
         done => return done,
     }
@@ -141,7 +162,7 @@ pub(crate) fn move_any(from: &Path, to: &Path) -> std::io::Result<()> {
     if data.is_dir() {
         copy_tree(from, to, 0)?;
     } else if data.is_symlink() {
-        std::os::unix::fs::symlink(fs::read_link(from)?, to)?;
+        paths::symlink(fs::read_link(from)?, to)?;
     } else {
         copy_file(from, to)?;
     }
@@ -248,7 +269,7 @@ fn prune_below(
         return;
     }
     let shown = at.display().to_string();
-    match fs::remove_dir(at) {
+    match paths::remove_dir(at) {
         Ok(()) => done.deleted.push(shown.into()),
         Err(error) => {
             let why = os_text(&error, at);

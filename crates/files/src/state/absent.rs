@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn};
+use halite_modules::{Call, CallResult, StateReturn, paths};
 
 use super::common;
 use crate::core::errors::os_text;
@@ -37,9 +37,9 @@ pub(super) fn absent(call: &Call<'_>) -> CallResult {
             .into());
     }
     let removed = if data.is_dir() {
-        fs::remove_dir_all(at)
+        paths::remove_dir_all(at)
     } else {
-        fs::remove_file(at)
+        paths::remove_file(at)
     };
     match removed {
         Ok(()) => {

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::Place;
 use halite_modules::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::directory::Ask;
 use super::{common, walk};
-use crate::core::beneath::Beneath;
 use crate::core::errors::os_error;
 use crate::core::perms::{self, Found, Wanted};
 use crate::core::{owner, path};
@@ -162,8 +162,8 @@ fn one_below(
     let checked = if wanted.follow {
         perms::check(ret, path, wanted, false)
     } else {
-        Beneath::find(Path::new(&ask.name), path)
-            .and_then(|beneath| beneath.hold())
+        Place::below(Path::new(&ask.name), path)
+            .and_then(|place| place.hold())
             .map_err(|error| os_error(&error, path))
             .and_then(|held| perms::check_held(ret, (path, &held), wanted, None, false))
     };

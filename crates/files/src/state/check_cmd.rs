@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::{self, Held};
 use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
@@ -37,7 +38,7 @@ struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = paths::remove_file(&self.0);
     }
 }
 
@@ -57,24 +58,21 @@ pub(super) fn check_body(
         .collect();
     let file = directory.join(format!("__salt.tmp.{random}{}", place.extension));
     let wrong = |error: std::io::Error| os_error(&error, &file);
-    let mut open = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&file)
-        .map_err(wrong)?;
+    let mut open = paths::create_new(&file, 0o600).map_err(wrong)?;
     let temporary = Temporary(file.clone());
     let bytes = body.read().map_err(wrong)?;
     open.write_all(&bytes).map_err(wrong)?;
-    drop(open);
+    // Its name may be somebody else's by now.
+    let held = Held::of(open, &file);
     if let Some(data) = place.like.and_then(|like| fs::metadata(like).ok()) {
-        use std::os::unix::fs::MetadataExt;
-        let _ = crate::core::owner::chown(&file, Some(data.uid()), Some(data.gid()), false);
-        let _ = fs::set_permissions(&file, data.permissions());
+        let _ = held.chown(Some(data.uid()), Some(data.gid()));
+        let _ = held.set_mode(data.mode());
     }
     if let Some(bits) = place.mode.and_then(mode::parse) {
-        let _ = fs::set_permissions(&file, fs::Permissions::from_mode(bits));
+        let _ = held.set_mode(bits);
     }
+    // A program that is being written cannot be run.
+    drop(held);
     let answer = judge(call, command, &temporary.0.display().to_string())?;
     Ok(match answer.get("result") {
         Some(Value::Bool(true)) => Checked::Good,

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use halite_crypto::HashType;
+use halite_modules::paths::Place;
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
@@ -123,15 +124,7 @@ pub(super) fn copy(call: &Call<'_>) -> CallResult {
         if to.is_dir() {
             walk::remove(to)?;
         }
-        tree::copy_file(from, to).and_then(|()| {
-            let (uid, gid) = (nix::unistd::Uid::effective(), nix::unistd::Gid::effective());
-            let (uid, gid) = (uid.as_raw(), gid.as_raw());
-            // Giving away takes the special bits of the mode.
-            match fs::metadata(to) {
-                Ok(data) if (data.uid(), data.gid()) == (uid, gid) => Ok(()),
-                _ => owner::chown(to, Some(uid), Some(gid), true),
-            }
-        })
+        tree::copy_file_ours(from, to)
     };
     if done.is_err() {
         return common::failed(ret, format!("Failed to copy \"{source}\" to \"{name}\""));
@@ -155,7 +148,10 @@ fn give_all(root: &Path, uid: Option<u32>, gid: Option<u32>) -> Result<(), CallE
     }
     for level in walk::walk(root, None) {
         for path in level.dir_paths().chain(level.file_paths()) {
-            owner::chown(&path, uid, gid, false).map_err(|error| os_error(&error, &path))?;
+            Place::below(root, &path)
+                .and_then(|place| place.hold())
+                .and_then(|held| held.chown(uid, gid))
+                .map_err(|error| os_error(&error, &path))?;
         }
     }
     Ok(())

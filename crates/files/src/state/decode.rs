@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use halite_crypto::HashType;
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value, json};
 
 use super::common;
@@ -268,7 +268,7 @@ fn patch_of(call: &Call<'_>, name: &str) -> Result<Result<String, String>, CallE
         Some(Body::File(path)) => Ok(Ok(path.display().to_string())),
         Some(body @ Body::Bytes(_)) => {
             let cache = call.ctx.cachedir().join("patches");
-            std::fs::create_dir_all(&cache).map_err(|error| os_error(&error, &cache))?;
+            paths::create_dir_all(&cache).map_err(|error| os_error(&error, &cache))?;
             let bytes = body.read().unwrap_or_default();
             let file = cache.join(halite_crypto::hash_hex(HashType::Sha256, &bytes));
             write::replace(&file, &body, 0o600).map_err(|error| os_error(&error, &file))?;

@@ -2,10 +2,9 @@
 //! of everything in it.
 
 use std::collections::HashSet;
-use std::fs;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use super::below::{changes, clean, kept_by_others, recursively};
@@ -197,7 +196,7 @@ fn make_way(
             )
             .into();
         } else {
-            fs::rename(at, &backup).map_err(|error| os_error(&error, at))?;
+            paths::rename(at, &backup).map_err(|error| os_error(&error, at))?;
         }
         return Ok(Ok(ret));
     }

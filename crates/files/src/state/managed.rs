@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, encoding, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, encoding, paths, python};
 use halite_proto::{Map, Value};
 
 use super::check_cmd::{self, Checked};
@@ -284,7 +284,7 @@ fn finish(
         && let Some(cached) = fetch::cached_at(call, &source, &saltenv)
     {
         // It may not have been fetched at all.
-        let _ = std::fs::remove_file(cached);
+        let _ = paths::remove_file(cached);
     }
     if let Err(error) = done {
         return Err(unable(&ret, &plain(&error)));

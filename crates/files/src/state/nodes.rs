@@ -7,7 +7,7 @@ use std::path::Path;
 
 use halite_modules::addresses::redacted;
 use halite_modules::{
-    BEACON_INTERVAL, Call, CallResult, StateReturn, add_state_beacon, beacon_value,
+    BEACON_INTERVAL, Call, CallResult, StateReturn, add_state_beacon, beacon_value, paths,
 };
 use halite_proto::{Map, Value};
 
@@ -227,7 +227,7 @@ pub(super) fn not_cached(call: &Call<'_>) -> CallResult {
         let text = format!("{shown} is set for removal");
         return Ok(ret.change("deleted", shown).pending(text).into());
     }
-    match fs::remove_file(&place) {
+    match paths::remove_file(&place) {
         Ok(()) => Ok(ret
             .change("deleted", true)
             .ok(format!("{shown} was deleted"))

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_modules::{Call, CallResult, StateReturn, paths, python};
 use halite_proto::Value;
 
 use super::{common, walk};
@@ -79,7 +79,7 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
                 }
                 walk::remove(Path::new(&backup))?;
             }
-            if let Err(error) = fs::rename(at, &backup) {
+            if let Err(error) = paths::rename(at, &backup) {
                 let why = os_text_two(&error, at, Path::new(&backup));
                 let text = format!("Unable to rename {name} to backup {backup} -> : {why}");
                 return common::failed(ret, text);
@@ -107,7 +107,7 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
         .change("new", name.as_str())
         .ok(format!("Created new symlink {name} -> {target}"));
     let (uid, gid) = (owner::uid(&user), owner::gid(&group));
-    if !is_owned(at, uid, gid) && owner::chown(at, uid, gid, false).is_err() {
+    if !is_owned(at, uid, gid) && paths::lchown(at, uid, gid).is_err() {
         ret.result = Some(false);
         let text = format!(
             "{}, but was unable to set ownership to {}:{}",
@@ -122,7 +122,7 @@ pub(super) fn symlink(call: &Call<'_>) -> CallResult {
 
 /// Makes the link; with `replace` in the place of a file or link, in one step.
 pub(crate) fn link_in_place(at: &Path, target: &str, replace: bool) -> std::io::Result<()> {
-    match std::os::unix::fs::symlink(target, at) {
+    match paths::symlink(target, at) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && replace => {}
         done => return done,
     }
@@ -135,9 +135,9 @@ pub(crate) fn link_in_place(at: &Path, target: &str, replace: bool) -> std::io::
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let beside = at.with_file_name(format!(".halite-{random}"));
-    std::os::unix::fs::symlink(target, &beside)?;
-    fs::rename(&beside, at).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
+    paths::symlink(target, &beside)?;
+    paths::rename(&beside, at).inspect_err(|_| {
+        let _ = paths::remove_file(&beside);
     })
 }
 
@@ -188,7 +188,7 @@ fn ownership(
     if is_owned(at, uid, gid) {
         return ret.ok(format!("Symlink {name} is present and owned by {owners}"));
     }
-    match owner::chown(at, uid, gid, false) {
+    match paths::lchown(at, uid, gid) {
         Ok(()) => ret
             .change("ownership", owners.as_str())
             .ok(format!("Set ownership of symlink {name} to {owners}")),
@@ -337,11 +337,11 @@ pub(super) fn hardlink(call: &Call<'_>) -> CallResult {
             let text = format!("File exists where the hard link {name} should be");
             return common::failed(ret, text);
         }
-        fs::remove_file(at).map_err(|error| crate::core::errors::os_error(&error, at))?;
+        paths::remove_file(at).map_err(|error| crate::core::errors::os_error(&error, at))?;
         ret.changes
             .insert("forced", "File for hard link was forcibly replaced");
     }
-    if let Err(error) = fs::hard_link(to, at) {
+    if let Err(error) = paths::hard_link(to, at) {
         let why = os_text_two(&error, to, at);
         return common::failed(
             ret,

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::Place;
 use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 use jiff::civil::DateTime;
@@ -13,7 +14,6 @@ use jiff::{Timestamp, Zoned};
 
 use super::common;
 use super::walk;
-use crate::core::beneath::Beneath;
 use crate::core::path;
 use crate::core::regex::Pattern;
 use crate::exec::tree;
@@ -88,7 +88,7 @@ pub(super) fn tidied(call: &Call<'_>) -> CallResult {
     }
     let mut removed = Vec::new();
     for path in gone {
-        let removal = Beneath::find(root, &path).and_then(|beneath| beneath.remove());
+        let removal = Place::below(root, &path).and_then(|place| place.remove());
         if let Err(error) = removal {
             ret = ret.change("removed", shown(&removed));
             let why = crate::core::errors::os_text(&error, &path);

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use halite_modules::paths::{self, Place};
 use halite_modules::{CallError, python};
 use halite_proto::Value;
 use halite_target::glob::fnmatch;
 
 use super::common;
-use crate::core::beneath::Beneath;
 use crate::core::errors::os_error;
 use crate::core::regex::Pattern;
 use crate::limits::DEPTH_MAX;
@@ -168,16 +168,16 @@ pub(super) fn remove(path: &Path) -> Result<(), CallError> {
     let wrong = |error: std::io::Error| os_error(&error, path);
     let data = fs::symlink_metadata(path).map_err(wrong)?;
     if data.is_dir() {
-        fs::remove_dir_all(path).map_err(wrong)
+        paths::remove_dir_all(path).map_err(wrong)
     } else {
-        fs::remove_file(path).map_err(wrong)
+        paths::remove_file(path).map_err(wrong)
     }
 }
 
 /// The same for what a look into `root` has found: no link on the way is
 /// followed.
 pub(super) fn remove_below(root: &Path, path: &Path) -> Result<(), CallError> {
-    Beneath::find(root, path)
-        .and_then(|beneath| beneath.remove())
+    Place::below(root, path)
+        .and_then(|place| place.remove())
         .map_err(|error| os_error(&error, path))
 }

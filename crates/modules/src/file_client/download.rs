@@ -267,9 +267,7 @@ impl Download<'_> {
     }
 
     fn end(&self, partial: Partial) -> Result<Ended, FileError> {
-        partial
-            .finish(self.to)
-            .map_err(|error| self.unwritten(error))?;
+        partial.finish().map_err(|error| self.unwritten(error))?;
         Ok(Ended::Whole)
     }
 

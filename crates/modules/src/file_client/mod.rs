@@ -10,9 +10,8 @@ mod piece;
 mod url;
 mod web;
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 use halite_crypto::{HashType, Hasher};
@@ -24,6 +23,7 @@ pub use web::{WebFile, redirect_protocols};
 use download::Download;
 
 use crate::context::{ContextError, MinionContext};
+use crate::paths;
 
 /// Why a file could not be fetched.
 #[derive(Debug, Error)]
@@ -259,7 +259,7 @@ fn names(list: &Value) -> Vec<String> {
 
 /// Makes the directories of the cache, which are nobody else's business.
 pub(crate) fn private_dirs(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+    paths::create_dirs(path, 0o700, |_| Ok(()))
 }
 
 /// Joins untrusted names to a directory: nothing that leads out of it.

@@ -1,12 +1,12 @@
 //! Files that are not complete yet.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::AtFlags;
 
+use crate::paths::Place;
 use crate::replace::{Dress, Old, create_beside, put_on, umask};
 
 /// Mode of a file that is new, but for the mask of the process.
@@ -16,35 +16,29 @@ const MODE: u32 = 0o644;
 /// finished, and known as a remnant if the process is killed.
 pub(super) struct Partial {
     pub(super) file: File,
-    directory: OwnedFd,
-    path: PathBuf,
+    to: Place,
+    beside: String,
     finished: bool,
 }
 
 impl Partial {
     pub(super) fn create(to: &Path) -> io::Result<Self> {
-        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        let parent = match to.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let directory = rustix::fs::open(parent, flags, Mode::empty())?;
-        let name = to.file_name().unwrap_or_default();
-        let (beside, file) = create_beside(&directory, name)?;
+        let to = Place::of(to)?;
+        let (beside, file) = create_beside(to.directory(), to.name())?;
         Ok(Self {
             file,
-            directory,
-            path: to.with_file_name(beside),
+            to,
+            beside,
             finished: false,
         })
     }
 
     /// The owner and mode of a file that was there before stay.
-    pub(super) fn finish(mut self, to: &Path) -> io::Result<()> {
-        let old = Old::of(&self.directory, to.file_name().unwrap_or_default());
-        let old = old.filter(Old::is_file);
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        let (directory, name) = (self.to.directory(), self.to.name());
+        let old = Old::of(directory, name).filter(Old::is_file);
         put_on(&self.file, Dress::kept(MODE & !umask()), old.as_ref())?;
-        fs::rename(&self.path, to)?;
+        rustix::fs::renameat(directory, self.beside.as_str(), directory, name)?;
         self.finished = true;
         Ok(())
     }
@@ -53,7 +47,8 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.finished {
-            let _ = fs::remove_file(&self.path);
+            let beside = self.beside.as_str();
+            let _ = rustix::fs::unlinkat(self.to.directory(), beside, AtFlags::empty());
         }
     }
 }

@@ -4,18 +4,17 @@
 //! `.netrc` are those of the machine. Invariant: a file appears under its name
 //! only when it is complete, and nobody's password is part of a name.
 
-use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use halite_process::child;
 
-use super::{FileClient, FileError};
+use super::{FileClient, FileError, private_dirs};
 use crate::addresses::redacted;
 use crate::job::Cancel;
+use crate::paths;
 
 /// Seconds without a byte after which a server is given up.
 const STALL_SECONDS_MAX: &str = "60";
@@ -98,11 +97,7 @@ impl FileClient<'_> {
         let to = self.web_path(file.url, file.saltenv);
         let failed = |error: io::Error| web_error(file.url, &error.to_string());
         let directory = to.parent().unwrap_or_else(|| Path::new("/"));
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(failed)?;
+        private_dirs(directory).map_err(failed)?;
         let part = directory.join(format!(
             ".{}.part{}",
             to.file_name().unwrap_or_default().to_string_lossy(),
@@ -127,12 +122,12 @@ impl FileClient<'_> {
             }
             if !part.exists() {
                 // An empty file is not written by curl.
-                fs::write(&part, b"").map_err(failed)?;
+                paths::write(&part, b"").map_err(failed)?;
             }
-            fs::rename(&part, &to).map_err(failed)
+            paths::rename(&part, &to).map_err(failed)
         });
         if done.is_err() {
-            let _ = fs::remove_file(&part);
+            let _ = paths::remove_file(&part);
         }
         done.map(|()| to)
     }

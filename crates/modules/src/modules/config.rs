@@ -6,6 +6,7 @@ use halite_target::glob::fnmatch;
 use crate::call::Call;
 use crate::dicts;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 use crate::python;
 use crate::registry::{Function, Module};
 
@@ -156,14 +157,15 @@ fn gather_bootstrap_script(call: &Call<'_>) -> CallResult {
     let folder = call.ctx.config_dir().join("cloud.deploy.d");
     let failed =
         |error: std::io::Error| CallError::command(format!("{}: {error}", folder.display()));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    paths::create_dir_all(&folder).map_err(failed)?;
     let target = folder.join(name).display().to_string();
     let args = [Value::from(source.as_str()), target.as_str().into()];
     let fetched = match source.contains("://") {
         true => call.salt("cp.get_url", &args, Map::new())?.is_true(),
-        false => std::fs::copy(&source, &target)
+        false => std::fs::read(&source)
+            .and_then(|script| paths::write(&target, script))
             .map_err(failed)
-            .map(|_| true)?,
+            .map(|()| true)?,
     };
     match fetched {
         true => Ok(target.into()),

@@ -10,6 +10,7 @@ use halite_proto::{Map, Value, msgpack};
 use crate::call::Call;
 use crate::error::CallResult;
 use crate::limits::DATASTORE_BYTES_MAX;
+use crate::paths;
 use crate::registry::{Function, Module};
 
 pub(super) const MODULE: Module = Module {
@@ -106,7 +107,7 @@ fn load(call: &Call<'_>) -> CallResult {
 
 fn clear(call: &Call<'_>) -> CallResult {
     // There may be none.
-    let _ = std::fs::remove_file(path(call));
+    let _ = paths::remove_file(path(call));
     Ok(true.into())
 }
 

@@ -9,6 +9,7 @@ use halite_proto::Value;
 
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 use crate::python;
 use crate::registry::{Function, Module};
 
@@ -140,7 +141,7 @@ fn decode(call: &Call<'_>) -> CallResult {
 
 fn decode_file(call: &Call<'_>) -> CallResult {
     let path = call.text("outfile");
-    std::fs::write(Path::new(&path), decoded(call.arg("instr"))?)
+    paths::write(Path::new(&path), decoded(call.arg("instr"))?)
         .map_err(|error| CallError::exception("OSError", format!("{error}: '{path}'")))?;
     Ok(true.into())
 }

@@ -1,14 +1,13 @@
 //! `temp.*`: files and directories for a while.
 
-use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use halite_crypto::random_bytes;
 
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 use crate::registry::{Function, Module};
 
 /// Names that are tried before it is an error.
@@ -22,7 +21,7 @@ pub(super) const MODULE: Module = Module {
         Function::new(
             "temp.dir",
             "(suffix='', prefix='tmp', parent=None)",
-            |call| made(call, |path| fs::DirBuilder::new().mode(0o700).create(path)),
+            |call| made(call, |path| paths::create_dir(path, 0o700)),
             "Makes a directory that only its owner may use, and returns its path.",
         ),
         Function::new(
@@ -35,9 +34,7 @@ pub(super) const MODULE: Module = Module {
 };
 
 fn create(path: &Path) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    options.open(path).map(drop)
+    paths::create_new(path, 0o600).map(drop)
 }
 
 /// A name that nobody can guess.

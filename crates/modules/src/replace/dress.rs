@@ -34,6 +34,15 @@ impl Dress {
         }
     }
 
+    /// This mode, and ours whoever had the old file.
+    pub fn ours(mode: u32) -> Self {
+        Self {
+            uid: Some(nix::unistd::geteuid().as_raw()),
+            gid: Some(nix::unistd::getegid().as_raw()),
+            ..Self::with_mode(mode)
+        }
+    }
+
     /// This mode, and the owner of the old file.
     pub fn with_mode(mode: u32) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::wrong;
@@ -77,7 +77,7 @@ pub(super) fn build(call: &Call<'_>, interface: &str, arguments: &Map) -> Result
         let path = place.join(name);
         let mode = std::fs::Permissions::from_mode(0o755);
         replace_file(&path, text.as_bytes())
-            .and_then(|()| std::fs::set_permissions(&path, mode))
+            .and_then(|()| paths::set_permissions(&path, &mode))
             .map_err(|error| CallError::command(format!("{}: {error}", path.display())))?;
     }
     Ok(Value::List(all))

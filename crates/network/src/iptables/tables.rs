@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use halite_modules::host::{Ran, replace_file};
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{parse, rule};
@@ -177,7 +177,7 @@ impl<'c, 'a> Tables<'c, 'a> {
         let path = self.call.host().path(file);
         let unwritable = |error| CallError::command(format!("could not write {file}: {error}"));
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).map_err(unwritable)?;
+            paths::create_dir_all(parent).map_err(unwritable)?;
         }
         let text = self.filtered(self.saved()?)?;
         replace_file(Path::new(&path), format!("{text}\n").as_bytes()).map_err(unwritable)?;

@@ -1,6 +1,6 @@
 //! Further work trees of a repository.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_modules::{Call, CallError, CallResult, paths};
 use halite_proto::{Map, Value};
 
 use super::Git;
@@ -125,7 +125,7 @@ pub(super) fn worktree_rm(call: &Call<'_>) -> CallResult {
     if !Git::of(call).is_worktree(call) {
         return Err(CallError::command(format!("{cwd} is not a git worktree")));
     }
-    std::fs::remove_dir_all(&path)
+    paths::remove_dir_all(&path)
         .map_err(|error| CallError::command(format!("Unable to remove {cwd}: {error}")))?;
     Ok(true.into())
 }

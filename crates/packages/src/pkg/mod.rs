@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub(crate) use functions::{MODULE, hold_targets as hold_names};
-use halite_modules::{Call, host};
+use halite_modules::{Call, host, paths};
 use halite_proto::Value;
 
 /// The file whose presence says that lists are to be read again before the
@@ -37,7 +37,7 @@ pub(crate) fn refresh_tag(call: &Call<'_>) -> PathBuf {
 
 /// Nothing needs to be read again.
 pub(crate) fn clear_refresh_tag(call: &Call<'_>) {
-    if let Err(error) = std::fs::remove_file(refresh_tag(call))
+    if let Err(error) = paths::remove_file(refresh_tag(call))
         && error.kind() != std::io::ErrorKind::NotFound
     {
         tracing::warn!(%error, "could not remove the mark of a refresh");

@@ -1,7 +1,7 @@
 //! Python environments: the execution module `virtualenv`.
 
 use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 use super::pip::ran_map;
@@ -171,7 +171,7 @@ pub(crate) fn create(call: &Call<'_>, path: &str, args: &Map) -> Result<Ran, Cal
     let ran = Program::new(call, &line).user(user.as_deref()).run()?;
     if !ran.ok() && !was_there && real.is_dir() {
         // Half an environment would pass for a whole one.
-        let _ = std::fs::remove_dir_all(&real);
+        let _ = paths::remove_dir_all(&real);
     }
     Ok(ran)
 }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, CallResult, Function};
+use halite_modules::{Call, CallError, CallResult, Function, paths};
 use halite_proto::{Map, Value};
 
 use super::run::shown_as_states;
@@ -73,7 +73,7 @@ fn clear_request(call: &Call<'_>) -> CallResult {
         return Ok(true.into());
     }
     let Some(name) = call.text_opt("name") else {
-        let _ = std::fs::remove_file(path(call));
+        let _ = paths::remove_file(path(call));
         return Ok(true.into());
     };
     let mut all = read(call);
@@ -96,7 +96,7 @@ fn run_request(call: &Call<'_>) -> CallResult {
     kwargs.extend(call.clean_kwargs());
     kwargs.remove("test");
     let ret = call.salt("state.apply", std::slice::from_ref(mods), kwargs)?;
-    let _ = std::fs::remove_file(path(call));
+    let _ = paths::remove_file(path(call));
     Ok(ret)
 }
 

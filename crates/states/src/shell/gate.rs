@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use halite_crypto::files::{self, WriteOptions};
-use halite_modules::{CallError, Cancel};
+use halite_modules::{CallError, Cancel, paths};
 use halite_proto::{Jid, Map, Value, msgpack};
 use halite_state::run::Gate;
 
@@ -69,7 +69,7 @@ impl Pauses {
     /// Removes the file: the job is over.
     pub(crate) fn clear(&self) {
         if self.path.exists() {
-            let _ = std::fs::remove_file(&self.path);
+            let _ = paths::remove_file(&self.path);
         }
     }
 

@@ -5,7 +5,7 @@ pub(crate) mod tab;
 use std::io::Write;
 
 use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, Function, Module, python};
+use halite_modules::{Call, CallError, Function, Module, paths, python};
 use halite_proto::Value;
 
 use crate::accounts::db;
@@ -140,19 +140,11 @@ fn write(call: &Call<'_>, user: &str, text: &str) -> Result<Option<String>, Call
             .map(|byte| format!("{byte:02x}"))
             .collect::<String>()
     ));
-    let mut file = {
-        use std::os::unix::fs::OpenOptionsExt;
-        std::fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed)?
-    };
+    let mut file = paths::create_new(&path, 0o600).map_err(failed)?;
     let written = file.write_all(text.as_bytes());
     drop(file);
     let ran = crontab(call, user, &path.display().to_string());
-    let _ = std::fs::remove_file(&path);
+    let _ = paths::remove_file(&path);
     written.map_err(failed)?;
     let ran = ran?;
     Ok((!ran.ok()).then_some(ran.stderr))

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 
 use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult};
+use halite_modules::{Call, CallError, CallResult, paths};
 use halite_proto::{Map, Value};
 
 /// The addresses of a hosts file with their names.
@@ -54,11 +54,8 @@ pub(super) fn hosts_append(call: &Call<'_>) -> CallResult {
         return Ok(format!("No additional hosts were added to {file}").into());
     }
     let line = format!("\n{address} {}", names.join(" "));
-    let appended = fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(line.as_bytes()));
+    let appended =
+        paths::append_or_create(&path).and_then(|mut file| file.write_all(line.as_bytes()));
     appended.map_err(|error| CallError::command(format!("{file}: {error}")))?;
     Ok(format!("The following line was added to {file}:{line}").into())
 }

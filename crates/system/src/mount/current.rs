@@ -1,7 +1,7 @@
 //! What is mounted now.
 
 use halite_modules::host::Program;
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, paths, python};
 use halite_proto::Value;
 
 /// Something that is mounted.
@@ -52,7 +52,7 @@ pub(crate) fn mount(
 ) -> Result<Result<(), String>, CallError> {
     let path = call.host().path(name);
     if mkmnt && !path.exists() {
-        std::fs::create_dir_all(&path)
+        paths::create_dir_all(&path)
             .map_err(|error| CallError::command(format!("{name}: {error}")))?;
     }
     mount_at(call, name, device, fstype, opts)

@@ -8,7 +8,7 @@ mod labels;
 pub(crate) use labels::{apply, change_port, context, kind, port, unapplied, write_context};
 
 use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -238,7 +238,7 @@ pub(crate) fn set_mode(call: &Call<'_>, wanted: &str) -> Result<&'static str, Ca
     if let Some(place) = kernel(call)
         && mode(call) != "Disabled"
     {
-        std::fs::write(host.path(place).join("enforce"), now).map_err(|error| {
+        paths::write(host.path(place).join("enforce"), now).map_err(|error| {
             CallError::command(format!("Could not write SELinux enforce file: {error}"))
         })?;
     }

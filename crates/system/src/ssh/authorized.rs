@@ -1,12 +1,12 @@
 //! The file of the keys that may sign in as a user.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use halite_crypto::HashType;
-use halite_modules::host::replace_file;
+use halite_modules::paths::{self, Held};
+use halite_modules::replace::{Dress, place_followed};
 use halite_modules::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
@@ -46,19 +46,37 @@ pub(crate) fn check(call: &Call<'_>, user: &str, key: &Key, config: &str) -> &'s
     }
 }
 
-fn save(path: &Path, text: &str) -> Result<(), CallError> {
-    replace_file(path, text.as_bytes())
-        .map_err(|error| CallError::command(format!("{}: {error}", path.display())))
+fn failed(path: &Path, error: &io::Error) -> CallError {
+    CallError::command(format!("{}: {error}", path.display()))
 }
 
-/// Gives a new file or directory to a user.
-fn give(call: &Call<'_>, path: &Path, user: &db::User, mode: u32) -> Result<(), CallError> {
-    let failed = |error: io::Error| CallError::command(format!("{}: {error}", path.display()));
-    if call.host().is_real() {
-        let id = |id: i64| u32::try_from(id).ok();
-        chown(path, id(user.uid), id(user.gid)).map_err(failed)?;
+/// The text of a file that is to be changed; empty if there is none.
+fn text_of(path: &Path) -> Result<String, CallError> {
+    let mut text = String::new();
+    let read = paths::open_to_read(path).and_then(|mut file| file.read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(text),
+        Err(error) => Err(failed(path, &error)),
     }
-    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed)
+}
+
+fn save(path: &Path, text: &str, dress: Dress) -> Result<(), CallError> {
+    let write = |file: &mut fs::File| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    place_followed(path, dress, write)
+        .map(drop)
+        .map_err(|error| failed(path, &error))
+}
+
+/// The numbers of a user and their group; none in a directory that stands for
+/// a machine.
+fn owner(call: &Call<'_>, user: &db::User) -> (Option<u32>, Option<u32>) {
+    let is_real = call.host().is_real();
+    let id = |id: i64| u32::try_from(id).ok().filter(|_| is_real);
+    (id(user.uid), id(user.gid))
 }
 
 /// Adds or changes a key; `new`, `replace`, `no change`, `fail` or `invalid`.
@@ -75,7 +93,7 @@ pub(crate) fn set(
         return Ok("fail");
     };
     let path = file(call, &user, config);
-    let text = fs::read_to_string(&path).unwrap_or_default();
+    let text = text_of(&path)?;
     let known = text
         .lines()
         .filter_map(parse)
@@ -91,7 +109,7 @@ pub(crate) fn set(
                 _ => format!("{line}\n"),
             })
             .collect();
-        save(&path, &new)?;
+        save(&path, &new, Dress::kept(0o600))?;
         return Ok("replace");
     }
     if !is_key(&key.key) {
@@ -101,10 +119,13 @@ pub(crate) fn set(
     if path.starts_with(&home) && !home.is_dir() {
         return Ok("fail");
     }
+    let (uid, gid) = owner(call, &user);
     if let Some(parent) = path.parent().filter(|parent| !parent.is_dir()) {
-        fs::create_dir_all(parent)
-            .map_err(|error| CallError::command(format!("{}: {error}", parent.display())))?;
-        give(call, parent, &user, 0o700)?;
+        let give = |made: &Held| match made.path() == parent {
+            true => made.chown(uid, gid).and_then(|()| made.set_mode(0o700)),
+            false => Ok(()),
+        };
+        paths::create_dirs(parent, 0o777, give).map_err(|error| failed(parent, &error))?;
     }
     let is_new = !path.is_file();
     let end = if text.is_empty() || text.ends_with('\n') {
@@ -117,10 +138,15 @@ pub(crate) fn set(
         true if key.comment.is_empty() => format!("{} \n", key.line().trim_end()),
         _ => key.line(),
     };
-    save(&path, &format!("{text}{end}{line}"))?;
-    if is_new {
-        give(call, &path, &user, 0o600)?;
-    }
+    let dress = match is_new {
+        true => Dress {
+            uid,
+            gid,
+            ..Dress::with_mode(0o600)
+        },
+        false => Dress::kept(0o600),
+    };
+    save(&path, &format!("{text}{end}{line}"), dress)?;
     Ok("new")
 }
 
@@ -135,7 +161,7 @@ pub(crate) fn remove(
         return Ok("Key not present");
     };
     let path = file(call, &user, config);
-    let text = fs::read_to_string(&path).unwrap_or_default();
+    let text = text_of(&path)?;
     let is_it = |line: &&str| parse(line).is_some_and(|known| known.key == key);
     if !text.lines().any(|line| is_it(&line)) {
         return Ok("Key not present");
@@ -144,7 +170,7 @@ pub(crate) fn remove(
         .split_inclusive('\n')
         .filter(|line| !is_it(&line.trim_end_matches('\n')))
         .collect();
-    save(&path, &new)?;
+    save(&path, &new, Dress::kept(0o600))?;
     Ok("Key removed")
 }
 

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use halite_modules::replace::{Dress, replace_with};
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, diff, python};
+use halite_modules::{
+    Call, CallError, CallResult, Function, Module, StateReturn, diff, paths, python,
+};
 use halite_proto::{Map, Value};
 
 use crate::accounts::db;
@@ -291,7 +293,7 @@ fn file(call: &Call<'_>) -> CallResult {
     let written = replace_with(&path, private, |file| file.write_all(new.as_bytes()));
     written.map_err(|error| CallError::command(format!("{shown}: {error}")))?;
     let ran = cron::write_file(call, &user, &shown);
-    let _ = std::fs::remove_file(&path);
+    let _ = paths::remove_file(&path);
     let ran = ran?;
     if !ran.ok() {
         return Ok(StateReturn::new(name.as_str())

@@ -1,8 +1,6 @@
 //! Trees that are like others: `rsync.synchronized`.
 
-use std::fs;
-
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -27,7 +25,7 @@ fn synchronized(call: &Call<'_>) -> CallResult {
         // rsync tells in test mode what it would do only where there is a
         // directory; an empty one that it would make is no harm elsewhere.
         if !call.is_test() {
-            fs::create_dir_all(&place)
+            paths::create_dir_all(&place)
                 .map_err(|error| CallError::command(format!("{name}: {error}")))?;
         }
     }

@@ -1,9 +1,7 @@
 //! Arrays of disks: the execution module `raid`, over `mdadm`.
 
-use std::fs;
-
 use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 use super::devices::{need, plain};
@@ -261,7 +259,7 @@ fn with_line(text: &str, array: &str, line: &str) -> Option<String> {
 fn write(call: &Call<'_>, file: &str, text: &str) -> Result<(), CallError> {
     let path = call.host().path(file);
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)
+        paths::create_dir_all(parent)
             .map_err(|error| CallError::command(format!("{file}: {error}")))?;
     }
     replace_file(&path, text.as_bytes())

@@ -2,12 +2,12 @@
 //!
 //! Invariant: nothing outside `/sys` is read or written.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallResult, Function, Module, python};
+use halite_modules::{Call, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 /// Bytes of an attribute; the kernel's have a page at most.
@@ -105,9 +105,13 @@ fn write(call: &Call<'_>, key: &str, value: &Value) -> bool {
     let Some(path) = target(call, key) else {
         return false;
     };
-    let opened = OpenOptions::new().write(true).truncate(true).open(&path);
+    let opened = paths::open_to_write(&path);
     let text = format!("{}\n", python::str(value));
-    match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
+    let written = opened.and_then(|mut file| {
+        file.set_len(0)?;
+        file.write_all(text.as_bytes())
+    });
+    match written {
         Ok(()) => true,
         Err(error) => {
             tracing::debug!(%error, "{} is not written", path.display());
@@ -119,11 +123,8 @@ fn write(call: &Call<'_>, key: &str, value: &Value) -> bool {
 /// What an attribute holds; false if nothing.
 fn value_of(path: &Path) -> Value {
     let read = || -> std::io::Result<String> {
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(nix::libc::O_NONBLOCK);
         let mut bytes = Vec::new();
-        options
-            .open(path)?
+        paths::open_to_read(path)?
             .take(ATTRIBUTE_BYTES_MAX)
             .read_to_end(&mut bytes)?;
         String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into())

@@ -1,7 +1,5 @@
 //! Beacons that come, change and go.
 
-use std::fs;
-
 use halite_proto::{Map, Value};
 use halite_yaml::{DumpOptions, dump};
 
@@ -9,6 +7,7 @@ use super::{ask, diff, is_complete, is_test, listed, report, unanswered};
 use crate::call::Call;
 use crate::error::CallResult;
 use crate::modules::schedule::in_includes;
+use crate::paths;
 use crate::python;
 
 /// The mode of the saved beacons: paths and names of services concern nobody.
@@ -165,7 +164,7 @@ pub(super) fn save(call: &Call<'_>) -> CallResult {
     };
     if let Some(folder) = path.parent() {
         // What fails here fails below.
-        let _ = fs::create_dir_all(folder);
+        let _ = paths::create_dir_all(folder);
     }
     let shown = path.display();
     let written = halite_crypto::files::create_private(&path, SAVED_MODE, text.as_bytes());

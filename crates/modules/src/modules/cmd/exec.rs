@@ -12,6 +12,7 @@ use super::options::{Options, Words};
 use super::{env, first_word};
 use crate::call::Call;
 use crate::error::CallError;
+use crate::paths;
 use crate::{python, shlex};
 
 /// What a command came to.
@@ -245,9 +246,7 @@ pub(crate) fn run_quietly(call: &Call<'_>, words: &[&str]) -> Result<Option<Ran>
 /// For scripts that another user is to run: the file must be that user's.
 pub(super) fn give_to(path: &Path, user: Option<&User>) -> io::Result<()> {
     match user {
-        Some(user) => {
-            std::os::unix::fs::chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
-        }
+        Some(user) => paths::lchown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw())),
         None => Ok(()),
     }
 }

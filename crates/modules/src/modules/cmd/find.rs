@@ -9,6 +9,7 @@ use halite_proto::{Map, Value};
 use super::env::is_executable;
 use crate::call::Call;
 use crate::error::CallResult;
+use crate::paths;
 
 /// Directories that are searched although `PATH` does not name them: daemons
 /// are started with little of it.
@@ -83,9 +84,7 @@ pub(super) fn tty(call: &Call<'_>) -> CallResult {
             );
         }
     };
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .open(&path)
+    let written = paths::open_to_write(&path)
         .and_then(|mut terminal| writeln!(terminal, "{}", call.text("echo")));
     match written {
         Ok(()) => answer(

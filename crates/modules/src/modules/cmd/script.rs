@@ -1,8 +1,8 @@
 //! Scripts: fetched from the master, or given as code.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::random_bytes;
@@ -13,6 +13,7 @@ use super::exec::{self, Ran, execute, give_to};
 use super::options::{Options, Words};
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 use crate::{python, shlex, world};
 
 /// A script that nobody but its user can read, gone when it has run.
@@ -26,13 +27,9 @@ impl TempScript {
             .collect();
         let path = std::env::temp_dir().join(format!("__salt.tmp.{name}{suffix}"));
         let script = Self(path);
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o700)
-            .open(&script.0)?
-            .write_all(content)?;
-        fs::set_permissions(&script.0, Permissions::from_mode(0o500))?;
+        let mut file = paths::create_new(&script.0, 0o700)?;
+        file.write_all(content)?;
+        file.set_permissions(Permissions::from_mode(0o500))?;
         Ok(script)
     }
 
@@ -43,7 +40,7 @@ impl TempScript {
 
 impl Drop for TempScript {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = paths::remove_file(&self.0);
     }
 }
 

@@ -14,8 +14,9 @@ use super::{place, saltenv};
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
 use crate::file_client::{FileClient, FileError, SaltUrl, WebFile, below, hash_of, private_dirs};
+use crate::paths;
 use crate::python;
-use crate::replace::{Dress, replace_with, umask};
+use crate::replace::{Dress, place_followed, umask};
 
 fn path_value(path: Option<PathBuf>) -> Value {
     path.map_or(Value::Bool(false), |path| path.display().to_string().into())
@@ -190,10 +191,8 @@ pub(super) fn cache_local_file(call: &Call<'_>) -> CallResult {
 fn copy_whole(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut file = fs::File::open(from)?;
     let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions());
-    let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
-    replace_with(&to, Dress::kept(mode & !umask()), |new| {
-        std::io::copy(&mut file, new).map(|_| ())
-    })
+    let write = |new: &mut fs::File| std::io::copy(&mut file, new).map(drop);
+    place_followed(to, Dress::kept(mode & !umask()), write).map(drop)
 }
 
 /// Where a local file's copy lies in the cache.
@@ -266,7 +265,7 @@ fn copy_to(
         if !makedirs || !to.is_absolute() {
             return Ok(Copied::NoDirectory);
         }
-        fs::create_dir_all(&parent).map_err(|error| {
+        paths::create_dir_all(&parent).map_err(|error| {
             CallError::command(format!("could not make {}: {error}", parent.display()))
         })?;
     }
@@ -387,7 +386,7 @@ fn web_url(call: &Call<'_>, url: &str) -> CallResult {
         if !call.flag("makedirs") {
             return Ok(false.into());
         }
-        fs::create_dir_all(parent).map_err(failed)?;
+        paths::create_dir_all(parent).map_err(failed)?;
     }
     copy_whole(&cached, &to).map_err(failed)?;
     Ok(to.display().to_string().into())
@@ -435,7 +434,7 @@ pub(super) fn get_dir(call: &Call<'_>) -> CallResult {
         .filter(|name| inside(name))
     {
         let directory = target(name);
-        fs::create_dir_all(&directory)
+        paths::create_dir_all(&directory)
             .map_err(|error| CallError::command(format!("could not make {directory}: {error}")))?;
         copied.push(directory);
     }

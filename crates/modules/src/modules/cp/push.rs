@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::context::ContextError;
 use crate::error::{CallError, CallResult};
 use crate::limits::CACHED_FILES_MAX;
+use crate::paths;
 use crate::python;
 
 pub(super) fn push(call: &Call<'_>) -> CallResult {
@@ -20,7 +21,7 @@ pub(super) fn push(call: &Call<'_>) -> CallResult {
     let upload = call.text_opt("upload_path");
     let sent = send(call, Path::new(&path), upload.as_deref())?;
     if sent && call.flag("remove_source") {
-        fs::remove_file(&path).map_err(|error| {
+        paths::remove_file(&path).map_err(|error| {
             CallError::command(format!("cp.push could not remove file '{path}': {error}"))
         })?;
     }

@@ -1,8 +1,8 @@
 //! Files that come with the call itself: the other end of `salt-cp`.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -16,8 +16,9 @@ use crate::call::Call;
 use crate::error::{CallError, CallResult};
 use crate::limits::{FILE_PIECE_BYTES_MAX, UNFINISHED_KEPT};
 use crate::modules::grains::map_argument;
+use crate::paths;
 use crate::python;
-use crate::replace::{Dress, replace_with, umask};
+use crate::replace::{Dress, place_followed, umask};
 
 pub(super) fn recv(call: &Call<'_>) -> CallResult {
     let dest = call.text("dest");
@@ -40,10 +41,8 @@ pub(super) fn recv(call: &Call<'_>) -> CallResult {
             .as_bytes()
             .map_or_else(|| python::str(data).into_bytes(), <[u8]>::to_vec);
         // A link is followed, as by every other program that writes a file.
-        let place = fs::canonicalize(&target).unwrap_or(target);
-        let written = replace_with(&place, Dress::kept(0o666 & !umask()), |file| {
-            file.write_all(&bytes)
-        });
+        let dress = Dress::kept(0o666 & !umask());
+        let written = place_followed(&target, dress, |file| file.write_all(&bytes));
         if let Err(error) = &written {
             tracing::error!("could not write {shown}: {error}");
         }
@@ -61,7 +60,7 @@ pub(super) fn recv_chunked(call: &Call<'_>) -> CallResult {
     }
     if call.arg("chunk").is_nil() {
         // An empty directory is sent without content.
-        return match fs::create_dir_all(&dest) {
+        return match paths::create_dir_all(&dest) {
             Ok(()) => Ok(true.into()),
             Err(_) if Path::new(&dest).is_file() => Ok("Path exists and is a file".into()),
             Err(error) => Ok(error.to_string().into()),
@@ -82,7 +81,7 @@ pub(super) fn recv_chunked(call: &Call<'_>) -> CallResult {
 /// [`Place`]), and its files get their names when they are whole.
 fn write_chunk(call: &Call<'_>, dest: &Path) -> io::Result<()> {
     if let Some(parent) = dest.parent() {
-        fs::create_dir_all(parent)?;
+        paths::create_dir_all(parent)?;
     }
     let bytes = piece(call)?;
     let mode = match call.arg("mode") {
@@ -93,8 +92,6 @@ fn write_chunk(call: &Call<'_>, dest: &Path) -> io::Result<()> {
         Some(mode) => Dress::with_mode(mode),
         None => Dress::kept(0o666 & !umask()),
     };
-    // A link is followed, as by every other program that writes a file.
-    let place = fs::canonicalize(dest).unwrap_or_else(|_| dest.to_owned());
     match call.arg("append").as_str().and_then(Place::parse) {
         Some(Place::First) => {
             let first = call.job.jid().unwrap_or_default();
@@ -107,18 +104,18 @@ fn write_chunk(call: &Call<'_>, dest: &Path) -> io::Result<()> {
             let unfinished = Unfinished::of(call, dest, first);
             let mut whole = unfinished.append(&bytes, loc)?;
             whole.seek(SeekFrom::Start(0))?;
-            replace_with(&place, dress, |file| io::copy(&mut whole, file).map(drop))?;
+            place_followed(dest, dress, |file| io::copy(&mut whole, file).map(drop))?;
             unfinished.remove()
         }
         _ if call.flag("append") => {
-            let mut file = OpenOptions::new().append(true).create(true).open(dest)?;
+            let mut file = paths::append_or_create(dest)?;
             file.write_all(&bytes)?;
             match mode {
-                Some(mode) => fs::set_permissions(dest, Permissions::from_mode(mode)),
+                Some(mode) => file.set_permissions(Permissions::from_mode(mode)),
                 None => Ok(()),
             }
         }
-        _ => replace_with(&place, dress, |file| file.write_all(&bytes)),
+        _ => place_followed(dest, dress, |file| file.write_all(&bytes)).map(drop),
     }
 }
 
@@ -169,31 +166,24 @@ impl Unfinished {
         for entry in fs::read_dir(dir)?.flatten() {
             let other = name(&entry.path()).unwrap_or_default();
             if place(&other) == place(&own) && other < own {
-                let removed = fs::remove_file(entry.path());
+                let removed = paths::remove_file(entry.path());
                 tracing::debug!(path = ?entry.path(), ?removed, "an older copy");
             }
         }
-        fs::remove_file(&self.path)
+        paths::remove_file(&self.path)
     }
 
     /// Makes it anew with its first piece.
     fn begin(&self, bytes: &[u8]) -> io::Result<()> {
         let dir = self.path.parent().unwrap_or(&self.path);
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        paths::create_dirs(dir, 0o700, |_| Ok(()))?;
         remove_abandoned(dir);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&self.path)?;
-        file.write_all(bytes)
+        paths::create(&self.path, 0o600)?.write_all(bytes)
     }
 
     /// Puts the piece that belongs at `loc` behind those that are there.
     fn append(&self, bytes: &[u8], loc: u64) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).append(true).open(&self.path);
-        let mut file = file.map_err(|error| match error.kind() {
+        let mut file = paths::open_to_append(&self.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other("its first piece is missing"),
             _ => error,
         })?;
@@ -214,7 +204,7 @@ fn remove_abandoned(dir: &Path) {
         let modified = entry.metadata().and_then(|data| data.modified());
         let age = modified.ok().and_then(|modified| modified.elapsed().ok());
         if age.is_some_and(|age| age > UNFINISHED_KEPT) {
-            let removed = fs::remove_file(entry.path());
+            let removed = paths::remove_file(entry.path());
             tracing::debug!(path = ?entry.path(), ?removed, "a copy that was broken off");
         }
     }

@@ -1,11 +1,14 @@
 //! Files and paths that are templates.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use super::fetch::cache_one;
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
+use crate::replace::{Dress, place_followed};
 use crate::world;
 
 /// A path, rendered if the call has a `template`.
@@ -49,10 +52,12 @@ pub(super) fn get_template(call: &Call<'_>) -> CallResult {
         if !makedirs {
             return Ok("".into());
         }
-        fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+        paths::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
     }
-    halite_crypto::files::create_private(dest, 0o600, text.as_bytes())
-        .map_err(|error| failed(dest, &error))?;
+    place_followed(dest, Dress::with_mode(0o600), |file| {
+        file.write_all(text.as_bytes())
+    })
+    .map_err(|error| failed(dest, &error))?;
     Ok(dest.display().to_string().into())
 }
 

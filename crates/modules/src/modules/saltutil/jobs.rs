@@ -7,6 +7,7 @@ use halite_target::glob::fnmatch;
 
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 
 /// The running jobs, without the one that asks.
 fn others(call: &Call<'_>) -> Vec<Map> {
@@ -111,7 +112,7 @@ pub(super) fn clear_job_cache(call: &Call<'_>) -> CallResult {
     let directory = call.ctx.cachedir().join("minion_jobs");
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let old = entry.metadata().and_then(|data| data.modified()).ok() < oldest;
-        if old && let Err(error) = fs::remove_dir_all(entry.path()) {
+        if old && let Err(error) = paths::remove_dir_all(entry.path()) {
             tracing::error!(%error, "could not remove a cached job");
             return Ok(false.into());
         }

@@ -9,6 +9,7 @@ use halite_proto::{Map, Value};
 
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 
 /// Removes caches by name: what else lies there (jobs, returns that wait for a
 /// master) is no cache.
@@ -39,8 +40,8 @@ pub(super) fn clear_cache(call: &Call<'_>) -> CallResult {
 
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(data) if data.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
+        Ok(data) if data.is_dir() => paths::remove_dir_all(path),
+        Ok(_) => paths::remove_file(path),
         Err(error) => Err(error),
     };
     match removed {

@@ -18,6 +18,7 @@ use crate::error::CallError;
 use crate::extensions;
 use crate::file_client::{FileClient, below, private_dirs};
 use crate::job::Job;
+use crate::paths;
 use crate::python;
 
 /// Why nothing uses files of a kind; nothing of those that something uses.
@@ -295,9 +296,9 @@ fn clean(root: &Path, relative: &Path, remote: &HashSet<PathBuf>) {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             clean(root, &relative, remote);
             // Fails, as it should, unless the directory is empty.
-            let _ = fs::remove_dir(entry.path());
+            let _ = paths::remove_dir(entry.path());
         } else if !remote.contains(&relative)
-            && let Err(error) = fs::remove_file(entry.path())
+            && let Err(error) = paths::remove_file(entry.path())
         {
             tracing::warn!("could not remove {}: {error}", entry.path().display());
         }

@@ -9,6 +9,7 @@ use super::{Report, SETTINGS, ask, flag};
 use crate::Refresh;
 use crate::call::Call;
 use crate::error::{CallError, CallResult};
+use crate::paths;
 
 /// The mode of the saved schedule.
 const SAVED_MODE: u32 = 0o600;
@@ -74,7 +75,7 @@ pub(super) fn save_offline(call: &Call<'_>, jobs: Map) -> Result<(), CallError> 
     let path = saved_file(call);
     let failed = |error: String| CallError::command(format!("the schedule is not saved: {error}"));
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+        paths::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
     }
     // Settings that are no jobs stay.
     let mut schedule = saved(call);

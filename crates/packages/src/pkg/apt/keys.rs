@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::known_keys;
@@ -125,7 +125,7 @@ fn receive(
     };
     let real = call.host().path(file);
     if let Some(parent) = real.parent() {
-        std::fs::create_dir_all(parent)
+        paths::create_dir_all(parent)
             .map_err(|error| PkgError::command(format!("{}: {error}", parent.display())))?;
     }
     let known = known_keys::shown(call, &real)?;
@@ -170,7 +170,7 @@ pub(crate) fn install(
         |why: String| PkgError::command(format!("Error: Could not add key: {cached} ({why})"));
     let host = call.host();
     let directory = host.path(directory.unwrap_or(KEYRINGS));
-    std::fs::create_dir_all(&directory).map_err(|error| failed(error.to_string()))?;
+    paths::create_dir_all(&directory).map_err(|error| failed(error.to_string()))?;
     let own_name = Path::new(cached)
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
@@ -200,6 +200,6 @@ pub(crate) fn install(
 
 fn set_readable(path: &Path) -> Result<(), PkgError> {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))
+    paths::set_permissions(path, &std::fs::Permissions::from_mode(0o644))
         .map_err(|error| PkgError::command(format!("{}: {error}", path.display())))
 }

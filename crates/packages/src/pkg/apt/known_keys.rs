@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use halite_modules::host::Program;
-use halite_modules::{Call, CallError, python};
+use halite_modules::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::keys::KEYRINGS;
@@ -81,7 +81,7 @@ fn delete_file(call: &Call<'_>, id: &str, directory: Option<&str>) -> Result<boo
             .keys()
             .any(|known| known.as_str().is_some_and(|known| known.ends_with(id)));
         if has_it {
-            std::fs::remove_file(call.host().path(&file)).map_err(|error| {
+            paths::remove_file(call.host().path(&file)).map_err(|error| {
                 CallError::command(format!("Failed to remove {}: {error}", file.display()))
             })?;
             return Ok(true);

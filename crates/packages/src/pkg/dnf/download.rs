@@ -3,7 +3,7 @@
 use std::fs;
 
 use halite_modules::host::Program;
-use halite_modules::{Call, CallError};
+use halite_modules::{Call, CallError, paths};
 use halite_proto::{Map, Value};
 
 use super::{Dnf, options, tool};
@@ -31,7 +31,7 @@ pub(in crate::pkg) fn download(
     let failed =
         |error: std::io::Error| PkgError::command(format!("Unable to read {DIRECTORY}: {error}"));
     let directory = host.path(DIRECTORY);
-    fs::create_dir_all(&directory).map_err(failed)?;
+    paths::create_dir_all(&directory).map_err(failed)?;
     let files = || -> Result<Vec<String>, PkgError> {
         let entries = fs::read_dir(&directory).map_err(failed)?.flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -48,7 +48,7 @@ pub(in crate::pkg) fn download(
     // What was fetched before is not what is there now.
     for file in files()? {
         if names.iter().any(|name| is_of(&file, name)) {
-            fs::remove_file(directory.join(&file)).map_err(failed)?;
+            paths::remove_file(directory.join(&file)).map_err(failed)?;
         }
     }
     let mut line = words(&["yumdownloader", "-q"]);

@@ -1,7 +1,7 @@
 //! Repositories of dnf: `.repo` files.
 
 use halite_modules::host::replace_file;
-use halite_modules::{Call, python};
+use halite_modules::{Call, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{run, tool};
@@ -84,7 +84,7 @@ pub(crate) fn del_repo(
     };
     let in_file = repos.values().filter(|repo| file_of(repo) == file).count();
     if in_file == 1 {
-        std::fs::remove_file(call.host().path(&file))
+        paths::remove_file(call.host().path(&file))
             .map_err(|error| PkgError::command(format!("{file}: {error}")))?;
         return Ok(format!(
             "File {file} containing repo {repo} has been removed"

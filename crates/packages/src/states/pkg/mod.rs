@@ -10,7 +10,7 @@ mod targets;
 
 use halite_modules::{
     BEACON_INTERVAL, Call, CallResult, Function, Module, StateReturn, add_state_beacon,
-    beacon_value, python,
+    beacon_value, paths, python,
 };
 use halite_proto::{Map, Value};
 
@@ -137,7 +137,7 @@ fn mod_init(call: &Call<'_>) -> CallResult {
     }
     let tag = crate::pkg::refresh_tag(call);
     if !tag.exists()
-        && let Err(error) = std::fs::write(&tag, "")
+        && let Err(error) = paths::write(&tag, "")
     {
         tracing::warn!(%error, "could not mark that lists are to be read again");
     }

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use halite_modules::host::replace_file;
+use halite_modules::paths::{self, Held};
 use halite_modules::{Call, CallError};
 use halite_proto::{Map, Value};
 
@@ -49,24 +50,45 @@ impl File {
         CallError::command(format!("{what}: '{error}: {}'", self.shown()))
     }
 
-    /// Gives a path to the user whose file it is.
-    fn give(&self, call: &Call<'_>, path: &Path) -> Result<(), CallError> {
-        let Some(owner) = self.owner.as_ref().filter(|_| call.host().is_real()) else {
-            return Ok(());
-        };
-        if !nix::unistd::geteuid().is_root() {
-            return Ok(());
-        }
+    /// The user whose file it is, if it can be given away.
+    fn owner(&self, call: &Call<'_>) -> Option<&db::User> {
+        let may = call.host().is_real() && nix::unistd::geteuid().is_root();
+        self.owner.as_ref().filter(|_| may)
+    }
+
+    /// Gives something to the user whose file it is.
+    fn give(&self, call: &Call<'_>, held: &Held) -> io::Result<()> {
         let id = |id: i64| u32::try_from(id).ok();
-        chown(path, id(owner.uid), id(owner.gid))
-            .map_err(|error| self.failed("Couldn't change the owner", &error))
+        match self.owner(call) {
+            Some(owner) => held.chown(id(owner.uid), id(owner.gid)),
+            None => Ok(()),
+        }
     }
 
     /// Sets its mode and owner, which `ssh-keygen` does not keep.
     pub(super) fn restore(&self, call: &Call<'_>, mode: u32) -> Result<(), CallError> {
-        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
-            .map_err(|error| self.failed("Couldn't change the mode", &error))?;
-        self.give(call, &self.path)
+        let mode_failed = |error: io::Error| self.failed("Couldn't change the mode", &error);
+        let held = Held::open(&self.path, true).map_err(mode_failed)?;
+        held.set_mode(mode).map_err(mode_failed)?;
+        self.give(call, &held)
+            .map_err(|error| self.failed("Couldn't change the owner", &error))
+    }
+
+    /// Who runs a program that changes the file: the owner of the directory it
+    /// is in, who could have a program of root's change another one.
+    ///
+    /// # Errors
+    /// When a link on the way is not followed.
+    pub(super) fn editor(&self, call: &Call<'_>) -> Result<Option<&str>, CallError> {
+        let wrong = |error: io::Error| self.failed("Couldn't change known hosts file", &error);
+        Held::open(&self.path, true).map_err(wrong)?;
+        let Some(owner) = self.owner(call).filter(|owner| owner.uid != 0) else {
+            return Ok(None);
+        };
+        let parent = self.path.parent().unwrap_or_else(|| Path::new("/"));
+        let parent = Held::open(parent, true).and_then(|parent| parent.data());
+        let is_theirs = i64::from(parent.map_err(wrong)?.uid()) == owner.uid;
+        Ok(is_theirs.then_some(owner.name.as_str()))
     }
 
     pub(super) fn mode(&self) -> Option<u32> {
@@ -100,12 +122,11 @@ pub(super) fn save(
 ) -> Result<(), CallError> {
     let failed = |error: &io::Error| file.failed("Couldn't append to known hosts file", error);
     if let Some(parent) = file.path.parent().filter(|parent| !parent.is_dir()) {
-        fs::create_dir_all(parent).map_err(|error| failed(&error))?;
-        if file.owner.is_some() {
-            file.give(call, parent)?;
-            fs::set_permissions(parent, fs::Permissions::from_mode(0o700))
-                .map_err(|error| failed(&error))?;
-        }
+        let give = |made: &Held| match made.path() == parent && file.owner.is_some() {
+            true => file.give(call, made).and_then(|()| made.set_mode(0o700)),
+            false => Ok(()),
+        };
+        paths::create_dirs(parent, 0o777, give).map_err(|error| failed(&error))?;
     }
     replace_file(&file.path, text.as_bytes()).map_err(|error| failed(&error))?;
     file.restore(call, mode.unwrap_or(0o600))

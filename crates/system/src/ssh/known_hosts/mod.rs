@@ -6,13 +6,13 @@
 
 mod file;
 
-use std::fs;
+use std::io::Read;
 
 pub(crate) use file::default;
 use file::{File, refused, save};
 use halite_crypto::HashType;
 use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::key::fingerprint;
@@ -24,12 +24,24 @@ const SCANS_MAX: u32 = 5;
 
 /// Runs a program and returns all it wrote.
 fn run(call: &Call<'_>, words: &[&str]) -> Result<String, CallError> {
+    run_as(call, None, words)
+}
+
+/// Has `ssh-keygen` change the file.
+fn edit(call: &Call<'_>, file: &File, options: &[&str]) -> Result<String, CallError> {
+    let shown = file.shown();
+    let words = [&["ssh-keygen"], options, &["-f", &shown]].concat();
+    run_as(call, file.editor(call)?, &words)
+}
+
+fn run_as(call: &Call<'_>, user: Option<&str>, words: &[&str]) -> Result<String, CallError> {
     let name = words.first().copied().unwrap_or_default();
     if !call.host().has(name) {
         return Err(CallError::NotFound(format!("'{name}' is not in the path")));
     }
     let ran = Program::new(call, words)
         .may_fail()
+        .user(user)
         .option("redirect_stderr", true)
         .run()?;
     Ok(ran.stdout)
@@ -160,7 +172,7 @@ pub(crate) fn rm_known_host(call: &Call<'_>) -> CallResult {
         return Ok(file.missing().into());
     };
     let host = in_file(call, call.get("port"));
-    let said = run(call, &["ssh-keygen", "-R", &host, "-f", &file.shown()])?;
+    let said = edit(call, &file, &["-R", &host])?;
     file.restore(call, mode)?;
     Ok(Map::from([("status", "removed"), ("comment", said.as_str())]).into())
 }
@@ -178,7 +190,7 @@ pub(crate) fn hash_known_hosts(call: &Call<'_>) -> CallResult {
 }
 
 fn hash(call: &Call<'_>, file: &File, mode: u32) -> Result<String, CallError> {
-    let said = run(call, &["ssh-keygen", "-H", "-f", &file.shown()])?;
+    let said = edit(call, file, &["-H"])?;
     file.restore(call, mode)?;
     Ok(said)
 }
@@ -298,12 +310,15 @@ fn without(call: &Call<'_>, file: &File, enc: &Value) -> Result<String, CallErro
             gone.push(number);
         }
     }
-    let text = fs::read_to_string(&file.path).map_err(|error| {
-        file.failed(
-            "Couldn't remove old entry(ies) from known hosts file",
-            &error,
-        )
-    })?;
+    let mut text = String::new();
+    paths::open_to_read(&file.path)
+        .and_then(|mut opened| opened.read_to_string(&mut text))
+        .map_err(|error| {
+            file.failed(
+                "Couldn't remove old entry(ies) from known hosts file",
+                &error,
+            )
+        })?;
     let kept = text
         .split_inclusive('\n')
         .enumerate()

@@ -1,6 +1,6 @@
 //! The state `mount.mounted`.
 
-use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_modules::{Call, CallError, CallResult, StateReturn, paths};
 
 use super::compare::{is_device, is_named_so, missing};
 use crate::mount;
@@ -103,7 +103,7 @@ fn bring_up(call: &Call<'_>) -> Result<StateReturn, CallError> {
             }
             (false, true) => {
                 let path = call.host().path(&name);
-                std::fs::create_dir_all(path)
+                paths::create_dir_all(path)
                     .map_err(|error| CallError::command(format!("{name}: {error}")))?;
                 format!("{name} was created, not mounted")
             }

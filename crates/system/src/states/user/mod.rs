@@ -2,8 +2,7 @@
 
 mod changes;
 
-use std::os::unix::fs::DirBuilderExt;
-
+use halite_modules::paths::{self, Held};
 use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
@@ -189,19 +188,16 @@ fn make_home(call: &Call<'_>, home: &str, before: &Map) -> Result<(), CallError>
     }
     let failed =
         |error: std::io::Error| CallError::command(format!("could not make {home}: {error}"));
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(&path)
-        .map_err(failed)?;
     let id = |key: &str| {
         let id = before.get(key).and_then(Value::as_i64);
         id.and_then(|id| u32::try_from(id).ok())
     };
-    if call.host().is_real() {
-        std::os::unix::fs::chown(&path, id("uid"), id("gid")).map_err(failed)?;
-    }
-    Ok(())
+    let is_real = call.host().is_real();
+    let give = |made: &Held| match is_real && made.path() == path {
+        true => made.chown(id("uid"), id("gid")),
+        false => Ok(()),
+    };
+    paths::create_dirs(&path, 0o755, give).map_err(failed)
 }
 
 fn create(

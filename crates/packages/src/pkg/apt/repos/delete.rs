@@ -1,5 +1,5 @@
 //! Deleting repositories.
-use halite_modules::{Call, CallError, host, python};
+use halite_modules::{Call, CallError, host, paths, python};
 use halite_proto::Map;
 
 use super::ppa::of_ppa;
@@ -39,7 +39,7 @@ pub(super) fn consolidate(call: &Call<'_>, sources: &mut SourceList) -> Result<(
     sources.list = kept;
     sources.save(call)?;
     for file in files {
-        let _ = std::fs::remove_file(call.host().path(file));
+        let _ = paths::remove_file(call.host().path(file));
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ pub(crate) fn del_repo(call: &Call<'_>, repo: &str, kwargs: &Map) -> Result<Stri
         let path = call.host().path(file);
         if rest.count() == 0 && file.contains("sources.list.d/") && path.is_file() {
             sources.list.retain(|source| source.file != *file);
-            std::fs::remove_file(&path).map_err(|error| {
+            paths::remove_file(&path).map_err(|error| {
                 PkgError::from(CallError::command(format!("{}: {error}", path.display())))
             })?;
             said.push_str(&format!(

@@ -7,7 +7,7 @@ mod update;
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{auth, is_repository};
@@ -32,9 +32,9 @@ pub(super) fn empty_directory(path: &str) -> Result<(), CallError> {
     for entry in std::fs::read_dir(path).map_err(failed)?.flatten() {
         let entry = entry.path();
         let removed = if entry.is_dir() && !entry.is_symlink() {
-            std::fs::remove_dir_all(&entry)
+            paths::remove_dir_all(&entry)
         } else {
-            std::fs::remove_file(&entry)
+            paths::remove_file(&entry)
         };
         removed.map_err(failed)?;
     }

@@ -6,14 +6,17 @@
 
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
+use super::place::Place;
+
 /// An existing file, directory, link or whatever it is.
-pub(crate) struct Held {
+#[derive(Debug)]
+pub struct Held {
     // Of std for what it says of the file; most are no open files but places.
     place: File,
     path: PathBuf,
@@ -22,45 +25,42 @@ pub(crate) struct Held {
 impl Held {
     /// Takes hold of what is at `path`; of what a link leads to, if it is to
     /// be followed.
-    pub(crate) fn open(path: &Path, follow: bool) -> io::Result<Self> {
-        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
-        if !follow {
-            flags |= OFlags::NOFOLLOW;
+    ///
+    /// # Errors
+    /// When nothing is there, or a link is not followed.
+    pub fn open(path: &Path, follow: bool) -> io::Result<Self> {
+        match follow {
+            true => Place::followed(path)?.hold(),
+            false => Place::of(path)?.hold(),
         }
-        Ok(Self {
-            place: rustix::fs::open(path, flags, Mode::empty())?.into(),
-            path: path.to_owned(),
-        })
     }
 
     /// Keeps hold of a file that has just been put at `path`.
-    pub(crate) fn of(file: File, path: &Path) -> Self {
+    pub fn of(file: File, path: &Path) -> Self {
         Self {
             place: file,
             path: path.to_owned(),
         }
     }
 
-    /// Takes hold of an entry of a directory, of a link itself.
-    pub(crate) fn open_at(
-        directory: &OwnedFd,
-        name: &std::ffi::OsStr,
-        path: &Path,
-    ) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        Ok(Self {
-            place: rustix::fs::openat(directory, name, flags, Mode::empty())?.into(),
-            path: path.to_owned(),
-        })
+    /// The path by which it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What it is now.
-    pub(crate) fn data(&self) -> io::Result<Metadata> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn data(&self) -> io::Result<Metadata> {
         self.place.metadata()
     }
 
     /// Gives it to somebody; `None` leaves it.
-    pub(crate) fn chown(&self, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn chown(&self, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
         let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
         Ok(rustix::fs::chownat(
             &self.place,
@@ -71,26 +71,37 @@ impl Held {
         )?)
     }
 
-    /// Sets its mode.
-    pub(crate) fn set_mode(&self, bits: u32) -> io::Result<()> {
+    /// Sets its mode. A link has none.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_mode(&self, bits: u32) -> io::Result<()> {
         let mode = || fs::Permissions::from_mode(bits & 0o7777);
         let own = format!("/proc/self/fd/{}", self.place.as_raw_fd());
         match fs::set_permissions(own, mode()) {
             // No /proc here, as in a bare root.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let file = rustix::fs::open(&self.path, flags, Mode::empty())?;
-                File::from(file).set_permissions(mode())
+                let file = File::from(rustix::fs::open(&self.path, flags, Mode::empty())?);
+                let (own, other) = (self.data()?, file.metadata()?);
+                if (own.dev(), own.ino()) != (other.dev(), other.ino()) {
+                    return Err(error);
+                }
+                file.set_permissions(mode())
             }
             done => done,
         }
     }
 }
 
+impl AsFd for Held {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.place.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
-
     use super::*;
 
     #[test]
@@ -107,12 +118,7 @@ mod tests {
         held.chown(None, None).unwrap();
         assert_eq!(held.data().unwrap().mode() & 0o7777, 0o600);
         assert_eq!(fs::metadata(&other).unwrap().mode() & 0o7777, 0o644);
-        assert!(
-            Held::open(&path, false)
-                .unwrap()
-                .data()
-                .unwrap()
-                .is_symlink()
-        );
+        let link = Held::open(&path, false).unwrap();
+        assert!(link.data().unwrap().is_symlink());
     }
 }

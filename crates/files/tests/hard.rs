@@ -7,12 +7,15 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use common::{minion, work};
-use halite_fake_minion::FakeMinion;
+use halite_fake_minion::{FakeMinion, kwargs};
 use halite_proto::{Map, Value};
+use halite_test_support::have_programs;
 
 fn managed(minion: &FakeMinion, entries: &[(&str, Value)]) -> Map {
     let kwargs: Map = Map::from_iter(entries.iter().map(|(key, value)| (*key, value.clone())));
@@ -59,7 +62,7 @@ fn serve(body: Option<&'static str>, requests: usize) -> String {
 }
 
 fn has_curl() -> bool {
-    halite_test_support::have_programs(&["curl"])
+    have_programs(&["curl"])
 }
 
 const HELLO: &str = "sha256=5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
@@ -279,7 +282,7 @@ fn a_thousand_files() {
     };
     fs::write(work.join("srv/s"), "hello {{ grains.role }}\n").unwrap();
     for round in ["first", "second"] {
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         for file in 0..count {
             let path = work.join(format!("f{file}"));
             let ret = managed(
@@ -320,4 +323,69 @@ fn arguments_that_the_state_does_not_know_are_names_in_the_template() {
     );
     assert_eq!(result(&ret), Some(true), "{ret:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "1 z context\n");
+}
+
+#[test]
+fn a_password_of_an_archive_is_on_no_command_line() {
+    if !have_programs(&["zip", "unzip"]) {
+        return;
+    }
+    let (_guard, work) = work();
+    let minion = minion(&work);
+    fs::write(work.join("file"), "content\n").unwrap();
+    let (zip, dest) = (work.join("a.zip"), work.join("dest"));
+    for password in ["secret", "of two words", "q\"u\\o;$(te)'"] {
+        let mut program = Command::new("zip");
+        program.args(["-q", "-P", password, "a.zip", "file"]);
+        assert!(program.current_dir(&work).status().unwrap().success());
+        let args = |zip: &Path| {
+            let more = kwargs([("password", password.into()), ("options", "-o".into())]);
+            let paths = [zip, &dest].map(|path| path.to_str().unwrap().into());
+            [paths.to_vec(), vec![more]].concat()
+        };
+        minion.ret("archive.cmd_unzip", &args(&zip));
+        assert_eq!(fs::read_to_string(dest.join("file")).unwrap(), "content\n");
+        fs::remove_dir_all(&dest).unwrap();
+        fs::remove_file(&zip).unwrap();
+        // It waits for somebody who writes: its command line can be read.
+        let pipe = work.join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let looker = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || command_lines_of_reader(&pipe)
+        });
+        minion.run("archive.cmd_unzip", &args(&pipe));
+        let seen = looker.join().unwrap();
+        assert!(seen.contains("unzip"), "{seen}");
+        assert!(!seen.contains(password), "{seen}");
+        fs::remove_file(&pipe).unwrap();
+    }
+}
+
+/// The command line that names a pipe, which is waited for until then.
+fn command_lines_of_reader(pipe: &Path) -> String {
+    let until = Instant::now() + Duration::from_secs(60);
+    let seen = loop {
+        let seen = command_line_with(pipe.to_str().unwrap());
+        if let Some(seen) = seen {
+            break seen;
+        }
+        assert!(Instant::now() < until, "nobody reads the pipe");
+        std::thread::yield_now();
+    };
+    let mut options = fs::OpenOptions::new();
+    options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+    while options.open(pipe).is_err() {
+        assert!(Instant::now() < until, "nobody reads the pipe");
+        std::thread::yield_now();
+    }
+    seen
+}
+
+fn command_line_with(word: &str) -> Option<String> {
+    let mut lines = fs::read_dir("/proc").unwrap().flatten().map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    });
+    lines.find(|line| line.contains(word))
 }

@@ -7,8 +7,8 @@ use halite_modules::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::format::Format;
-use super::read::{Contents, open_zip};
 use super::pack::make_zip;
+use super::read::{Contents, open_zip};
 use super::unpack::Unzip;
 use crate::core::errors::os_text;
 use crate::sources::{Scheme, fetch, scheme};
@@ -21,8 +21,11 @@ fn lines(call: &Call<'_>, command: Vec<String>) -> CallResult {
 }
 
 /// As [`lines`]; a program that fails is an error, with what it said.
-fn lines_of_success(call: &Call<'_>, command: Vec<String>) -> CallResult {
+fn lines_of_success(call: &Call<'_>, command: Vec<String>, env: Option<Map>) -> CallResult {
     let (command, mut options) = as_arguments(call, command);
+    if let Some(env) = env {
+        options.insert("env", env);
+    }
     options.insert("redirect_stderr", true);
     let out = call.salt("cmd.run_all", &[command], options)?;
     let said = out.get("stdout").map(python::str).unwrap_or_default();
@@ -135,9 +138,6 @@ pub(super) fn unrar(call: &Call<'_>) -> CallResult {
 
 pub(super) fn cmd_unzip(call: &Call<'_>) -> CallResult {
     let mut command = vec!["unzip".to_owned()];
-    if let Some(password) = call.text_opt("password") {
-        command.extend(["-P".to_owned(), password]);
-    }
     command.extend(words(call.text_opt("options")));
     command.extend([call.text("zip_file"), "-d".to_owned(), call.text("dest")]);
     let excludes = list_of(call.arg("excludes"));
@@ -145,8 +145,28 @@ pub(super) fn cmd_unzip(call: &Call<'_>) -> CallResult {
         command.push("-x".to_owned());
         command.extend(excludes);
     }
-    let out = lines_of_success(call, command)?;
+    let env = match call.text_opt("password") {
+        Some(password) => Some(Map::from([("UNZIP", unzip_password(&password)?)])),
+        None => None,
+    };
+    let out = lines_of_success(call, command, env)?;
     Ok(trimmed(call, out))
+}
+
+/// Options of unzip as it takes them from its environment, which nobody reads
+/// but its user. It knows quotes there, and no way to write one.
+fn unzip_password(password: &str) -> Result<String, CallError> {
+    let has_space = password.contains(|char: char| char.is_ascii_whitespace());
+    if !has_space && !password.starts_with('"') {
+        return Ok(format!("-P {password}"));
+    }
+    if password.contains(['"', '\\']) {
+        return Err(CallError::invocation(
+            "this password can only be handed to unzip on its command line, where everybody \
+             reads it: without `options`, `runas` and `use_cmd_unzip` unzip is not needed",
+        ));
+    }
+    Ok(format!("-P \"{password}\""))
 }
 
 pub(super) fn unzip(call: &Call<'_>) -> CallResult {
@@ -287,4 +307,27 @@ pub(super) fn is_encrypted(call: &Call<'_>) -> CallResult {
         }
     }
     Ok(false.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_written_as_unzip_reads_it() {
+        for (password, option) in [
+            ("plain", Some("-P plain")),
+            ("q\"u\\o;$(te)", Some("-P q\"u\\o;$(te)")),
+            ("of two words", Some("-P \"of two words\"")),
+            ("\"begins", None),
+            ("with \"both", None),
+            ("a \\", None),
+        ] {
+            assert_eq!(
+                unzip_password(password).ok().as_deref(),
+                option,
+                "{password}"
+            );
+        }
+    }
 }

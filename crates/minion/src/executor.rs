@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use halite_modules::{Cancel, Job, MinionContext, Outcome, run_function};
+use halite_modules::{Cancel, Job, MinionContext, Outcome, Over, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::returns::{JobReturn, NOTES, ReturnJid, Several};
 use halite_proto::{Jid, Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
-use tracing::{Instrument, debug, error, info, info_span};
+use tracing::{Instrument, debug, error, info, info_span, warn};
 
 use crate::beginning;
 use crate::context::{JobContext, Round, Route};
@@ -20,6 +20,7 @@ use crate::executors;
 use crate::limits::{FUNCTIONS_PER_JOB_MAX, JOBS_WAITING_MAX};
 use crate::returners::Wanted;
 use crate::state::{Minion, RunningJob};
+use crate::stuck::unless_given_up;
 
 /// Functions that look after jobs: they run at once even when every place is
 /// taken, or nobody could find out why.
@@ -178,6 +179,8 @@ impl Executor {
         let context = JobContext::new(Arc::clone(&self.minion), Route::Bound(master));
         let (minion, courier) = (Arc::clone(&self.minion), Arc::clone(&self.courier));
         let (ordered, send_returns) = (self.functions_ordered, self.send_returns);
+        let (watched, cancel) = (Arc::new(load), job.cancel.clone());
+        let load = Arc::clone(&watched);
         let ran = tokio::task::spawn_blocking(move || {
             // In this order: a job that a crash cuts off here is reported.
             let _proc_file = minion.proc.enter(&load.jid, &proc_load);
@@ -191,15 +194,32 @@ impl Executor {
             let name = minion.masters.get(master).map(|m| m.name.as_str());
             minion.claims.note(&load.jid, name.unwrap_or_default());
             let result = run_load(&context, &load, &job, ordered);
+            if !job.cancel.close(Over::Returned) {
+                warn!("a job that was given up has ended");
+                return None;
+            }
             let record = record(&minion, &load, &result);
             let parcel = send_returns.then(|| courier.accept(master, result));
             Some(Ended { parcel, record })
         });
-        // A function that panics has a return; this is about the thread itself.
-        ran.await.unwrap_or_else(|cause| {
-            error!(%cause, "the job's thread died");
-            None
-        })
+        match unless_given_up(ran, &cancel).await {
+            Some(ended) => ended.flatten(),
+            None => Some(self.give_up(master, &watched)),
+        }
+    }
+
+    /// Says that a job goes on although it was killed. It has a return, and
+    /// nothing waits for it any longer.
+    fn give_up(&self, master: usize, load: &PublishLoad) -> Ended {
+        self.minion.proc.give_up(&load.jid);
+        let why = "ERROR: the job was killed and goes on all the same, most likely stuck in the \
+                   kernel: it was given up";
+        let result = refused(load, why);
+        let record = record(&self.minion, load, &result);
+        let parcel = self
+            .send_returns
+            .then(|| self.courier.accept(master, result));
+        Ended { parcel, record }
     }
 }
 

@@ -38,6 +38,7 @@ mod signing_in;
 pub mod start;
 mod state;
 pub mod status_report;
+mod stuck;
 mod taking;
 mod trust_store;
 

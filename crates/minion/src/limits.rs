@@ -9,6 +9,14 @@ use halite_proto::limits::MESSAGE_BYTES_MAX;
 /// beside them.
 pub const JOBS_RUNNING_MAX: usize = 64;
 
+/// How often it is looked whether a running job was killed.
+pub const JOB_KILLED_LOOK: Duration = Duration::from_secs(1);
+
+/// How long a job that was killed may go on. After that it is given up: it has a
+/// return that says so, its place is free, and the next state run does not wait
+/// for it.
+pub const JOB_KILLED_GOES_ON_MAX: Duration = Duration::from_secs(10);
+
 /// Jobs that wait for a place. More are answered at once with an error return,
 /// so that nobody waits for them.
 pub const JOBS_WAITING_MAX: usize = 10_000;

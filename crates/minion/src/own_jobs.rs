@@ -5,16 +5,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use halite_modules::{Cancel, Job, run_function};
+use halite_modules::{Cancel, Job, Over, run_function};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
-use tracing::{debug, error, info};
+use tracing::{debug, info};
 
 use crate::context::{JobContext, Route};
 use crate::courier::Parcel;
 use crate::executor::{Executor, Record};
 use crate::returners::Wanted;
 use crate::state::{Minion, RunningJob};
+use crate::stuck::unless_given_up;
 
 /// A job of the minion's own.
 #[derive(Clone, Debug)]
@@ -120,6 +121,7 @@ impl Executor {
         let courier = Arc::clone(self.courier());
         let send_returns = self.sends_returns();
         let context = JobContext::new(Arc::clone(&minion), route);
+        let (jid, watched) = (own.jid.clone(), cancel.clone());
         let ran = tokio::task::spawn_blocking(move || {
             let returned = own.returns.jid().filter(|_| send_returns);
             let _proc_file = own.is_shown.then(|| {
@@ -133,6 +135,9 @@ impl Executor {
                 ..Job::default()
             };
             let result = run(&context, &own, &job);
+            if !job.cancel.close(Over::Returned) {
+                return (Vec::new(), None);
+            }
             let record = record(&minion, &own, &result);
             if !send_returns {
                 return (Vec::new(), record);
@@ -161,10 +166,11 @@ impl Executor {
             };
             (parcels, record)
         });
-        ran.await.unwrap_or_else(|cause| {
-            error!(%cause, "the job's thread died");
-            (Vec::new(), None)
-        })
+        let Some(ended) = unless_given_up(ran, &watched).await else {
+            self.minion().proc.give_up(&jid);
+            return (Vec::new(), None);
+        };
+        ended.unwrap_or_default()
     }
 }
 

@@ -105,6 +105,11 @@ impl ProcDir {
         self.enter_own(jid, load, None)
     }
 
+    /// Removes the file of a job that was given up and may still run.
+    pub fn give_up(&self, jid: &Jid) {
+        remove(&self.path.join(jid.as_str()));
+    }
+
     /// The same for a job of the minion's own: `returned` is the id under which
     /// masters are told of it, if they are.
     pub fn enter_own(

@@ -98,7 +98,18 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     ended_by: Option<i32>,
+    is_killed: bool,
+    over: Option<Over>,
     groups: Vec<i32>,
+}
+
+/// How a job came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Its function has returned.
+    Returned,
+    /// It was killed and goes on all the same: nobody waits for it any longer.
+    GivenUp,
 }
 
 impl Cancel {
@@ -109,6 +120,7 @@ impl Cancel {
         if ends_a_process(signal) {
             state.ended_by.get_or_insert(signal);
         }
+        state.is_killed |= Signal::try_from(signal) == Ok(Signal::SIGKILL);
         for group in &state.groups {
             send(*group, signal);
         }
@@ -119,6 +131,25 @@ impl Cancel {
     /// The signal that ended the job, if one did.
     pub fn ended_by(&self) -> Option<i32> {
         self.state().ended_by
+    }
+
+    /// Whether the job was killed, which leaves it no time.
+    pub fn is_killed(&self) -> bool {
+        self.state().is_killed
+    }
+
+    /// Says that the job is over; `false` if it was over before.
+    #[must_use]
+    pub fn close(&self, over: Over) -> bool {
+        let mut state = self.state();
+        let is_first = state.over.is_none();
+        state.over.get_or_insert(over);
+        is_first
+    }
+
+    /// Whether nobody waits for the job any longer.
+    pub fn is_given_up(&self) -> bool {
+        self.state().over == Some(Over::GivenUp)
     }
 
     /// Waits for `duration`; `false` if the job was ended before it was over.

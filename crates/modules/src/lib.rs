@@ -47,7 +47,7 @@ pub use extensions::Extensions;
 pub use file_client::{FileClient, FileError, SaltUrl, WebFile, redirect_protocols};
 pub use halite_signature::{Bound, Param, Signature, SignatureError};
 pub use halite_state::Chunk;
-pub use job::{Cancel, GroupGuard, Job, Notes, StateScope};
+pub use job::{Cancel, GroupGuard, Job, Notes, Over, StateScope};
 pub use modules::{RUNNERS, beginning_with, runners_listed, sync_extensions};
 pub use recall::Recall;
 pub use registry::{Function, Module, Registry};

@@ -7,12 +7,12 @@
 //! ask has the turn.
 //!
 //! Invariant: at any time at most one run of a minion has the turn, those that
-//! asked for `concurrent` excepted.
+//! asked for `concurrent` excepted, and those that were given up.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use halite_modules::{Call, CallError, MinionContext};
+use halite_modules::{Call, CallError, Cancel, Job, MinionContext};
 use halite_proto::{Map, Value};
 
 use crate::limits::LOOK_AGAIN;
@@ -63,6 +63,7 @@ struct Entry {
     jid: String,
     load: Map,
     waits: bool,
+    cancel: Cancel,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +94,7 @@ pub(crate) fn take(
 ) -> Result<Result<Turn, Vec<String>>, CallError> {
     let home = call.ctx.cachedir();
     let jid = call.job.jid().unwrap_or_default().to_owned();
-    let Some(number) = enter(&home, &jid, &call.job.load, concurrent) else {
+    let Some(number) = enter(&home, &jid, call.job, concurrent) else {
         return Ok(Ok(Turn { number: None }));
     };
     // From here on the entry goes when the turn is dropped.
@@ -136,7 +137,7 @@ pub(crate) fn active(ctx: &dyn MinionContext) -> Vec<Map> {
 }
 
 /// Notes that the job asks for the turn; nothing if it has it already.
-fn enter(home: &Path, jid: &str, load: &Map, concurrent: bool) -> Option<u64> {
+fn enter(home: &Path, jid: &str, job: &Job, concurrent: bool) -> Option<u64> {
     let mut known = known();
     let mine = |entry: &Entry| !jid.is_empty() && entry.home == home && entry.jid == jid;
     if known.entries.iter().any(mine) {
@@ -144,7 +145,7 @@ fn enter(home: &Path, jid: &str, load: &Map, concurrent: bool) -> Option<u64> {
     }
     let number = known.next;
     known.next += 1;
-    let mut load = load.clone();
+    let mut load = job.load.clone();
     load.insert("pid", std::process::id());
     known.entries.push(Entry {
         number,
@@ -152,6 +153,7 @@ fn enter(home: &Path, jid: &str, load: &Map, concurrent: bool) -> Option<u64> {
         jid: jid.to_owned(),
         load,
         waits: !concurrent,
+        cancel: job.cancel.clone(),
     });
     Some(number)
 }
@@ -169,7 +171,9 @@ fn ahead(ctx: &dyn MinionContext, home: &Path, jid: &str, own: u64) -> Vec<Map> 
         .collect();
     let mut known = known();
     let others = known.entries.iter().filter(|entry| {
-        entry.home == home && entry.number != own && (!entry.waits || entry.number < own)
+        let is_before = !entry.waits || entry.number < own;
+        let counts = !entry.cancel.is_given_up();
+        entry.home == home && entry.number != own && is_before && counts
     });
     found.extend(others.map(|entry| entry.load.clone()));
     if found.is_empty()
@@ -238,6 +242,28 @@ mod tests {
             "2026, Nov 20 14:18:41.939742"
         );
         assert_eq!(time_of("x"), "");
+    }
+
+    #[test]
+    fn a_run_that_was_given_up_holds_nobody_up() {
+        let (home, ctx) = (
+            Path::new("/given-up"),
+            halite_fake_minion::FakeMinion::new(),
+        );
+        let stuck = Job::default();
+        let first = enter(home, "20261120000000000001", &stuck, false).unwrap();
+        assert!(ahead(&ctx, home, "20261120000000000001", first).is_empty());
+        let jid = "20261120000000000002";
+        let second = enter(home, jid, &Job::default(), false).unwrap();
+        stuck.cancel.signal(9);
+        assert_eq!(ahead(&ctx, home, jid, second).len(), 1);
+        assert!(stuck.cancel.close(halite_modules::Over::GivenUp));
+        assert!(ahead(&ctx, home, jid, second).is_empty());
+        assert!(!stuck.cancel.close(halite_modules::Over::Returned));
+        let turns = [first, second].map(|number| Turn {
+            number: Some(number),
+        });
+        drop(turns);
     }
 
     #[test]

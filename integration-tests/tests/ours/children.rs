@@ -1,6 +1,7 @@
 //! What programs that a daemon starts inherit, and what can hold them up.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use halite_integration_tests::{Fleet, Kind};
@@ -99,5 +100,53 @@ fn a_named_pipe_in_the_place_of_a_file_holds_nothing_up() -> Result<()> {
         minion.call(&[function, &path])?;
         fs::remove_file(&pipe)?;
     }
+    Ok(())
+}
+
+/// Nothing wakes a thread that waits in the kernel for a pipe to be written.
+#[test]
+fn a_killed_job_that_is_stuck_in_the_kernel_holds_up_no_state_run() -> Result<()> {
+    const WITHIN: Duration = Duration::from_secs(60);
+    let fleet = Fleet::new("stuck")?;
+    let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let pipe = fleet.path().join("pipe");
+    mkfifo(&pipe, Mode::S_IRWXU)?;
+    let file = format!("fname={}", pipe.display());
+    let stuck = [
+        "state.single",
+        "module.run",
+        "hashutil.base64_encodefile",
+        &file,
+    ];
+    let started = master
+        .salt(&[&["web1"], &stuck[..], &["--async"]].concat())?
+        .ok()?;
+    let jid = started
+        .stdout
+        .split_whitespace()
+        .last()
+        .unwrap_or_default()
+        .to_owned();
+    // It fails while another run goes on.
+    let next = || master.salt(&["web1", "state.single", "test.nop", "name=next"]);
+    let until = Instant::now() + WITHIN;
+    while next()?.code == 0 {
+        ensure!(Instant::now() < until, "the state run is not stuck");
+    }
+    master.returns(&["web1", "saltutil.kill_job", &jid])?;
+    let until = Instant::now() + WITHIN;
+    while next()?.code != 0 {
+        ensure!(Instant::now() < until, "no state run begins");
+    }
+    let told = master
+        .tools(Kind::Ours)
+        .runner(&["jobs.lookup_jid", &jid])?;
+    ensure!(told.stdout.contains("given up"), "{}", told.stdout);
+    // Whoever writes to the pipe lets the thread end; it has nothing to say.
+    fs::write(&pipe, "text")?;
+    master.returns(&["web1", "test.ping"])?;
+    drop(minion);
     Ok(())
 }

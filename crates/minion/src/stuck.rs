@@ -1,0 +1,39 @@
+//! Jobs that were killed and go on all the same.
+//!
+//! A thread that waits in the kernel ends for no signal. Its job is given up
+//! after a while: what it may have to say later nobody hears.
+
+use halite_modules::{Cancel, Over};
+use tokio::task::JoinHandle;
+use tracing::error;
+
+use crate::limits::{JOB_KILLED_GOES_ON_MAX, JOB_KILLED_LOOK};
+
+/// Waits for the thread of a job; nothing if it goes on although it was killed,
+/// which is logged. Else what it leaves behind, nothing if it died: a function
+/// that panics has a return.
+pub(crate) async fn unless_given_up<T>(
+    mut thread: JoinHandle<T>,
+    cancel: &Cancel,
+) -> Option<Option<T>> {
+    let ended = tokio::select! {
+        ended = &mut thread => ended,
+        () = overdue(cancel) => {
+            if cancel.close(Over::GivenUp) {
+                error!("the job was killed and goes on all the same: it is given up");
+                return None;
+            }
+            thread.await
+        }
+    };
+    let ended = ended.inspect_err(|cause| error!(%cause, "the job's thread died"));
+    Some(ended.ok())
+}
+
+/// Waits until a job that was killed has had its time.
+async fn overdue(cancel: &Cancel) {
+    while !cancel.is_killed() {
+        tokio::time::sleep(JOB_KILLED_LOOK).await;
+    }
+    tokio::time::sleep(JOB_KILLED_GOES_ON_MAX).await;
+}

@@ -14,6 +14,7 @@ use zeroize::Zeroize;
 
 use crate::hmac::{HMAC_BYTES, Hmac};
 use crate::large;
+use crate::presence;
 use crate::random::{constant_time_eq, must, random_bytes};
 use crate::secret::Secret;
 
@@ -107,6 +108,8 @@ pub struct Crypticle {
     hmac: Hmac,
     /// What the keys of large answers are made of.
     pub(crate) large_root: Secret<[u8; HMAC_BYTES]>,
+    /// The key of proofs of presence.
+    pub(crate) presence_root: Secret<[u8; HMAC_BYTES]>,
 }
 
 impl Crypticle {
@@ -124,6 +127,7 @@ impl Crypticle {
             aes_key,
             hmac: must(Hmac::new(hmac_key.expose())),
             large_root: large::root(bytes.expose()),
+            presence_root: presence::root(bytes.expose()),
         }
     }
 

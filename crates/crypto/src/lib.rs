@@ -21,6 +21,7 @@ pub mod limits;
 pub mod master_sign;
 pub mod passphrase;
 pub mod pem;
+pub mod presence;
 pub mod random;
 mod remnants;
 pub mod rsa;
@@ -32,6 +33,7 @@ pub use crypticle::{BadSymmetricKey, Crypticle, OpenError, Opened, SymmetricKey}
 pub use error::{BackendError, KeyError};
 pub use hash::{HashType, Hasher, hash_hex};
 pub use pem::{clean_key, fingerprint_path, fingerprint_text};
+pub use presence::PresenceKey;
 pub use random::{constant_time_eq, random_bytes};
 pub use rsa::{PrivateKey, PublicKey};
 pub use secret::Secret;

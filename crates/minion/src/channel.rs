@@ -9,7 +9,7 @@ use halite_process::clock::unix_seconds;
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::request::signed_bytes;
 use halite_proto::{
-    Capabilities, Map, MinionId, Nonce, PackError, Refusal, UnpackError, Value, msgpack,
+    Capabilities, Map, MinionId, Nonce, PackError, Refusal, UnpackError, Value, msgpack, presence,
 };
 use halite_transport::fleet::{Answer, RequestError, Requester};
 use thiserror::Error;
@@ -203,7 +203,7 @@ impl Channel {
         open: Open,
     ) -> Result<Exchange, ChannelError> {
         let nonce = Nonce::from_random(random_bytes());
-        let mut more = Map::with_capacity(5);
+        let mut more = Map::with_capacity(6);
         more.insert("nonce", &nonce);
         more.insert("ts", unix_seconds());
         more.insert("tok", Value::Bytes(self.identity.request_token.clone()));
@@ -215,6 +215,10 @@ impl Channel {
             let signature = self.identity.key.sign(algorithm, &signed);
             let signature = signature.map_err(ChannelError::Sign)?;
             more.insert("sig", Value::Bytes(signature));
+        }
+        // It is no part of the command, and not signed with it.
+        if Capabilities::of(&session.credentials.extra).signs_of_life {
+            more.insert(presence::MARK, true);
         }
         let packed = msgpack::pack_map_with(load, &more, msgpack::Packing::Wire)
             .map_err(ChannelError::Pack)?;

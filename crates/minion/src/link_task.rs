@@ -4,12 +4,13 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use halite_proto::{Capabilities, Map, MasterUri};
+use halite_proto::{Capabilities, Map, MasterUri, SignOfLife};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{
-    Requester, RequesterOptions, SubscribeOptions, Subscriber, SubscriberEvent,
+    Requester, RequesterOptions, SignsOfLife, SubscribeOptions, Subscriber, SubscriberEvent,
 };
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
@@ -106,6 +107,8 @@ pub(crate) struct LinkTask {
     opener: Option<Opener>,
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
+    /// Signs of life that were said, over all subscriptions.
+    signs_said: Arc<AtomicU64>,
     /// Whether the link is to be up; a loss that was asked for is no news.
     wanted: bool,
 }
@@ -138,6 +141,7 @@ impl LinkTask {
             opener: None,
             requester: None,
             held: VecDeque::new(),
+            signs_said: Arc::default(),
             wanted: false,
         }
     }
@@ -172,9 +176,7 @@ impl LinkTask {
                 debug!(%endpoint, "subscribing");
                 let mut options = self.settings.subscribe.clone();
                 options.ipv6 = address.is_ipv6();
-                let capabilities = self.capabilities();
-                options.shows_presence = capabilities.presence;
-                options.has_pulse = capabilities.pulse;
+                options.signs_of_life = Some(self.signs_of_life());
                 self.subscriber = Some(Subscriber::connect(endpoint, options));
             }
             Output::Unsubscribe => self.subscriber = None,
@@ -370,11 +372,24 @@ impl LinkTask {
         });
     }
 
-    /// What the master understands beyond Salt's protocol.
-    fn capabilities(&self) -> Capabilities {
-        let session = self.session.borrow();
-        let extra = session.as_ref().map(|session| &session.credentials.extra);
-        extra.map(Capabilities::of).unwrap_or_default()
+    /// Proofs that this minion is there, to a master that understands them.
+    fn signs_of_life(&self) -> SignsOfLife {
+        let sessions = self.session.subscribe();
+        let (id, count) = (self.identity.id.clone(), Arc::clone(&self.signs_said));
+        SignsOfLife::new(move || {
+            let session = sessions.borrow();
+            let credentials = &session.as_ref()?.credentials;
+            if !Capabilities::of(&credentials.extra).signs_of_life {
+                return None;
+            }
+            let sign = SignOfLife {
+                id: id.clone(),
+                sign_in: Capabilities::sign_in_of(&credentials.extra)?,
+                count: count.fetch_add(1, Ordering::Relaxed),
+            };
+            let key = credentials.session.presence_key();
+            Some(sign.encode(&key.prove(&sign.proven_part())))
+        })
     }
 
     async fn tell(&self, output: LinkOutput) {

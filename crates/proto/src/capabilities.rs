@@ -9,17 +9,18 @@ use crate::{Map, Value};
 /// The field of the sign-in request and its reply.
 const FIELD: &str = "halite";
 
+/// In that field of the reply: the number that the master gives the sign-in.
+const SIGN_IN: &str = "sign_in";
+
 /// What a peer understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
     /// Job replay: a minion asks for the jobs it has missed.
     pub replay: bool,
-    /// Presence: a minion says who it is when it subscribes, by which the
-    /// master knows at once when its connection comes and goes.
-    pub presence: bool,
-    /// Pulse: a minion says over its subscription, several times a second,
-    /// that it is there, so that a cut cable is known within two seconds.
-    pub pulse: bool,
+    /// Signs of life: a minion proves over its subscription, several times a
+    /// second, that it is there, so that the master knows at once when its
+    /// connection comes and goes, and of a cut cable within two seconds.
+    pub signs_of_life: bool,
     /// Own jobs: a minion gives the returns of its own jobs a mark, by which a
     /// master knows one that it has already.
     pub own_jobs: bool,
@@ -41,8 +42,7 @@ impl Capabilities {
     /// What this version understands.
     pub const OURS: Self = Self {
         replay: true,
-        presence: true,
-        pulse: true,
+        signs_of_life: true,
         own_jobs: true,
         whereabouts: true,
         pieces: true,
@@ -58,8 +58,7 @@ impl Capabilities {
         };
         Self {
             replay: says("replay"),
-            presence: says("presence"),
-            pulse: says("pulse"),
+            signs_of_life: says("signs_of_life"),
             own_jobs: says("own_jobs"),
             whereabouts: says("whereabouts"),
             pieces: says("pieces"),
@@ -72,8 +71,7 @@ impl Capabilities {
     pub fn to_extra(self) -> Map {
         let field = Map::from([
             ("replay", self.replay),
-            ("presence", self.presence),
-            ("pulse", self.pulse),
+            ("signs_of_life", self.signs_of_life),
             ("own_jobs", self.own_jobs),
             ("whereabouts", self.whereabouts),
             ("pieces", self.pieces),
@@ -81,6 +79,21 @@ impl Capabilities {
             ("return_pieces", self.return_pieces),
         ]);
         Map::from([(FIELD, field)])
+    }
+
+    /// The fields to add to the reply to a sign-in with this number.
+    pub fn to_reply(self, sign_in: u64) -> Map {
+        let mut extra = self.to_extra();
+        if let Some(Value::Map(field)) = extra.get_mut(FIELD) {
+            field.insert(SIGN_IN, sign_in);
+        }
+        extra
+    }
+
+    /// The number that the reply to a sign-in says.
+    pub fn sign_in_of(reply: &Map) -> Option<u64> {
+        let number = reply.get(FIELD)?.get(SIGN_IN)?.as_i64()?;
+        u64::try_from(number).ok()
     }
 }
 
@@ -94,6 +107,10 @@ mod tests {
             Capabilities::of(&Capabilities::OURS.to_extra()),
             Capabilities::OURS
         );
+        let reply = Capabilities::OURS.to_reply(7);
+        assert_eq!(Capabilities::of(&reply), Capabilities::OURS);
+        assert_eq!(Capabilities::sign_in_of(&reply), Some(7));
+        assert_eq!(Capabilities::sign_in_of(&Map::new()), None);
         assert_eq!(Capabilities::of(&Map::new()), Capabilities::default());
         let odd = Map::from([(FIELD, Value::from("yes"))]);
         assert_eq!(Capabilities::of(&odd), Capabilities::default());

@@ -43,30 +43,34 @@ pub(crate) const CONNECTIONS_MAX: usize = 200_000;
 /// Descriptors that are never for connections.
 pub(crate) const DESCRIPTORS_KEPT_MIN: usize = 128;
 
-/// The largest frame of a subscriber: a topic, or a pulse. One that sends a
+/// The largest frame of a subscriber: a topic, or a sign of life. One that sends a
 /// larger one is disconnected.
 pub(crate) const SUBSCRIBER_FRAME_BYTES_MAX: usize = 4096;
 
 /// Topics one subscriber may have. One with more is disconnected.
 pub(crate) const TOPICS_OF_A_PEER_MAX: usize = 64;
 
-/// How often a minion says over its subscription that it is there: three may
-/// be lost before it counts as silent.
-pub const PULSE_INTERVAL: Duration = Duration::from_millis(450);
+/// How often a minion says over its subscription that it is there: three signs
+/// may be lost before it counts as silent.
+pub const SIGN_OF_LIFE_INTERVAL: Duration = Duration::from_millis(450);
 
-/// How long a pulse may be away before its minion counts as silent.
-pub const PULSE_MISSED: Duration = Duration::from_millis(1500);
+/// What a connection says sooner after what it said last is not looked at: each
+/// proof costs a hash, and anybody can send something that looks like one.
+pub(crate) const SIGN_OF_LIFE_INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+/// How long signs of life may be away before their minion counts as silent.
+pub const SIGN_OF_LIFE_MISSED: Duration = Duration::from_millis(1500);
 
 /// How often silent minions are looked for.
-pub const PULSE_CHECK: Duration = Duration::from_millis(200);
+pub const SILENCE_CHECK: Duration = Duration::from_millis(200);
 
 /// A check that is later than this says that this process was held up itself:
-/// pulses wait to be read, and nobody is judged by them.
-pub(crate) const PULSE_HELD_UP: Duration = Duration::from_millis(600);
+/// signs wait to be read, and nobody is judged by them.
+pub(crate) const SILENCE_CHECK_HELD_UP: Duration = Duration::from_millis(600);
 
-/// Minions whose pulses are followed. Beyond it a new one's pulse is ignored;
-/// its connection alone shows that it is here.
-pub(crate) const PULSES_MAX: usize = 200_000;
+/// Minions whose signs of life are followed. Beyond it those of a new one are
+/// ignored.
+pub(crate) const MINIONS_HEARD_MAX: usize = 200_000;
 
 /// Replies a request port keeps for a peer that does not read them; later
 /// ones are lost for that peer.

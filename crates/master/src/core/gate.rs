@@ -7,7 +7,7 @@
 
 use halite_proto::envelope::{EnvelopeError, checked_load};
 use halite_proto::msgpack::unpack_wire;
-use halite_proto::{Map, MinionId, Nonce, Refusal, Value};
+use halite_proto::{Map, MinionId, Nonce, Refusal, Value, presence};
 
 use super::replay::Freshness;
 
@@ -162,6 +162,8 @@ pub struct Seal {
     pub ts: i64,
     /// Proof of the minion's key.
     pub token: Vec<u8>,
+    /// The minion shows its presence to this master.
+    pub shows_presence: bool,
 }
 
 /// Reads an opened request.
@@ -199,8 +201,14 @@ pub fn check(load: &mut Map, session_of: &MinionId, now: i64, ttl_s: i64) -> Res
     let nonce = load
         .remove("nonce")
         .and_then(|nonce| Nonce::parse(nonce.as_str()?).ok());
+    let shows_presence = load.remove(presence::MARK).is_some();
     match (nonce, ts) {
-        (Some(nonce), Some(ts)) => Ok(Seal { nonce, ts, token }),
+        (Some(nonce), Some(ts)) => Ok(Seal {
+            nonce,
+            ts,
+            token,
+            shows_presence,
+        }),
         _ => Err(Cause::NoNonce.into()),
     }
 }
@@ -238,7 +246,9 @@ mod tests {
     #[test]
     fn a_good_request_passes_without_its_secrets() {
         let mut load = load();
+        load.insert(presence::MARK, true);
         let seal = check(&mut load, &web1(), NOW, 0).unwrap();
+        assert!(seal.shows_presence);
         assert_eq!(seal.nonce.as_str(), NONCE);
         assert_eq!((seal.ts, seal.token.len()), (NOW - 10, 4));
         let left: Vec<_> = load.keys().filter_map(Value::as_str).collect();

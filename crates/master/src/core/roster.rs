@@ -1,6 +1,6 @@
 //! Which minions are here, by the publish port's events of presence.
 //!
-//! Only Halite minions say it; of others nothing is known here. Invariant: who
+//! Only Halite minions prove it; of others nothing is known here. Invariant: who
 //! is listed as away has been here and was heard leaving, so nobody is taken
 //! for away who only does not speak of it.
 
@@ -27,8 +27,8 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Keeps at most `seats_max` minions: anybody can subscribe to anything.
-    /// Beyond it those that are away are forgotten, then nobody is added.
+    /// Keeps at most `seats_max` minions. Beyond it those that are away are
+    /// forgotten, then nobody is added.
     pub fn new(seats_max: usize) -> Self {
         Self {
             seats_max,
@@ -59,10 +59,12 @@ impl Roster {
         true
     }
 
-    /// The minion has signed in without saying that it speaks of its presence:
-    /// what an earlier minion of this name said does not hold for it.
-    pub fn forget(&mut self, id: &MinionId) {
-        self.seats.remove(id);
+    /// The minion has proven that it is there without showing its presence: that
+    /// an earlier one of this name has left says nothing of it.
+    pub fn forget_away(&mut self, id: &MinionId) {
+        if let Some(Seat::Away(_)) = self.seats.get(id) {
+            self.seats.remove(id);
+        }
     }
 
     /// What is known of a minion.
@@ -91,12 +93,16 @@ mod tests {
         assert!(roster.record(&id("web1"), false, 4));
         assert!(!roster.record(&id("web1"), false, 5));
         assert_eq!(roster.of(&id("web1")), Some(Seat::Away(4)));
-        roster.forget(&id("web1"));
+        roster.forget_away(&id("web1"));
         assert_eq!(roster.of(&id("web1")), None);
+        // Who is here is not forgotten by what comes from elsewhere.
+        assert!(roster.record(&id("web1"), true, 6));
+        roster.forget_away(&id("web1"));
+        assert_eq!(roster.of(&id("web1")), Some(Seat::Here(6)));
     }
 
     #[test]
-    fn a_flood_of_names_drives_nobody_out_who_is_here() {
+    fn many_names_drive_nobody_out_who_is_here() {
         let mut roster = Roster::new(2);
         roster.record(&id("a"), true, 1);
         roster.record(&id("b"), true, 1);

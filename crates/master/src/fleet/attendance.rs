@@ -1,18 +1,28 @@
-//! Who is connected now, as Halite minions say themselves.
+//! Who is connected now, as Halite minions prove themselves.
+//!
+//! Invariant: nothing is believed of a minion that is not proven with a session
+//! key of its own.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use halite_proto::MinionId;
+use halite_proto::{MinionId, SignOfLife};
 use halite_transport::fleet::{PresenceEvent, PresenceWatch};
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
 use crate::core::roster::{Roster, Seat};
+use crate::keys::Keys;
+use crate::keys::sessions::Session;
 use crate::limits::ROSTER_SEATS_MAX;
 
 /// The roster, and word of its changes.
 pub(crate) struct Attendance {
     roster: Mutex<Roster>,
+    /// By which session each minion has shown itself last. The minion may not
+    /// know of a later one yet: anybody can ask for one in its name.
+    shown_by: Mutex<HashMap<MinionId, Arc<Session>>>,
+    keys: OnceLock<Arc<Keys>>,
     changed: Notify,
     /// When this master began to listen.
     pub(crate) started_micros: u64,
@@ -23,33 +33,64 @@ impl Attendance {
     pub(crate) fn begin() -> Arc<Self> {
         Arc::new(Self {
             roster: Mutex::new(Roster::new(ROSTER_SEATS_MAX)),
+            shown_by: Mutex::default(),
+            keys: OnceLock::new(),
             changed: Notify::new(),
             started_micros: now_micros(),
         })
     }
 
-    /// Follows the publish port's events of presence.
-    pub(crate) fn watch(self: &Arc<Self>) -> PresenceWatch {
-        let attendance = Arc::clone(self);
-        PresenceWatch::new(move |event| {
-            let (id, is_here) = match event {
-                PresenceEvent::Here(id) => (id, true),
-                PresenceEvent::Gone(id) => (id, false),
-                PresenceEvent::Silent(id) => {
-                    tracing::debug!(minion = %id, "its pulse has stopped");
-                    (id, false)
-                }
-            };
-            if attendance.lock().record(&id, is_here, now_micros()) {
-                tracing::debug!(minion = %id, is_here, "presence");
-                attendance.changed.notify_one();
-            }
-        })
+    /// Believes minions by the sessions of these keys from now on; before that
+    /// nobody has one.
+    pub(super) fn believe(&self, keys: Arc<Keys>) {
+        let _ = self.keys.set(keys);
     }
 
-    /// A minion has signed in that does not speak of its presence.
-    pub(crate) fn forget(&self, id: &MinionId) {
-        self.lock().forget(id);
+    /// Follows the publish port's events of presence.
+    pub(crate) fn watch(self: &Arc<Self>) -> PresenceWatch {
+        let (judge, attendance) = (Arc::clone(self), Arc::clone(self));
+        PresenceWatch::new(
+            move |said| judge.minion_behind(said),
+            move |event| attendance.record(event),
+        )
+    }
+
+    /// The minion that a sign of life proves to be there.
+    fn minion_behind(&self, said: &[u8]) -> Option<MinionId> {
+        let (sign, proof) = SignOfLife::decode(said)?;
+        let mut shown_by = self.shown_by.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shown_by.get(&sign.id);
+        if known.is_some_and(|session| session.proves(&sign, &proof)) {
+            return Some(sign.id);
+        }
+        let last = self.keys.get()?.sessions.last(&sign.id)?;
+        let is_other = known.is_none_or(|known| !Arc::ptr_eq(known, &last));
+        if !(is_other && last.proves(&sign, &proof)) {
+            return None;
+        }
+        shown_by.insert(sign.id.clone(), last);
+        Some(sign.id)
+    }
+
+    fn record(&self, event: PresenceEvent) {
+        let (id, is_here) = match event {
+            PresenceEvent::Here(id) => (id, true),
+            PresenceEvent::Gone(id) => (id, false),
+            PresenceEvent::Silent(id) => {
+                tracing::debug!(minion = %id, "it is not heard any more");
+                (id, false)
+            }
+        };
+        if self.lock().record(&id, is_here, now_micros()) {
+            tracing::debug!(minion = %id, is_here, "presence");
+            self.changed.notify_one();
+        }
+    }
+
+    /// A minion has made a request that is proven, and does not show its
+    /// presence to this master.
+    pub(crate) fn asked_without(&self, id: &MinionId) {
+        self.lock().forget_away(id);
     }
 
     /// What is known of a minion's connection.

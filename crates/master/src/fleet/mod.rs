@@ -52,6 +52,7 @@ impl Fleet {
         keys: Arc<Keys>,
         attendance: Arc<Attendance>,
     ) -> Self {
+        attendance.believe(Arc::clone(&keys));
         Self {
             settings,
             data,

@@ -212,9 +212,6 @@ impl<'a> SignIn<'a> {
         let id = &self.request.id;
         let accepted = keys.accepted.get(id).ok_or(SignInError::KeyGone)?;
         let capabilities = Capabilities::of(&self.request.extra);
-        if !capabilities.presence {
-            fleet.attendance.forget(id);
-        }
         let session = keys.sessions.sign_in(id, &accepted, now_s())?;
         let publish_key = publisher.key();
         let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
@@ -244,8 +241,9 @@ impl<'a> SignIn<'a> {
     /// What a minion of ours is told. One that trusts another key hears which
     /// keys this master had.
     fn extra(&self, trusts_another: bool) -> Map {
-        let mut extra = Capabilities::OURS.to_extra();
-        let changes = self.parts.keys.identity.changes();
+        let keys = self.parts.keys;
+        let mut extra = Capabilities::OURS.to_reply(keys.sessions.number_sign_in());
+        let changes = keys.identity.changes();
         if trusts_another && !changes.is_empty() {
             extra.insert(key_changes::KEY_CHANGES, key_changes::to_value(changes));
         }

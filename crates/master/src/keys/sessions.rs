@@ -9,12 +9,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_crypto::files::{self, FileError, MODE_SECRET, WriteOptions};
-use halite_crypto::{Crypticle, SymmetricKey};
-use halite_proto::MinionId;
+use halite_crypto::{Crypticle, PresenceKey, SymmetricKey};
+use halite_proto::presence::PROOF_BYTES;
+use halite_proto::{MinionId, SignOfLife};
 
 use crate::core::replay::{Freshness, NonceMemory};
 use crate::keys::accepted::{AcceptedKey, KeyMark};
@@ -29,18 +30,44 @@ pub(crate) struct Session {
     owner: KeyMark,
     nonces: Mutex<NonceMemory>,
     retired: AtomicBool,
+    /// Its key is not that of the minion any more.
+    ended: AtomicBool,
+    presence: PresenceKey,
+    /// The moment of the last sign of life.
+    heard: Mutex<(u64, u64)>,
 }
 
 impl Session {
     fn new(key: SymmetricKey, born: i64, owner: KeyMark) -> Self {
+        let crypticle = Crypticle::new(&key);
         Self {
-            crypticle: Crypticle::new(&key),
+            presence: crypticle.presence_key(),
+            crypticle,
             key,
             born,
             owner,
             nonces: Mutex::default(),
             retired: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            heard: Mutex::default(),
         }
+    }
+
+    /// Whether a sign of life is the minion's, and later than all before it. A
+    /// session that is too old for requests still knows its minion: nobody else
+    /// has its key, and the minion may have nothing to ask for some time.
+    pub(crate) fn proves(&self, sign: &SignOfLife, proof: &[u8; PROOF_BYTES]) -> bool {
+        if self.ended.load(Ordering::Relaxed)
+            || !self.presence.is_proven(&sign.proven_part(), proof)
+        {
+            return false;
+        }
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_later = sign.moment() > *heard;
+        if is_later {
+            *heard = sign.moment();
+        }
+        is_later
     }
 
     /// Judges and remembers a request's nonce. A request too old to judge
@@ -63,6 +90,7 @@ pub(crate) struct Sessions {
     dir: PathBuf,
     lifetime_s: i64,
     sessions: Mutex<HashMap<MinionId, Arc<Session>>>,
+    sign_ins: AtomicU64,
 }
 
 impl Sessions {
@@ -73,11 +101,22 @@ impl Sessions {
             dir,
             lifetime_s: i64::try_from(lifetime_s).unwrap_or(i64::MAX),
             sessions: Mutex::default(),
+            sign_ins: AtomicU64::new(0),
         };
         for id in this.ids() {
             this.drop_session(&id);
         }
         this
+    }
+
+    /// A number for a sign-in, larger than all before it.
+    pub(crate) fn number_sign_in(&self) -> u64 {
+        self.sign_ins.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The last session of a minion, whatever its age.
+    pub(crate) fn last(&self, id: &MinionId) -> Option<Arc<Session>> {
+        self.with(|sessions| sessions.get(id).cloned())
     }
 
     /// The session of a request, if there is one that holds.
@@ -126,14 +165,19 @@ impl Sessions {
                 ..WriteOptions::new(MODE_SECRET)
             };
             files::write_atomic(&self.path(id), options, session.key.expose().as_bytes())?;
-            sessions.insert(id.clone(), Arc::clone(&session));
+            let before = sessions.insert(id.clone(), Arc::clone(&session));
+            if let Some(before) = before.filter(|before| before.owner != session.owner) {
+                before.ended.store(true, Ordering::Relaxed);
+            }
             Ok(session)
         })
     }
 
     /// Ends a minion's session: its key opens nothing any more.
     pub(crate) fn drop_session(&self, id: &MinionId) {
-        self.with(|sessions| sessions.remove(id));
+        if let Some(session) = self.with(|sessions| sessions.remove(id)) {
+            session.ended.store(true, Ordering::Relaxed);
+        }
         if let Err(error) = fs::remove_file(self.path(id))
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -254,5 +298,36 @@ mod tests {
             renewed.admit(b"a clock that went back", NOW),
             Freshness::Fresh
         );
+    }
+
+    #[test]
+    fn a_sign_of_life_is_of_one_session_and_counts_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let sessions = sessions(&dir);
+        let first = sessions.sign_in(&web1(), &key("a"), NOW).unwrap();
+        let sign = |sign_in, count| SignOfLife {
+            id: web1(),
+            sign_in,
+            count,
+        };
+        let proof = |of: &Session, sign: &SignOfLife| of.presence.prove(&sign.proven_part());
+        let proves =
+            |by: &Session, of: &Session, sign: &SignOfLife| by.proves(sign, &proof(of, sign));
+        assert!(proves(&first, &first, &sign(3, 1)));
+        assert!(proves(&first, &first, &sign(3, 2)));
+        for old in [sign(3, 2), sign(3, 1), sign(2, 9)] {
+            assert!(!proves(&first, &first, &old));
+        }
+        assert!(proves(&first, &first, &sign(4, 0)));
+        // Too old for requests, it still knows its minion; then it is replaced.
+        let renewed = sessions.sign_in(&web1(), &key("a"), NOW + 86_400).unwrap();
+        assert!(proves(&first, &first, &sign(4, 1)));
+        assert!(proves(&renewed, &renewed, &sign(5, 0)));
+        assert!(!proves(&renewed, &first, &sign(5, 1)));
+        // Another key, or none, ends what the old one proves.
+        let other = sessions.sign_in(&web1(), &key("b"), NOW).unwrap();
+        assert!(!proves(&renewed, &renewed, &sign(5, 2)));
+        sessions.drop_session(&web1());
+        assert!(!proves(&other, &other, &sign(6, 0)));
     }
 }

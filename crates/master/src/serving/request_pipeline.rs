@@ -143,7 +143,10 @@ pub(crate) fn answer(serving: &Serving, payload: &[u8], lane: Lane) -> Answer {
 /// Proves the sender of a sealed request.
 fn admit(serving: &Serving, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Denied> {
     let Master {
-        keys, telemetry, ..
+        keys,
+        telemetry,
+        fleet,
+        ..
     } = &*serving.master;
     let now = now_s();
     let accepted = keys.accepted.get(id).ok_or(Cause::NoSession)?;
@@ -163,6 +166,9 @@ fn admit(serving: &Serving, id: &MinionId, sealed: &[u8]) -> Result<Admitted, De
         return Err(Cause::BadToken.into());
     }
     Result::from(session.admit(seal.nonce.as_str().as_bytes(), seal.ts))?;
+    if !seal.shows_presence {
+        fleet.attendance.asked_without(id);
+    }
     Ok(Admitted {
         caller: Caller {
             id: id.clone(),

@@ -15,6 +15,7 @@ mod logged;
 mod modules;
 mod options;
 mod pillar;
+mod presence;
 mod requests;
 mod return_pieces;
 mod sign_in;

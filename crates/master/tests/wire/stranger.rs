@@ -54,6 +54,13 @@ impl Stranger {
         self.0.write_all(&bytes).await.unwrap();
     }
 
+    /// Says something as a subscriber.
+    pub(crate) async fn say(&mut self, frame: &[u8]) {
+        let mut bytes = vec![0, u8::try_from(frame.len()).unwrap()];
+        bytes.extend_from_slice(frame);
+        self.0.write_all(&bytes).await.unwrap();
+    }
+
     /// The next answer.
     pub(crate) async fn answer(&mut self) -> Vec<u8> {
         let mut delimiter = [0; 3];

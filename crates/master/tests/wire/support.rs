@@ -14,7 +14,7 @@ use halite_proto::auth::{AuthAnswer, AuthGrant, AuthReply, AuthRequest};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::request::{MinionRequest, Request, RequestMeta};
-use halite_proto::{Map, MinionId, Nonce, Refusal, Value};
+use halite_proto::{Capabilities, Map, MinionId, Nonce, Refusal, SignOfLife, Value};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{Requester, RequesterOptions};
 use halite_transport::ipc::EventSubscriber;
@@ -307,6 +307,18 @@ impl Minion {
             Opened::Payload(packed) => unpack_wire(&packed).unwrap(),
             Opened::Empty => panic!("an empty answer"),
         }
+    }
+
+    /// A sign of life of its last sign-in.
+    pub(crate) fn sign_of_life(&self, count: u64) -> Vec<u8> {
+        let grant = self.grant.as_ref().unwrap();
+        let sign = SignOfLife {
+            id: self.id.clone(),
+            sign_in: Capabilities::sign_in_of(&grant.extra).unwrap(),
+            count,
+        };
+        let key = self.session.as_ref().unwrap().presence_key();
+        sign.encode(&key.prove(&sign.proven_part()))
     }
 
     /// Sends a load that is to be refused.

@@ -10,7 +10,7 @@ mod publications;
 mod requests;
 
 pub use keep_alive::KeepAlive;
-pub use presence::{PresenceEvent, PresenceWatch};
+pub use presence::{PresenceEvent, PresenceWatch, SignsOfLife};
 pub use publications::{
     Audience, LocalPublishOptions, PublishPortOptions, SubscribeOptions, SubscriberEvent,
 };

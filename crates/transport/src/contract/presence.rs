@@ -1,41 +1,80 @@
-//! Which minions are connected to a publish port, as they say themselves.
+//! Which minions are connected to a publish port, as they prove themselves.
 
 use std::fmt;
 use std::sync::Arc;
 
 use halite_proto::MinionId;
 
-/// What a publish port learns of a minion's subscription. Anybody can
-/// subscribe under any name, so it informs and proves nothing.
+/// What a publish port learns of a minion that has proven who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PresenceEvent {
-    /// The minion is subscribed. The event may be repeated while that lasts.
+    /// The minion is there. The event is repeated while that lasts.
     Here(MinionId),
-    /// The last subscription of the minion has ended.
+    /// The connection that the minion was last heard over has ended.
     Gone(MinionId),
-    /// The subscription stands, but the minion has stopped saying that it is
+    /// The connection stands, but the minion has stopped saying that it is
     /// there: its cable is cut, or its machine has stopped.
     Silent(MinionId),
 }
 
-/// Receives the presence events of a publish port. It is called on the port's
-/// tasks, under a lock of the port, and must neither block nor publish.
+/// Says which minion a message proves to be there.
+type Prove = dyn Fn(&[u8]) -> Option<MinionId> + Send + Sync;
+
+/// Judges what subscribers say, and receives the presence events of a publish
+/// port. Both are called on the port's tasks, and must neither block nor
+/// publish; events come under a lock of the port.
 #[derive(Clone)]
-pub struct PresenceWatch(Arc<dyn Fn(PresenceEvent) + Send + Sync>);
+pub struct PresenceWatch {
+    prove: Arc<Prove>,
+    on_event: Arc<dyn Fn(PresenceEvent) + Send + Sync>,
+}
 
 impl PresenceWatch {
-    /// Calls `on_event` with every event, in order.
-    pub fn new(on_event: impl Fn(PresenceEvent) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(on_event))
+    /// `prove` says which minion a message proves to be there, and `on_event`
+    /// is called with every event, in order.
+    pub fn new(
+        prove: impl Fn(&[u8]) -> Option<MinionId> + Send + Sync + 'static,
+        on_event: impl Fn(PresenceEvent) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            prove: Arc::new(prove),
+            on_event: Arc::new(on_event),
+        }
+    }
+
+    pub(crate) fn prove(&self, said: &[u8]) -> Option<MinionId> {
+        (self.prove)(said)
     }
 
     pub(crate) fn emit(&self, event: PresenceEvent) {
-        (self.0)(event);
+        (self.on_event)(event);
     }
 }
 
 impl fmt::Debug for PresenceWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PresenceWatch")
+    }
+}
+
+/// What a subscriber says again and again while its connection is there. It is
+/// made anew each time: each proves this moment only.
+#[derive(Clone)]
+pub struct SignsOfLife(Arc<dyn Fn() -> Option<Vec<u8>> + Send + Sync>);
+
+impl SignsOfLife {
+    /// `next` makes the next sign; `None` while there is nothing to say.
+    pub fn new(next: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(next))
+    }
+
+    pub(crate) fn next(&self) -> Option<Vec<u8>> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SignsOfLife {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SignsOfLife")
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use halite_proto::{MinionId, Transport};
 
-use super::{KeepAlive, PresenceWatch};
+use super::{KeepAlive, PresenceWatch, SignsOfLife};
 use crate::limits;
 
 /// How a publish port is bound.
@@ -33,7 +33,7 @@ pub struct PublishPortOptions {
     pub filtering: bool,
     /// Whether syndics get what is addressed to minions (`order_masters`).
     pub syndics: bool,
-    /// Receives who subscribes and who goes.
+    /// Judges who is there, and receives who comes and goes.
     pub presence: Option<PresenceWatch>,
 }
 
@@ -75,12 +75,9 @@ pub struct SubscribeOptions {
     /// Whether only publications for everyone and for `minion` are wanted
     /// (`zmq_filtering`).
     pub filtering: bool,
-    /// Whether the publish port is told that `minion` is here. Only for ports
-    /// that watch presence.
-    pub shows_presence: bool,
-    /// Whether the publish port is told again and again that `minion` is
-    /// still here. Only for ports that watch presence.
-    pub has_pulse: bool,
+    /// What the publish port is told again and again while the connection is
+    /// there. Only for ports that watch presence.
+    pub signs_of_life: Option<SignsOfLife>,
     /// First pause before a lost connection is tried again (Salt: a random
     /// time between `recon_default` and `recon_default + recon_max`).
     pub reconnect: Duration,
@@ -104,8 +101,7 @@ impl Default for SubscribeOptions {
             transport: Transport::default(),
             minion: None,
             filtering: false,
-            shows_presence: false,
-            has_pulse: false,
+            signs_of_life: None,
             reconnect: Duration::from_millis(100),
             reconnect_max: Duration::from_secs(10),
             messages_max: limits::SUBSCRIBER_MESSAGES_MAX,

@@ -26,7 +26,7 @@ pub use halite_proto::Transport;
 pub use crate::contract::{
     Audience, Incoming, KeepAlive, LocalPublishOptions, Peer, PresenceEvent, PresenceWatch,
     PublishPortOptions, ReplyError, RequestError, RequestPortOptions, RequesterOptions,
-    SubscribeOptions, SubscriberEvent,
+    SignsOfLife, SubscribeOptions, SubscriberEvent,
 };
 pub use local_publish::LocalPublishSocket;
 pub use publish_port::PublishPort;

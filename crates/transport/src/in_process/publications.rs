@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use halite_proto::MinionId;
 use tokio::sync::mpsc;
 use tokio::time::{interval, sleep};
 
 use super::{LOOK_AGAIN, Table};
 use crate::contract::{
-    Audience, PresenceEvent, PublishPortOptions, SubscribeOptions, SubscriberEvent,
+    Audience, PresenceEvent, PublishPortOptions, SignsOfLife, SubscribeOptions, SubscriberEvent,
 };
 use crate::counters::Count;
-use crate::limits::PULSE_INTERVAL;
+use crate::limits::SIGN_OF_LIFE_INTERVAL;
 use crate::{BindError, Counters, Endpoint};
 
 static PORTS: Table<Weak<Shared>> = Table::new();
@@ -35,6 +36,8 @@ struct Subscribers {
 struct Connection {
     options: SubscribeOptions,
     publications: mpsc::Sender<Vec<u8>>,
+    /// The minion that was heard over it.
+    minion: Option<MinionId>,
 }
 
 impl Connection {
@@ -46,11 +49,6 @@ impl Connection {
             }
             _ => true,
         }
-    }
-
-    fn shows(&self, minion: &str) -> bool {
-        let id = self.options.minion.as_ref().map(|id| id.as_str());
-        self.options.shows_presence && id == Some(minion)
     }
 }
 
@@ -73,11 +71,9 @@ impl Shared {
         let connection = Connection {
             options: options.clone(),
             publications,
+            minion: None,
         };
         subscribers.all.insert(number, connection);
-        if options.shows_presence {
-            self.say(options, PresenceEvent::Here);
-        }
         (number, receiver)
     }
 
@@ -86,19 +82,23 @@ impl Shared {
         let Some(gone) = subscribers.all.remove(&number) else {
             return;
         };
-        let id = gone.options.minion.as_ref().map(|id| id.as_str());
-        let is_last = !subscribers
+        let is_there = subscribers
             .all
             .values()
-            .any(|one| id.is_some_and(|id| one.shows(id)));
-        if gone.options.shows_presence && is_last {
-            self.say(&gone.options, PresenceEvent::Gone);
+            .any(|one| one.minion == gone.minion);
+        if let (Some(watch), Some(id), false) = (&self.options.presence, gone.minion, is_there) {
+            watch.emit(PresenceEvent::Gone(id));
         }
     }
 
-    fn say(&self, of: &SubscribeOptions, event: fn(halite_proto::MinionId) -> PresenceEvent) {
-        if let (Some(watch), Some(id)) = (&self.options.presence, &of.minion) {
-            watch.emit(event(id.clone()));
+    fn hear(&self, number: u64, said: &[u8]) {
+        let mut subscribers = self.subscribers();
+        let connection = subscribers.all.get_mut(&number);
+        if let (Some(watch), Some(connection)) = (&self.options.presence, connection)
+            && let Some(id) = watch.prove(said)
+        {
+            connection.minion = Some(id.clone());
+            watch.emit(PresenceEvent::Here(id));
         }
     }
 }
@@ -213,14 +213,16 @@ async fn follow(
             continue;
         };
         let _ = events.send(SubscriberEvent::Connected).await;
-        let mut pulse = interval(PULSE_INTERVAL);
+        let mut sign_at = interval(SIGN_OF_LIFE_INTERVAL);
         loop {
             let publication = tokio::select! {
                 publication = publications.recv() => publication,
                 () = events.closed() => break,
-                _ = pulse.tick(), if options.has_pulse => {
-                    if let Some(port) = port.as_ref().and_then(Weak::upgrade) {
-                        port.say(&options, PresenceEvent::Here);
+                _ = sign_at.tick() => {
+                    let said = options.signs_of_life.as_ref().and_then(SignsOfLife::next);
+                    let port = port.as_ref().and_then(Weak::upgrade);
+                    if let (Some(port), Some(said)) = (port, said) {
+                        port.hear(number, &said);
                     }
                     continue;
                 }

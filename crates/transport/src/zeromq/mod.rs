@@ -12,12 +12,12 @@
 
 mod bind;
 mod context;
+mod heard;
 mod monitor;
 mod options;
 mod publisher;
 mod publisher_peer;
 mod puller;
-mod pulses;
 mod pump;
 mod requester;
 mod requester_lane;

@@ -1,6 +1,6 @@
 //! The master's publish port: an XPUB for publications of one frame, or of a
-//! topic and a frame. To subscribers it is what a PUB is. From the topics of
-//! presence and from pulses it learns which minions are here.
+//! topic and a frame. To subscribers it is what a PUB is. From what
+//! subscribers prove it learns which minions are here.
 //!
 //! Invariant: a publication is held once, however many subscribers wait for
 //! it, and one who does not read keeps a bounded number of them alive.
@@ -16,7 +16,7 @@ use super::publisher_peer::{Connection, Subscribers};
 use super::topics::topics_of;
 use crate::contract::{Audience, PublishPortOptions};
 use crate::counters::Count;
-use crate::limits::PULSE_CHECK;
+use crate::limits::SILENCE_CHECK;
 use crate::zmtp::{Listening, encode};
 use crate::{BindError, Counters, Endpoint};
 
@@ -114,8 +114,8 @@ async fn serve(
 ) {
     let (mut connections, acceptors, _files) = listening.accept();
     let mut tasks = JoinSet::new();
-    let mut pulse_check = interval(PULSE_CHECK);
-    pulse_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut silence_check = interval(SILENCE_CHECK);
+    silence_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             accepted = connections.recv() => match accepted {
@@ -126,8 +126,8 @@ async fn serve(
                 None => break,
             },
             Some(_) = tasks.join_next() => {}
-            _ = pulse_check.tick(), if subscribers.watches_presence() => {
-                subscribers.check_pulses();
+            _ = silence_check.tick(), if subscribers.watches_presence() => {
+                subscribers.check_silence();
             }
             // There is nothing to hear but that the handles are gone.
             _ = closing.changed() => break,

@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use halite_proto::MinionId;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
 
-use super::pulses::Pulses;
-use super::topics::{minion_of_presence, minion_of_pulse};
+use super::heard::Heard;
 use crate::Counters;
 use crate::contract::{PresenceEvent, PresenceWatch, PublishPortOptions};
 use crate::counters::Count;
-use crate::limits::{HANDSHAKE_MAX, SUBSCRIBER_FRAME_BYTES_MAX, TOPICS_OF_A_PEER_MAX};
+use crate::limits::{
+    HANDSHAKE_MAX, SIGN_OF_LIFE_INTERVAL_MIN, SUBSCRIBER_FRAME_BYTES_MAX, TOPICS_OF_A_PEER_MAX,
+};
 use crate::zmtp::{Accepted, ConnectionPermit, Item, Link, Outgoing, ReadOutcome, WireError};
 
 /// Kinds of sockets that may subscribe.
@@ -27,15 +29,13 @@ pub(super) struct Subscribers {
     state: Mutex<State>,
     /// Locked while an event of presence is handed on, so that events of one
     /// minion keep their order.
-    pulses: Mutex<Pulses>,
+    heard: Mutex<Heard>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
     all: HashMap<u64, Subscriber>,
-    /// How many have subscribed to a topic.
-    topics: HashMap<Vec<u8>, usize>,
 }
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Subscribers {
             options,
             counters,
             state: Mutex::default(),
-            pulses: Mutex::default(),
+            heard: Mutex::default(),
         }
     }
 
@@ -75,10 +75,10 @@ impl Subscribers {
         self.options.presence.is_some()
     }
 
-    /// Reports minions whose pulse has stopped.
-    pub(super) fn check_pulses(&self) {
-        self.with_presence(|watch, pulses| {
-            for id in pulses.take_silent(Instant::now().into_std()) {
+    /// Reports minions that have fallen silent.
+    pub(super) fn check_silence(&self) {
+        self.with_presence(|watch, heard| {
+            for id in heard.take_silent(Instant::now().into_std()) {
                 watch.emit(PresenceEvent::Silent(id));
             }
         });
@@ -120,20 +120,27 @@ impl Subscribers {
         (number, receiver, waiting)
     }
 
-    fn leave(&self, number: u64) {
-        let mut state = self.lock();
-        let Some(subscriber) = state.all.remove(&number) else {
+    /// A connection has ended, over which this minion was heard.
+    fn leave(&self, number: u64, minion: Option<&MinionId>) {
+        self.lock().all.remove(&number);
+        self.unheard(number, minion);
+    }
+
+    /// This minion is not heard over a connection any more.
+    fn unheard(&self, number: u64, minion: Option<&MinionId>) {
+        let Some(id) = minion else {
             return;
         };
-        for topic in &subscriber.topics {
-            self.end(&mut state, topic);
-        }
+        self.with_presence(|watch, heard| {
+            if heard.leave(id, number) {
+                watch.emit(PresenceEvent::Gone(id.clone()));
+            }
+        });
     }
 
     /// One more topic of a subscriber; false if it has too many.
     fn subscribe(&self, number: u64, topic: &[u8]) -> bool {
         let mut state = self.lock();
-        let state = &mut *state;
         let Some(subscriber) = state.all.get_mut(&number) else {
             return false;
         };
@@ -144,71 +151,33 @@ impl Subscribers {
             return false;
         }
         subscriber.topics.push(topic.to_vec());
-        let count = state.topics.entry(topic.to_vec()).or_default();
-        *count += 1;
-        if *count == 1 {
-            self.topic_begun(topic);
-        }
         true
     }
 
     fn unsubscribe(&self, number: u64, topic: &[u8]) {
         let mut state = self.lock();
-        let Some(subscriber) = state.all.get_mut(&number) else {
-            return;
-        };
-        let before = subscriber.topics.len();
-        subscriber.topics.retain(|known| known != topic);
-        if subscriber.topics.len() < before {
-            self.end(&mut state, topic);
+        if let Some(subscriber) = state.all.get_mut(&number) {
+            subscriber.topics.retain(|known| known != topic);
         }
     }
 
-    /// One subscriber less.
-    fn end(&self, state: &mut State, topic: &[u8]) {
-        let Some(count) = state.topics.get_mut(topic) else {
-            return;
-        };
-        *count -= 1;
-        if *count == 0 {
-            state.topics.remove(topic);
-            self.topic_ended(topic);
-        }
-    }
-
-    fn topic_begun(&self, topic: &[u8]) {
-        let Some(id) = minion_of_presence(topic) else {
-            return;
-        };
-        self.with_presence(|watch, _| watch.emit(PresenceEvent::Here(id)));
-    }
-
-    fn topic_ended(&self, topic: &[u8]) {
-        let Some(id) = minion_of_presence(topic) else {
-            return;
-        };
-        self.with_presence(|watch, pulses| {
-            pulses.remove(&id);
-            watch.emit(PresenceEvent::Gone(id));
-        });
-    }
-
-    /// A subscriber has sent something that is no subscription.
-    fn said(&self, message: &[u8]) {
-        let Some(id) = minion_of_pulse(message) else {
-            return;
-        };
-        self.with_presence(|watch, pulses| {
-            if pulses.beat(&id, Instant::now().into_std()) {
-                watch.emit(PresenceEvent::Here(id));
+    /// A subscriber has said something that is no subscription; which minion it
+    /// proves to be there.
+    fn said(&self, number: u64, message: &[u8]) -> Option<MinionId> {
+        let watch = self.options.presence.as_ref()?;
+        let id = watch.prove(message)?;
+        self.with_presence(|watch, heard| {
+            if heard.record(&id, number, Instant::now().into_std()) {
+                watch.emit(PresenceEvent::Here(id.clone()));
             }
         });
+        Some(id)
     }
 
-    fn with_presence(&self, act: impl FnOnce(&PresenceWatch, &mut Pulses)) {
+    fn with_presence(&self, act: impl FnOnce(&PresenceWatch, &mut Heard)) {
         if let Some(watch) = &self.options.presence {
-            let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-            act(watch, &mut pulses);
+            let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            act(watch, &mut heard);
         }
     }
 
@@ -230,6 +199,10 @@ pub(super) struct Connection {
     /// What `out` counts for among what waits.
     out_bytes: Option<usize>,
     begun: Instant,
+    /// The minion that was heard over it, and when something was looked at that
+    /// may have proven one.
+    minion: Option<MinionId>,
+    looked: Option<Instant>,
 }
 
 /// Why a connection ends, where its peer has not ended it.
@@ -253,6 +226,8 @@ impl Connection {
             out: Some(Outgoing::greeting("XPUB")),
             out_bytes: None,
             begun: Instant::now(),
+            minion: None,
+            looked: None,
         }
     }
 
@@ -320,7 +295,7 @@ impl Connection {
         Ok(true)
     }
 
-    fn receive(&self, said: &[u8]) -> Result<(), End> {
+    fn receive(&mut self, said: &[u8]) -> Result<(), End> {
         let subscribers = &self.subscribers;
         match said.split_first() {
             Some((1, topic)) if !subscribers.subscribe(self.number, topic) => {
@@ -328,9 +303,26 @@ impl Connection {
             }
             Some((1, _)) | None => {}
             Some((0, topic)) => subscribers.unsubscribe(self.number, topic),
-            Some(_) => subscribers.said(said),
+            Some(_) => self.hear(said),
         }
         Ok(())
+    }
+
+    /// What may prove a minion: not more often than an honest one says it.
+    fn hear(&mut self, said: &[u8]) {
+        let now = Instant::now();
+        let is_soon = |looked| now.duration_since(looked) < SIGN_OF_LIFE_INTERVAL_MIN;
+        if self.looked.is_some_and(is_soon) {
+            return;
+        }
+        self.looked = Some(now);
+        let Some(id) = self.subscribers.said(self.number, said) else {
+            return;
+        };
+        let before = self.minion.replace(id);
+        if before != self.minion {
+            self.subscribers.unheard(self.number, before.as_ref());
+        }
     }
 
     fn write(&mut self) -> Result<(), End> {
@@ -349,7 +341,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.subscribers.leave(self.number);
+        self.subscribers.leave(self.number, self.minion.as_ref());
     }
 }
 

@@ -19,7 +19,7 @@ use super::context::context;
 use super::monitor::{Link, Monitored};
 use super::options::{Common, connect_address, millis};
 use super::pump::{self, Frames};
-use super::topics::{pulse_message, wanted_topics};
+use super::topics::wanted_topics;
 use crate::contract::{SubscribeOptions, SubscriberEvent};
 use crate::counters::Count;
 use crate::{Counters, Endpoint, SocketError, limits};
@@ -37,15 +37,13 @@ impl Subscriber {
     pub(crate) fn connect(endpoint: Endpoint, options: SubscribeOptions) -> Self {
         let (sender, events) = mpsc::channel(options.messages_max.max(1));
         let counters = Arc::new(Counters::default());
-        let minion = options.minion.as_ref().filter(|_| options.has_pulse);
         let owner = Owner {
             endpoint: endpoint.clone(),
-            pulse: minion.map(pulse_message),
             options,
             events: sender,
             counters: Arc::clone(&counters),
             links: VecDeque::new(),
-            pulse_at: None,
+            sign_at: None,
         };
         tokio::spawn(owner.run());
         Self {
@@ -75,14 +73,12 @@ impl Subscriber {
 struct Owner {
     endpoint: Endpoint,
     options: SubscribeOptions,
-    /// What is said again and again while the connection is there.
-    pulse: Option<Vec<u8>>,
     events: mpsc::Sender<SubscriberEvent>,
     counters: Arc<Counters>,
     /// Changes of the connection the program has not been told yet.
     links: VecDeque<SubscriberEvent>,
     /// When the publisher is told again that this end is there.
-    pulse_at: Option<Instant>,
+    sign_at: Option<Instant>,
 }
 
 impl Owner {
@@ -125,20 +121,22 @@ impl Owner {
                 frames = next(&self.events, socket), if self.links.is_empty() => {
                     self.take_batch(frames?, socket)?;
                 }
-                () = until(self.pulse_at) => self.say_alive(socket)?,
+                () = until(self.sign_at) => self.say_alive(socket)?,
                 _ = safety.tick() => {}
             }
         }
     }
 
     fn say_alive(&mut self, socket: &Dealer) -> Result<(), SocketError> {
-        let Some(pulse) = &self.pulse else {
-            self.pulse_at = None;
+        let Some(signs) = &self.options.signs_of_life else {
+            self.sign_at = None;
             return Ok(());
         };
-        // One that does not fit is not missed: the connection is at its end.
-        pump::send(socket, vec![Message::from(pulse.as_slice())])?;
-        self.pulse_at = Some(Instant::now() + limits::PULSE_INTERVAL);
+        if let Some(sign) = signs.next() {
+            // One that does not fit is not missed: the connection is at its end.
+            pump::send(socket, vec![Message::from(sign)])?;
+        }
+        self.sign_at = Some(Instant::now() + limits::SIGN_OF_LIFE_INTERVAL);
         Ok(())
     }
 
@@ -179,11 +177,12 @@ impl Owner {
         debug!(endpoint = %self.endpoint, ?link, "subscription");
         let event = match link {
             Link::Up => {
-                self.pulse_at = self.pulse.as_ref().map(|_| Instant::now());
+                let signs = self.options.signs_of_life.as_ref();
+                self.sign_at = signs.map(|_| Instant::now());
                 SubscriberEvent::Connected
             }
             Link::Down => {
-                self.pulse_at = None;
+                self.sign_at = None;
                 self.counters.add(Count::closed);
                 SubscriberEvent::Disconnected
             }

@@ -43,9 +43,8 @@ macro_rules! conformance {
                 publications::without_filtering_all_get_everything
                 publications::a_slow_subscriber_loses_what_it_has_no_room_for
                 publications::a_subscriber_says_when_its_port_goes_and_comes
-                publications::presence_begins_and_ends_with_the_subscriptions
-                publications::a_pulse_repeats_that_a_minion_is_here
-                publications::who_shows_no_presence_has_none
+                publications::presence_begins_and_ends_with_what_is_proven
+                publications::who_proves_nothing_has_no_presence
             }
         }
     };

@@ -5,7 +5,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 use super::*;
-use crate::fleet::{Audience, PresenceEvent, PresenceWatch, SubscriberEvent};
+use crate::fleet::{Audience, PresenceEvent, PresenceWatch, SignsOfLife, SubscriberEvent};
 
 fn id(text: &str) -> MinionId {
     MinionId::parse(text).unwrap()
@@ -34,11 +34,17 @@ fn filtering(name: &str) -> SubscribeOptions {
     }
 }
 
-fn showing(name: &str) -> SubscribeOptions {
+/// One that says who it is, which `watching` believes where it is a proof.
+fn saying(name: &str, said: &str) -> SubscribeOptions {
+    let said = said.as_bytes().to_vec();
     SubscribeOptions {
-        shows_presence: true,
+        signs_of_life: Some(SignsOfLife::new(move || Some(said.clone()))),
         ..minion(name)
     }
+}
+
+fn showing(name: &str) -> SubscribeOptions {
+    saying(name, &format!("proof of {name}"))
 }
 
 async fn wait_for(subscriber: &mut Subscriber, wanted: SubscriberEvent) {
@@ -184,9 +190,15 @@ pub(super) async fn a_subscriber_says_when_its_port_goes_and_comes(variant: Vari
 fn watching(variant: Variant) -> (PublishPort, UnboundedReceiver<PresenceEvent>) {
     let (sender, events) = unbounded_channel();
     let options = PublishPortOptions {
-        presence: Some(PresenceWatch::new(move |event| {
-            let _ = sender.send(event);
-        })),
+        presence: Some(PresenceWatch::new(
+            |said| {
+                let id = said.strip_prefix(b"proof of ")?;
+                MinionId::parse(std::str::from_utf8(id).ok()?).ok()
+            },
+            move |event| {
+                let _ = sender.send(event);
+            },
+        )),
         ..PublishPortOptions::default()
     };
     let port = variant.publish_port(&loopback(), options).unwrap();
@@ -197,41 +209,30 @@ async fn event(events: &mut UnboundedReceiver<PresenceEvent>) -> PresenceEvent {
     timeout(SOON, events.recv()).await.unwrap().unwrap()
 }
 
-pub(super) async fn presence_begins_and_ends_with_the_subscriptions(variant: Variant) {
-    let (port, mut events) = watching(variant);
-    let first = subscribed(variant, &port, showing("web1")).await;
-    assert_eq!(event(&mut events).await, PresenceEvent::Here(id("web1")));
-    let second = subscribed(variant, &port, showing("web1")).await;
-    let other = subscribed(variant, &port, showing("db1")).await;
-    let mut seen = Vec::new();
-    while seen.last() != Some(&PresenceEvent::Here(id("db1"))) {
-        seen.push(event(&mut events).await);
-    }
-    // One of two goes: the minion is still here. The last one goes: it is not.
-    drop(first);
-    drop(other);
-    assert_eq!(event(&mut events).await, PresenceEvent::Gone(id("db1")));
-    drop(second);
-    assert_eq!(event(&mut events).await, PresenceEvent::Gone(id("web1")));
+async fn wait_until(events: &mut UnboundedReceiver<PresenceEvent>, wanted: PresenceEvent) {
+    while event(events).await != wanted {}
 }
 
-pub(super) async fn a_pulse_repeats_that_a_minion_is_here(variant: Variant) {
+pub(super) async fn presence_begins_and_ends_with_what_is_proven(variant: Variant) {
     let (port, mut events) = watching(variant);
-    let options = SubscribeOptions {
-        has_pulse: true,
-        ..minion("web1")
-    };
-    let subscriber = variant.subscriber(&port.endpoints()[0], options);
+    let first = subscribed(variant, &port, showing("web1")).await;
+    // It is said again and again.
     for _ in 0..3 {
         assert_eq!(event(&mut events).await, PresenceEvent::Here(id("web1")));
     }
-    drop(subscriber);
+    let other = subscribed(variant, &port, showing("db1")).await;
+    wait_until(&mut events, PresenceEvent::Here(id("db1"))).await;
+    drop(other);
+    wait_until(&mut events, PresenceEvent::Gone(id("db1"))).await;
+    drop(first);
+    wait_until(&mut events, PresenceEvent::Gone(id("web1"))).await;
 }
 
-pub(super) async fn who_shows_no_presence_has_none(variant: Variant) {
+pub(super) async fn who_proves_nothing_has_no_presence(variant: Variant) {
     let (port, mut events) = watching(variant);
     let silent = subscribed(variant, &port, minion("web1")).await;
-    drop(silent);
+    let liar = subscribed(variant, &port, saying("web1", "halite/pulse/web1")).await;
+    drop((silent, liar));
     let _other = subscribed(variant, &port, showing("db1")).await;
     assert_eq!(event(&mut events).await, PresenceEvent::Here(id("db1")));
 }

@@ -1,0 +1,136 @@
+//! Which minions have been heard over which connection: when one falls silent,
+//! its cable is cut, although its connection still stands.
+//!
+//! Invariant: nobody is called silent who has never been heard, nor while this
+//! process was held up itself.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use halite_proto::MinionId;
+
+use crate::limits::{MINIONS_HEARD_MAX, SIGN_OF_LIFE_MISSED, SILENCE_CHECK_HELD_UP};
+
+/// Where and when each minion was heard last.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    last: HashMap<MinionId, (Instant, u64)>,
+    checked: Option<Instant>,
+    /// Nobody is called silent before this moment.
+    trusting_until: Option<Instant>,
+}
+
+impl Heard {
+    /// Records a sign of life over a connection. False if there are too many
+    /// minions, and this one is not kept.
+    pub(super) fn record(&mut self, id: &MinionId, connection: u64, now: Instant) -> bool {
+        if let Some(last) = self.last.get_mut(id) {
+            *last = (now, connection);
+            return true;
+        }
+        if self.last.len() >= MINIONS_HEARD_MAX {
+            return false;
+        }
+        self.last.insert(id.clone(), (now, connection));
+        true
+    }
+
+    /// A connection over which a minion was heard has ended; whether it was the
+    /// last one.
+    pub(super) fn leave(&mut self, id: &MinionId, connection: u64) -> bool {
+        let is_last = matches!(self.last.get(id), Some((_, last)) if *last == connection);
+        is_last && self.last.remove(id).is_some()
+    }
+
+    /// Removes those who have fallen silent, and returns them.
+    pub(super) fn take_silent(&mut self, now: Instant) -> Vec<MinionId> {
+        let checked = self.checked.replace(now);
+        if checked.is_some_and(|checked| now.duration_since(checked) > SILENCE_CHECK_HELD_UP) {
+            self.trusting_until = Some(now + SIGN_OF_LIFE_MISSED);
+        }
+        if self.trusting_until.is_some_and(|until| now < until) {
+            return Vec::new();
+        }
+        let silent = |last: &Instant| now.saturating_duration_since(*last) > SIGN_OF_LIFE_MISSED;
+        let gone: Vec<MinionId> = self
+            .last
+            .iter()
+            .filter(|(_, (last, _))| silent(last))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in &gone {
+            self.last.remove(id);
+        }
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn web1() -> MinionId {
+        MinionId::parse("web1").unwrap()
+    }
+
+    #[test]
+    fn a_minion_that_is_not_heard_any_more_is_silent_once() {
+        let mut heard = Heard::default();
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        for ms in (0..=1000).step_by(200) {
+            assert!(heard.record(&web1(), 1, at(ms)));
+            assert!(heard.take_silent(at(ms)).is_empty());
+        }
+        for ms in (1200..=2400).step_by(200) {
+            assert!(heard.take_silent(at(ms)).is_empty(), "at {ms}");
+        }
+        assert_eq!(heard.take_silent(at(2600)), [web1()]);
+        assert!(heard.take_silent(at(2800)).is_empty(), "said once");
+        assert!(heard.record(&web1(), 1, at(3000)));
+        // An older connection ends, then the one it was heard over: it is not
+        // missed besides.
+        assert!(!heard.leave(&web1(), 0));
+        assert!(heard.leave(&web1(), 1));
+        assert!(!heard.leave(&web1(), 1));
+        for ms in (3000..6000).step_by(200) {
+            assert!(heard.take_silent(at(ms)).is_empty(), "at {ms}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_was_held_up_itself_calls_nobody_silent() {
+        let mut heard = Heard::default();
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        heard.record(&web1(), 1, at(0));
+        heard.take_silent(at(0));
+        for ms in [10_000, 10_200, 11_400] {
+            assert!(heard.take_silent(at(ms)).is_empty(), "at {ms}");
+        }
+        let mut gone = Vec::new();
+        for ms in (11_600..12_400).step_by(200) {
+            gone.extend(heard.take_silent(at(ms)));
+        }
+        assert!(gone.is_empty(), "a late check begins a new time of trust");
+        for ms in (12_400..14_000).step_by(200) {
+            gone.extend(heard.take_silent(at(ms)));
+        }
+        assert_eq!(gone, [web1()]);
+    }
+
+    #[test]
+    fn a_flood_of_names_is_bounded() {
+        let mut heard = Heard::default();
+        let now = Instant::now();
+        for number in 0..MINIONS_HEARD_MAX {
+            let id = MinionId::parse(format!("m{number}")).unwrap();
+            assert!(heard.record(&id, 1, now));
+        }
+        assert!(!heard.record(&web1(), 1, now));
+        let known = MinionId::parse("m0").unwrap();
+        assert!(heard.record(&known, 1, now));
+    }
+}

@@ -6,12 +6,24 @@ use std::time::Duration;
 /// for this long.
 pub const KEY_LISTING_SETTLED: Duration = Duration::from_secs(2);
 
-/// Keys that are pending or rejected. Beyond it, a new minion is told to wait
-/// and its key is not kept: anybody can send keys, and each takes a file.
+/// Keys that are pending or rejected. Beyond it, and beyond a tenth of what is
+/// left of it for one address, a new minion is told to wait and its key is not
+/// kept: anybody can send keys, and each takes a file.
 pub const UNDECIDED_KEYS_MAX: usize = 50_000;
 
-/// Requests that may wait in one lane. Further ones get no answer: their
-/// senders try again.
+/// Sign-ins of one address that are refused with an answer, and of all, in
+/// `REFUSALS_INTERVAL_S`. Further ones get none: it is signed with the master's
+/// key, and tells them nothing new.
+pub const REFUSALS_PER_ORIGIN_MAX: usize = 60;
+
+/// See `REFUSALS_PER_ORIGIN_MAX`.
+pub const REFUSALS_MAX: usize = 6_000;
+
+/// See `REFUSALS_PER_ORIGIN_MAX`, in seconds.
+pub const REFUSALS_INTERVAL_S: i64 = 60;
+
+/// Requests that may wait in one lane. Beyond it the last one of the address
+/// that has the most there gets no answer: its sender tries again.
 pub const REQUESTS_WAITING_MAX: usize = 20_000;
 
 /// Bytes of the requests that may wait in one lane; same behaviour.

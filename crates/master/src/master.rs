@@ -1,9 +1,10 @@
 //! The parts of a master, as the daemon puts them together.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::access::Access;
 use crate::batches::Batches;
+use crate::core::questions::Questions;
 use crate::events::bus::Bus;
 use crate::events::minion_events::MinionEvents;
 use crate::files::Files;
@@ -38,4 +39,6 @@ pub(crate) struct Master {
     pub(crate) wheel: Arc<Wheel>,
     pub(crate) runners: Arc<Runners>,
     pub(crate) reactor: Arc<Reactor>,
+    /// The questions of other masters that were answered.
+    pub(crate) questions: Mutex<Questions>,
 }

@@ -1,24 +1,29 @@
 //! A few threads that do what would hold up the network: RSA, AES and files.
 //!
-//! Invariant: what waits is bounded in number, in bytes and in time. A request
-//! that its sender has given up on is dropped, not answered: answering late
-//! would make everything behind it late as well.
+//! Invariant: what waits is bounded in number, in bytes and in time, and taken
+//! in turns from those it comes from. A request that its sender has given up on
+//! is dropped, not answered: answering late would make everything behind it late
+//! as well.
 
-use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use halite_transport::fleet::Origin;
+
+use crate::core::fair_queue::FairQueue;
+
 /// The bounds of one lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneLimits {
     /// Threads that serve it.
     pub(crate) threads: usize,
-    /// Requests that may wait; further ones are refused.
+    /// Requests that may wait. Beyond it one of whom the most waits from is
+    /// given up; where that is the new one's sender, the new one is refused.
     pub(crate) waiting_max: usize,
-    /// Bytes of the requests that may wait; further ones are refused.
+    /// Bytes of the requests that may wait; same behaviour.
     pub(crate) bytes_max: usize,
     /// How long a request may wait before it is dropped.
     pub(crate) wait_max: Duration,
@@ -28,7 +33,16 @@ pub(crate) struct LaneLimits {
 pub(crate) trait Work: Send + 'static {
     /// How much memory it holds.
     fn bytes(&self) -> usize;
+
+    /// Whose it is: work of several is done in turns.
+    fn origin(&self) -> Origin {
+        Origin::Local
+    }
 }
+
+/// What a request counts for beside its bytes, where the one is looked for of
+/// whom the most waits.
+const WEIGHT: usize = 1024;
 
 /// A job could not be taken: the lane is full or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +60,7 @@ struct Queue<W> {
 }
 
 struct State<W> {
-    waiting: VecDeque<(Instant, W)>,
+    waiting: FairQueue<Origin, (Instant, W)>,
     bytes: usize,
     /// Threads that have not ended. An idle one counts: it holds what `work`
     /// and `late` hold until it is gone.
@@ -68,7 +82,7 @@ impl<W: Work> Workers<W> {
     ) -> io::Result<Self> {
         let queue = Arc::new(Queue {
             state: Mutex::new(State {
-                waiting: VecDeque::new(),
+                waiting: FairQueue::default(),
                 bytes: 0,
                 threads: limits.threads.max(1),
                 closed: false,
@@ -91,25 +105,31 @@ impl<W: Work> Workers<W> {
         Ok(Self { queue })
     }
 
-    /// Queues work.
+    /// Queues work; how much of others' was given up for it.
     ///
     /// # Errors
     /// When there is no room for it.
-    pub(crate) fn submit(&self, work: W) -> Result<(), NoRoom> {
+    pub(crate) fn submit(&self, work: W) -> Result<usize, NoRoom> {
         let limits = &self.queue.limits;
+        let (from, bytes) = (work.origin(), work.bytes());
+        let weight = bytes.saturating_add(WEIGHT);
         let mut state = self.queue.lock();
-        let bytes = state.bytes.saturating_add(work.bytes());
-        let is_full = state.waiting.len() >= limits.waiting_max
-            // One that is larger than the bound on its own must pass some time.
-            || (bytes > limits.bytes_max && !state.waiting.is_empty());
-        if is_full || state.closed {
+        if state.closed {
             return Err(NoRoom);
         }
-        state.bytes = bytes;
-        state.waiting.push_back((Instant::now(), work));
+        let mut given_up = Vec::new();
+        while !state.has_room_for(bytes, limits) {
+            let Some((_, other)) = state.waiting.give_up_for(from, weight) else {
+                return Err(NoRoom);
+            };
+            state.bytes = state.bytes.saturating_sub(other.bytes());
+            given_up.push(other);
+        }
+        state.bytes = state.bytes.saturating_add(bytes);
+        state.waiting.push(from, weight, (Instant::now(), work));
         drop(state);
         self.queue.changed.notify_one();
-        Ok(())
+        Ok(given_up.len())
     }
 
     /// Takes no more work and waits until what is queued is done and all
@@ -135,6 +155,14 @@ impl<W: Work> Workers<W> {
     }
 }
 
+impl<W> State<W> {
+    fn has_room_for(&self, bytes: usize, limits: &LaneLimits) -> bool {
+        // One that is larger than the bound on its own must pass some time.
+        let fits = self.bytes.saturating_add(bytes) <= limits.bytes_max;
+        self.waiting.len() < limits.waiting_max && (fits || self.waiting.is_empty())
+    }
+}
+
 impl<W: Work> Queue<W> {
     fn serve(&self, work: &(dyn Fn(W) + Send + Sync), late: &(dyn Fn(W) + Send + Sync)) {
         while let Some((since, item)) = self.take() {
@@ -151,7 +179,7 @@ impl<W: Work> Queue<W> {
     fn take(&self) -> Option<(Instant, W)> {
         let mut state = self.lock();
         loop {
-            if let Some((since, item)) = state.waiting.pop_front() {
+            if let Some((since, item)) = state.waiting.pop() {
                 state.bytes = state.bytes.saturating_sub(item.bytes());
                 return Some((since, item));
             }
@@ -198,6 +226,13 @@ mod tests {
     impl Work for (usize, &'static str) {
         fn bytes(&self) -> usize {
             self.0
+        }
+
+        fn origin(&self) -> Origin {
+            match self.1 {
+                "of another" => Origin::of(Some([10, 0, 0, 1].into())),
+                _ => Origin::Local,
+            }
         }
     }
 
@@ -259,6 +294,21 @@ mod tests {
         }
         test.workers.submit((200, "large but alone")).unwrap();
         assert_eq!(test.done.recv_timeout(PATIENCE), Ok("large but alone"));
+    }
+
+    #[test]
+    fn who_fills_a_lane_gives_way_to_others() {
+        let test = setup(LIMITS);
+        test.workers.submit((1, "blocks")).unwrap();
+        assert_eq!(test.done.recv_timeout(PATIENCE), Ok("blocks"));
+        for name in ["a", "b", "c"] {
+            assert_eq!(test.workers.submit((1, name)), Ok(0));
+        }
+        assert_eq!(test.workers.submit((1, "of another")), Ok(1));
+        test.gate.send(()).unwrap();
+        for name in ["a", "of another", "b"] {
+            assert_eq!(test.done.recv_timeout(PATIENCE), Ok(name));
+        }
     }
 
     #[test]

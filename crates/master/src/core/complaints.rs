@@ -2,29 +2,46 @@
 //!
 //! Invariant: what anybody can cause as often as they like, costs a bounded
 //! number of lines a minute, and the same remark about the same peer comes once
-//! a minute.
+//! a minute. Remarks of one kind leave out none of another, and where it is
+//! known whom they are caused by, those of one address none of another's.
 
 use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::budget::Budget;
 
 /// How long a remark is not repeated, and what lines are counted over.
 pub const INTERVAL_S: i64 = 60;
 
-/// Lines in one interval. Further remarks are counted, and their number is told
-/// with the first line of the next interval.
+/// Lines of one kind in one interval. Further remarks are counted, and their
+/// number is told with the next line of the kind.
 pub const LINES_MAX: usize = 100;
 
-/// What was remarked lately.
-#[derive(Debug, Default)]
-pub struct Complaints {
+/// The same for remarks that anybody can cause: of one address, and of all.
+pub const LINES_OF_ONE_MAX: usize = 10;
+
+/// See `LINES_OF_ONE_MAX`.
+pub const LINES_OF_ALL_MAX: usize = 1000;
+
+/// What was remarked lately. `K` is whom a remark is caused by.
+#[derive(Debug)]
+pub struct Complaints<K> {
     told: HashMap<(String, &'static str), i64>,
     since: i64,
+    kinds: HashMap<&'static str, Kind<K>>,
+}
+
+/// The remarks of one kind.
+#[derive(Debug)]
+struct Kind<K> {
+    lines: Budget<Option<K>>,
     suppressed: u64,
 }
 
 /// Whether a remark is to be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Telling {
-    /// Yes; so many others were left out before it.
+    /// Yes; so many others of its kind were left out before it.
     Now {
         /// Remarks that were left out for their number.
         suppressed: u64,
@@ -33,30 +50,44 @@ pub enum Telling {
     NotNow,
 }
 
-impl Complaints {
-    /// Decides about the remark `what` about `peer`.
-    pub fn remark(&mut self, peer: &str, what: &'static str, now: i64) -> Telling {
-        if now < self.since || now - self.since >= INTERVAL_S {
+impl<K> Default for Complaints<K> {
+    fn default() -> Self {
+        Self {
+            told: HashMap::new(),
+            since: 0,
+            kinds: HashMap::new(),
+        }
+    }
+}
+
+impl<K: Eq + Hash> Complaints<K> {
+    /// Decides about the remark `what` about `peer`, caused by `from`.
+    pub fn remark(&mut self, from: Option<K>, peer: &str, what: &'static str, now: i64) -> Telling {
+        let is_told = |at: &i64| (0..INTERVAL_S).contains(&now.saturating_sub(*at));
+        if !is_told(&self.since) {
             self.since = now;
-            // Only this many were told, so the map is bounded as well.
-            self.told
-                .retain(|_, at| (0..INTERVAL_S).contains(&(now - *at)));
+            // The budgets bound what was told, so the map is bounded as well.
+            self.told.retain(|_, at| is_told(at));
         }
         let key = (peer.to_owned(), what);
-        let is_repeated = self
-            .told
-            .get(&key)
-            .is_some_and(|at| (0..INTERVAL_S).contains(&(now - *at)));
-        if is_repeated {
+        if self.told.get(&key).is_some_and(is_told) {
             return Telling::NotNow;
         }
-        if self.told.len() >= LINES_MAX {
-            self.suppressed += 1;
+        let (each, all) = match from {
+            Some(_) => (LINES_OF_ONE_MAX, LINES_OF_ALL_MAX),
+            None => (LINES_MAX, LINES_MAX),
+        };
+        let kind = self.kinds.entry(what).or_insert_with(|| Kind {
+            lines: Budget::new(each, all, INTERVAL_S),
+            suppressed: 0,
+        });
+        if !kind.lines.take(from, now) {
+            kind.suppressed += 1;
             return Telling::NotNow;
         }
         self.told.insert(key, now);
         Telling::Now {
-            suppressed: std::mem::take(&mut self.suppressed),
+            suppressed: std::mem::take(&mut kind.suppressed),
         }
     }
 }
@@ -69,34 +100,60 @@ mod tests {
 
     #[test]
     fn the_same_remark_comes_once_a_minute() {
-        let mut complaints = Complaints::default();
-        assert_eq!(complaints.remark("web1", "denied", 1000), NOW);
-        assert_eq!(complaints.remark("web1", "denied", 1059), Telling::NotNow);
-        assert_eq!(complaints.remark("web1", "full", 1059), NOW);
-        assert_eq!(complaints.remark("web2", "denied", 1059), NOW);
-        assert_eq!(complaints.remark("web1", "denied", 1060), NOW);
+        let mut complaints = Complaints::<u8>::default();
+        assert_eq!(complaints.remark(None, "web1", "denied", 1000), NOW);
+        assert_eq!(
+            complaints.remark(None, "web1", "denied", 1059),
+            Telling::NotNow
+        );
+        assert_eq!(complaints.remark(None, "web1", "full", 1059), NOW);
+        assert_eq!(complaints.remark(None, "web2", "denied", 1059), NOW);
+        assert_eq!(complaints.remark(None, "web1", "denied", 1060), NOW);
     }
 
     #[test]
     fn a_flood_of_names_is_cut_off_and_counted() {
-        let mut complaints = Complaints::default();
+        let mut complaints = Complaints::<u8>::default();
         let mut lines = 0;
         for n in 0..10_000 {
-            if complaints.remark(&format!("x{n}"), "denied", 1000) == NOW {
+            if complaints.remark(None, &format!("x{n}"), "denied", 1000) == NOW {
                 lines += 1;
             }
         }
         assert_eq!(lines, LINES_MAX);
         assert_eq!(
-            complaints.remark("web1", "denied", 1060),
+            complaints.remark(None, "web1", "denied", 1060),
             Telling::Now { suppressed: 9_900 }
         );
     }
 
     #[test]
-    fn a_clock_that_goes_back_does_not_silence_for_long() {
+    fn what_one_address_causes_hides_nothing_of_others() {
         let mut complaints = Complaints::default();
-        complaints.remark("web1", "denied", 100_000);
-        assert_eq!(complaints.remark("web1", "denied", 1000), NOW);
+        let mut remarks = |from: u8, what| {
+            let lines = (0..1000).filter(|n| {
+                let peer = format!("{from}-{n}");
+                complaints.remark(Some(from), &peer, what, 1000) != Telling::NotNow
+            });
+            lines.count()
+        };
+        assert_eq!(remarks(1, "pending"), LINES_OF_ONE_MAX);
+        assert_eq!(remarks(1, "denied"), LINES_OF_ONE_MAX);
+        for from in 2..=21 {
+            assert_eq!(remarks(from, "denied"), LINES_OF_ONE_MAX);
+        }
+        // Of another kind all is there.
+        let other = complaints.remark(None, "web1", "event", 1000);
+        assert_eq!(other, Telling::Now { suppressed: 0 });
+        // What the others left out was told with the first line of the next one.
+        let later = complaints.remark(Some(1), "web1", "denied", 1061);
+        assert_eq!(later, Telling::Now { suppressed: 990 });
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_does_not_silence_for_long() {
+        let mut complaints = Complaints::<u8>::default();
+        complaints.remark(None, "web1", "denied", 100_000);
+        assert_eq!(complaints.remark(None, "web1", "denied", 1000), NOW);
     }
 }

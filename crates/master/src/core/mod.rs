@@ -2,10 +2,12 @@
 
 pub mod acl;
 pub mod auth;
+pub mod budget;
 pub mod complaints;
 pub mod counters;
 pub mod eauth;
 pub mod event_batches;
+pub mod fair_queue;
 pub mod gate;
 pub mod gathering;
 pub mod held_by_others;
@@ -19,6 +21,7 @@ pub mod patterns;
 pub mod peer;
 pub mod perms;
 pub mod presence;
+pub mod questions;
 pub mod reactions;
 pub mod replay;
 pub mod resources;
@@ -31,5 +34,6 @@ pub mod tags;
 pub mod targets;
 pub mod text;
 pub mod turns;
+pub mod undecided;
 pub mod unfinished_returns;
 pub mod unstored;

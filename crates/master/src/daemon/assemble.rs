@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
 use halite_store::StoreOptions;
@@ -217,6 +217,7 @@ pub(super) fn assemble(
         telemetry,
         runners,
         reactor: Arc::new(reactor),
+        questions: Mutex::default(),
         general: groups.general,
         functions: groups.functions,
         bus: groups.bus,

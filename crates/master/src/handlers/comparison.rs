@@ -1,6 +1,6 @@
 //! Another master compares itself with this one.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use halite_crypto::fingerprint_text;
 use halite_crypto::{HashType, SigAlgo};
@@ -11,22 +11,18 @@ use halite_proto::clear::{ComparisonReply, ComparisonRequest};
 use crate::clock::now_s;
 use crate::comparison::facts::Known;
 use crate::comparison::sealed::seal;
+use crate::core::questions::{Questions, is_timely};
 use crate::error::chain;
 
-/// How much the clocks of two masters may differ for them to talk, in seconds.
-const CLOCKS_APART_MAX: u64 = 600;
-
-/// Seconds between two answers with facts: they read all files.
-const PAUSE_S: i64 = 1;
-
-/// When facts were gathered last.
-static GATHERED: AtomicI64 = AtomicI64::new(0);
-
 /// Answers the question: with facts for who has this master's key.
-pub(crate) fn compare(known: Known<'_>, request: &ComparisonRequest) -> Value {
+pub(crate) fn compare(
+    known: Known<'_>,
+    questions: &Mutex<Questions>,
+    request: &ComparisonRequest,
+) -> Value {
     let identity = &known.keys.identity;
     let fingerprint = fingerprint_text(identity.public_pem().as_bytes(), HashType::Sha256);
-    let sealed = match is_asked_by_holder(identity, request) {
+    let sealed = match is_asked_by_holder(identity, request) && is_new(questions, request) {
         true => seal(known, request)
             .map_err(|error| tracing::error!("could not answer another master: {}", chain(&error)))
             .ok(),
@@ -40,18 +36,17 @@ pub(crate) fn compare(known: Known<'_>, request: &ComparisonRequest) -> Value {
 }
 
 fn is_asked_by_holder(identity: &MasterKeys, request: &ComparisonRequest) -> bool {
-    let now = now_s();
-    if now.abs_diff(request.ts) > CLOCKS_APART_MAX {
+    if !is_timely(request.ts, now_s()) {
         return false;
     }
     let Ok(public) = identity.private().public() else {
         return false;
     };
     let signed = ComparisonRequest::signed(&request.nonce, request.ts);
-    if !public.verify(SigAlgo::Pkcs1v15Sha224, &signed, &request.sig) {
-        return false;
-    }
-    // One that is played again costs no more than this.
-    let last = GATHERED.swap(now, Ordering::Relaxed);
-    now - last >= PAUSE_S || last > now
+    public.verify(SigAlgo::Pkcs1v15Sha224, &signed, &request.sig)
+}
+
+fn is_new(questions: &Mutex<Questions>, request: &ComparisonRequest) -> bool {
+    let mut questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
+    questions.admit(&request.nonce, request.ts, now_s())
 }

@@ -1,5 +1,7 @@
 //! Which parts of the master the larger handlers take.
 
+use halite_transport::fleet::Origin;
+
 use super::events::Firing;
 use super::peer::PeerJobs;
 use super::pillar::PillarRequests;
@@ -10,9 +12,10 @@ use crate::comparison::facts::Known;
 use crate::master::Master;
 
 impl Master {
-    /// For sign-ins.
-    pub(crate) fn sign_ins(&self) -> SignIns<'_> {
+    /// For sign-ins that come from there.
+    pub(crate) fn sign_ins(&self, from: Origin) -> SignIns<'_> {
         SignIns {
+            from,
             telemetry: &self.telemetry,
             bus: &self.bus,
             keys: &self.keys,

@@ -1,6 +1,8 @@
 //! Sign-ins: gathers the facts, lets `core::auth` decide, and does what was
 //! decided.
 
+mod remarks;
+
 use std::time::SystemTime;
 
 use halite_crypto::files::FileError;
@@ -11,6 +13,7 @@ use halite_proto::auth::{
 };
 use halite_proto::clear::AuthBadId;
 use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes};
+use halite_transport::fleet::Origin;
 use thiserror::Error;
 
 use crate::clock::now_s;
@@ -44,6 +47,8 @@ enum SignInError {
 /// The parts of the master that sign-ins use.
 #[derive(Clone, Copy)]
 pub(crate) struct SignIns<'a> {
+    /// Where the sign-in comes from.
+    pub(super) from: Origin,
     pub(super) telemetry: &'a Telemetry,
     pub(super) bus: &'a Bus,
     pub(super) keys: &'a Keys,
@@ -52,33 +57,42 @@ pub(crate) struct SignIns<'a> {
 }
 
 impl SignIns<'_> {
-    /// Answers a sign-in.
-    pub(crate) fn answer(self, request: &AuthRequest, version: u32) -> AuthAnswer {
+    /// Answers a sign-in; `None` if there is to be no answer.
+    pub(crate) fn answer(self, request: &AuthRequest, version: u32) -> Option<AuthAnswer> {
         match SignIn::new(self, request, version).answer() {
             Ok(answer) => answer,
             Err(error) => {
-                if self.telemetry.may_log(request.id.as_str(), "sign-in") {
+                if self.may_log(request.id.as_str(), "sign-in") {
                     tracing::error!(minion = %request.id, "could not answer a sign-in: {}", chain(&error));
                 }
-                AuthAnswer::Refused(Refusal::HandlerFailed)
+                Some(AuthAnswer::Refused(Refusal::HandlerFailed))
             }
         }
     }
 
+    fn may_log(self, peer: &str, what: &'static str) -> bool {
+        self.telemetry.may_log_from(self.from, peer, what)
+    }
+
     /// Answers a sign-in under a name that no minion can have.
-    pub(crate) fn refuse_bad_id(self, bad: AuthBadId, version: u32) -> AuthAnswer {
-        if self.telemetry.may_log("", "bad id") {
-            tracing::info!("refused a sign-in: {}", bad.why);
+    /// `None` if there is to be no answer.
+    pub(crate) fn refuse_bad_id(self, bad: AuthBadId, version: u32) -> Option<AuthAnswer> {
+        if self.may_log("", "bad id") {
+            tracing::info!(from = %self.from, "refused a sign-in: {}", bad.why);
+        }
+        if !self.keys.may_refuse(self.from) {
+            return None;
         }
         let Ok(algorithm) = SigAlgo::parse(&bad.sig_algo) else {
-            return AuthAnswer::BadSigAlgo;
+            return Some(AuthAnswer::BadSigAlgo);
         };
         let nonce = bad.nonce.filter(|_| version >= VERSION_SIGNED);
         let reply = AuthReply::Refused(AuthRefusal::Rejected, nonce);
-        sign(self.keys, reply, algorithm, version).unwrap_or_else(|error| {
+        let answer = sign(self.keys, reply, algorithm, version).unwrap_or_else(|error| {
             tracing::error!("could not answer a sign-in: {}", chain(&error));
             AuthAnswer::Refused(Refusal::HandlerFailed)
-        })
+        });
+        Some(answer)
     }
 }
 
@@ -112,18 +126,24 @@ impl<'a> SignIn<'a> {
         }
     }
 
-    fn answer(&self) -> Result<AuthAnswer, SignInError> {
-        let decision = {
+    fn answer(&self) -> Result<Option<AuthAnswer>, SignInError> {
+        let (facts, decision) = {
             // One at a time: what is known of the key must not change between
             // the look and the filing.
             let _one = self.parts.keys.lock_filing();
-            let decision = decide(&self.facts()?);
+            let facts = self.facts()?;
+            let decision = decide(&facts);
             if let Some(filing) = decision.filing {
                 self.file(filing)?;
             }
-            decision
+            (facts, decision)
         };
-        self.log(decision.verdict, decision.filing);
+        self.log(decision.verdict, decision.filing, facts.known);
+        // A refusal is signed, which is what it costs.
+        let is_refused = matches!(decision.verdict, Verdict::Refused | Verdict::BadId);
+        if is_refused && !self.parts.keys.may_refuse(self.parts.from) {
+            return Ok(None);
+        }
         let answer = match decision.verdict {
             Verdict::Granted => self.grant(),
             Verdict::Pending => self.refusal(AuthRefusal::Pending),
@@ -135,7 +155,7 @@ impl<'a> SignIn<'a> {
         if let Some(act) = decision.event {
             self.fire(act);
         }
-        answer
+        answer.map(Some)
     }
 
     fn facts(&self) -> Result<Facts, SignInError> {
@@ -182,9 +202,13 @@ impl<'a> SignIn<'a> {
 
     fn file(&self, filing: Filing) -> Result<(), SignInError> {
         let is_decided = matches!(filing, Filing::Accepted | Filing::Denied);
-        if !is_decided && !self.parts.keys.has_room_to_file() {
-            if self.parts.telemetry.may_log("", "undecided") {
-                tracing::error!("too many keys wait for a decision, new ones are not kept");
+        let SignIns { keys, from, .. } = self.parts;
+        if !is_decided && !keys.has_room_to_file(from, &self.request.id) {
+            if self.parts.may_log("", "undecided") {
+                tracing::error!(
+                    %from,
+                    "too many keys wait for a decision, further ones from there are not kept"
+                );
             }
             return Ok(());
         }
@@ -263,7 +287,7 @@ impl<'a> SignIn<'a> {
             Err(error) => error,
         };
         let id = &self.request.id;
-        if self.parts.telemetry.may_log(id.as_str(), "token") {
+        if self.parts.may_log(id.as_str(), "token") {
             tracing::warn!(
                 minion = %id,
                 "its token was not made for this master's key, it may trust another one: {}",
@@ -313,57 +337,6 @@ impl<'a> SignIn<'a> {
             data.insert("autosign_grains", grains.clone());
         }
         self.parts.bus.fire_under("auth", [], data);
-    }
-
-    fn log(&self, verdict: Verdict, filing: Option<Filing>) {
-        let id = &self.request.id;
-        match (verdict, filing) {
-            (Verdict::Granted, None) => return tracing::info!(minion = %id, "signed in"),
-            (Verdict::Granted, Some(_)) => {
-                return tracing::info!(minion = %id, "signed in, its key was accepted automatically");
-            }
-            (Verdict::Pending, None) => {
-                return tracing::debug!(minion = %id, "its key still waits");
-            }
-            _ => {}
-        }
-        // All the rest is for anybody to cause.
-        let what = match verdict {
-            Verdict::Granted | Verdict::Pending => "pending",
-            Verdict::Refused if filing == Some(Filing::Denied) => "denied",
-            Verdict::Refused => "refused",
-            Verdict::BadId => "id",
-            Verdict::Full => "full",
-            Verdict::BadEncAlgo | Verdict::BadSigAlgo => "algorithm",
-        };
-        if !self.parts.telemetry.may_log(id.as_str(), what) {
-            return;
-        }
-        match what {
-            "pending" => {
-                tracing::info!(minion = %id, "a new key waits to be accepted (salt-key -a {id})");
-            }
-            "denied" => tracing::error!(
-                minion = %id,
-                "denied: it signs in with another key than the known one; \
-                 if it was reinstalled, delete its key (salt-key -d {id})"
-            ),
-            "refused" => {
-                tracing::warn!(minion = %id, "refused: its key is rejected or unusable");
-            }
-            "id" => tracing::warn!(
-                minion = %id,
-                "refused: {} (wide_minion_ids, docs/differences.md)",
-                self.parts.keys.settings.new_ids.check(id).err().unwrap_or_default()
-            ),
-            "full" => tracing::warn!(minion = %id, "refused: max_minions is reached"),
-            _ => tracing::warn!(
-                minion = %id,
-                enc_algo = self.request.enc_algo,
-                sig_algo = self.request.sig_algo,
-                "refused: it asks for an algorithm that does not exist"
-            ),
-        }
     }
 }
 

@@ -5,19 +5,24 @@ pub(crate) mod odd_ids;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use halite_crypto::{EncAlgo, SigAlgo, UnknownAlgorithm};
 use halite_key::{Autosign, KeyState, KeyStore, MasterKeys};
 use halite_proto::{Map, MinionId, Value};
+use halite_transport::fleet::Origin;
 
 use self::accepted::AcceptedKeys;
 use self::sessions::Sessions;
 use self::settings::KeySettings;
+use crate::clock::now_s;
+use crate::core::budget::Budget;
+use crate::core::undecided::Undecided;
 use crate::error::StartError;
 use crate::events::bus::Bus;
-use crate::limits::UNDECIDED_KEYS_MAX;
+use crate::limits::{
+    REFUSALS_INTERVAL_S, REFUSALS_MAX, REFUSALS_PER_ORIGIN_MAX, UNDECIDED_KEYS_MAX,
+};
 use crate::settings::General;
 
 /// In front of the key of the facts. A minion that signs in has a token opened
@@ -44,8 +49,10 @@ pub(crate) struct Keys {
     bus: Arc<Bus>,
     /// Held while a sign-in looks at keys and files one.
     filing: Mutex<()>,
-    /// Keys that nobody has decided about, as of the last housekeeping.
-    undecided: AtomicUsize,
+    /// Keys that nobody has decided about.
+    undecided: Mutex<Undecided<Origin>>,
+    /// Refusals of sign-ins.
+    refusals: Mutex<Budget<Origin>>,
 }
 
 impl Keys {
@@ -68,7 +75,12 @@ impl Keys {
             identity,
             bus,
             filing: Mutex::default(),
-            undecided: AtomicUsize::default(),
+            undecided: Mutex::new(Undecided::new(UNDECIDED_KEYS_MAX)),
+            refusals: Mutex::new(Budget::new(
+                REFUSALS_PER_ORIGIN_MAX,
+                REFUSALS_MAX,
+                REFUSALS_INTERVAL_S,
+            )),
             settings,
         };
         keys.count_undecided();
@@ -85,16 +97,29 @@ impl Keys {
 
     /// Counts the keys that nobody has decided about.
     pub(crate) fn count_undecided(&self) {
-        let count = [KeyState::Pending, KeyState::Rejected]
+        let ids = [KeyState::Pending, KeyState::Rejected]
             .into_iter()
-            .map(|state| self.store.list(state).map_or(0, |ids| ids.len()))
-            .sum();
-        self.undecided.store(count, Ordering::Relaxed);
+            .flat_map(|state| self.store.list(state).unwrap_or_default())
+            .collect();
+        self.undecided().recount(&ids);
     }
 
-    /// Whether one more key may be filed without anybody's decision.
-    pub(crate) fn has_room_to_file(&self) -> bool {
-        self.undecided.fetch_add(1, Ordering::Relaxed) < UNDECIDED_KEYS_MAX
+    /// Whether one more key may be filed for a sender without anybody's
+    /// decision; it is counted then.
+    pub(crate) fn has_room_to_file(&self, from: Origin, id: &MinionId) -> bool {
+        self.undecided().admit(from, id)
+    }
+
+    /// Whether one more sign-in of a sender may be refused with an answer.
+    pub(crate) fn may_refuse(&self, from: Origin) -> bool {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.take(from, now_s())
+    }
+
+    fn undecided(&self) -> MutexGuard<'_, Undecided<Origin>> {
+        self.undecided
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fires the event of a change of a minion's key.

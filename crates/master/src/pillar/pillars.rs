@@ -138,7 +138,8 @@ impl Pillars {
     /// # Errors
     /// When too much is waiting already.
     pub(crate) fn submit(&self, work: impl FnOnce() + Send + 'static) -> Result<(), NoRoom> {
-        self.lane.submit(Task::new(work, &self.undone))
+        self.lane.submit(Task::new(work, &self.undone))?;
+        Ok(())
     }
 
     /// The pillar of a minion, from the cache if that is on and has it.

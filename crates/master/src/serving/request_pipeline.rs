@@ -1,7 +1,8 @@
 //! From the bytes of a request to the bytes of its answer.
 //!
-//! Invariant: every request gets an answer, and none that is not proven gets
-//! more than the refusal its kind gets from Salt.
+//! Invariant: every request gets an answer, but refused sign-ins of one address
+//! beyond its budget, and none that is not proven gets more than the refusal its
+//! kind gets from Salt.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,6 +15,7 @@ use halite_proto::envelope::{RequestEnvelope, large_head, sealed_head};
 use halite_proto::msgpack::{pack_wire, pack_wire_parts};
 use halite_proto::request::{MinionRequest, Request};
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
+use halite_transport::fleet::Incoming;
 
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
@@ -37,6 +39,8 @@ pub(crate) enum Answer {
     Later(Pin<Box<dyn Future<Output = Vec<u8>> + Send>>),
     /// It is here, but is sent late: a refused sender may be guessing.
     Slow(Vec<u8>),
+    /// There is none: the sender has had enough of them.
+    Nothing,
     /// The workers of another lane have to answer.
     Elsewhere(Lane),
 }
@@ -102,8 +106,9 @@ pub(crate) struct Admitted {
 }
 
 /// Answers a request, if it is one for the workers of `lane`.
-pub(crate) fn answer(serving: &Serving, payload: &[u8], lane: Lane) -> Answer {
+pub(crate) fn answer(serving: &Serving, incoming: &Incoming, lane: Lane) -> Answer {
     let Serving { master, settings } = serving;
+    let payload = &incoming.payload;
     let minimum = settings.minimum_auth_version;
     let envelope = match RequestEnvelope::decode_from(payload, minimum) {
         Ok(envelope) => envelope,
@@ -114,8 +119,7 @@ pub(crate) fn answer(serving: &Serving, payload: &[u8], lane: Lane) -> Answer {
     }
     match envelope {
         RequestEnvelope::Clear { load, version } => {
-            let is_large = payload.len() > PING_BYTES_MAX;
-            answer_clear(master, load, version, lane, is_large)
+            answer_clear(master, load, version, lane, incoming)
         }
         RequestEnvelope::Aes {
             load,
@@ -225,7 +229,7 @@ fn answer_clear(
     load: Map,
     version: u32,
     lane: Lane,
-    is_large: bool,
+    incoming: &Incoming,
 ) -> Answer {
     let command = match ClearCommand::from_map(load) {
         Ok(command) => command,
@@ -244,6 +248,8 @@ fn answer_clear(
         of if of == lane => {}
         other => return Answer::Elsewhere(other),
     }
+    let is_large = incoming.payload.len() > PING_BYTES_MAX;
+    let mut is_answered = true;
     let mut is_slow = false;
     let mut unhurried = |(value, slow)| {
         is_slow = slow;
@@ -253,9 +259,18 @@ fn answer_clear(
         ClearCommand::Unknown { .. } => None,
         known => master.telemetry.stats.name(known.cmd()),
     };
+    let sign_ins = master.sign_ins(incoming.from);
     let handle = || match command {
-        ClearCommand::Auth(request) => master.sign_ins().answer(&request, version).to_value(),
-        ClearCommand::AuthBadId(bad) => master.sign_ins().refuse_bad_id(bad, version).to_value(),
+        ClearCommand::Auth(request) => {
+            let answer = sign_ins.answer(&request, version);
+            is_answered = answer.is_some();
+            answer.map_or(Value::Nil, |answer| answer.to_value())
+        }
+        ClearCommand::AuthBadId(bad) => {
+            let answer = sign_ins.refuse_bad_id(bad, version);
+            is_answered = answer.is_some();
+            answer.map_or(Value::Nil, |answer| answer.to_value())
+        }
         // Anybody may ask; a large one would only be told back.
         ClearCommand::Ping(_) if is_large => Map::new().into(),
         ClearCommand::Ping(load) => load.into(),
@@ -276,11 +291,16 @@ fn answer_clear(
         ClearCommand::MkToken(request) => unhurried(low::make_token(&master.access, &request)),
         ClearCommand::GetToken { token } => low::get_token(&master.access, token.as_deref()),
         ClearCommand::Standing(request) => unhurried(master.standings().answer(&request)),
-        ClearCommand::Compare(request) => comparison::compare(master.comparable(), &request),
+        ClearCommand::Compare(request) => {
+            comparison::compare(master.comparable(), &master.questions, &request)
+        }
         ClearCommand::Unknown { .. } => Map::new().into(),
     };
     let value = master.telemetry.stats.measure(&master.bus, name, handle);
     master.telemetry.counters.serve();
+    if !is_answered {
+        return Answer::Nothing;
+    }
     let bytes = encode(&value);
     match is_slow {
         true => Answer::Slow(bytes),

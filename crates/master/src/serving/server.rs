@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use halite_transport::fleet::{Incoming, Replies, RequestPort};
+use halite_transport::fleet::{Incoming, Origin, Replies, RequestPort};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
@@ -26,6 +26,10 @@ use crate::workers::{LaneLimits, NoRoom, Work, Workers};
 impl Work for Incoming {
     fn bytes(&self) -> usize {
         self.payload.len()
+    }
+
+    fn origin(&self) -> Origin {
+        self.from
     }
 }
 
@@ -52,9 +56,13 @@ impl Lanes {
         }
     }
 
-    /// Queues a request.
-    fn submit(&self, lane: Lane, incoming: Incoming) -> Result<(), NoRoom> {
-        self.slot(lane).get().ok_or(NoRoom)?.submit(incoming)
+    /// Queues a request, and counts those that there is no room for.
+    fn submit(&self, lane: Lane, incoming: Incoming, telemetry: &Telemetry) {
+        let workers = self.slot(lane).get().ok_or(NoRoom);
+        let given_up = workers.and_then(|workers| workers.submit(incoming));
+        for _ in 0..given_up.unwrap_or(1) {
+            telemetry.count_refusal(Cause::Overload, None);
+        }
     }
 }
 
@@ -85,9 +93,7 @@ impl Server {
     pub(crate) async fn serve(&self, port: &mut RequestPort) {
         while let Some(incoming) = port.recv().await {
             let lane = lane_of_packed(&incoming.payload);
-            if self.lanes.submit(lane, incoming).is_err() {
-                self.telemetry.count_refusal(Cause::Overload, None);
-            }
+            self.lanes.submit(lane, incoming, &self.telemetry);
         }
     }
 
@@ -177,15 +183,15 @@ impl Responder {
             },
         };
         let peer = incoming.peer;
-        match answer(&self.serving, &incoming.payload, lane) {
+        match answer(&self.serving, &incoming, lane) {
             // An error means that the port is closed: the daemon stops.
             Answer::Now(reply) => {
                 let _ = self.replies.send(peer, reply);
             }
+            Answer::Nothing => {}
             Answer::Elsewhere(lane) => {
-                let lanes = self.lanes.upgrade();
-                if lanes.is_none_or(|lanes| lanes.submit(lane, incoming).is_err()) {
-                    self.refuse_overload();
+                if let Some(lanes) = self.lanes.upgrade() {
+                    lanes.submit(lane, incoming, &self.serving.master.telemetry);
                 }
             }
             Answer::Slow(reply) => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use halite_proto::MinionId;
 use halite_proto::shown::quoted;
+use halite_transport::fleet::Origin;
 
 use self::stats::Stats;
 use crate::clock::now_s;
@@ -23,7 +24,7 @@ pub(crate) struct Telemetry {
     pub(crate) counters: Counters,
     /// How long requests take (`master_stats`).
     pub(crate) stats: Stats,
-    complaints: Mutex<Complaints>,
+    complaints: Mutex<Complaints<Origin>>,
 }
 
 impl Telemetry {
@@ -38,15 +39,25 @@ impl Telemetry {
     /// Whether a remark about a peer is to be logged. Everything that anybody
     /// can cause goes through here or `count_refusal`.
     pub(crate) fn may_log(&self, peer: &str, what: &'static str) -> bool {
+        self.may_remark(None, peer, what)
+    }
+
+    /// The same for what nobody has proven to have sent: each address has a part
+    /// of the lines.
+    pub(crate) fn may_log_from(&self, from: Origin, peer: &str, what: &'static str) -> bool {
+        self.may_remark(Some(from), peer, what)
+    }
+
+    fn may_remark(&self, from: Option<Origin>, peer: &str, what: &'static str) -> bool {
         let mut complaints = self
             .complaints
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        match complaints.remark(peer, what, now_s()) {
+        match complaints.remark(from, peer, what, now_s()) {
             Telling::NotNow => false,
             Telling::Now { suppressed } => {
                 if suppressed > 0 {
-                    tracing::warn!("{suppressed} remarks about peers were left out");
+                    tracing::warn!("{suppressed} remarks about peers ({what}) were left out");
                 }
                 true
             }

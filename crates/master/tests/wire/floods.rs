@@ -1,12 +1,20 @@
 //! What strangers cost others.
 
-use halite_crypto::random_bytes;
+use std::fs;
+use std::time::Duration;
+
+use halite_crypto::{PrivateKey, SigAlgo, random_bytes};
+use halite_master::limits::REFUSALS_PER_ORIGIN_MAX;
 use halite_proto::auth::{AuthRefusal, AuthReply, AuthRequest};
+use halite_proto::clear::ComparisonRequest;
+use halite_proto::envelope::RequestEnvelope;
 use halite_proto::msgpack::pack_wire;
 use halite_proto::{Map, MinionId, Nonce, Value};
 
+use tokio::time::sleep;
+
 use crate::stranger::Stranger;
-use crate::support::{Master, Minion};
+use crate::support::{Master, Minion, fixture, now};
 
 /// A sign-in whose envelope is written in an order that no honest peer uses.
 fn sign_in_backwards(like: &AuthRequest, number: usize) -> Vec<u8> {
@@ -38,6 +46,89 @@ async fn a_burst_of_oddly_written_sign_ins_holds_up_nobody_else() {
     assert_eq!(master.ask_clear(ping()).await, ping().into());
     let answered = stranger.unread() / answer_bytes;
     assert!(answered < BURST / 2, "{answered} sign-ins came first");
+    master.stop().await;
+}
+
+/// A sign-in with the stranger's key.
+fn sign_in(like: &AuthRequest, id: &str) -> Vec<u8> {
+    let request = AuthRequest {
+        id: MinionId::parse(id).unwrap(),
+        nonce: Some(Nonce::from_random(random_bytes())),
+        ..like.clone()
+    };
+    RequestEnvelope::clear(request.to_map()).encode().unwrap()
+}
+
+/// A minion that signs in waits behind one request of each address, not behind
+/// all of one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sign_ins_of_one_address_hold_up_those_of_no_other() {
+    const BURST: usize = 1_500;
+    let master = Master::start("");
+    let mut minion = Minion::signed_in(&master, "web1").await;
+    let like = Minion::new(&master, "x").auth_request();
+    let mut stranger = Stranger::connect(&master.requests, [127, 0, 0, 9], "DEALER").await;
+    stranger.send_all(&[sign_in(&like, "x0")]).await;
+    let answer_bytes = stranger.answer().await.len();
+    let burst: Vec<_> = (0..BURST)
+        .map(|n| sign_in(&like, &format!("x{}", n % 5)))
+        .collect();
+    stranger.send_all(&burst).await;
+    minion.sign_in().await;
+    let answered = stranger.unread() / answer_bytes;
+    assert!(answered < BURST / 2, "{answered} sign-ins came first");
+    master.stop().await;
+}
+
+/// A refusal is signed. One address gets so many of them a minute; nobody else
+/// gets fewer for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_sign_ins_of_one_address_are_answered_a_bounded_number_of_times() {
+    let master = Master::start("");
+    let minion = Minion::signed_in(&master, "web1").await;
+    let other = Minion::with_key(&master, "web1", "other.pem").auth_request();
+    let mut stranger = Stranger::connect(&master.requests, [127, 0, 0, 9], "DEALER").await;
+    stranger.send_all(&[sign_in(&other, "web1")]).await;
+    let answer_bytes = stranger.answer().await.len();
+    let burst: Vec<_> = (0..500).map(|_| sign_in(&other, "web1")).collect();
+    stranger.send_all(&burst).await;
+    let mut second = Stranger::connect(&master.requests, [127, 0, 0, 8], "DEALER").await;
+    second.send_all(&[sign_in(&other, "web1")]).await;
+    second.answer().await;
+    // What waits until all of these are through is behind them in their turn.
+    let last = sign_in(&minion.auth_request(), "web2");
+    for _ in 0..3 {
+        stranger.send_all(std::slice::from_ref(&last)).await;
+        stranger.answer().await;
+    }
+    sleep(Duration::from_millis(500)).await;
+    let answered = stranger.unread() / answer_bytes;
+    assert!(
+        answered <= REFUSALS_PER_ORIGIN_MAX,
+        "{answered} were answered"
+    );
+    master.stop().await;
+}
+
+/// A question of another master that was recorded is not answered again, and
+/// takes no turn from the other master.
+#[tokio::test]
+async fn a_question_of_another_master_is_answered_once() {
+    let master = Master::start("");
+    let key = PrivateKey::from_pem(&fs::read(fixture("master.pem")).unwrap(), None).unwrap();
+    let question = || {
+        let (nonce, ts) = (Nonce::from_random(random_bytes()), now());
+        let signed = ComparisonRequest::signed(&nonce, ts);
+        let sig = key.sign(SigAlgo::Pkcs1v15Sha224, &signed).unwrap();
+        ComparisonRequest { nonce, ts, sig }.to_map()
+    };
+    let is_answered = async |question: Map| master.ask_clear(question).await.get("data").is_some();
+    let first = question();
+    assert!(is_answered(first.clone()).await);
+    // After the pause between two answers.
+    sleep(Duration::from_millis(2_100)).await;
+    assert!(!is_answered(first).await);
+    assert!(is_answered(question()).await);
     master.stop().await;
 }
 

@@ -5,11 +5,13 @@
 //! module, and this module imports no transport.
 
 mod keep_alive;
+mod origin;
 mod presence;
 mod publications;
 mod requests;
 
 pub use keep_alive::KeepAlive;
+pub use origin::Origin;
 pub use presence::{PresenceEvent, PresenceWatch, SignsOfLife};
 pub use publications::{
     Audience, LocalPublishOptions, PublishPortOptions, SubscribeOptions, SubscriberEvent,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use halite_proto::Transport;
 use thiserror::Error;
 
-use super::KeepAlive;
+use super::{KeepAlive, Origin};
 use crate::{Endpoint, SocketError, limits};
 
 /// How a request port is bound.
@@ -69,6 +69,8 @@ pub struct Peer(pub(crate) u64);
 pub struct Incoming {
     /// Who waits for the reply.
     pub peer: Peer,
+    /// Where it comes from.
+    pub from: Origin,
     /// What was sent.
     pub payload: Vec<u8>,
 }

@@ -24,7 +24,7 @@ mod conformance;
 pub use halite_proto::Transport;
 
 pub use crate::contract::{
-    Audience, Incoming, KeepAlive, LocalPublishOptions, Peer, PresenceEvent, PresenceWatch,
+    Audience, Incoming, KeepAlive, LocalPublishOptions, Origin, Peer, PresenceEvent, PresenceWatch,
     PublishPortOptions, ReplyError, RequestError, RequestPortOptions, RequesterOptions,
     SignsOfLife, SubscribeOptions, SubscriberEvent,
 };

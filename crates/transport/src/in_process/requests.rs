@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{LOOK_AGAIN, Table};
 use crate::contract::{
-    Incoming, Peer, ReplyError, RequestError, RequestPortOptions, RequesterOptions,
+    Incoming, Origin, Peer, ReplyError, RequestError, RequestPortOptions, RequesterOptions,
 };
 use crate::counters::Count;
 use crate::{BindError, Counters, Endpoint};
@@ -182,6 +182,13 @@ async fn ask(port: &Shared, payload: Vec<u8>) -> Option<Vec<u8>> {
         waiting.replies.insert(waiting.next, reply);
         Peer(waiting.next)
     };
-    port.requests.send(Incoming { peer, payload }).await.ok()?;
+    port.requests
+        .send(Incoming {
+            peer,
+            from: Origin::Local,
+            payload,
+        })
+        .await
+        .ok()?;
     wait.await.ok()
 }

@@ -162,7 +162,7 @@ impl Peers {
 /// One connection.
 pub(super) struct Connection {
     link: Link,
-    _permit: ConnectionPermit,
+    permit: ConnectionPermit,
     shared: Arc<Shared>,
     stopping: watch::Receiver<()>,
     number: u64,
@@ -192,7 +192,7 @@ impl Connection {
         link.decoder.keep_at_most(0);
         Self {
             link,
-            _permit: accepted.permit,
+            permit: accepted.permit,
             shared: Arc::clone(shared),
             stopping,
             number,
@@ -227,7 +227,8 @@ impl Connection {
                     };
                     shared.counters.add(Count::received);
                     shared.budget.take(payload.len());
-                    permit.send(Incoming { peer: Peer(self.number), payload });
+                    let (peer, from) = (Peer(self.number), self.permit.origin());
+                    permit.send(Incoming { peer, from, payload });
                     self.share.set(0);
                     self.moved = Instant::now();
                 }

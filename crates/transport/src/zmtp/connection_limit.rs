@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::resource::{Resource, getrlimit};
 
+use crate::contract::Origin;
 use crate::limits::{CONNECTIONS_MAX, DESCRIPTORS_KEPT_MIN};
 
 /// One address may have this part of the connections.
@@ -27,7 +28,7 @@ pub(crate) struct ConnectionLimit {
 #[derive(Debug, Default)]
 struct State {
     all: usize,
-    by_address: HashMap<IpAddr, usize>,
+    by_origin: HashMap<Origin, usize>,
 }
 
 /// The one limit of this process, whose ports share its descriptors.
@@ -52,17 +53,16 @@ impl ConnectionLimit {
     pub(crate) fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Option<ConnectionPermit> {
         let mut state = self.lock();
         let share = (self.max / PART_OF_AN_ADDRESS).max(1);
-        let of_address = address.map_or(0, |at| state.by_address.get(&at).copied().unwrap_or(0));
-        if state.all >= self.max || of_address >= share {
+        let origin = Origin::of(address);
+        let of_origin = state.by_origin.get(&origin).copied().unwrap_or(0);
+        if state.all >= self.max || (origin != Origin::Local && of_origin >= share) {
             return None;
         }
         state.all += 1;
-        if let Some(address) = address {
-            state.by_address.insert(address, of_address + 1);
-        }
+        state.by_origin.insert(origin, of_origin + 1);
         Some(ConnectionPermit {
             limit: Arc::clone(self),
-            address,
+            origin,
         })
     }
 
@@ -85,20 +85,24 @@ fn room_for_connections() -> usize {
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limit: Arc<ConnectionLimit>,
-    address: Option<IpAddr>,
+    origin: Origin,
+}
+
+impl ConnectionPermit {
+    /// Where the connection comes from.
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut state = self.limit.lock();
         state.all -= 1;
-        let Some(address) = self.address else {
-            return;
-        };
-        if let Some(count) = state.by_address.get_mut(&address) {
+        if let Some(count) = state.by_origin.get_mut(&self.origin) {
             *count -= 1;
             if *count == 0 {
-                state.by_address.remove(&address);
+                state.by_origin.remove(&self.origin);
             }
         }
     }
@@ -119,6 +123,6 @@ mod tests {
         assert!(limit.admit(None).is_none());
         drop((held, other, local));
         assert_eq!(limit.lock().all, 0);
-        assert!(limit.lock().by_address.is_empty());
+        assert!(limit.lock().by_origin.is_empty());
     }
 }

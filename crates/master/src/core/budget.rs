@@ -1,0 +1,71 @@
+//! How often something may be done, for each that asks for it and for all.
+//!
+//! Invariant: who has used up its own part takes nothing from the others', and
+//! what is remembered is bounded by the part of all.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Counts over an interval.
+#[derive(Debug)]
+pub struct Budget<K> {
+    each_max: usize,
+    all_max: usize,
+    interval_s: i64,
+    since: i64,
+    used: HashMap<K, usize>,
+    used_by_all: usize,
+}
+
+impl<K: Eq + Hash> Budget<K> {
+    /// So much in an interval for each and for all.
+    pub fn new(each_max: usize, all_max: usize, interval_s: i64) -> Self {
+        Self {
+            each_max,
+            all_max,
+            interval_s,
+            since: 0,
+            used: HashMap::new(),
+            used_by_all: 0,
+        }
+    }
+
+    /// Takes one; false if there is none left.
+    pub fn take(&mut self, of: K, now: i64) -> bool {
+        if !(0..self.interval_s).contains(&now.saturating_sub(self.since)) {
+            self.since = now;
+            self.used.clear();
+            self.used_by_all = 0;
+        }
+        if self.used_by_all >= self.all_max {
+            return false;
+        }
+        let used = self.used.entry(of).or_default();
+        if *used >= self.each_max {
+            return false;
+        }
+        *used += 1;
+        self.used_by_all += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_its_part_and_all_together_theirs() {
+        let mut budget = Budget::new(2, 5, 60);
+        let taken = |budget: &mut Budget<char>, of, now| {
+            std::iter::from_fn(|| budget.take(of, now).then_some(())).count()
+        };
+        assert_eq!(taken(&mut budget, 'a', 1000), 2);
+        assert_eq!(taken(&mut budget, 'b', 1059), 2);
+        assert_eq!(taken(&mut budget, 'c', 1059), 1);
+        assert_eq!(taken(&mut budget, 'a', 1059), 0);
+        assert_eq!(taken(&mut budget, 'a', 1060), 2);
+        // A clock that goes back begins anew.
+        assert_eq!(taken(&mut budget, 'a', 10), 2);
+    }
+}

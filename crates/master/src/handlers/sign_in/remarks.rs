@@ -1,0 +1,70 @@
+//! What is said in the log about sign-ins.
+//!
+//! Invariant: what anybody can cause has a budget for each address.
+
+use super::{Filing, KnownKey, SignIn, Verdict};
+
+impl SignIn<'_> {
+    pub(super) fn log(&self, verdict: Verdict, filing: Option<Filing>, known: KnownKey) {
+        let id = &self.request.id;
+        match (verdict, filing) {
+            (Verdict::Granted, None) => return tracing::info!(minion = %id, "signed in"),
+            (Verdict::Granted, Some(_)) => {
+                return tracing::info!(minion = %id, "signed in, its key was accepted automatically");
+            }
+            (Verdict::Pending, None) => {
+                return tracing::debug!(minion = %id, "its key still waits");
+            }
+            _ => {}
+        }
+        // All the rest is for anybody to cause.
+        let what = match verdict {
+            Verdict::Granted | Verdict::Pending => "pending",
+            // Who waits itself is for anybody to name: that hides nothing of
+            // those that are accepted.
+            Verdict::Refused if filing == Some(Filing::Denied) => match known {
+                KnownKey::Accepted { .. } => "denied",
+                _ => "denied, waiting",
+            },
+            Verdict::Refused => "refused",
+            Verdict::BadId => "id",
+            Verdict::Full => "full",
+            Verdict::BadEncAlgo | Verdict::BadSigAlgo => "algorithm",
+        };
+        if self.parts.may_log(id.as_str(), what) {
+            self.remark(what);
+        }
+    }
+
+    fn remark(&self, what: &'static str) {
+        let id = &self.request.id;
+        let from = self.parts.from;
+        match what {
+            "pending" => {
+                tracing::info!(minion = %id, %from, "a new key waits to be accepted (salt-key -a {id})");
+            }
+            "denied" | "denied, waiting" => tracing::error!(
+                minion = %id,
+                %from,
+                "denied: it signs in with another key than the known one; \
+                 if it was reinstalled, delete its key (salt-key -d {id})"
+            ),
+            "refused" => {
+                tracing::warn!(minion = %id, %from, "refused: its key is rejected or unusable");
+            }
+            "id" => tracing::warn!(
+                minion = %id,
+                %from,
+                "refused: {} (wide_minion_ids, docs/differences.md)",
+                self.parts.keys.settings.new_ids.check(id).err().unwrap_or_default()
+            ),
+            "full" => tracing::warn!(minion = %id, "refused: max_minions is reached"),
+            _ => tracing::warn!(
+                minion = %id,
+                enc_algo = self.request.enc_algo,
+                sig_algo = self.request.sig_algo,
+                "refused: it asks for an algorithm that does not exist"
+            ),
+        }
+    }
+}

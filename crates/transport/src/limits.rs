@@ -29,7 +29,7 @@ pub const REQUEST_PORT_PEER_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// See `REQUEST_PORT_PEER_REPLY_BYTES_MAX`.
 pub const REQUEST_PORT_REPLY_BYTES_MAX: usize = 512 * 1024 * 1024;
 
-/// How long a peer may take for its next byte of the handshake.
+/// How long a peer may take for its handshake.
 pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 /// How long a request that has begun may stand still, and a reply that is not
@@ -39,6 +39,11 @@ pub(crate) const PEER_STALL_MAX: Duration = Duration::from_secs(60);
 /// Connections to all ports at most, fewer where the process may not have that
 /// many descriptors. Further ones are closed as soon as they are accepted.
 pub(crate) const CONNECTIONS_MAX: usize = 200_000;
+
+/// Connections of one address that are not ended for those of others. Where all
+/// places are taken, the newest connection of the address that has most is ended
+/// for one of an address that has less than half as many. A minion has a few.
+pub(crate) const CONNECTIONS_KEPT_PER_ORIGIN: usize = 16;
 
 /// Descriptors that are never for connections.
 pub(crate) const DESCRIPTORS_KEPT_MIN: usize = 128;

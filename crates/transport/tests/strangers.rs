@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_transport::Endpoint;
 use halite_transport::fleet::{
@@ -212,5 +212,35 @@ async fn what_is_no_zeromq_is_shown_out_at_once() {
         })
     });
     assert_eq!(timeout(SOON, ended).await.unwrap().unwrap(), [true; 4]);
+    drop(router);
+}
+
+/// A byte now and then does not make a handshake last.
+#[tokio::test]
+async fn a_handshake_has_its_time_in_all() {
+    let router = small_router();
+    let at = address(&router.endpoints()[0]);
+    let lasted = spawn_blocking(move || {
+        let begun = Instant::now();
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_millis(500)))
+            .unwrap();
+        let mut greeting = vec![0; 64];
+        (greeting[0], greeting[9], greeting[10]) = (0xff, 0x7f, 3);
+        greeting[12..16].copy_from_slice(b"NULL");
+        // The greeting of the other side and its READY come first.
+        for byte in greeting {
+            let _ = stream.write_all(&[byte]);
+            match stream.read(&mut [0; 256]) {
+                Ok(0) => return begun.elapsed(),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return begun.elapsed(),
+                _ => {}
+            }
+        }
+        begun.elapsed()
+    });
+    let lasted = lasted.await.unwrap();
+    assert!(lasted < Duration::from_secs(20), "{lasted:?}");
     drop(router);
 }

@@ -189,7 +189,7 @@ impl Subscribers {
 /// One subscriber's connection.
 pub(super) struct Connection {
     link: Link,
-    _permit: ConnectionPermit,
+    permit: ConnectionPermit,
     subscribers: Arc<Subscribers>,
     closing: watch::Receiver<()>,
     number: u64,
@@ -217,7 +217,7 @@ impl Connection {
         let (number, messages, waiting) = subscribers.enter();
         Self {
             link: Link::new(accepted.stream, SUBSCRIBER_FRAME_BYTES_MAX),
-            _permit: accepted.permit,
+            permit: accepted.permit,
             subscribers: Arc::clone(subscribers),
             closing,
             number,
@@ -240,6 +240,7 @@ impl Connection {
 
     async fn serve(&mut self) -> Result<(), End> {
         let mut is_closing = false;
+        let given_up = Arc::clone(&self.permit.given_up);
         loop {
             while self.decode()? {}
             let is_ready = self.link.decoder.is_ready();
@@ -262,6 +263,10 @@ impl Connection {
                     self.write()?;
                 }
                 _ = self.closing.changed(), if !is_closing => is_closing = true,
+                () = given_up.notified() => {
+                    debug!("ended a connection: its address has most of them, and all places are taken");
+                    return Ok(());
+                }
                 () = until(deadline) => {
                     debug!("ended a connection that does not end its handshake");
                     return Ok(());

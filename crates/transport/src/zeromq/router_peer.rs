@@ -173,6 +173,7 @@ pub(super) struct Connection {
     /// A whole request that waits for the program.
     ready: Option<Vec<u8>>,
     out: Option<(Outgoing, Option<Cost>)>,
+    begun: Instant,
     /// When something last moved that must not stand still.
     moved: Instant,
 }
@@ -201,6 +202,7 @@ impl Connection {
             parts: 0,
             ready: None,
             out: Some((Outgoing::greeting("ROUTER"), None)),
+            begun: Instant::now(),
             moved: Instant::now(),
         }
     }
@@ -216,6 +218,7 @@ impl Connection {
         let mut is_stopping = false;
         let shared = Arc::clone(&self.shared);
         let evicted = Arc::clone(&self.share.evicted);
+        let given_up = Arc::clone(&self.permit.given_up);
         loop {
             while self.ready.is_none() && self.decode()? {}
             let deadline = self.deadline();
@@ -251,6 +254,10 @@ impl Connection {
                 }
                 () = evicted.notified() => {
                     debug!("ended a connection: too much is unfinished, and it is the slowest");
+                    return Ok(());
+                }
+                () = given_up.notified() => {
+                    debug!("ended a connection: its address has most of them, and all places are taken");
                     return Ok(());
                 }
                 () = until(deadline) => {
@@ -339,7 +346,7 @@ impl Connection {
     /// and one whose request waits for the program.
     fn deadline(&self) -> Option<Instant> {
         if !self.link.decoder.is_ready() {
-            return Some(self.moved + HANDSHAKE_MAX);
+            return Some(self.begun + HANDSHAKE_MAX);
         }
         let stands = self.out.is_some()
             || (self.ready.is_none() && (self.link.decoder.is_within() || self.parts > 0));

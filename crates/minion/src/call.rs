@@ -130,7 +130,7 @@ async fn run(
         // What other Salt programs of this machine see of it: a state run
         // waits for no other one, and none for it, without.
         let proc = ProcDir::make(&context.cachedir()).ok();
-        let _proc_file = proc.and_then(|proc| proc.enter(&jid, &Minion::proc_load(&load)));
+        let _proc_file = proc.and_then(|proc| proc.enter(&jid, &Minion::proc_load(&load), None));
         let job = Job {
             cancel,
             ..Job::published(load)

@@ -9,7 +9,8 @@ use halite_process::clock::unix_seconds;
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::request::signed_bytes;
 use halite_proto::{
-    Capabilities, Map, MinionId, Nonce, PackError, Refusal, UnpackError, Value, msgpack, presence,
+    Capabilities, Map, MinionId, Nonce, PackError, PublisherId, Refusal, UnpackError, Value,
+    msgpack, presence,
 };
 use halite_transport::fleet::{Answer, RequestError, Requester};
 use thiserror::Error;
@@ -118,6 +119,12 @@ impl Channel {
         let session = self.session.borrow();
         let extra = session.as_ref().map(|session| &session.credentials.extra);
         extra.map(Capabilities::of).unwrap_or_default()
+    }
+
+    /// Who the master is among those of this minion, if it says so.
+    pub fn publisher(&self) -> Option<PublisherId> {
+        let session = self.session.borrow();
+        PublisherId::of(&session.as_ref()?.credentials.extra)
     }
 
     /// Whether the link is signed in now.

@@ -17,19 +17,11 @@ use halite_crypto::files;
 use halite_proto::Jid;
 use tracing::warn;
 
+use crate::core::origin::{JobKey, JobName, Origin};
 use crate::limits::CLAIMS_PER_FILE_MAX;
 
 /// Largest file that is read; twice what is written.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
-/// A job that began in an earlier run of the minion.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// The job.
-    pub jid: Jid,
-    /// The master that asked, as configured then.
-    pub master: String,
-}
 
 /// The file of claims, and the one before it.
 #[derive(Debug)]
@@ -57,7 +49,7 @@ impl Claims {
     }
 
     /// What earlier runs have claimed, oldest first.
-    pub fn earlier(&self) -> Vec<Claim> {
+    pub fn earlier(&self) -> Vec<JobName> {
         [self.before(), self.path.clone()]
             .iter()
             .flat_map(|path| read(path))
@@ -66,8 +58,8 @@ impl Claims {
 
     /// Notes that a job begins. If the disk does not take it the job runs all
     /// the same. For job threads.
-    pub fn note(&self, jid: &Jid, master: &str) {
-        let appended = self.append(jid, master);
+    pub fn note(&self, jid: &Jid, master: &str, key: &JobKey) {
+        let appended = self.append(jid, master, key);
         self.is_failing.store(appended.is_err(), Ordering::Relaxed);
         if let Err(error) = appended {
             warn!(%jid, %error, "after a restart this job may be run again");
@@ -97,7 +89,7 @@ impl Claims {
         Ok(())
     }
 
-    fn append(&self, jid: &Jid, master: &str) -> io::Result<()> {
+    fn append(&self, jid: &Jid, master: &str, key: &JobKey) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         self.keep_open(&mut open)?;
         let full = |open: &Open| open.lines >= CLAIMS_PER_FILE_MAX;
@@ -114,7 +106,7 @@ impl Claims {
         let master = master.replace(char::is_whitespace, "_");
         current
             .file
-            .write_all(format!("{jid} {master}\n").as_bytes())
+            .write_all(format!("{jid} {master} {key}\n").as_bytes())
     }
 
     /// The file again, which somebody has removed: what it held can still be
@@ -163,17 +155,20 @@ impl Open {
     }
 }
 
-/// The whole lines of a file that are claims.
-fn read(path: &Path) -> Vec<Claim> {
+/// The whole lines of a file that are claims. Older versions have written no
+/// key.
+fn read(path: &Path) -> Vec<JobName> {
     let Ok(bytes) = files::read_limited(path, FILE_BYTES_MAX) else {
         return Vec::new();
     };
     let text = String::from_utf8_lossy(&bytes);
     let claim = |line: &str| {
-        let (jid, master) = line.split_once(' ')?;
-        let jid = Jid::parse(jid).ok()?;
-        let master = master.to_owned();
-        Some(Claim { jid, master })
+        let mut words = line.split(' ');
+        let jid = Jid::parse(words.next()?).ok()?;
+        let master = words.next()?;
+        let key = words.next().and_then(JobKey::parse);
+        let origin = Origin::master(master, key);
+        Some(JobName { jid, origin })
     };
     text.lines().filter_map(claim).collect()
 }
@@ -186,16 +181,39 @@ mod tests {
         Jid::parse(format!("{n:020}")).unwrap()
     }
 
+    fn key() -> JobKey {
+        JobKey::parse("0123456789abcdef0123456789abcdef-0123456789abcdef").unwrap()
+    }
+
     #[test]
     fn what_began_is_known_after_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let claims = Claims::new(dir.path());
         assert_eq!(claims.earlier(), []);
-        claims.note(&jid(1), "127.0.0.1:4506");
-        claims.note(&jid(2), "");
-        let expected = [(1, "127.0.0.1:4506"), (2, "")].map(|(n, master)| Claim {
+        claims.note(&jid(1), "127.0.0.1:4506", &key());
+        claims.note(&jid(2), "", &key());
+        let expected = [(1, "127.0.0.1:4506"), (2, "")].map(|(n, master)| JobName {
             jid: jid(n),
-            master: master.to_owned(),
+            origin: Origin::master(master, Some(key())),
+        });
+        assert_eq!(Claims::new(dir.path()).earlier(), expected);
+    }
+
+    #[test]
+    fn what_an_older_version_has_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = format!("{} 127.0.0.1:4506\n{} \n", jid(1), jid(2));
+        fs::write(dir.path().join("claims"), old).unwrap();
+        let claims = Claims::new(dir.path());
+        claims.note(&jid(3), "m1", &key());
+        let expected = [
+            (1, "127.0.0.1:4506", None),
+            (2, "", None),
+            (3, "m1", Some(key())),
+        ]
+        .map(|(n, master, key)| JobName {
+            jid: jid(n),
+            origin: Origin::master(master, key),
         });
         assert_eq!(Claims::new(dir.path()).earlier(), expected);
     }
@@ -206,12 +224,12 @@ mod tests {
         let dir = parent.path().join("cache");
         fs::create_dir(&dir).unwrap();
         let claims = Claims::new(&dir);
-        claims.note(&jid(1), "m1");
+        claims.note(&jid(1), "m1", &key());
         fs::remove_dir_all(&dir).unwrap();
         claims.keep();
         assert_eq!(Claims::new(&dir).earlier().len(), 1);
         fs::remove_dir_all(&dir).unwrap();
-        claims.note(&jid(2), "m1");
+        claims.note(&jid(2), "m1", &key());
         let known = Claims::new(&dir).earlier();
         let known: Vec<Jid> = known.into_iter().map(|claim| claim.jid).collect();
         assert_eq!(known, [jid(1), jid(2)]);
@@ -220,11 +238,11 @@ mod tests {
     #[test]
     fn a_torn_line_costs_only_itself() {
         let dir = tempfile::tempdir().unwrap();
-        Claims::new(dir.path()).note(&jid(1), "m1");
+        Claims::new(dir.path()).note(&jid(1), "m1", &key());
         let path = dir.path().join("claims");
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(b"0000000000").unwrap();
-        Claims::new(dir.path()).note(&jid(3), "m1");
+        Claims::new(dir.path()).note(&jid(3), "m1", &key());
         let known: Vec<Jid> = Claims::new(dir.path())
             .earlier()
             .into_iter()
@@ -239,7 +257,7 @@ mod tests {
         let claims = Claims::new(dir.path());
         let count = CLAIMS_PER_FILE_MAX * 3 + 1;
         for n in 0..count {
-            claims.note(&jid(n), "m1");
+            claims.note(&jid(n), "m1", &key());
         }
         let known = claims.earlier();
         assert_eq!(known.len(), CLAIMS_PER_FILE_MAX + 1);

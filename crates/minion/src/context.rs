@@ -91,6 +91,15 @@ impl JobContext {
         self
     }
 
+    /// The master that has published this job.
+    fn asker(&self) -> Option<&str> {
+        let Route::Bound(master) = self.route else {
+            return None;
+        };
+        let master = self.minion.masters.get(master);
+        master.map(|master| master.name.as_str())
+    }
+
     /// The masters a request of this job may go to, best first. What is only
     /// read any master may answer.
     fn order(&self, reads: bool) -> Vec<usize> {
@@ -508,15 +517,31 @@ impl Jobs for JobContext {
         running
     }
 
+    fn find(&self, jid: &str) -> Option<Map> {
+        let jid = Jid::parse(jid).ok()?;
+        let jobs = self.minion.jobs();
+        let here = jobs.running(&jid, self.asker());
+        let here = here.map(|job| job.load.clone());
+        drop(jobs);
+        here.or_else(|| {
+            let own_pid = i64::from(std::process::id());
+            let mut others = self.minion.proc.running().into_iter();
+            others.find(|load| {
+                let field = |name| load.get(name);
+                field("jid").and_then(Value::as_str) == Some(jid.as_str())
+                    && field("pid").and_then(Value::as_i64) != Some(own_pid)
+            })
+        })
+    }
+
     fn signal(&self, jid: &str, signal: i32) -> Result<Option<i64>, ContextError> {
         let Ok(jid) = Jid::parse(jid) else {
             return Ok(None);
         };
-        let cancel = self
-            .minion
-            .jobs()
-            .running(&jid)
-            .map(|job| job.cancel.clone());
+        let jobs = self.minion.jobs();
+        let cancel = jobs.running(&jid, self.asker());
+        let cancel = cancel.map(|job| job.cancel.clone());
+        drop(jobs);
         Ok(cancel.map(|cancel| {
             cancel.signal(signal);
             i64::from(std::process::id())

@@ -14,28 +14,28 @@ mod shared_spool;
 mod spooled_return;
 mod unspooled;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use halite_crypto::random_bytes;
+use halite_proto::Map;
 use halite_proto::chance::Chance;
-use halite_proto::returns::{JobReturn, ReturnJid};
-use halite_proto::{Map, Value};
+use halite_proto::returns::{JobReturn, PUBLISHER};
 use halite_spool::{Limits, Pending};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::{debug, error, warn};
 
-use self::cut_off::cut_off;
 use self::deliveries::{Deliveries, Delivery};
 use self::forwarding::Forwarding;
 use self::shared_spool::SharedSpool;
 use self::spooled_return::SpooledReturn;
 pub use self::spooled_return::request;
+use crate::core::origin::JobKey;
 use crate::limits::{DELIVERIES_MAX, NOT_STORED_PATIENCE, REMOVED_CHECK};
-use crate::proc_files::LeftBehind;
 use crate::state::{Master, Minion};
 
 /// Shortest pause between two rounds, whatever is configured.
@@ -74,8 +74,8 @@ impl Courier {
         let spool = SharedSpool::open(dir, limits, move |packed| {
             // A job that has run is not run again, whoever asks for it.
             let spooled = SpooledReturn::unpack(packed);
-            if let Some(jid) = spooled.and_then(|spooled| spooled.jid()) {
-                minions.jobs().claim(&jid);
+            if let Some(job) = spooled.and_then(|spooled| spooled.job()) {
+                minions.jobs().claim(&job);
             }
         });
         let own_master_only = minion.opt_seconds("return_retry_timer", 5.0);
@@ -94,71 +94,45 @@ impl Courier {
         })
     }
 
-    /// Reports a job that an earlier run of this minion began and did not
-    /// finish, from what its proc file holds. It is not run again: nobody knows
-    /// how far it got.
-    pub fn report_cut_off(&self, master: &str, left: &LeftBehind) {
-        let Some(mut result) = cut_off(left) else {
-            return;
-        };
-        if !self.minion.jobs().claim(&left.jid) {
-            // The job had ended: its return is in the spool.
-            return;
-        }
-        let fun = result.fun.to_text();
-        warn!(jid = %left.jid, fun, "the minion was stopped while this job ran");
-        result.out = Some("nested".to_owned());
-        for parcel in self.take_in_cut_off(master, result) {
-            self.spool.put_back(parcel.sequence);
-        }
-    }
-
-    fn take_in_cut_off(&self, master: &str, result: JobReturn) -> Vec<Parcel> {
-        if matches!(result.jid, ReturnJid::Jid(_)) {
-            return vec![self.take_in(master.to_owned(), result)];
-        }
-        // No master is connected yet. A scheduled job is reported to each master, or
-        // with failover to the first; any other job to the first.
-        let master_type = self.minion.opts.get("master_type").and_then(Value::as_str);
-        let is_one_of_them = matches!(master_type, Some("failover" | "distributed"));
-        if result.schedule.is_none() || is_one_of_them {
-            return vec![self.accept(0, result)];
-        }
-        let masters = 0..self.minion.masters.len();
-        masters
-            .map(|master| self.accept_for_one(master, result.clone()))
-            .collect()
-    }
-
     /// Stores a return for the numbered master. For job threads.
     pub fn accept(&self, master: usize, result: JobReturn) -> Parcel {
-        let name = self
-            .minion
-            .masters
-            .get(master)
-            .map(|master| master.name.clone());
-        self.take_in(name.unwrap_or_default(), result)
+        self.take_in(self.name(master).to_owned(), result, None)
+    }
+
+    /// Stores the return of a job that the numbered master has published. For job
+    /// threads.
+    pub fn accept_published(&self, master: usize, result: JobReturn, key: JobKey) -> Parcel {
+        self.take_in(self.name(master).to_owned(), result, Some(key))
     }
 
     /// Stores a return that only this master may get; others have their own. For job
     /// threads.
     pub fn accept_for_one(&self, master: usize, result: JobReturn) -> Parcel {
         let name = self.name(master).to_owned();
-        self.take_in_for(name, result, true)
+        self.keep(SpooledReturn {
+            master: name,
+            no_other: true,
+            load: request(&self.minion.id, result),
+            key: None,
+        })
     }
 
-    fn take_in(&self, name: String, result: JobReturn) -> Parcel {
-        self.take_in_for(name, result, false)
+    fn take_in(&self, master: String, result: JobReturn, key: Option<JobKey>) -> Parcel {
+        self.keep(SpooledReturn {
+            master,
+            no_other: false,
+            load: request(&self.minion.id, result),
+            key,
+        })
     }
 
-    fn take_in_for(&self, name: String, result: JobReturn, no_other: bool) -> Parcel {
-        let mut load = request(&self.minion.id, result);
-        if fitting::fit(&mut load) {
-            let jid = spooled_return::jid_of(&load);
+    fn keep(&self, mut spooled: SpooledReturn) -> Parcel {
+        if fitting::fit(&mut spooled.load) {
+            let jid = spooled_return::jid_of(&spooled.load);
             let jid = jid.as_ref().map(tracing::field::display);
             warn!(jid, "a return was cut: it is too large to be sent");
         }
-        let sequence = match spooled_return::pack(&name, &load, no_other) {
+        let sequence = match spooled.pack() {
             Ok(packed) => self.spool.append(packed),
             Err(error) => {
                 error!(%error, "a return cannot be kept");
@@ -167,8 +141,8 @@ impl Courier {
         };
         Parcel {
             sequence,
-            master: name,
-            load,
+            master: spooled.master,
+            load: spooled.load,
         }
     }
 
@@ -337,7 +311,10 @@ impl Courier {
             if Some(master) == own || self.failed_recently(master) {
                 continue;
             }
-            match self.hand_over(master, &spooled.load).await {
+            let Some(load) = self.for_another(master, &spooled) else {
+                continue;
+            };
+            match self.hand_over(master, &load).await {
                 Delivery::Done => {
                     let (asked, master) = (&spooled.master, self.name(master));
                     warn!(asked, master, "return given to another master");
@@ -355,6 +332,25 @@ impl Courier {
             );
         }
         is_given_up(is_refused)
+    }
+
+    /// What a master is given that has not asked, if it may have the return. It
+    /// may have a job of its own of the same id: a Halite master knows both
+    /// apart by who has drawn the id, a Salt master takes one for the other.
+    fn for_another<'a>(&self, master: usize, spooled: &'a SpooledReturn) -> Option<Cow<'a, Map>> {
+        let Some(key) = &spooled.key else {
+            return Some(Cow::Borrowed(&spooled.load));
+        };
+        let known = self.minion.masters.get(master)?;
+        if known.channel.publisher().is_some() {
+            let mut load = spooled.load.clone();
+            load.insert(PUBLISHER, key.drawn_by());
+            return Some(Cow::Owned(load));
+        }
+        let has_another = spooled
+            .job()
+            .is_some_and(|job| self.minion.jobs().has_another(&job, &known.name));
+        (!has_another).then_some(Cow::Borrowed(&spooled.load))
     }
 
     async fn hand_over(&self, master: usize, load: &Map) -> Delivery {

@@ -185,16 +185,15 @@ fn apply_at_start(executor: &Arc<Executor>, master: usize, fun: &str, args: Vec<
 /// and none that began is run again.
 fn recall(minion: &Minion, courier: &Courier) {
     let earlier = minion.claims.earlier();
-    let claim_of = |jid: &str| earlier.iter().find(|claim| claim.jid.as_str() == jid);
-    for left in minion.proc.left_behind(|jid| claim_of(jid).is_some()) {
-        let master = claim_of(left.jid.as_str()).map_or("", |claim| claim.master.as_str());
-        courier.report_cut_off(master, &left);
+    let was_ours = |jid: &str| earlier.iter().any(|claim| claim.jid.as_str() == jid);
+    for left in minion.proc.left_behind(was_ours) {
+        courier.report_cut_off(&left, &earlier);
         // Now that the report is in the spool; a death before tells it again.
         ProcDir::forget(&left);
     }
     let mut jobs = minion.jobs();
     for claim in &earlier {
-        jobs.claim(&claim.jid);
+        jobs.claim(claim);
     }
 }
 

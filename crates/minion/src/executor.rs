@@ -14,6 +14,8 @@ use tracing::{Instrument, debug, error, info, info_span, warn};
 
 use crate::beginning;
 use crate::context::{JobContext, Round, Route};
+use crate::core::jobs::Ticket;
+use crate::core::origin::JobKey;
 use crate::core::publication::Verified;
 use crate::courier::{Courier, Parcel};
 use crate::executors;
@@ -96,13 +98,14 @@ impl Executor {
     }
 
     /// Takes a claimed job of the numbered master; returns at once.
-    pub fn submit(self: &Arc<Self>, master: usize, job: Verified) {
+    pub fn submit(self: &Arc<Self>, master: usize, job: Verified, ticket: Ticket) {
         let this = Arc::clone(self);
         let span = info_span!("job", jid = %job.load().jid, fun = job.load().fun.to_text());
-        tokio::spawn(async move { this.run(master, job).await }.instrument(span));
+        tokio::spawn(async move { this.run(master, job, ticket).await }.instrument(span));
     }
 
-    async fn run(self: Arc<Self>, master: usize, job: Verified) {
+    async fn run(self: Arc<Self>, master: usize, job: Verified, ticket: Ticket) {
+        let key = job.key();
         let load = job.into_load();
         let jid = load.jid.clone();
         info!("executing");
@@ -119,11 +122,11 @@ impl Executor {
             load: proc_load.clone(),
             cancel: claimed.cancel.clone(),
         };
-        self.minion.jobs().start(jid.clone(), running);
+        self.minion.jobs().start(&jid, ticket, running);
         let begins = beginning::tell(&self.minion, master, &load);
-        let ran = self.run_in_turn(master, load, proc_load, claimed);
+        let ran = self.run_in_turn(master, load, key, proc_load, claimed);
         let ((), ended) = tokio::join!(begins, ran);
-        self.minion.jobs().finish(&jid);
+        self.minion.jobs().finish(&jid, ticket);
         self.minion.job_ended.notify_waiters();
         if let Some(Ended { parcel, record }) = ended {
             // Neither waits for the other.
@@ -153,6 +156,7 @@ impl Executor {
         &self,
         master: usize,
         load: PublishLoad,
+        key: JobKey,
         proc_load: Map,
         job: Job,
     ) -> Option<Ended> {
@@ -167,7 +171,7 @@ impl Executor {
                 let result = refused(&load, "ERROR: too many jobs wait on this minion");
                 let parcel = self
                     .send_returns
-                    .then(|| self.courier.accept(master, result));
+                    .then(|| self.courier.accept_published(master, result, key));
                 return Some(Ended {
                     parcel,
                     record: None,
@@ -181,9 +185,10 @@ impl Executor {
         let (ordered, send_returns) = (self.functions_ordered, self.send_returns);
         let (watched, cancel) = (Arc::new(load), job.cancel.clone());
         let load = Arc::clone(&watched);
+        let watched_key = key.clone();
         let ran = tokio::task::spawn_blocking(move || {
             // In this order: a job that a crash cuts off here is reported.
-            let _proc_file = minion.proc.enter(&load.jid, &proc_load);
+            let _proc_file = minion.proc.enter(&load.jid, &proc_load, Some(&key));
             if minion
                 .opts
                 .get("grains_refresh_pre_exec")
@@ -192,33 +197,35 @@ impl Executor {
                 minion.refresh_grains();
             }
             let name = minion.masters.get(master).map(|m| m.name.as_str());
-            minion.claims.note(&load.jid, name.unwrap_or_default());
+            minion
+                .claims
+                .note(&load.jid, name.unwrap_or_default(), &key);
             let result = run_load(&context, &load, &job, ordered);
             if !job.cancel.close(Over::Returned) {
                 warn!("a job that was given up has ended");
                 return None;
             }
             let record = record(&minion, &load, &result);
-            let parcel = send_returns.then(|| courier.accept(master, result));
+            let parcel = send_returns.then(|| courier.accept_published(master, result, key));
             Some(Ended { parcel, record })
         });
         match unless_given_up(ran, &cancel).await {
             Some(ended) => ended.flatten(),
-            None => Some(self.give_up(master, &watched)),
+            None => Some(self.give_up(master, &watched, watched_key)),
         }
     }
 
     /// Says that a job goes on although it was killed. It has a return, and
     /// nothing waits for it any longer.
-    fn give_up(&self, master: usize, load: &PublishLoad) -> Ended {
-        self.minion.proc.give_up(&load.jid);
+    fn give_up(&self, master: usize, load: &PublishLoad, key: JobKey) -> Ended {
+        self.minion.proc.give_up(&load.jid, Some(&key));
         let why = "ERROR: the job was killed and goes on all the same, most likely stuck in the \
                    kernel: it was given up";
         let result = refused(load, why);
         let record = record(&self.minion, load, &result);
         let parcel = self
             .send_returns
-            .then(|| self.courier.accept(master, result));
+            .then(|| self.courier.accept_published(master, result, key));
         Ended { parcel, record }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use halite_proto::{Capabilities, Map, MasterUri, SignOfLife};
+use halite_proto::{Capabilities, Map, MasterUri, PublisherId, SignOfLife};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{
     Requester, RequesterOptions, SignsOfLife, SubscribeOptions, Subscriber, SubscriberEvent,
@@ -260,6 +260,7 @@ impl LinkTask {
             credentials.publish.clone(),
             credentials.master_key.clone(),
             self.settings.signature_required,
+            PublisherId::of(&credentials.extra),
         ));
         self.link.handle(now, Input::SignedIn { publish_port });
         self.requester = Some(requester.clone());

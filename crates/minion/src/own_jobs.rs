@@ -11,6 +11,7 @@ use halite_proto::{Jid, Map, Value};
 use tracing::{debug, info};
 
 use crate::context::{JobContext, Route};
+use crate::core::origin::{JobName, Origin};
 use crate::courier::Parcel;
 use crate::executor::{Executor, Record};
 use crate::returners::Wanted;
@@ -72,7 +73,10 @@ impl Executor {
     /// Runs a job of the minion's own to its end, and sees its returns off.
     pub async fn run_own_job(self: Arc<Self>, own: OwnJob) {
         let minion = Arc::clone(self.minion());
-        minion.jobs().claim(&own.jid);
+        let ticket = minion.jobs().add(&JobName {
+            jid: own.jid.clone(),
+            origin: Origin::Own,
+        });
         minion.outstanding.fetch_add(1, Ordering::Relaxed);
         let cancel = Cancel::default();
         let load = load(&minion, &own);
@@ -82,13 +86,13 @@ impl Executor {
                 load: proc_load.clone(),
                 cancel: cancel.clone(),
             };
-            minion.jobs().start(own.jid.clone(), running);
+            minion.jobs().start(&own.jid, ticket, running);
         }
         let jid = own.jid.clone();
         info!(%jid, fun = own.fun, "executing a job of the minion's own");
         let route = route(&minion, &own.returns);
         let (parcels, record) = self.run_in_place(own, route, load, proc_load, cancel).await;
-        minion.jobs().finish(&jid);
+        minion.jobs().finish(&jid, ticket);
         minion.job_ended.notify_waiters();
         let returned = record.map(|record| self.give(route, record));
         let carried = parcels.into_iter().map(|parcel| {
@@ -167,7 +171,7 @@ impl Executor {
             (parcels, record)
         });
         let Some(ended) = unless_given_up(ran, &watched).await else {
-            self.minion().proc.give_up(&jid);
+            self.minion().proc.give_up(&jid, None);
             return (Vec::new(), None);
         };
         ended.unwrap_or_default()

@@ -4,18 +4,22 @@
 //! Salt 3008.5: `<cachedir>/proc/<jid>`, a map of the publication with `pid`.
 //! Ours have [`STARTED`] besides: a process that was killed leaves its file
 //! behind, and some day its number is that of another one. Those of a minion's
-//! own jobs have [`RETURNED`], if masters are to hear what became of them.
+//! own jobs have [`RETURNED`], if masters are to hear what became of them, and
+//! those of masters [`KEY`]. Of two jobs that have one id and run at the same
+//! time the second one's file is `<jid>.2`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use halite_crypto::files::{self, WriteOptions};
 use halite_proto::returns::ReturnJid;
 use halite_proto::{Jid, Map, Value, msgpack};
 use tracing::{debug, error, warn};
 
+use crate::core::origin::{JobKey, JobName, Origin};
 use crate::core::sign_in::chain;
 
 /// Largest proc file that is read.
@@ -31,6 +35,9 @@ const STARTED: &str = "halite_started";
 /// sees it.
 const RETURNED: &str = "halite_returned";
 
+/// Which of the jobs that have the same id it is; nobody but us sees it.
+const KEY: &str = "halite_key";
+
 /// Where a line of `/proc/<pid>/stat` says so, counted from the state, which is
 /// the first word behind the program's name.
 const STARTED_AT: usize = 19;
@@ -39,6 +46,8 @@ const STARTED_AT: usize = 19;
 #[derive(Clone, Debug)]
 pub struct ProcDir {
     path: PathBuf,
+    /// The names of this process's files.
+    taken: Arc<Mutex<HashSet<String>>>,
 }
 
 impl ProcDir {
@@ -72,17 +81,17 @@ impl ProcDir {
             Content::Damaged => true,
         };
         let left = |(path, content): (PathBuf, Content)| {
-            let name = path.file_name()?.to_str()?;
-            let jid = Jid::parse(name).ok().filter(|_| is_left(name, &content))?;
-            let (load, returned) = match content {
-                Content::Job(who, load) => (Some(load), who.returned),
-                Content::Damaged => (None, None),
+            let jid = jid_of(&path).filter(|jid| is_left(jid.as_str(), &content))?;
+            let (load, returned, key) = match content {
+                Content::Job(who, load) => (Some(load), who.returned, who.key),
+                Content::Damaged => (None, None, None),
             };
             Some(LeftBehind {
                 path,
                 jid,
                 load,
                 returned,
+                key,
             })
         };
         self.all().filter_map(left).collect()
@@ -97,17 +106,28 @@ impl ProcDir {
     pub fn at(cachedir: &Path) -> Self {
         Self {
             path: cachedir.join("proc"),
+            taken: Arc::default(),
         }
     }
 
-    /// Writes a job's file; it is removed when the guard is dropped.
-    pub fn enter(&self, jid: &Jid, load: &Map) -> Option<ProcFile> {
-        self.enter_own(jid, load, None)
+    /// Writes a job's file; it is removed when the guard is dropped. `key` says
+    /// what a master has published.
+    pub fn enter(&self, jid: &Jid, load: &Map, key: Option<&JobKey>) -> Option<ProcFile> {
+        self.write(jid, load, key.map(|key| (KEY, key.to_string())))
     }
 
-    /// Removes the file of a job that was given up and may still run.
-    pub fn give_up(&self, jid: &Jid) {
-        remove(&self.path.join(jid.as_str()));
+    /// Removes the file of a job that was given up and may still run: of those
+    /// that have its id, the one of what a master has published as `key`.
+    pub fn give_up(&self, jid: &Jid, key: Option<&JobKey>) {
+        for (path, content) in self.all() {
+            let is_it = match &content {
+                Content::Job(who, _) => who.key.as_ref() == key,
+                Content::Damaged => false,
+            };
+            if is_it && jid_of(&path).as_ref() == Some(jid) {
+                remove(&path);
+            }
+        }
     }
 
     /// The same for a job of the minion's own: `returned` is the id under which
@@ -118,11 +138,18 @@ impl ProcDir {
         load: &Map,
         returned: Option<&ReturnJid>,
     ) -> Option<ProcFile> {
-        let path = self.path.join(jid.as_str());
+        let returned = returned.map(|jid| (RETURNED, jid.as_str().to_owned()));
+        self.write(jid, load, returned)
+    }
+
+    fn write(
+        &self,
+        jid: &Jid,
+        load: &Map,
+        beside: Option<(&'static str, String)>,
+    ) -> Option<ProcFile> {
         let mut content = load.clone();
-        if let Some(returned) = returned {
-            content.insert(RETURNED, returned.as_str());
-        }
+        content.extend(beside);
         if let Some(started) = own_start() {
             content.insert(STARTED, started);
         }
@@ -138,17 +165,35 @@ impl ProcDir {
             owner: None,
             durable: false,
         };
-        let written = files::write_atomic(&path, options, &bytes).or_else(|_| {
+        let file = self.take_name(jid);
+        let written = files::write_atomic(&file.path, options, &bytes).or_else(|_| {
             // Somebody may have removed the directory.
             files::ensure_private_dir(&self.path, None)?;
-            files::write_atomic(&path, options, &bytes)
+            files::write_atomic(&file.path, options, &bytes)
         });
         match written {
-            Ok(()) => Some(ProcFile { path }),
+            Ok(()) => Some(file),
             Err(error) => {
                 warn!(%jid, %error, "no proc file for this job");
                 None
             }
+        }
+    }
+
+    /// A name that no running job has: the first one of its id has Salt's.
+    fn take_name(&self, jid: &Jid) -> ProcFile {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut name = jid.as_str().to_owned();
+        let mut number = 2_usize;
+        while taken.contains(&name) {
+            name = format!("{jid}.{number}");
+            number += 1;
+        }
+        taken.insert(name.clone());
+        ProcFile {
+            path: self.path.join(&name),
+            name,
+            taken: Arc::clone(&self.taken),
         }
     }
 
@@ -174,10 +219,7 @@ impl ProcDir {
                     let who = Runner::take(&mut load);
                     return Some((path, Content::Job(who, load)));
                 }
-                let is_of_a_job = path
-                    .file_name()
-                    .and_then(|name| name.to_str())
-                    .is_some_and(|name| Jid::parse(name).is_ok());
+                let is_of_a_job = jid_of(&path).is_some();
                 if !is_of_a_job {
                     debug!(path = %path.display(), "not a proc file, removed");
                     remove(&path);
@@ -205,18 +247,47 @@ pub struct LeftBehind {
     pub load: Option<Map>,
     /// One of the minion's own: under which id masters are told of it.
     pub returned: Option<ReturnJid>,
+    /// One of a master's: what it has published.
+    pub key: Option<JobKey>,
+}
+
+impl LeftBehind {
+    /// The job: the minion's own, or the one that the claims name.
+    pub fn job(&self, claims: &[JobName]) -> JobName {
+        let origin = match self.returned {
+            Some(_) => Origin::Own,
+            None => Origin::master("", self.key.clone()),
+        };
+        let unclaimed = JobName {
+            jid: self.jid.clone(),
+            origin,
+        };
+        let is_it = |claim: &&JobName| claim.jid == self.jid && claim.origin.is(&unclaimed.origin);
+        claims.iter().find(is_it).cloned().unwrap_or(unclaimed)
+    }
 }
 
 /// The file of one running job.
 #[derive(Debug)]
 pub struct ProcFile {
     path: PathBuf,
+    name: String,
+    taken: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Drop for ProcFile {
     fn drop(&mut self) {
         remove(&self.path);
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.remove(&self.name);
     }
+}
+
+/// The job whose file it is, by its name.
+fn jid_of(path: &Path) -> Option<Jid> {
+    let name = path.file_name()?.to_str()?;
+    let (jid, _number) = name.split_once('.').unwrap_or((name, ""));
+    Jid::parse(jid).ok()
 }
 
 /// The process that a job runs in.
@@ -224,6 +295,7 @@ struct Runner {
     pid: Option<i64>,
     started: Option<i64>,
     returned: Option<ReturnJid>,
+    key: Option<JobKey>,
 }
 
 impl Runner {
@@ -235,6 +307,9 @@ impl Runner {
             returned: load
                 .remove(RETURNED)
                 .and_then(|jid| returned(jid.as_str()?)),
+            key: load
+                .remove(KEY)
+                .and_then(|key| JobKey::parse(key.as_str()?)),
         }
     }
 
@@ -306,10 +381,35 @@ mod tests {
             ("pid", Value::from(std::process::id())),
             ("fun", Value::from("test.sleep")),
         ]);
-        let file = proc.enter(&jid, &load).unwrap();
+        let file = proc.enter(&jid, &load, None).unwrap();
         assert_eq!(proc.running(), [load]);
         drop(file);
         assert_eq!(proc.running(), []);
+    }
+
+    #[test]
+    fn two_jobs_of_one_id_have_two_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = ProcDir::open(dir.path());
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let load = Map::from([("pid", Value::from(std::process::id()))]);
+        let keys = ["0", "1"].map(|digit| JobKey::parse(&digit.repeat(32)).unwrap());
+        let files = keys
+            .each_ref()
+            .map(|key| proc.enter(&jid, &load, Some(key)));
+        assert_eq!(proc.running(), [load.clone(), load.clone()]);
+        let mut left = proc.left_behind(|name| name == jid.as_str());
+        left.sort_by_key(|left| left.key.as_ref().map(ToString::to_string));
+        let found: Vec<_> = left
+            .iter()
+            .map(|left| (&left.jid, left.key.clone()))
+            .collect();
+        assert_eq!(found, keys.map(|key| (&jid, Some(key))));
+        let [first, second] = files;
+        drop(first);
+        assert_eq!(proc.running(), std::slice::from_ref(&load));
+        drop(second);
+        assert_eq!(fs::read_dir(dir.path().join("proc")).unwrap().count(), 0);
     }
 
     #[test]

@@ -5,11 +5,9 @@
 //! Salt's masters have no such memory and are not asked. Invariant: one of
 //! these runs per link that is ready, and it ends with the link's readiness.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_proto::Jid;
 use halite_proto::request::MinionRequest;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -17,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::channel::Patience;
 use crate::core::link::Phase;
+use crate::core::origin::JobName;
 use crate::core::publication::Verified;
 use crate::core::sign_in::chain;
 use crate::limits::{PUBLICATION_UNDER_WAY, REPLAY_AGAIN};
@@ -66,20 +65,23 @@ impl Replay {
             let jobs = self.ask(master).await;
             self.hand_on(jobs).await;
         }
-        let mut not_ours = HashSet::new();
+        let mut not_ours: Vec<JobName> = Vec::new();
         loop {
             sleep(self.interval).await;
             let mut jobs = self.ask(master).await;
-            jobs.retain(|job| self.is_new(job) && !not_ours.contains(&job.load().jid));
+            jobs.retain(|job| self.is_new(master, job));
+            // What the master does not hold for open any more is not told again.
+            not_ours.retain(|known| jobs.iter().any(|job| job.name(&master.name) == *known));
+            jobs.retain(|job| !not_ours.contains(&job.name(&master.name)));
             if jobs.is_empty() {
                 continue;
             }
             sleep(PUBLICATION_UNDER_WAY).await;
-            jobs.retain(|job| self.is_new(job));
-            let jids: Vec<Jid> = jobs.iter().map(|job| job.load().jid.clone()).collect();
+            jobs.retain(|job| self.is_new(master, job));
+            let names: Vec<JobName> = jobs.iter().map(|job| job.name(&master.name)).collect();
             self.hand_on(jobs).await;
             sleep(PUBLICATION_UNDER_WAY).await;
-            if jids.iter().any(|jid| self.minion.jobs().knows(jid)) {
+            if names.iter().any(|name| self.minion.jobs().knows(name)) {
                 warn!(
                     master = master.name,
                     "jobs do not come through the subscription, connecting anew"
@@ -89,12 +91,12 @@ impl Replay {
             }
             // The master believes that they are meant for this minion; the
             // minion has judged otherwise.
-            not_ours.extend(jids);
+            not_ours.extend(names);
         }
     }
 
-    fn is_new(&self, job: &Verified) -> bool {
-        !self.minion.jobs().knows(&job.load().jid)
+    fn is_new(&self, master: &Master, job: &Verified) -> bool {
+        !self.minion.jobs().knows(&job.name(&master.name))
     }
 
     async fn ask(&self, master: &Master) -> Vec<Verified> {
@@ -106,7 +108,7 @@ impl Replay {
         };
         match master.channel.request(ask, patience).await {
             Ok(answer) => {
-                let jobs = Verified::replayed(answer);
+                let jobs = Verified::replayed(answer, master.channel.publisher());
                 debug!(
                     master = master.name,
                     jobs = jobs.len(),

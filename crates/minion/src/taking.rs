@@ -96,7 +96,9 @@ fn claim(
     target: &Target,
     pillar: &Map,
 ) {
-    let jid = &job.load().jid;
+    let name = minion.masters.get(master).map(|m| m.name.as_str());
+    let name = job.name(name.unwrap_or_default());
+    let jid = &name.jid;
     let me = Me {
         id: minion.id.as_str(),
         grains: &minion.grains(),
@@ -104,10 +106,12 @@ fn claim(
     };
     if !target.matches(&me) {
         debug!(%jid, "not for this minion");
-    } else if minion.jobs().claim(jid) {
-        executor.submit(master, job);
-    } else {
-        debug!(%jid, "this job was taken already");
+        return;
+    }
+    let claimed = minion.jobs().claim(&name);
+    match claimed {
+        Some(ticket) => executor.submit(master, job, ticket),
+        None => debug!(%jid, "this job was taken already"),
     }
 }
 

@@ -331,7 +331,7 @@ fn publication(key: &PrivateKey, crypticle: &Crypticle, serial: u64) -> Publicat
 fn only_authentic_new_publications_become_jobs() {
     let crypticle = Crypticle::new(&SymmetricKey::generate());
     let master = MASTER.public().unwrap();
-    let mut opener = Opener::new(crypticle.clone(), master, false);
+    let mut opener = Opener::new(crypticle.clone(), master, false, None);
     let mut open = |publication: &Publication| opener.open(&publication.encode().unwrap());
     let good = publication(&MASTER, &crypticle, 5);
     assert_eq!(open(&good).unwrap().load().fun.one(), Some("test.ping"));
@@ -350,7 +350,7 @@ fn only_authentic_new_publications_become_jobs() {
     };
     assert!(open(&unsigned).is_ok());
     let master = MASTER.public().unwrap();
-    let mut strict = Opener::new(crypticle, master, true);
+    let mut strict = Opener::new(crypticle, master, true, None);
     let result = strict.open(&unsigned.encode().unwrap());
     assert!(matches!(result, Err(PublicationError::Unsigned)));
     assert!(matches!(

@@ -7,7 +7,7 @@
 use crate::{Map, Value};
 
 /// The field of the sign-in request and its reply.
-const FIELD: &str = "halite";
+pub(crate) const FIELD: &str = "halite";
 
 /// In that field of the reply: the number that the master gives the sign-in.
 const SIGN_IN: &str = "sign_in";

@@ -25,6 +25,11 @@ pub const NOTES: &str = "halite_notes";
 /// a minion may add is nothing that a program believes a master for.
 pub const TOLD_BESIDE: [&str; 3] = ["_stamp", "pid", NOTES];
 
+/// Between Halite peers, in a return that goes to another master than the one
+/// that asked, and in what a master keeps of a job: the publisher that has drawn
+/// the job's id, or an empty text if nobody knows who has.
+pub const PUBLISHER: &str = "halite_publisher";
+
 /// The job that a return belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReturnJid {

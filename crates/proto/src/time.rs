@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{Jid, Value};
+use crate::{Jid, PublisherId, Value};
 
 /// The last moment that has a four digit year: 9999-12-31 23:59:59.999999.
 pub const UNIX_MICROS_MAX: u64 = 253_402_300_799_999_999;
@@ -116,6 +116,7 @@ pub fn jid_to_text(jid: &Jid) -> String {
 #[derive(Debug, Default)]
 pub struct JidClock {
     last_micros: u64,
+    publisher: Option<PublisherId>,
 }
 
 impl JidClock {
@@ -124,9 +125,21 @@ impl JidClock {
         Self::default()
     }
 
+    /// The clock of a master that gives only ids of its own.
+    pub fn of(publisher: PublisherId) -> Self {
+        Self {
+            publisher: Some(publisher),
+            ..Self::default()
+        }
+    }
+
     /// The next job id, from the moment it is now.
     pub fn next(&mut self, now_unix_micros: u64) -> Jid {
-        self.last_micros = now_unix_micros.max(self.last_micros.saturating_add(1));
+        let (now, step) = match self.publisher {
+            Some(publisher) => (publisher.moment_before(now_unix_micros), PublisherId::STEP),
+            None => (now_unix_micros, 1),
+        };
+        self.last_micros = now.max(self.last_micros.saturating_add(step));
         jid_from_micros(self.last_micros)
     }
 }
@@ -328,5 +341,16 @@ mod tests {
         let second = clock.next(LEAP_DAY_MICROS);
         let third = clock.next(5);
         assert!(first < second && second < third, "{first} {second} {third}");
+    }
+
+    #[test]
+    fn two_masters_never_draw_one_id() {
+        let draw = |bits| {
+            let mut clock = JidClock::of(PublisherId::new(bits));
+            let moments = (0..500).map(|n| LEAP_DAY_MICROS + n * 7);
+            moments.map(|now| clock.next(now)).collect::<Vec<_>>()
+        };
+        let (one, other) = (draw(3), draw(4));
+        assert!(one.is_sorted() && !one.iter().any(|jid| other.contains(jid)));
     }
 }

@@ -139,7 +139,13 @@ pub(crate) fn active(ctx: &dyn MinionContext) -> Vec<Map> {
 /// Notes that the job asks for the turn; nothing if it has it already.
 fn enter(home: &Path, jid: &str, job: &Job, concurrent: bool) -> Option<u64> {
     let mut known = known();
-    let mine = |entry: &Entry| !jid.is_empty() && entry.home == home && entry.jid == jid;
+    // Another run may have its id, that of another master.
+    let is_same = |entry: &Entry| {
+        let mut what = ["fun", "arg"].into_iter();
+        what.all(|field| entry.load.get(field) == job.load.get(field))
+    };
+    let mine =
+        |entry: &Entry| !jid.is_empty() && entry.home == home && entry.jid == jid && is_same(entry);
     if known.entries.iter().any(mine) {
         return None;
     }

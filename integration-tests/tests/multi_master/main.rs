@@ -18,6 +18,7 @@ mod lost_commands;
 mod lost_results;
 mod names;
 mod once;
+mod one_id;
 mod options;
 mod promises;
 mod proxy;

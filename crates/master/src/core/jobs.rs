@@ -7,7 +7,8 @@
 use halite_modules::args::{Parted, part_surely};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::publish::{FunSpec, PublishLoad};
-use halite_proto::{Jid, Map, MinionId, Value};
+use halite_proto::returns::{JobReturn, PUBLISHER};
+use halite_proto::{Jid, Map, MinionId, PublisherId, Value};
 use halite_target::range;
 
 use super::perms;
@@ -162,6 +163,29 @@ pub fn saved_load(request: &PublishRequest, jid: &Jid) -> Map {
     saved.to_map()
 }
 
+/// Notes in what the job cache keeps who has drawn the job's id, if this master
+/// has: a return of another master's job of the same id is then known.
+pub fn note_publisher(saved: &mut Map, drawn_by: Option<PublisherId>) {
+    let drawn_by = drawn_by.map(|id| id.to_string()).unwrap_or_default();
+    saved.insert(PUBLISHER, drawn_by);
+}
+
+/// Whether a return belongs to another job than the one that this master has
+/// published under its id. Where it is not known who has drawn both ids, the
+/// same command is the same job: several masters may pass on one of a master
+/// above them.
+pub fn is_of_another(published: &Map, drawn_by: &str, job: &JobReturn) -> bool {
+    let Some(own) = published.get(PUBLISHER).and_then(Value::as_str) else {
+        return false;
+    };
+    if !own.is_empty() && !drawn_by.is_empty() {
+        return own != drawn_by;
+    }
+    let args = published.get("arg").and_then(Value::as_list);
+    published.get("fun") != Some(&job.fun.to_value())
+        || args.unwrap_or_default() != job.fun_args.as_slice()
+}
+
 /// The data of `salt/job/<jid>/error`: who wanted to log in, and how, but
 /// nothing that proves it.
 pub fn error_event(request: &PublishRequest, error: Map) -> Map {
@@ -186,6 +210,8 @@ fn without_proofs(request: &PublishRequest) -> PublishRequest {
 
 #[cfg(test)]
 mod tests {
+    use halite_proto::returns::ReturnJid;
+
     use super::*;
 
     fn request(kwargs: Map) -> PublishRequest {
@@ -255,6 +281,35 @@ mod tests {
             saved_load(&request, &jid()).get("jid"),
             Some(&Value::from(&jid()))
         );
+    }
+
+    #[test]
+    fn a_return_of_another_masters_job_is_known() {
+        let returned = |fun: &str, args: Vec<Value>| {
+            let jid = ReturnJid::Jid(jid());
+            JobReturn::new(jid, fun.into(), args, true.into(), 0)
+        };
+        let same = returned("test.ping", vec![1.into()]);
+        let other = returned("test.ping", vec![2.into()]);
+        let [own, foreign] = [1, 2].map(PublisherId::new);
+        let published = |drawn_by| {
+            let mut saved = saved_load(&request(Map::new()), &jid());
+            note_publisher(&mut saved, drawn_by);
+            saved
+        };
+        let drawn = published(Some(own));
+        assert!(!is_of_another(&drawn, &own.to_string(), &same));
+        // Even the same command is another job.
+        assert!(is_of_another(&drawn, &foreign.to_string(), &same));
+        // One of a Salt master, or one whose id was given.
+        assert!(!is_of_another(&drawn, "", &same));
+        assert!(is_of_another(&drawn, "", &other));
+        let given = published(None);
+        assert!(!is_of_another(&given, &foreign.to_string(), &same));
+        assert!(is_of_another(&given, &foreign.to_string(), &other));
+        // Stored by an older version, or made of a return.
+        let old = saved_load(&request(Map::new()), &jid());
+        assert!(!is_of_another(&old, &foreign.to_string(), &other));
     }
 
     #[test]

@@ -21,6 +21,7 @@ impl Master {
             keys: &self.keys,
             fleet: &self.fleet,
             publisher: &self.publishing.publisher,
+            jobs: &self.jobs,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
-use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid, TOLD_BESIDE};
+use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid, TOLD_BESIDE};
 use halite_proto::{Jid, MinionId, Value, time};
 use halite_store::{Saved, StoreError, load_of_return};
 
@@ -43,14 +43,15 @@ impl Returns<'_> {
             return Handled::failed();
         };
         let mark = job.extra.remove(OWN_JOB);
+        let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
+        let is_own = job.jid == ReturnJid::Req;
+        let mark = take_foreign(jobs, caller, job).or(mark);
         let Some(id) = self.whose(caller, job) else {
             return Value::Nil.into();
         };
         let id = &id;
-        let is_own = job.jid == ReturnJid::Req;
         let room = room_for(jobs, sender, job);
-        if is_own {
-            let mark = mark.and_then(|mark| Jid::parse(mark.as_str()?).ok());
+        if job.jid == ReturnJid::Req {
             match own_job(jobs, id, job, mark, room != Room::None) {
                 Ok(jid) => job.jid = ReturnJid::Jid(jid),
                 Err(error) => {
@@ -128,6 +129,25 @@ impl Returns<'_> {
             }
         }
     }
+}
+
+/// Takes its id from the return of another master's job, if a job of this master
+/// has that id, too: nothing that is known of the one is about the other. It is
+/// kept under the next id that nobody has, the same one if it comes again.
+fn take_foreign(jobs: &Jobs, caller: &Caller, job: &mut JobReturn) -> Option<Jid> {
+    let drawn_by = job.extra.remove(PUBLISHER);
+    let jid = job.jid.jid()?.clone();
+    if !jobs.is_of_another(&jid, drawn_by.as_ref(), job) {
+        return None;
+    }
+    if caller.may_log("another master's job") {
+        tracing::warn!(
+            minion = %caller.id, %jid,
+            "a return of another master's job has the id of a job of this master, and gets another one"
+        );
+    }
+    job.jid = ReturnJid::Req;
+    Some(jid)
 }
 
 /// Where a return is kept.

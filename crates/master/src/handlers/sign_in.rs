@@ -22,6 +22,7 @@ use crate::core::text::python_text;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
+use crate::jobs::Jobs;
 use crate::keys::{KEY_MARK, Keys};
 use crate::publishing::publisher::Publisher;
 use crate::telemetry::Telemetry;
@@ -54,6 +55,7 @@ pub(crate) struct SignIns<'a> {
     pub(super) keys: &'a Keys,
     pub(super) fleet: &'a Fleet,
     pub(super) publisher: &'a Publisher,
+    pub(super) jobs: &'a Jobs,
 }
 
 impl SignIns<'_> {
@@ -267,6 +269,7 @@ impl<'a> SignIn<'a> {
     fn extra(&self, trusts_another: bool) -> Map {
         let keys = self.parts.keys;
         let mut extra = Capabilities::OURS.to_reply(keys.sessions.number_sign_in());
+        self.parts.jobs.publisher.add_to(&mut extra);
         let changes = keys.identity.changes();
         if trusts_another && !changes.is_empty() {
             extra.insert(key_changes::KEY_CHANGES, key_changes::to_value(changes));

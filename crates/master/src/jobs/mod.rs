@@ -1,5 +1,6 @@
 //! Jobs: their ids, and what is kept of them.
 
+pub(crate) mod foreign;
 pub(crate) mod job_mirror;
 mod meant;
 pub(crate) mod missed;
@@ -10,8 +11,9 @@ pub(crate) mod stop;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use halite_crypto::random_bytes;
 use halite_proto::time::{self, JidClock};
-use halite_proto::{Jid, MinionId};
+use halite_proto::{Jid, MinionId, PublisherId};
 use halite_store::StoreError;
 
 use self::job_mirror::JobMirror;
@@ -39,6 +41,9 @@ pub(crate) struct Jobs {
     /// The jobs that minions can ask for after a reconnect.
     pub(crate) missed: MissedJobs,
     telemetry: Arc<Telemetry>,
+    /// Who this master is among all of its minions, until it ends: masters that
+    /// share keys, names or a store differ in it.
+    pub(crate) publisher: PublisherId,
     /// Gives job ids.
     ids: Mutex<JidClock>,
     /// Results of this master's jobs that other masters have.
@@ -67,13 +72,15 @@ impl Jobs {
         let replay_dir = general.cachedir.join("replay");
         let missed = MissedJobs::open(&replay_dir, settings.replay_window_s, &cache)
             .map_err(StartError::Replay)?;
+        let publisher = PublisherId::new(u64::from_le_bytes(random_bytes()));
         Ok(Self {
             general,
             cache,
             mirror: JobMirror::default(),
             missed,
             telemetry,
-            ids: Mutex::default(),
+            ids: Mutex::new(JidClock::of(publisher)),
+            publisher,
             held_by_others: Mutex::default(),
             unstored: Mutex::default(),
             unfinished: Mutex::new(UnfinishedReturns::new(Limits::OF_A_MASTER)),

@@ -74,11 +74,13 @@ impl Publishing {
             .jobs
             .record_meant(&jid, &resolved.minions, by_ids);
         if is_kept {
-            let kept = jobs::saved_load(request, &jid);
+            let mut kept = jobs::saved_load(request, &jid);
             let meant = Some(resolved.minions.as_slice());
             if !nocache {
                 self.groups.jobs.mirror.load(&jid, &kept, meant);
             }
+            let publisher = self.groups.jobs.publisher;
+            jobs::note_publisher(&mut kept, publisher.draws(&jid).then_some(publisher));
             if let Err(error) = self.groups.jobs.cache.save_load(&jid, &kept, meant) {
                 tracing::error!(jid = job, "could not store the job: {}", chain(&error));
             }

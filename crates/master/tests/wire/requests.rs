@@ -12,9 +12,12 @@ use halite_proto::request::{
     Batches, FileList, FilePath, FiredEvent, MasterOpts, MineGet, MineStore, MinionEvent,
     MinionRequest, PillarRequest, ServeFile, Whereabouts,
 };
-use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
-use halite_proto::{Jid, Map, MinionId, Nonce, Refusal, SaltEnv, Tag, Value};
+use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid};
+use halite_proto::{
+    Capabilities, Jid, Map, MinionId, Nonce, PublisherId, Refusal, SaltEnv, Tag, Value,
+};
 
+use crate::jobs::publish;
 use crate::support::{Master, Minion, master_key, now, wait_event};
 
 fn file(path: &str) -> FilePath {
@@ -458,6 +461,64 @@ async fn a_marked_return_that_comes_again_is_the_same_one() {
         }
     };
     assert!(!event.contains("2099"), "{event}");
+}
+
+/// A minion gives the result of another master's job to this one, which has a job
+/// of the same id: neither is taken for the other.
+#[tokio::test]
+async fn a_return_of_another_masters_job_is_kept_under_an_id_of_its_own() {
+    let master = Master::start("");
+    let mut events = master.events().await;
+    let mut minion = Minion::signed_in(&master, "web1").await;
+    let mut request = minion.auth_request();
+    request.extra = Capabilities::OURS.to_extra();
+    minion.sign_in_with(request).await;
+    let said = &minion.grant.as_ref().unwrap().extra;
+    let own = PublisherId::of(said).expect("the master says who it is");
+    let reply = master.ask_clear(publish(&master, "*", "glob")).await;
+    let drawn = Jid::parse(
+        reply
+            .get("load")
+            .unwrap()
+            .get("jid")
+            .unwrap()
+            .as_str()
+            .unwrap(),
+    );
+    let drawn = drawn.unwrap();
+    assert!(own.draws(&drawn), "{drawn}");
+    let returned = |drawn_by: Option<&str>, value: &str| {
+        let jid = ReturnJid::Jid(drawn.clone());
+        let mut job = JobReturn::new(jid, "test.ping".into(), Vec::new(), value.into(), 0);
+        if let Some(drawn_by) = drawn_by {
+            job.extra.insert(PUBLISHER, drawn_by);
+        }
+        MinionRequest::Return(Box::new(job))
+    };
+    let jobs = master.store().jobs;
+    let of = |jid: &Jid| {
+        let stored = jobs.return_of(jid, &minion.id).unwrap();
+        stored.map(|stored| stored.ret().clone())
+    };
+    let foreign = PublisherId::new(1).to_string();
+    minion.ask(returned(Some(&foreign), "another's")).await;
+    assert_eq!(of(&drawn), None);
+    let told = loop {
+        let event = events.next().await.unwrap().unwrap();
+        if event.tag().contains("/ret/") {
+            break event;
+        }
+    };
+    assert!(!told.tag().contains(drawn.as_str()), "{}", told.tag());
+    let kept_as = Jid::parse(told.tag().split('/').nth(2).unwrap()).unwrap();
+    assert_eq!(of(&kept_as), Some("another's".into()));
+    // Again, as its acknowledgement was lost: it is the same one.
+    minion.ask(returned(Some(&foreign), "another's")).await;
+    minion.ask(returned(Some(&own.to_string()), "own")).await;
+    assert_eq!(of(&drawn), Some("own".into()));
+    let told = wait_event(&mut events, &format!("salt/job/{drawn}/ret/web1")).await;
+    assert!(!told.contains_key(PUBLISHER), "{told:?}");
+    master.stop().await;
 }
 
 /// A minion says that another master has a result: it is no missed job any

@@ -7,6 +7,7 @@ pub mod beacons;
 pub mod conductor;
 pub mod jobs;
 pub mod link;
+pub mod origin;
 pub mod ports;
 pub mod private_reply;
 pub mod publication;

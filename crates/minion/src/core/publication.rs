@@ -7,22 +7,40 @@
 use halite_crypto::{Crypticle, Opened, PublicKey, SerialGate, SigAlgo};
 
 use halite_proto::publish::{Publication, PublishLoad};
-use halite_proto::{MessageError, UnpackError, Value, msgpack};
+use halite_proto::{MessageError, PublisherId, UnpackError, Value, msgpack};
 use thiserror::Error;
+
+use super::origin::{JobKey, JobName, Origin};
 
 /// A publication that the master has made, and that is new.
 #[derive(Debug)]
-pub struct Verified(Box<PublishLoad>);
+pub struct Verified {
+    load: Box<PublishLoad>,
+    publisher: Option<PublisherId>,
+}
 
 impl Verified {
     /// What to run.
     pub fn load(&self) -> &PublishLoad {
-        &self.0
+        &self.load
     }
 
     /// The load by itself, for the executor.
     pub fn into_load(self) -> PublishLoad {
-        *self.0
+        *self.load
+    }
+
+    /// What tells this job from others of its id.
+    pub fn key(&self) -> JobKey {
+        JobKey::new(&self.load, self.publisher)
+    }
+
+    /// The job, as one of this master.
+    pub fn name(&self, master: &str) -> JobName {
+        JobName {
+            jid: self.load.jid.clone(),
+            origin: Origin::master(master, Some(self.key())),
+        }
     }
 }
 
@@ -30,7 +48,7 @@ impl Verified {
     /// The jobs in the answer to a replay request. The answer came sealed with
     /// this minion's own session key and for its own request, so its jobs are
     /// the master's; what is no job is left out.
-    pub fn replayed(answer: Value) -> Vec<Self> {
+    pub fn replayed(answer: Value, publisher: Option<PublisherId>) -> Vec<Self> {
         let Value::List(loads) = answer else {
             return Vec::new();
         };
@@ -40,7 +58,10 @@ impl Verified {
                 Value::Map(load) => PublishLoad::from_map(load).ok(),
                 _ => None,
             })
-            .map(|load| Self(Box::new(load)))
+            .map(|load| Self {
+                load: Box::new(load),
+                publisher,
+            })
             .collect()
     }
 }
@@ -77,13 +98,21 @@ pub struct Opener {
     publish: Crypticle,
     master: PublicKey,
     signature_required: bool,
+    publisher: Option<PublisherId>,
     serials: SerialGate,
 }
 
 impl Opener {
-    /// An opener for a new publish key; serials start again with it.
-    pub fn new(publish: Crypticle, master: PublicKey, signature_required: bool) -> Self {
+    /// An opener for a new publish key; serials start again with it. A Halite
+    /// master has said who it is.
+    pub fn new(
+        publish: Crypticle,
+        master: PublicKey,
+        signature_required: bool,
+        publisher: Option<PublisherId>,
+    ) -> Self {
         Self {
+            publisher,
             publish,
             master,
             signature_required,
@@ -125,6 +154,9 @@ impl Opener {
         if !self.serials.admit(load.serial.take()) {
             return Err(PublicationError::Replayed);
         }
-        Ok(Verified(Box::new(load)))
+        Ok(Verified {
+            load: Box::new(load),
+            publisher: self.publisher,
+        })
     }
 }

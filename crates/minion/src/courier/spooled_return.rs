@@ -4,6 +4,8 @@ use halite_proto::msgpack::{self, Packing, Writer};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, MinionId, PackError, Value};
 
+use crate::core::origin::{JobKey, JobName, Origin};
+
 /// Bytes of most spooled returns without their value.
 const USUAL_BYTES: usize = 512;
 
@@ -16,6 +18,9 @@ const STR_8: u8 = 0xd9;
 /// Marks a return that only its own master may get.
 const NO_OTHER: &str = "no_other";
 
+/// Which job of its master's it belongs to.
+const KEY: &str = "key";
+
 /// A return as it is stored in the spool.
 #[derive(Debug)]
 pub(super) struct SpooledReturn {
@@ -25,10 +30,13 @@ pub(super) struct SpooledReturn {
     pub(super) no_other: bool,
     /// The `_return` request.
     pub(super) load: Map,
+    /// What that master has published. `None` for a job of the minion's own, and
+    /// in what an older version has left.
+    pub(super) key: Option<JobKey>,
 }
 
 impl SpooledReturn {
-    /// Reads what [`pack`] has written, or `None` if the bytes are not that.
+    /// Reads what [`Self::pack`] has written, or `None` if the bytes are not that.
     pub(super) fn unpack(packed: &[u8]) -> Option<Self> {
         let Value::Map(mut map) = msgpack::unpack_modern(packed).ok()? else {
             return None;
@@ -40,11 +48,12 @@ impl SpooledReturn {
         Some(Self {
             master: master.unwrap_or_default().to_owned(),
             no_other: map.get(NO_OTHER).is_some_and(Value::is_true),
+            key: map.get(KEY).and_then(Value::as_str).and_then(JobKey::parse),
             load,
         })
     }
 
-    /// The same; of a return that was kept and cannot be read back, one that says
+    /// The same as [`Self::unpack`]; of a return that was kept and cannot be read back, one that says
     /// so, if its job can be found.
     pub(super) fn unpack_or_name(packed: &[u8]) -> Option<Self> {
         Self::unpack(packed).or_else(|| Self::unreadable(packed))
@@ -65,32 +74,42 @@ impl SpooledReturn {
         Some(Self {
             master: before("master").unwrap_or_default().to_owned(),
             no_other: false,
+            key: behind(KEY).and_then(JobKey::parse),
             load: request(&MinionId::parse(id).ok()?, result),
         })
     }
 
-    /// The job, which may be one that the minion started itself.
-    pub(super) fn jid(&self) -> Option<Jid> {
-        let own = || Jid::parse(self.load.get(OWN_JOB)?.as_str()?).ok();
-        jid_of(&self.load).or_else(own)
+    /// Packs it for the spool.
+    pub(super) fn pack(&self) -> Result<Vec<u8>, PackError> {
+        let ret = self.load.get("return").unwrap_or(&Value::Nil);
+        let bytes = USUAL_BYTES + msgpack::packed_len(ret, Packing::Modern);
+        let mut writer = Writer::with_capacity(Packing::Modern, bytes);
+        writer.begin_map(2 + usize::from(self.no_other) + usize::from(self.key.is_some()))?;
+        writer.str("master")?;
+        writer.str(&self.master)?;
+        writer.str("load")?;
+        writer.map(&self.load)?;
+        if self.no_other {
+            writer.str(NO_OTHER)?;
+            writer.bool(true);
+        }
+        if let Some(key) = &self.key {
+            writer.str(KEY)?;
+            writer.str(&key.to_string())?;
+        }
+        Ok(writer.into_bytes())
     }
-}
 
-/// Packs a return for the spool.
-pub(super) fn pack(master: &str, load: &Map, no_other: bool) -> Result<Vec<u8>, PackError> {
-    let ret = load.get("return").unwrap_or(&Value::Nil);
-    let bytes = USUAL_BYTES + msgpack::packed_len(ret, Packing::Modern);
-    let mut writer = Writer::with_capacity(Packing::Modern, bytes);
-    writer.begin_map(if no_other { 3 } else { 2 })?;
-    writer.str("master")?;
-    writer.str(master)?;
-    writer.str("load")?;
-    writer.map(load)?;
-    if no_other {
-        writer.str(NO_OTHER)?;
-        writer.bool(true);
+    /// The job, which may be one that the minion started itself.
+    pub(super) fn job(&self) -> Option<JobName> {
+        if let Some(jid) = jid_of(&self.load) {
+            let origin = Origin::master(&self.master, self.key.clone());
+            return Some(JobName { jid, origin });
+        }
+        let jid = Jid::parse(self.load.get(OWN_JOB)?.as_str()?).ok()?;
+        let origin = Origin::Own;
+        Some(JobName { jid, origin })
     }
-    Ok(writer.into_bytes())
 }
 
 /// Which of several places is meant.
@@ -157,26 +176,70 @@ mod tests {
             0,
         );
         let load = request(&id, result);
-        for no_other in [false, true] {
-            let spooled = SpooledReturn::unpack(&pack("m1", &load, no_other).unwrap()).unwrap();
-            assert_eq!(
-                (spooled.master.as_str(), spooled.no_other),
-                ("m1", no_other)
-            );
-            assert_eq!((spooled.jid().as_ref(), &spooled.load), (Some(&jid), &load));
+        let key = JobKey::parse(&"0".repeat(32));
+        for (no_other, key) in [(false, None), (true, None), (false, key)] {
+            let kept = SpooledReturn {
+                master: "m1".to_owned(),
+                no_other,
+                load: load.clone(),
+                key: key.clone(),
+            };
+            let spooled = SpooledReturn::unpack(&kept.pack().unwrap()).unwrap();
+            let expected = JobName {
+                jid: jid.clone(),
+                origin: Origin::master("m1", key),
+            };
+            assert_eq!(spooled.job(), Some(expected));
+            assert_eq!((spooled.no_other, &spooled.load), (no_other, &load));
         }
         let mut own = load.clone();
         own.insert("jid", "req");
         own.insert(OWN_JOB, &jid);
-        let spooled = SpooledReturn::unpack(&pack("m1", &own, false).unwrap()).unwrap();
-        assert_eq!((spooled.jid(), jid_of(&own)), (Some(jid.clone()), None));
-        let mut unreadable = pack("m1", &load, false).unwrap();
-        unreadable.push(0);
-        assert!(SpooledReturn::unpack(&unreadable).is_none());
-        let said = SpooledReturn::unpack_or_name(&unreadable).unwrap();
-        assert_eq!((said.master.as_str(), said.jid()), ("m1", Some(jid)));
-        let text = said.load.get("return").and_then(Value::as_str);
-        assert!(text.unwrap().starts_with("ERROR: the result of this job"));
+        let kept = SpooledReturn {
+            master: "m1".to_owned(),
+            no_other: false,
+            load: own,
+            key: None,
+        };
+        let spooled = SpooledReturn::unpack(&kept.pack().unwrap()).unwrap();
+        let origin = Origin::Own;
+        assert_eq!(spooled.job(), Some(JobName { jid, origin }));
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_told_to_the_master_that_asked() {
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let id = MinionId::parse("web1").unwrap();
+        let returned = ReturnJid::Jid(jid.clone());
+        let result = JobReturn::new(returned, "test.ping".into(), Vec::new(), true.into(), 0);
+        let of_a_publisher = format!("{}-{}", "0".repeat(32), "1".repeat(16));
+        for key in [
+            None,
+            JobKey::parse(&"0".repeat(32)),
+            JobKey::parse(&of_a_publisher),
+        ] {
+            let kept = SpooledReturn {
+                master: "m1".to_owned(),
+                no_other: false,
+                load: request(&id, result.clone()),
+                key: key.clone(),
+            };
+            let mut unreadable = kept.pack().unwrap();
+            unreadable.push(0);
+            assert!(SpooledReturn::unpack(&unreadable).is_none());
+            let said = SpooledReturn::unpack_or_name(&unreadable).unwrap();
+            let expected = JobName {
+                jid: jid.clone(),
+                origin: Origin::master("m1", key),
+            };
+            assert_eq!(said.job(), Some(expected));
+            let text = said.load.get("return").and_then(Value::as_str);
+            assert!(text.unwrap().starts_with("ERROR: the result of this job"));
+        }
+    }
+
+    #[test]
+    fn rubbish_is_no_return() {
         for rubbish in [&b""[..], b"\xc0", b"\x80", b"\x81\xa4load\xc0"] {
             assert!(SpooledReturn::unpack_or_name(rubbish).is_none());
         }

@@ -105,6 +105,13 @@ pub trait Jobs: Send + Sync {
     /// The jobs that run now: what their proc files hold, this one included.
     fn running(&self) -> Vec<Map>;
 
+    /// The job `jid`, if it runs now. Where two masters have given one id to two
+    /// jobs, that of the master that asks.
+    fn find(&self, jid: &str) -> Option<Map> {
+        let mut running = self.running().into_iter();
+        running.find(|job| job.get("jid").and_then(Value::as_str) == Some(jid))
+    }
+
     /// Signals the job `jid` (its cancellation and its commands). Returns the
     /// pid of the process that was signalled, `None` when no such job runs.
     ///

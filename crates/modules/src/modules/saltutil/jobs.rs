@@ -11,14 +11,22 @@ use crate::paths;
 
 /// The running jobs, without the one that asks.
 fn others(call: &Call<'_>) -> Vec<Map> {
-    let own = call.job.jid();
     let mut jobs = call
         .ctx
         .jobs()
         .map(|jobs| jobs.running())
         .unwrap_or_default();
-    jobs.retain(|job| own.is_none() || jid_of(job) != own);
+    jobs.retain(|job| !is_own(call, job));
     jobs
+}
+
+/// Whether it is the job of this call: another master's may have its id.
+fn is_own(call: &Call<'_>, job: &Map) -> bool {
+    let own = &call.job.load;
+    call.job.jid().is_some()
+        && ["jid", "fun", "arg"]
+            .iter()
+            .all(|field| own.get(field) == job.get(field))
 }
 
 fn jid_of(job: &Map) -> Option<&str> {
@@ -34,10 +42,11 @@ pub(super) fn running(call: &Call<'_>) -> CallResult {
 }
 
 pub(super) fn find_job(call: &Call<'_>) -> CallResult {
-    let jid = call.text("jid");
-    let found = others(call)
-        .into_iter()
-        .find(|job| jid_of(job) == Some(&jid));
+    let found = call
+        .ctx
+        .jobs()
+        .and_then(|jobs| jobs.find(&call.text("jid")))
+        .filter(|job| !is_own(call, job));
     Ok(found.unwrap_or_default().into())
 }
 

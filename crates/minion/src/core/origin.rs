@@ -1,0 +1,208 @@
+//! What makes a job the one it is: its id alone does not. Two masters may give
+//! two commands one id, and a minion has ids of its own besides.
+
+use std::fmt;
+
+use halite_crypto::{HashType, hash_hex};
+use halite_proto::publish::PublishLoad;
+use halite_proto::{Jid, PublisherId, Value, msgpack};
+
+/// Digits of a digest that are kept: 128 bits.
+const DIGEST_DIGITS: usize = 32;
+
+/// What was published: a digest over the command, and who has drawn the job's id
+/// if that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobKey {
+    content: String,
+    publisher: Option<PublisherId>,
+}
+
+impl JobKey {
+    /// The key of what the master `publisher` publishes. Somebody may have given
+    /// it the id; then, and for Salt's masters, the command alone counts.
+    pub fn new(load: &PublishLoad, publisher: Option<PublisherId>) -> Self {
+        let packed = msgpack::pack_modern(&command(load)).unwrap_or_default();
+        let mut content = hash_hex(HashType::Sha256, &packed);
+        content.truncate(DIGEST_DIGITS);
+        Self {
+            content,
+            publisher: publisher.filter(|publisher| publisher.draws(&load.jid)),
+        }
+    }
+
+    /// Who has drawn the id, as other masters are told it.
+    pub fn drawn_by(&self) -> String {
+        self.publisher.map(|id| id.to_string()).unwrap_or_default()
+    }
+
+    /// Reads what [`fmt::Display`] has written.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (content, publisher) = match text.split_once('-') {
+            Some((content, publisher)) => (content, Some(PublisherId::parse(publisher)?)),
+            None => (text, None),
+        };
+        let is_digest =
+            content.len() == DIGEST_DIGITS && content.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_digest.then(|| Self {
+            content: content.to_owned(),
+            publisher,
+        })
+    }
+
+    /// Whether both are one job, if they have the same id. A cluster, and masters
+    /// below another one, publish the same command under an id that one of them
+    /// has drawn.
+    pub fn is(&self, other: &Self) -> bool {
+        let publishers = self.publisher.zip(other.publisher);
+        self.content == other.content && publishers.is_none_or(|(one, other)| one == other)
+    }
+}
+
+impl fmt::Display for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.content)?;
+        match self.publisher {
+            Some(publisher) => write!(f, "-{publisher}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is to be run, for whom, and what becomes of the result: nothing that one
+/// master may say otherwise than another about the same job.
+fn command(load: &PublishLoad) -> Value {
+    let text = |text: &Option<String>| Value::from(text.clone());
+    let value = |value: &Option<Value>| value.clone().unwrap_or_default();
+    Value::List(vec![
+        load.fun.to_value(),
+        load.arg.clone().into(),
+        load.tgt.clone(),
+        load.tgt_type.as_str().into(),
+        text(&load.delimiter),
+        load.ret.as_str().into(),
+        value(&load.ret_config),
+        value(&load.ret_kwargs),
+        value(&load.module_executors),
+        value(&load.executor_opts),
+        value(&load.metadata),
+        text(&load.id),
+        text(&load.user),
+        text(&load.master_id),
+    ])
+}
+
+/// Where a job came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The minion itself: its schedule, its start.
+    Own,
+    /// A master.
+    Master {
+        /// As it is configured.
+        name: String,
+        /// What it published. `None` in a record of an older version, which
+        /// stands for whatever has that id.
+        key: Option<JobKey>,
+    },
+}
+
+impl Origin {
+    /// What a master has published.
+    pub fn master(name: &str, key: Option<JobKey>) -> Self {
+        Self::Master {
+            name: name.to_owned(),
+            key,
+        }
+    }
+
+    /// Whether it is this master.
+    pub fn is_master(&self, wanted: &str) -> bool {
+        matches!(self, Self::Master { name, .. } if name == wanted)
+    }
+
+    /// Whether both are one job, if they have the same id. One master gives an id
+    /// once, as far as minions care: as in Salt, a second command is dropped.
+    pub fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Own, Self::Own) => true,
+            (
+                Self::Master { name, key },
+                Self::Master {
+                    name: named,
+                    key: of,
+                },
+            ) => {
+                name == named
+                    || key
+                        .as_ref()
+                        .zip(of.as_ref())
+                        .is_none_or(|(one, other)| one.is(other))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A job: its id, and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobName {
+    /// Its id.
+    pub jid: Jid,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(arg: &str, jid: &str) -> PublishLoad {
+        let jid = Jid::parse(jid).unwrap();
+        PublishLoad::new("cmd.run".into(), vec![arg.into()], "*".into(), "glob", jid)
+    }
+
+    const DRAWN_BY_42: &str = "20261120141841939042";
+
+    #[test]
+    fn a_job_is_its_command_and_who_published_it() {
+        let [one, other] = [42, 7].map(|bits| Some(PublisherId::new(bits)));
+        let key = |arg, publisher| JobKey::new(&load(arg, DRAWN_BY_42), publisher);
+        assert!(key("a", one).is(&key("a", one)));
+        assert!(!key("a", one).is(&key("b", one)));
+        // Two masters of one residue have drawn it.
+        assert!(!key("a", one).is(&key("a", Some(PublisherId::new(1_042)))));
+        // The other one cannot have drawn it: it passes on what it was given.
+        assert!(key("a", one).is(&key("a", other)));
+        assert!(key("a", None).is(&key("a", one)));
+        assert_eq!(key("a", other), key("a", None));
+        assert_eq!(key("a", None).drawn_by(), "");
+        let mut replayed = load("a", DRAWN_BY_42);
+        replayed.serial = Some(7);
+        replayed.extra.insert("progress", true);
+        assert!(JobKey::new(&replayed, one).is(&key("a", one)));
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_was_written() {
+        for publisher in [None, Some(PublisherId::new(42))] {
+            let key = JobKey::new(&load("a", DRAWN_BY_42), publisher);
+            assert_eq!(JobKey::parse(&key.to_string()), Some(key));
+        }
+        for rubbish in ["", "12", "-", "x-y"] {
+            assert_eq!(JobKey::parse(rubbish), None, "{rubbish}");
+        }
+    }
+
+    #[test]
+    fn what_an_older_version_has_written_stands_for_all_of_its_id() {
+        let key = |arg| Some(JobKey::new(&load(arg, DRAWN_BY_42), None));
+        let old = Origin::master("m1", None);
+        assert!(old.is(&Origin::master("m2", key("a"))));
+        assert!(!old.is(&Origin::Own) && Origin::Own.is(&Origin::Own));
+        let new = Origin::master("m1", key("a"));
+        assert!(new.is(&Origin::master("m1", key("b"))));
+        assert!(new.is(&Origin::master("m2", key("a"))));
+        assert!(!new.is(&Origin::master("m2", key("b"))));
+    }
+}

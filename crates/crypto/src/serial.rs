@@ -28,6 +28,11 @@ impl SerialGate {
         }
     }
 
+    /// Closes the gate for all serials up to `last`: they were used before.
+    pub fn raise(&mut self, last: u64) {
+        self.last = self.last.max(last);
+    }
+
     /// The last serial that passed, 0 before the first.
     pub fn last(&self) -> u64 {
         self.last

@@ -205,6 +205,7 @@ async fn first_ready(
                 }
                 LinkOutput::Job(_)
                 | LinkOutput::Missed(_)
+                | LinkOutput::Renewed
                 | LinkOutput::Lost
                 | LinkOutput::Rejected
                 | LinkOutput::Answered => {}

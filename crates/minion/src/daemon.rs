@@ -117,6 +117,7 @@ pub async fn run(
                 }
                 tokio::spawn(greeting::greet(Arc::clone(&minion), master, first));
             }
+            LinkOutput::Renewed => fleet.ask_missed(master, &minion),
             LinkOutput::Lost => {
                 conductor.handle(now(), Input::Lost(master));
                 fire(&minion, "__master_disconnected", master);

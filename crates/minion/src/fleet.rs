@@ -137,11 +137,21 @@ impl Fleet {
     /// may have missed, and again and again while it stays ready; they come as
     /// [`LinkOutput::Missed`].
     pub fn replay(&self, link: usize, minion: &Arc<Minion>) {
-        let (Some(inputs), Some(settings)) = (self.inputs.get(link), self.settings.get(link))
-        else {
-            return;
-        };
-        let replay = Replay {
+        if let Some(replay) = self.missed(link, minion) {
+            tokio::spawn(replay.run());
+        }
+    }
+
+    /// Asks a master once, after a new sign-in of a link that stayed ready.
+    pub fn ask_missed(&self, link: usize, minion: &Arc<Minion>) {
+        if let Some(replay) = self.missed(link, minion) {
+            tokio::spawn(replay.run_once());
+        }
+    }
+
+    fn missed(&self, link: usize, minion: &Arc<Minion>) -> Option<Replay> {
+        let (inputs, settings) = (self.inputs.get(link)?, self.settings.get(link)?);
+        Some(Replay {
             link,
             minion: Arc::clone(minion),
             answers: self.answers.clone(),
@@ -152,8 +162,7 @@ impl Fleet {
                 .unwrap_or(REPLAY_INTERVAL)
                 .min(REPLAY_INTERVAL),
             timeout: settings.auth_timeout,
-        };
-        tokio::spawn(replay.run());
+        })
     }
 
     /// What the next link has to say, and which one it is.

@@ -24,6 +24,10 @@ pub const JOBS_WAITING_MAX: usize = 10_000;
 /// Functions of one job. One with more is answered with an error return.
 pub const FUNCTIONS_PER_JOB_MAX: usize = 256;
 
+/// Publish keys of one master whose numbers are remembered. The oldest is
+/// forgotten: what was published under it no longer opens.
+pub const PUBLISH_KEYS_MAX: usize = 16;
+
 /// Publications of one link that wait for new credentials because they did not
 /// open with the present ones. The oldest is dropped.
 pub const PUBLICATIONS_HELD_MAX: usize = 64;

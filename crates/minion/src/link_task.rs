@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use halite_proto::{Capabilities, Map, MasterUri, PublisherId, SignOfLife};
+use halite_proto::publisher::published_before;
+use halite_proto::{Capabilities, Map, MasterUri, SignOfLife};
 use halite_transport::Endpoint;
 use halite_transport::fleet::{
     Requester, RequesterOptions, SignsOfLife, SubscribeOptions, Subscriber, SubscriberEvent,
@@ -17,7 +18,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::channel::Session;
 use crate::core::link::{Input, Link, LinkTiming, Notice, Output};
-use crate::core::publication::{Opener, PublicationError, Verified};
+use crate::core::publication::{Gates, Opener, PublicationError, Verified};
 use crate::core::sign_in::{Credentials, Identity, chain};
 use crate::limits::PUBLICATIONS_HELD_MAX;
 use crate::link_status::Reporter;
@@ -58,6 +59,8 @@ pub enum LinkOutput {
         /// For the first time since the minion started.
         first: bool,
     },
+    /// The link has signed in again while commands could arrive.
+    Renewed,
     /// Commands cannot arrive any more.
     Lost,
     /// The master has rejected this minion's key.
@@ -105,6 +108,7 @@ pub(crate) struct LinkTask {
     link: Link,
     subscriber: Option<Subscriber>,
     opener: Option<Opener>,
+    gates: Gates,
     requester: Option<Requester>,
     held: VecDeque<Vec<u8>>,
     /// Signs of life that were said, over all subscriptions.
@@ -139,6 +143,7 @@ impl LinkTask {
             link,
             subscriber: None,
             opener: None,
+            gates: Gates::default(),
             requester: None,
             held: VecDeque::new(),
             signs_said: Arc::default(),
@@ -256,12 +261,14 @@ impl LinkTask {
 
     async fn signed_in(&mut self, now: Instant, credentials: Credentials, requester: Requester) {
         let publish_port = credentials.publish_port;
-        self.opener = Some(Opener::new(
-            credentials.publish.clone(),
-            credentials.master_key.clone(),
-            self.settings.signature_required,
-            PublisherId::of(&credentials.extra),
-        ));
+        self.opener = Some(Opener::new(&credentials, self.settings.signature_required));
+        // What was published before is asked for, not taken from the wire: it may
+        // have been recorded there.
+        let before = published_before(&credentials.extra);
+        if let Some(serial) = before {
+            self.gates.raise(&credentials.publish_hash, serial);
+        }
+        let was_ready = self.link.is_ready();
         self.link.handle(now, Input::SignedIn { publish_port });
         self.requester = Some(requester.clone());
         self.session.send_replace(Some(Session {
@@ -269,6 +276,9 @@ impl LinkTask {
             requester,
             credentials: Arc::new(credentials),
         }));
+        if was_ready && before.is_some() {
+            self.tell(LinkOutput::Renewed).await;
+        }
         for payload in std::mem::take(&mut self.held) {
             self.publication(payload, false).await;
         }
@@ -295,10 +305,10 @@ impl LinkTask {
     /// Opens one publication. One that does not open may be under a key that
     /// the master has just rotated: `hold` keeps it for after a new sign-in.
     async fn publication(&mut self, payload: Vec<u8>, hold: bool) {
-        let Some(opener) = &mut self.opener else {
+        let Some(opener) = &self.opener else {
             return;
         };
-        match opener.open(&payload) {
+        match opener.open(&payload, &mut self.gates) {
             Ok(job) => self.tell(LinkOutput::Job(job)).await,
             Err(PublicationError::NotAuthentic) if hold => {
                 debug!("a publication does not open, signing in again");

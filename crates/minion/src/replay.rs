@@ -56,6 +56,16 @@ impl Replay {
         }
     }
 
+    /// Asks once, of a link that is ready.
+    pub(crate) async fn run_once(self) {
+        if let Some(master) = self.minion.masters.get(self.link)
+            && master.channel.capabilities().replay
+        {
+            let jobs = self.ask(master).await;
+            self.hand_on(jobs).await;
+        }
+    }
+
     async fn ask_again_and_again(&self, master: &Master) {
         // Once more a little later: what was published between the first
         // question and the moment the master knew of the subscription went to

@@ -14,7 +14,7 @@ use halite_crypto::{
     master_sign,
 };
 use halite_minion::core::link::SignInFailure;
-use halite_minion::core::publication::{Opener, PublicationError};
+use halite_minion::core::publication::{Gates, Opener, PublicationError};
 use halite_minion::core::sign_in::{Attempt, Credentials, Identity, SignInError, Trust};
 use halite_proto::auth::{AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply};
 use halite_proto::key_changes::{self, KeyChange};
@@ -330,9 +330,10 @@ fn publication(key: &PrivateKey, crypticle: &Crypticle, serial: u64) -> Publicat
 #[test]
 fn only_authentic_new_publications_become_jobs() {
     let crypticle = Crypticle::new(&SymmetricKey::generate());
-    let master = MASTER.public().unwrap();
-    let mut opener = Opener::new(crypticle.clone(), master, false, None);
-    let mut open = |publication: &Publication| opener.open(&publication.encode().unwrap());
+    let opener = Opener::new(&credentials(&crypticle, "a"), false);
+    let mut gates = Gates::default();
+    let mut open =
+        |publication: &Publication| opener.open(&publication.encode().unwrap(), &mut gates);
     let good = publication(&MASTER, &crypticle, 5);
     assert_eq!(open(&good).unwrap().load().fun.one(), Some("test.ping"));
     assert!(matches!(open(&good), Err(PublicationError::Replayed)));
@@ -349,14 +350,50 @@ fn only_authentic_new_publications_become_jobs() {
         ..publication(&MASTER, &crypticle, 8)
     };
     assert!(open(&unsigned).is_ok());
-    let master = MASTER.public().unwrap();
-    let mut strict = Opener::new(crypticle, master, true, None);
-    let result = strict.open(&unsigned.encode().unwrap());
+    let strict = Opener::new(&credentials(&crypticle, "a"), true);
+    let result = strict.open(&unsigned.encode().unwrap(), &mut gates);
     assert!(matches!(result, Err(PublicationError::Unsigned)));
     assert!(matches!(
-        strict.open(b"\xc1"),
+        strict.open(b"\xc1", &mut gates),
         Err(PublicationError::Frame(_))
     ));
+}
+
+fn credentials(publish: &Crypticle, publish_hash: &str) -> Credentials {
+    Credentials {
+        publish: publish.clone(),
+        publish_hash: publish_hash.to_owned(),
+        session: publish.clone(),
+        publish_port: 4505,
+        master_key: MASTER.public().unwrap(),
+        master_pem: String::new(),
+        extra: Map::new(),
+    }
+}
+
+/// Recorded while the minion was cut off, and played after its next sign-in.
+#[test]
+fn a_recorded_publication_does_not_become_a_job_after_a_new_sign_in() {
+    let [old, new] = [0, 1].map(|_| Crypticle::new(&SymmetricKey::generate()));
+    let mut gates = Gates::default();
+    let is_replayed = |key: &Crypticle, hash: &str, serial, gates: &mut Gates| {
+        let opener = Opener::new(&credentials(key, hash), false);
+        let recorded = publication(&MASTER, key, serial).encode().unwrap();
+        matches!(
+            opener.open(&recorded, gates),
+            Err(PublicationError::Replayed)
+        )
+    };
+    assert!(!is_replayed(&old, "old", 5, &mut gates));
+    // The same key, whatever came between.
+    assert!(!is_replayed(&new, "new", 1, &mut gates));
+    assert!(is_replayed(&old, "old", 4, &mut gates));
+    // A Halite master says what it has published so far.
+    gates.raise("old", 9);
+    assert!(is_replayed(&old, "old", 9, &mut gates));
+    assert!(!is_replayed(&old, "old", 10, &mut gates));
+    gates.raise("old", 3);
+    assert!(is_replayed(&old, "old", 7, &mut gates));
 }
 
 #[test]

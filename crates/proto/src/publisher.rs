@@ -12,6 +12,24 @@ use crate::{Jid, Map, Value};
 /// The name of the identity among the capabilities in the sign-in.
 const NAME: &str = "publisher";
 
+/// The name of the number of the last publication.
+const SERIAL: &str = "serial";
+
+/// The number of the last publication under the publish key that the sign-in
+/// hands over, if the master says it: what has such a number, or a smaller one,
+/// was published before.
+pub fn published_before(extra: &Map) -> Option<u64> {
+    let serial = extra.get(FIELD)?.get(SERIAL)?.as_i64()?;
+    u64::try_from(serial).ok()
+}
+
+/// Says so, beside the capabilities.
+pub fn add_published_before(extra: &mut Map, serial: u64) {
+    if let Some(Value::Map(field)) = extra.get_mut(FIELD) {
+        field.insert(SERIAL, serial);
+    }
+}
+
 /// A master among all masters of a minion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublisherId(u64);
@@ -84,6 +102,9 @@ mod tests {
         id.add_to(&mut extra);
         assert_eq!(PublisherId::of(&extra), Some(id));
         assert_eq!(Capabilities::of(&extra), Capabilities::OURS);
+        assert_eq!(published_before(&extra), None);
+        add_published_before(&mut extra, 7);
+        assert_eq!(published_before(&extra), Some(7));
         let mut salt = Map::new();
         id.add_to(&mut salt);
         assert!(salt.is_empty());

@@ -121,9 +121,7 @@ impl StandInMaster {
                 .and_then(Item::text)
                 .is_some_and(|tag| tag.ends_with("/start"))
         })?;
-        until("a subscriber", START, || {
-            Ok((!self.shared.lock().subscribers.is_empty()).then_some(()))
-        })
+        self.wait_subscriber()
     }
 
     /// Seals a load with the publish key.
@@ -152,6 +150,18 @@ impl StandInMaster {
             .lock()
             .subscribers
             .retain_mut(|minion| minion.send(&[frame]).is_ok());
+    }
+
+    /// Cuts the connections of all subscribers.
+    pub fn cut_off(&self) {
+        self.shared.lock().subscribers.clear();
+    }
+
+    /// Waits until a minion has subscribed again.
+    pub fn wait_subscriber(&self) -> Result<()> {
+        until("a subscriber", START, || {
+            Ok((!self.shared.lock().subscribers.is_empty()).then_some(()))
+        })
     }
 
     /// Publishes a load as an honest master does.

@@ -102,6 +102,21 @@ fn with(load: &Item, field: &str, value: Option<Item>) -> Item {
     Item::Map(entries)
 }
 
+/// Recorded on a wire without keys while the minion was cut off, and played when it
+/// is back.
+#[test]
+fn what_was_recorded_before_a_reconnect_is_not_run_after_it() -> Result<()> {
+    let mut target = Target::start(&[])?;
+    let recorded = target.load("recorded");
+    let recorded = target.master.seal(&recorded);
+    let recorded = target.master.publication(&recorded, None)?.pack();
+    target.check_only_runs(&[])?;
+    target.master.cut_off();
+    target.master.wait_subscriber()?;
+    target.master.publish_raw(&recorded);
+    target.check_only_runs(&[])
+}
+
 #[test]
 fn frames_that_are_no_publications_run_nothing() -> Result<()> {
     let mut target = Target::start(&[])?;

@@ -12,7 +12,7 @@ use halite_proto::auth::{
     AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest, SignedAuthReply,
 };
 use halite_proto::clear::AuthBadId;
-use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes};
+use halite_proto::{Capabilities, Map, Nonce, PackError, Refusal, key_changes, publisher};
 use halite_transport::fleet::Origin;
 use thiserror::Error;
 
@@ -239,7 +239,7 @@ impl<'a> SignIn<'a> {
         let accepted = keys.accepted.get(id).ok_or(SignInError::KeyGone)?;
         let capabilities = Capabilities::of(&self.request.extra);
         let session = keys.sessions.sign_in(id, &accepted, now_s())?;
-        let publish_key = publisher.key();
+        let (publish_key, serial) = publisher.key_and_serial();
         let sealed = |text: &str| key.encrypt(enc_algo, text.as_bytes());
         let (token, trusts_another) = match self.token(key, enc_algo)? {
             Token::None => (None, false),
@@ -258,18 +258,21 @@ impl<'a> SignIn<'a> {
             extra: match capabilities == Capabilities::default() {
                 // A minion of Salt is told nothing that it would not know.
                 true => Map::new(),
-                false => self.extra(trusts_another),
+                false => self.extra(trusts_another, serial),
             },
         };
         self.sign(AuthReply::Accepted(Box::new(grant)))
     }
 
-    /// What a minion of ours is told. One that trusts another key hears which
-    /// keys this master had.
-    fn extra(&self, trusts_another: bool) -> Map {
+    /// What a minion of ours is told. What was published before it asks for; one
+    /// that trusts another key hears which keys this master had.
+    fn extra(&self, trusts_another: bool, serial: u64) -> Map {
         let keys = self.parts.keys;
         let mut extra = Capabilities::OURS.to_reply(keys.sessions.number_sign_in());
         self.parts.jobs.publisher.add_to(&mut extra);
+        if self.parts.jobs.missed.is_on() {
+            publisher::add_published_before(&mut extra, serial);
+        }
         let changes = keys.identity.changes();
         if trusts_another && !changes.is_empty() {
             extra.insert(key_changes::KEY_CHANGES, key_changes::to_value(changes));

@@ -70,6 +70,11 @@ impl MissedJobs {
         Ok(Self { memory })
     }
 
+    /// Whether minions may ask what they have missed.
+    pub(crate) fn is_on(&self) -> bool {
+        self.lock().missed.is_on()
+    }
+
     /// Remembers a job that is about to be published to `minions`.
     pub(crate) fn note(&self, load: &PublishLoad, minions: &[MinionId]) {
         let mut memory = self.lock();

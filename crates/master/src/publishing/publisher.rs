@@ -83,6 +83,12 @@ impl Publisher {
         Arc::clone(&self.key.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The key that holds now, and the number of the last publication under it.
+    pub(crate) fn key_and_serial(&self) -> (Arc<PublishKey>, u64) {
+        let serial = self.serial.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.key(), *serial)
+    }
+
     /// Makes a new publish key: minions that are not accepted any more cannot
     /// read what follows.
     ///

@@ -38,10 +38,9 @@ fn publish(publishing: &Publishing, packed: &[u8]) {
         ranges: Some(&fleet.range_server),
     };
     let minions = resolve(asked, &**fleet).unwrap_or_default().minions;
-    publishing
-        .groups
-        .jobs
-        .record_meant(&load.jid, &minions, false);
+    let jobs = &publishing.groups.jobs;
+    jobs.record_meant(&load.jid, &minions, false);
+    jobs.missed.note(&load, &minions);
     match publishing.publisher.publish(&load, &minions) {
         Ok(()) => tracing::info!(jid = %load.jid, "published what was pushed"),
         Err(error) => tracing::error!(jid = %load.jid, "{}", chain(&error)),

@@ -4,6 +4,8 @@
 //! executor needs, and the only way to one leads through the master's key:
 //! the type keeps unverified jobs from ever being run.
 
+use std::collections::VecDeque;
+
 use halite_crypto::{Crypticle, Opened, PublicKey, SerialGate, SigAlgo};
 
 use halite_proto::publish::{Publication, PublishLoad};
@@ -11,6 +13,8 @@ use halite_proto::{MessageError, PublisherId, UnpackError, Value, msgpack};
 use thiserror::Error;
 
 use super::origin::{JobKey, JobName, Origin};
+use super::sign_in::Credentials;
+use crate::limits::PUBLISH_KEYS_MAX;
 
 /// A publication that the master has made, and that is new.
 #[derive(Debug)]
@@ -99,33 +103,59 @@ pub struct Opener {
     master: PublicKey,
     signature_required: bool,
     publisher: Option<PublisherId>,
-    serials: SerialGate,
+    key_hash: String,
 }
 
-impl Opener {
-    /// An opener for a new publish key; serials start again with it. A Halite
-    /// master has said who it is.
-    pub fn new(
-        publish: Crypticle,
-        master: PublicKey,
-        signature_required: bool,
-        publisher: Option<PublisherId>,
-    ) -> Self {
-        Self {
-            publisher,
-            publish,
-            master,
-            signature_required,
-            serials: SerialGate::new(),
+/// The publish keys of one master whose numbers are remembered, by their hashes.
+///
+/// Invariant: no publication passes twice, nor after a later one, however often
+/// the minion signs in meanwhile.
+#[derive(Debug, Default)]
+pub struct Gates {
+    /// The key that was used first at the front.
+    of_keys: VecDeque<(String, SerialGate)>,
+}
+
+impl Gates {
+    /// Closes the gate of a key for what was published before a sign-in.
+    pub fn raise(&mut self, key_hash: &str, serial: u64) {
+        if let Some(gate) = self.of(key_hash) {
+            gate.raise(serial);
         }
     }
 
-    /// Takes one payload from the wire.
+    fn of(&mut self, key_hash: &str) -> Option<&mut SerialGate> {
+        let known = self.of_keys.iter().position(|(known, _)| known == key_hash);
+        if known.is_none() {
+            if self.of_keys.len() >= PUBLISH_KEYS_MAX {
+                self.of_keys.pop_front();
+            }
+            self.of_keys
+                .push_back((key_hash.to_owned(), SerialGate::new()));
+        }
+        let at = known.unwrap_or(self.of_keys.len() - 1);
+        self.of_keys.get_mut(at).map(|(_, gate)| gate)
+    }
+}
+
+impl Opener {
+    /// An opener for what a sign-in has handed over.
+    pub fn new(credentials: &Credentials, signature_required: bool) -> Self {
+        Self {
+            publish: credentials.publish.clone(),
+            key_hash: credentials.publish_hash.clone(),
+            master: credentials.master_key.clone(),
+            publisher: PublisherId::of(&credentials.extra),
+            signature_required,
+        }
+    }
+
+    /// Takes one payload from the wire, in the order of `gates`.
     ///
     /// # Errors
     /// When it is not an authentic, new job of this master. A signature that
     /// is there must be right, whether one is required or not.
-    pub fn open(&mut self, payload: &[u8]) -> Result<Verified, PublicationError> {
+    pub fn open(&self, payload: &[u8], gates: &mut Gates) -> Result<Verified, PublicationError> {
         let publication = Publication::decode(payload).map_err(PublicationError::Frame)?;
         match &publication.sig {
             Some(sig) => {
@@ -151,7 +181,8 @@ impl Opener {
         };
         let mut load = PublishLoad::from_map(map).map_err(PublicationError::NotAJob)?;
         // It numbers the publication, and is no part of the job.
-        if !self.serials.admit(load.serial.take()) {
+        let gate = gates.of(&self.key_hash);
+        if !gate.is_some_and(|gate| gate.admit(load.serial.take())) {
             return Err(PublicationError::Replayed);
         }
         Ok(Verified {

@@ -7,7 +7,7 @@
 
 use halite_crypto::{
     Crypticle, EncAlgo, HashType, KeyError, PrivateKey, PublicKey, SigAlgo, SymmetricKey,
-    clean_key, constant_time_eq, fingerprint_path, master_sign,
+    clean_key, constant_time_eq, fingerprint_path, hash_hex, master_sign,
 };
 use halite_proto::auth::{AuthAnswer, AuthGrant, AuthRefusal, AuthReply, AuthRequest};
 
@@ -81,6 +81,8 @@ pub struct Trust {
 pub struct Credentials {
     /// Opens publications.
     pub publish: Crypticle,
+    /// A hash of that key, by which it is known again.
+    pub publish_hash: String,
     /// Seals requests and opens their replies.
     pub session: Crypticle,
     /// Where the master publishes.
@@ -418,6 +420,7 @@ impl Attempt {
         }
         Ok(Credentials {
             publish: Crypticle::new(&publish),
+            publish_hash: hash_hex(HashType::Sha256, publish.expose().as_bytes()),
             session: Crypticle::new(&session),
             publish_port: grant.publish_port,
             master_key: master,

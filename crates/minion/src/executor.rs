@@ -26,7 +26,7 @@ use crate::stuck::unless_given_up;
 
 /// Functions that look after jobs: they run at once even when every place is
 /// taken, or nobody could find out why.
-const BESIDE_THE_LIMIT: &[&str] = &[
+const ABOUT_JOBS: &[&str] = &[
     "saltutil.find_job",
     "saltutil.is_running",
     "saltutil.kill_all_jobs",
@@ -36,6 +36,13 @@ const BESIDE_THE_LIMIT: &[&str] = &[
     "saltutil.term_all_jobs",
     "saltutil.term_job",
 ];
+
+/// Functions that cost nothing and whose answer somebody waits for: whether a
+/// minion is there. They run at once too.
+const COST_NOTHING: &[&str] = &["test.ping", "test.version"];
+
+/// What a killed job returns, above the number of the signal, as a shell does.
+const KILLED: i64 = 128;
 
 /// What a job leaves behind.
 struct Ended {
@@ -163,7 +170,7 @@ impl Executor {
         let urgent = load
             .fun
             .one()
-            .is_some_and(|fun| BESIDE_THE_LIMIT.contains(&fun));
+            .is_some_and(|fun| ABOUT_JOBS.contains(&fun) || COST_NOTHING.contains(&fun));
         let _place = if urgent {
             None
         } else {
@@ -278,6 +285,12 @@ fn run_load(
         }
         FunSpec::Many(funs) => run_many(context, funs, load, job, ordered),
     };
+    if let Some(signal) = job.cancel.ended_by() {
+        result.success = false;
+        if result.retcode == 0 {
+            result.retcode = KILLED + i64::from(signal);
+        }
+    }
     result.user.clone_from(&load.user);
     result.master_id.clone_from(&load.master_id);
     result.metadata = load
@@ -301,7 +314,7 @@ fn run_through(
     args: &[Value],
     job: &Job,
 ) -> Outcome {
-    if BESIDE_THE_LIMIT.contains(&fun) {
+    if ABOUT_JOBS.contains(&fun) {
         return run_function(context, fun, args, job);
     }
     let asked = executors::Asked {

@@ -1,7 +1,7 @@
 //! `salt-run`: functions of the master, their texts, codes and events.
 
 use anyhow::{Context, Result, ensure};
-use halite_integration_tests::{Fleet, Kind, Master, Minion, Output, START, until};
+use halite_integration_tests::{Fleet, Kind, Master, Minion, Output, Program, START, run, until};
 use serde_json::{Value, json};
 
 struct Pair {
@@ -293,7 +293,7 @@ fn events_are_shown_until_there_were_enough() -> Result<()> {
     let pair = Pair::start()?;
     let tools = pair.master.tools(Kind::Ours);
     let recipe = tools.recipe(
-        halite_integration_tests::Program::Run,
+        Program::Run,
         &["state.event", "salt/job/*/ret/web2", "count=1"],
     )?;
     let mut shown = halite_integration_tests::Daemon::new(recipe, pair.fleet.path().join("events"));
@@ -317,10 +317,9 @@ fn events_are_shown_until_there_were_enough() -> Result<()> {
 fn the_showing_of_events_outlives_its_master() -> Result<()> {
     let fleet = Fleet::new("shown-events")?;
     let mut master = fleet.master("m1", Kind::Ours).start()?;
-    let recipe = master.tools(Kind::Ours).recipe(
-        halite_integration_tests::Program::Run,
-        &["state.event", "my/*"],
-    )?;
+    let recipe = master
+        .tools(Kind::Ours)
+        .recipe(Program::Run, &["state.event", "my/*"])?;
     let log = fleet.path().join("events");
     let mut shown = halite_integration_tests::Daemon::new(recipe, log);
     shown.start()?;
@@ -381,5 +380,73 @@ fn masters_of_one_fleet_are_compared() -> Result<()> {
     // And the second master keeps what it has.
     let refused = stranger.key(&["--import", &keys, "--passphrase-file", &pass])?;
     assert_eq!(refused.code, 1, "{refused}");
+    Ok(())
+}
+
+/// A killed job has not succeeded, whatever text it returned; and a question
+/// that costs nothing does not wait behind work.
+#[test]
+fn a_killed_job_has_failed_and_work_holds_no_question_up() -> Result<()> {
+    let fleet = Fleet::new("killed")?;
+    let master = fleet.master("m1", Kind::Ours).auto_accept().start()?;
+    let _web1 = fleet
+        .minion("web1", Kind::Ours)
+        .of(&master)
+        .set("process_count_max", 1)
+        .start()?;
+    master.wait_minion("web1")?;
+    let runner = |args: &[&str]| master.tools(Kind::Ours).runner(args)?.ok()?.json();
+    for command in [
+        "test.sleep 600",
+        "cmd.run 'echo some; sleep 600'",
+        "test.sleep 600",
+    ] {
+        let words = match command.strip_prefix("cmd.run ") {
+            Some(line) => vec!["cmd.run", line.trim_matches('\'')],
+            None => command.split(' ').collect(),
+        };
+        let args = [&["--async", "web1"], words.as_slice()].concat();
+        let started = master.salt(&args)?.ok()?;
+        let jid = jid_of(&started).to_owned();
+        until("the job to run", START, || {
+            let found = master.returns(&["web1", "saltutil.find_job", &jid])?;
+            Ok((found["web1"] != json!({})).then_some(()))
+        })?;
+        ensure!(master.returns(&["web1", "test.ping"])?["web1"] == json!(true));
+        ensure!(master.returns(&["web1", "test.version"])?["web1"] != json!(false));
+        master.returns(&["web1", "saltutil.kill_job", &jid])?;
+        until("the killed job to return", START, || {
+            let returned = runner(&["jobs.lookup_jid", &jid, "--out=json"])?;
+            Ok(returned.get("web1").is_some().then_some(()))
+        })?;
+        let good = runner(&["jobs.exit_success", &jid, "--out=json"])?;
+        ensure!(good == json!({ "web1": false }), "{command}: {good}");
+    }
+    Ok(())
+}
+
+/// `salt-run` ends when its master dies, as `salt` does.
+#[test]
+fn a_runner_whose_master_dies_ends() -> Result<()> {
+    for how in ["kill", "restart"] {
+        let fleet = Fleet::new("dies")?;
+        let mut master = fleet.master("m1", Kind::Ours).start()?;
+        let recipe = master
+            .tools(Kind::Ours)
+            .recipe(Program::Run, &["test.sleep", "600"])?;
+        let running = std::thread::spawn(move || run(&recipe, START));
+        until("the runner to run", START, || {
+            let proc = std::fs::read_dir(master.dir().join("cache/proc"))?;
+            Ok((proc.count() > 0).then_some(()))
+        })?;
+        master.kill9()?;
+        if how == "restart" {
+            master.start()?;
+        }
+        let output = running
+            .join()
+            .map_err(|_| anyhow::anyhow!("it panicked"))??;
+        ensure!(output.code == 1, "{how}: {output}");
+    }
     Ok(())
 }

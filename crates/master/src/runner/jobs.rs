@@ -211,7 +211,9 @@ fn exit_success(call: &Call<'_>) -> Ran {
         .map(|id| (id.clone(), Value::from(false)))
         .collect();
     for (id, stored) in returns(call, &jid)? {
-        let is_good = stored.ret().is_true();
+        // A job that was killed, or whose function failed, returns text as well.
+        let failed = stored.data.get("success") == Some(&Value::from(false));
+        let is_good = stored.ret().is_true() && !failed;
         if is_good || !found.contains_key(&id) {
             found.insert(id, is_good);
         }

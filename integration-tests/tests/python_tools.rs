@@ -226,6 +226,9 @@ for_each_salt! {
         ensure!(batch.stdout.contains("\"web1\": true"), "unexpected {batch}");
         let docs = tools.runner(&["-d", "manage.up"])?.ok()?;
         ensure!(docs.stdout.starts_with("manage.up:\n"), "unexpected {docs}");
+        // Its process dies without a return, or returns a traceback.
+        let none = tools.runner(&["no.such"])?.exit(1)?;
+        ensure!(!none.to_string().contains("Traceback"), "unexpected {none}");
         Ok(())
     };
 

@@ -102,6 +102,14 @@ pub enum ClientError {
         /// The job.
         jid: Jid,
     },
+    /// The master of a runner went away and stayed away.
+    #[error("The salt master went away before the runner had ended")]
+    RunnersMaster,
+    /// A runner is not there any more, and has returned nothing.
+    #[error(
+        "The runner has ended without a return, or never began; the log of the master says why"
+    )]
+    RunnerLost,
 }
 
 fn unanswered(error: &RequestError) -> String {

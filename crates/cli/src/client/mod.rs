@@ -13,6 +13,7 @@ mod look;
 mod nodegroup;
 mod places;
 mod runner;
+mod runner_watch;
 mod session;
 mod settings;
 mod silence;

@@ -1,7 +1,7 @@
 //! Functions of the master: runners, started by a request and followed on its
 //! event bus, and wheel functions, whose answer comes at once.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use halite_proto::clear::{Credentials, LowRequest};
 use halite_proto::envelope::RequestEnvelope;
@@ -10,7 +10,8 @@ use halite_proto::msgpack::unpack_wire;
 use halite_proto::{Jid, Map, Value};
 use halite_transport::ipc::{BusEvent, EventSubscriber};
 
-use super::session::{BusNews, CACHE_TRIES_MAX, RECONNECT_PAUSE, next_event};
+use super::runner_watch::{self, LOOK_EVERY, RunnerWatch};
+use super::session::{BACK_WITHIN, BusNews, CACHE_TRIES_MAX, RECONNECT_PAUSE, next_event};
 use super::{ClientError, ClientSettings, LocalClient};
 
 /// A runner to start.
@@ -47,6 +48,11 @@ pub struct RunnerSession<'a> {
     bus: Option<EventSubscriber>,
     /// Events that overtook the master's answer.
     early: Vec<BusEvent>,
+    /// When a bus that is away means that the master is gone.
+    gone_at: Option<Instant>,
+    /// Kept where the runner may end without a word.
+    watch: Option<RunnerWatch>,
+    next_look: Instant,
 }
 
 /// The beginning of the tags of all runners.
@@ -99,6 +105,9 @@ impl LocalClient {
             tag: tag.to_owned(),
             bus: Some(bus),
             early,
+            gone_at: None,
+            watch: (!self.settings.master_is_ours()).then(RunnerWatch::default),
+            next_look: Instant::now() + LOOK_EVERY,
         })
     }
 
@@ -192,6 +201,14 @@ fn refused(reply: &Value) -> ClientError {
     }
 }
 
+/// Waits for a moment, or for ever where there is none.
+async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl RunnerSession<'_> {
     /// What it tells next.
     ///
@@ -206,23 +223,49 @@ impl RunnerSession<'_> {
                 }
                 continue;
             }
-            match next_event(&mut self.bus, &self.settings.event_pub).await {
-                BusNews::Event(event) => {
+            // On a busy bus events never end.
+            let next_look = self.watch.is_some().then_some(self.next_look);
+            let news = tokio::select! {
+                biased;
+                () = reached(next_look) => None,
+                news = next_event(&mut self.bus, &self.settings.event_pub) => Some(news),
+                () = reached(self.gone_at) => return Err(ClientError::RunnersMaster),
+            };
+            match news {
+                Some(BusNews::Event(event)) => {
                     if let Some(news) = self.news(&event) {
+                        if let Some(watch) = &mut self.watch {
+                            watch.told();
+                        }
                         return self.untrimmed(news).await;
                     }
                 }
-                BusNews::Lost => {
-                    if !self.settings.ipc_is_tcp && !self.settings.running_mark().exists() {
-                        return Err(ClientError::Lost);
-                    }
-                }
-                BusNews::Back => {
+                Some(BusNews::Lost) => self.gone_at = Some(Instant::now() + BACK_WITHIN),
+                Some(BusNews::Back) => {
+                    self.gone_at = None;
+                    // A master that was restarted has ended it.
+                    self.watch.get_or_insert_default().told();
                     if let Some(data) = self.kept() {
                         return Ok(RunnerNews::Done(data));
                     }
                 }
+                None => {
+                    self.next_look = Instant::now() + LOOK_EVERY;
+                    if self.is_lost() {
+                        let kept = self.kept().map(RunnerNews::Done);
+                        return kept.ok_or(ClientError::RunnerLost);
+                    }
+                }
             }
+        }
+    }
+
+    /// Whether it has ended, for all that can be seen, without a word.
+    fn is_lost(&mut self) -> bool {
+        let is_there = runner_watch::is_there(&self.settings.cachedir, &self.jid);
+        match (&mut self.watch, is_there) {
+            (Some(watch), Some(is_there)) => watch.is_lost(Instant::now(), is_there),
+            _ => false,
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a master that went away has to come back, as a service that is
 /// restarted does.
-const BACK_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const BACK_WITHIN: Duration = Duration::from_secs(3);
 
 /// What is known of one minion.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -306,7 +306,10 @@ fn outputter_of(event: &Map) -> Option<String> {
 }
 
 fn show_return(event: &Map, display: &mut Display, screen: &mut Screen) {
-    let value = event.get("return").cloned().unwrap_or_default();
+    let value = match event.get("return") {
+        Some(Value::Str(text)) => without_traceback(text).into(),
+        value => value.cloned().unwrap_or_default(),
+    };
     let mut out = outputter_of(event);
     let data = match value {
         Value::Map(map)
@@ -321,6 +324,20 @@ fn show_return(event: &Map, display: &mut Display, screen: &mut Screen) {
         value => value,
     };
     display.show(screen, &data, out.as_deref(), 0);
+}
+
+/// What has gone wrong in a runner of Salt's, without the lines of its Python:
+/// they are in the master's log.
+fn without_traceback(text: &str) -> String {
+    const BEGIN: &str = "Exception occurred in runner ";
+    const TRACEBACK: &str = ": Traceback (most recent call last):";
+    match text.split_once(TRACEBACK) {
+        Some((before, traceback)) if before.starts_with(BEGIN) => {
+            let last = traceback.lines().rfind(|line| !line.trim().is_empty());
+            format!("{before}: {}", last.unwrap_or_default().trim())
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The return code of a runner that does not exist, in its event.
@@ -404,6 +421,19 @@ mod tests {
             shown(Map::from([("return", wrapped)])),
             "{\n    \"a\": 1\n}\n"
         );
+    }
+
+    #[test]
+    fn an_exception_of_salts_is_one_line() {
+        let text = "Exception occurred in runner no.such: Traceback (most recent call last):\n  \
+                    File \"/x/mixins.py\", line 1, in low\n    verify_fun(f)\n\
+                    salt.exceptions.CommandExecutionError: 'no.such' is not available.\n";
+        let line = "Exception occurred in runner no.such: \
+                    salt.exceptions.CommandExecutionError: 'no.such' is not available.";
+        assert_eq!(without_traceback(text), line);
+        for other in ["done", "x: Traceback (most recent call last):\ny"] {
+            assert_eq!(without_traceback(other), other);
+        }
     }
 
     #[test]

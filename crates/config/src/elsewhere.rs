@@ -61,7 +61,6 @@ const MASTER: &[(&str, Shape)] = &[
     ("salt_cp_chunk_size", of::<Count>()),
     ("sharedsecret", of::<String>()),
     ("syndic_wait", of::<Seconds>()),
-    ("tcp_master_publish_pull", of::<Count>()),
     ("top_dirs", of::<OneOrMany>()),
     ("wheel_dirs", of::<OneOrMany>()),
 ];

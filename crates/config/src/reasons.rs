@@ -19,6 +19,10 @@ const REASONS: &[(&str, &str)] = &[
         "maintenance_interval",
         "each of these works has its own time",
     ),
+    (
+        "tcp_master_publish_pull",
+        "who may publish is root everywhere; publications come by a socket file",
+    ),
     ("multiprocessing", "jobs are threads"),
     (
         "return_retry_tries",

@@ -47,4 +47,6 @@ counters! {
     /// Connections that were lost or given up: reopened sockets of a
     /// requester, slow subscribers of the event bus.
     closed,
+    /// Connections of users who may not, refused.
+    strangers,
 }

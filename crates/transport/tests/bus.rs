@@ -380,3 +380,65 @@ async fn sockets_that_somebody_removes_are_made_again() {
         while next(subscriber).await.unwrap().tag() != "later" {}
     }
 }
+
+/// `ipc_mode: tcp`: a port has no owner and no mode, and is as private as the
+/// socket files all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn ports_are_for_root_and_the_daemons_user() {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    const NOBODY: u32 = 65_534;
+    if !halite_test_support::have_root() {
+        return;
+    }
+    let any = Endpoint::tcp("127.0.0.1", 0);
+    let bus = EventBus::bind(&any, &any, BusOptions::minion(Framing::Bare)).unwrap();
+    let mut heard = bus.subscribe();
+    // Says a line to a port, and shows what comes back until it is closed.
+    let talk = |endpoint: &Endpoint, frame: Vec<u8>, user: u32| {
+        let port = endpoint.port().unwrap();
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; cat >&3; head -c 1 <&3");
+        let mut command = Command::new("bash");
+        let command = command.args(["-c", &script]).uid(user);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        tokio::task::spawn_blocking(move || {
+            use std::io::Write as _;
+            let _ = stdin.write_all(&frame);
+            drop(stdin);
+            child.wait_with_output().unwrap().stdout
+        })
+    };
+    let frame = |tag: &str| {
+        let event = event(tag, b"\x80");
+        halite_proto::stream::frame_push(&event).unwrap()
+    };
+    let [publish, pull] = bus.endpoints() else {
+        panic!("two ports");
+    };
+    let reads = talk(publish, Vec::new(), NOBODY);
+    talk(pull, frame("stranger"), NOBODY);
+    assert!(timeout(SOON, reads).await.unwrap().unwrap().is_empty());
+    let mut of_root = EventPusher::connect(pull).await.unwrap();
+    of_root.push(&event("root", b"\x80")).await.unwrap();
+    let first = timeout(SOON, heard.recv()).await.unwrap().unwrap();
+    assert_eq!(first.tag(), "root");
+    until("both to be refused", || bus.counters().strangers() == 2).await;
+    let reads = talk(publish, Vec::new(), 0);
+    until("root to be read to", || {
+        bus.fire(&event("again", b"\x80"));
+        reads.is_finished()
+    })
+    .await;
+    assert_eq!(reads.await.unwrap().len(), 1);
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + SOON;
+    while !is_so() {
+        assert!(Instant::now() < end, "waited for {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

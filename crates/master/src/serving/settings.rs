@@ -1,21 +1,20 @@
 //! Options about the sockets and the requests that come there.
 
 use halite_config::{BusFraming, IpcMode, MasterConfig};
-use halite_proto::Value;
 use halite_transport::fleet::{KeepAlive, Transport};
 use halite_transport::ipc::{Framing, framing_of};
 
 use crate::settings::clamped;
 
 /// Ports on the loopback interface instead of socket files (`ipc_mode: tcp`).
+/// Publications come by a socket file in any case: who may send one commands
+/// the fleet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalPorts {
     /// Where local programs subscribe to events.
     pub(crate) events_out: u16,
     /// Where they send events to.
     pub(crate) events_in: u16,
-    /// Where they send publications to.
-    pub(crate) publications_in: u16,
 }
 
 /// What is read of the configuration about sockets.
@@ -85,16 +84,9 @@ impl ServingSettings {
 }
 
 fn local_ports(config: &MasterConfig) -> Option<LocalPorts> {
-    const PUBLICATIONS_IN_DEFAULT: u16 = 4514;
-    let publications_in = config
-        .opts()
-        .get("tcp_master_publish_pull")
-        .and_then(Value::as_i64)
-        .and_then(|port| u16::try_from(port).ok());
-    (config.ipc_mode == IpcMode::Tcp).then(|| LocalPorts {
+    (config.ipc_mode == IpcMode::Tcp).then_some(LocalPorts {
         events_out: config.tcp_master_pub_port.0,
         events_in: config.tcp_master_pull_port.0,
-        publications_in: publications_in.unwrap_or(PUBLICATIONS_IN_DEFAULT),
     })
 }
 

@@ -118,17 +118,17 @@ impl Local {
     fn of(settings: &SocketSettings, sock_dir: &Path) -> Self {
         const LOOPBACK: &str = "127.0.0.1";
         let socket = |name| Endpoint::ipc(sock_dir.join(name));
-        match settings.local_ports {
-            None => Self {
-                events_out: socket(EVENTS_OUT),
-                events_in: socket(EVENTS_IN),
-                publications_in: socket(PUBLICATIONS_IN),
-            },
-            Some(ports) => Self {
-                events_out: Endpoint::tcp(LOOPBACK, ports.events_out),
-                events_in: Endpoint::tcp(LOOPBACK, ports.events_in),
-                publications_in: Endpoint::tcp(LOOPBACK, ports.publications_in),
-            },
+        let (events_out, events_in) = match settings.local_ports {
+            None => (socket(EVENTS_OUT), socket(EVENTS_IN)),
+            Some(ports) => (
+                Endpoint::tcp(LOOPBACK, ports.events_out),
+                Endpoint::tcp(LOOPBACK, ports.events_in),
+            ),
+        };
+        Self {
+            events_out,
+            events_in,
+            publications_in: socket(PUBLICATIONS_IN),
         }
     }
 

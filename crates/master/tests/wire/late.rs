@@ -26,11 +26,10 @@ fn master_on_ports() -> (Master, [Endpoint; 2]) {
     let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
     let candidates = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    let ports: Vec<u16> = candidates.filter(free).take(3).collect();
+    let ports: Vec<u16> = candidates.filter(free).take(2).collect();
     let options = format!(
-        "ipc_mode: tcp\ntcp_master_pub_port: {}\ntcp_master_pull_port: {}\n\
-         tcp_master_publish_pull: {}",
-        ports[0], ports[1], ports[2]
+        "ipc_mode: tcp\ntcp_master_pub_port: {}\ntcp_master_pull_port: {}",
+        ports[0], ports[1]
     );
     let ends = [ports[0], ports[1]].map(|port| Endpoint::tcp("127.0.0.1", port));
     (Master::start(&options), ends)
@@ -155,5 +154,17 @@ async fn that_a_program_listens_is_between_it_and_the_master() {
         let told = wait_event(&mut events, &format!("salt/job/{jid}/{what}")).await;
         assert!(!format!("{told:?}").contains("listens"), "{told:?}");
     }
+    master.stop().await;
+}
+
+/// Publications come by a file of the master's user, whatever `ipc_mode` says:
+/// who may send one is root on every minion.
+#[tokio::test]
+async fn no_port_takes_publications() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (master, _) = master_on_ports();
+    let file = master.path("run/publish_pull.ipc");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
     master.stop().await;
 }

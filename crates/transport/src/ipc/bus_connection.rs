@@ -50,6 +50,7 @@ pub(super) async fn accept(
             reader,
             writer,
             pid,
+            is_stranger,
         } = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -58,6 +59,10 @@ pub(super) async fn accept(
                 continue;
             }
         };
+        if is_stranger {
+            refuse(&hub);
+            continue;
+        }
         let hub = Arc::clone(&hub);
         let ends = ends.clone();
         let running = running.clone();
@@ -95,6 +100,19 @@ pub(super) async fn accept(
                 });
             }
         }
+    }
+}
+
+/// Says that somebody else's program was turned away: once, since it may try
+/// again and again.
+fn refuse(hub: &Hub) {
+    hub.counters.add(Count::strangers);
+    match hub.counters.strangers() {
+        1 => warn!(
+            "refused a connection to a port of the event bus: only root's programs and those \
+             of this daemon's user may; more of these are counted only"
+        ),
+        count => debug!(count, "refused a connection to a port of the event bus"),
     }
 }
 

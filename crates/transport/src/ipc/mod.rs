@@ -14,6 +14,7 @@ mod processes;
 mod queue;
 mod recent;
 mod stream;
+mod tcp_owner;
 
 pub use bus::{BusOptions, EventBus};
 pub use bus_event::BusEvent;

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixListener as StdUnixListener;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+use super::tcp_owner;
 use crate::socket_file::SocketFile;
 use crate::{BindError, Endpoint};
 
@@ -19,6 +20,9 @@ pub(super) struct Accepted {
     pub(super) writer: Writer,
     /// The process at the other end, where the system knows it.
     pub(super) pid: Option<u32>,
+    /// It is neither root's nor this user's, and has come where no mode of a
+    /// file keeps it out.
+    pub(super) is_stranger: bool,
 }
 
 /// A listening stream socket.
@@ -57,18 +61,23 @@ impl Listener {
     }
 
     pub(super) async fn accept(&self) -> io::Result<Accepted> {
-        let ((reader, writer), pid) = match self {
+        let ((reader, writer), pid, is_stranger) = match self {
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let pid = stream.peer_cred().ok().and_then(|peer| peer.pid());
-                (split_unix(stream), pid)
+                (split_unix(stream), pid, false)
             }
-            Self::Tcp(listener) => (split_tcp(listener.accept().await?.0)?, None),
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                let is_stranger = !tcp_owner::is_ours(peer, stream.local_addr()?);
+                (split_tcp(stream)?, None, is_stranger)
+            }
         };
         Ok(Accepted {
             reader,
             writer,
             pid: pid.and_then(|pid| pid.try_into().ok()),
+            is_stranger,
         })
     }
 }

@@ -1,4 +1,5 @@
-//! How far state runs are, as Halite minions tell while somebody watches.
+//! How far state runs are, as Halite minions tell while somebody watches, and
+//! why others are silent, as the master tells.
 //!
 //! Invariant: it holds at most one place for each minion, and none of one that
 //! has returned.
@@ -35,7 +36,14 @@ pub struct Place {
 
 /// The places of all minions of a command.
 #[derive(Clone, Debug, Default)]
-pub struct Places(Arc<Mutex<BTreeMap<String, Place>>>);
+pub struct Places(Arc<Mutex<Told>>);
+
+/// What was told.
+#[derive(Debug, Default)]
+struct Told {
+    places: BTreeMap<String, Place>,
+    reasons: BTreeMap<String, &'static str>,
+}
 
 impl Places {
     /// Takes what follows the job in the tag of an event, and its data.
@@ -50,7 +58,7 @@ impl Places {
         let (Some(at), Some(of)) = (number("n"), number("len")) else {
             return;
         };
-        let mut places = self.lock();
+        let places = &mut self.lock().places;
         if places.len() >= PLACES_MAX && !places.contains_key(id) {
             return;
         }
@@ -64,17 +72,27 @@ impl Places {
         places.insert(id.to_owned(), place);
     }
 
+    /// Why minions are silent, in place of what was known.
+    pub fn silent(&self, reasons: BTreeMap<String, &'static str>) {
+        self.lock().reasons = reasons;
+    }
+
+    /// Why a minion is silent, where that is known.
+    pub fn reason(&self, id: &str) -> Option<&'static str> {
+        self.lock().reasons.get(id).copied()
+    }
+
     /// The minion has ended.
     pub fn ended(&self, id: &str) {
-        self.lock().remove(id);
+        self.lock().places.remove(id);
     }
 
     /// All of them, by minion.
     pub fn all(&self) -> BTreeMap<String, Place> {
-        self.lock().clone()
+        self.lock().places.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Place>> {
+    fn lock(&self) -> MutexGuard<'_, Told> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -254,6 +254,7 @@ impl<'a> Session<'a> {
                 if let Some(answer) = looked {
                     self.silence.taken(answer);
                     if let Some(known) = &mut self.silence.known {
+                        self.client.places.silent(known.reasons());
                         self.collector.away(known.gone());
                         let returns = std::mem::take(&mut known.returns);
                         take_polled(&mut self.collector, returns);

@@ -16,8 +16,9 @@ use super::LocalClient;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a minion may be without its connection before nobody waits for it:
-/// it may be connecting again, and gets the job then.
-const RECONNECT_GRACE: Duration = Duration::from_secs(5);
+/// it may be connecting again, and gets the job then. A minion of ours takes
+/// less than a second for that, also with a master that was restarted.
+const RECONNECT_GRACE: Duration = Duration::from_secs(2);
 
 /// What the master has said of minions.
 #[derive(Clone, Debug, Default)]
@@ -84,6 +85,26 @@ impl Silence {
                 is_away || standing.result_at.is_some()
             })
             .map(|(id, _)| id.clone())
+    }
+
+    /// Why minions are silent, in a word or two; nothing of those that have the
+    /// job and may be working.
+    pub(super) fn reasons(&self) -> BTreeMap<String, &'static str> {
+        let reason = |standing: &Standing| {
+            if standing.result_at.is_some() {
+                return Some("result at another master");
+            }
+            match (standing.key.as_deref(), &standing.connection) {
+                (None, _) => Some("never seen"),
+                (Some("pending" | "rejected" | "denied"), _) => Some("key not accepted"),
+                (_, Connection::Away(_) | Connection::PerhapsAway) => Some("not connected"),
+                _ => None,
+            }
+        };
+        let standings = self.standings.iter();
+        standings
+            .filter_map(|(id, standing)| Some((id.clone(), reason(standing)?)))
+            .collect()
     }
 
     /// What to say of a minion that did not return; `None` where nothing is
@@ -170,6 +191,22 @@ mod tests {
     fn text(key: Option<&str>, connection: Connection) -> String {
         let jid = Jid::parse("20261120141841939742").unwrap();
         silence(key, connection).text("web1", &jid).unwrap()
+    }
+
+    #[test]
+    fn reasons_are_told_while_one_waits() {
+        let reason = |key, connection| silence(key, connection).reasons().remove("web1");
+        let accepted = Some("accepted");
+        assert_eq!(reason(None, Connection::Unknown), Some("never seen"));
+        assert_eq!(
+            reason(Some("pending"), Connection::Unknown),
+            Some("key not accepted")
+        );
+        assert_eq!(
+            reason(accepted, Connection::Away(NOW)),
+            Some("not connected")
+        );
+        assert_eq!(reason(accepted, Connection::Here(NOW)), None);
     }
 
     #[test]

@@ -297,6 +297,7 @@ impl Program<'_> {
             options: self.options,
             with_summary: self.with_summary,
             watches: self.options.progress || watches_states,
+            on_terminal: self.on_terminal,
             closes: watches_states && !self.display.has_wish(),
             display: &mut self.display,
         };

@@ -21,6 +21,10 @@ const ROWS_LEFT: usize = 4;
 /// Seconds are shown from here on.
 const SECONDS_SHOWN: Duration = Duration::from_secs(2);
 
+/// How long a job has before it is shown whom it waits for, where nobody has
+/// asked for more. Most have ended by then.
+const SILENT: Duration = Duration::from_millis(400);
+
 /// How far a job is.
 pub(super) struct Progress {
     on: bool,
@@ -32,6 +36,7 @@ pub(super) struct Progress {
     in_batches: bool,
     places: Places,
     begun: Instant,
+    shown_after: Duration,
     is_shown: bool,
 }
 
@@ -49,8 +54,15 @@ impl Progress {
             in_batches: false,
             places,
             begun: Instant::now(),
+            shown_after: Duration::ZERO,
             is_shown: false,
         }
+    }
+
+    /// It is shown only where a job is slow.
+    pub(super) fn when_slow(mut self) -> Self {
+        self.shown_after = SILENT;
+        self
     }
 
     /// Whether it is shown at all.
@@ -92,7 +104,7 @@ impl Progress {
 
     /// Shows the lines.
     pub(super) fn show(&mut self, screen: &mut Screen<'_>) {
-        if self.on && screen.has_status_line() {
+        if self.on && screen.has_status_line() && self.begun.elapsed() >= self.shown_after {
             let (columns, rows) = screen.size();
             let most = LINES_MAX.min(rows.saturating_sub(ROWS_LEFT));
             screen.status(&self.lines(Instant::now(), most, columns));
@@ -152,13 +164,20 @@ impl Progress {
         line
     }
 
-    /// Who is awaited, where they are few.
+    /// Who is awaited, where they are few, and why they are silent.
     fn names(&self) -> String {
+        let reasons = self.awaited.iter().map(|id| self.places.reason(id));
         if !(1..=NAMES_MAX).contains(&self.awaited.len()) {
-            return String::new();
+            return match reasons.flatten().count() {
+                0 => String::new(),
+                away => format!(" ({away} not connected or not accepted)"),
+            };
         }
-        let names: Vec<&str> = self.awaited.iter().map(String::as_str).collect();
-        format!(" ({})", names.join(", "))
+        let named = self.awaited.iter().zip(reasons).map(|(id, why)| match why {
+            Some(why) => format!("{id}: {why}"),
+            None => id.clone(),
+        });
+        format!(" ({})", named.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -231,6 +250,25 @@ mod tests {
         let line = "2 of 5 answered, 2 running, 1 silent, 1 failed";
         assert_eq!(narrow(line.len() + 7), line);
         assert_eq!(narrow(line.len() + 8), format!("{line} (d, e)"));
+    }
+
+    #[test]
+    fn who_is_silent_is_named_with_the_reason() {
+        let places = Places::default();
+        let mut progress = Progress::new(true, 5, places.clone()).when_slow();
+        let ids: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        progress.awaiting(&ids[..2]);
+        places.silent([("b".to_owned(), "not connected")].into());
+        let begun = progress.begun;
+        assert_eq!(
+            last(&progress, begun),
+            "0 of 5 answered, 5 running (a, b: not connected)"
+        );
+        progress.awaiting(&ids);
+        assert_eq!(
+            last(&progress, begun),
+            "0 of 5 answered, 5 running (1 not connected or not accepted)"
+        );
     }
 
     #[test]

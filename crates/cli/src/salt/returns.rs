@@ -31,6 +31,8 @@ pub(super) struct Show<'a> {
     pub(super) with_summary: bool,
     /// How far the job is is shown.
     pub(super) watches: bool,
+    /// Whom a slow job waits for, and why, is shown.
+    pub(super) on_terminal: bool,
     /// A line sums up what came of a state run.
     pub(super) closes: bool,
     pub(super) display: &'a mut Display,
@@ -54,7 +56,11 @@ impl Show<'_> {
         let mut summary = Summary::default();
         let mut all_good = true;
         let places = session.places();
-        let mut progress = Progress::new(self.watches, session.pending().len(), places);
+        let left = session.pending().len();
+        let mut progress = match self.watches {
+            true => Progress::new(true, left, places),
+            false => Progress::new(self.on_terminal, left, places).when_slow(),
+        };
         let mut closing = Closing::default();
         loop {
             progress.awaiting(&session.pending());

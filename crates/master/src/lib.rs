@@ -7,8 +7,9 @@
 //! highest; a file imports its own module and those listed before it
 //! (`module_order.rs` checks that):
 //!
-//! - `error`, `limits`, `clock`, `workers`: what every part uses.
+//! - `error`, `limits`, `clock`: what every part uses.
 //! - `core`: decisions, without sockets, files, clocks or randomness.
+//! - `workers`: threads that answer what waits.
 //! - `settings`: the options that concern the whole master.
 //! - `events`: the event bus, the events of minions, the reactor's rules.
 //! - `telemetry`: counts and statistics of requests, and what may be logged.

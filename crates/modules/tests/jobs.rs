@@ -159,13 +159,18 @@ fn jobs_are_found_and_signalled() {
         ])
     };
     let running = vec![
-        entry("20261120000000000000", "saltutil.running", 1),
+        // Another master's command of the same id.
+        entry("20261120000000000000", "test.sleep", 76),
         entry("20261120000000000001", "state.apply", 77),
+        // The job that asks, whatever its function.
+        Map::from([("jid", "20261120000000000000")]),
     ];
+    let others = running[..2].to_vec();
     let other = Value::from(running[1].clone());
     let minion = FakeMinion::new().with_running(running);
     let ret = |fun: &str, args: &[Value]| minion.ret(fun, args);
-    assert_eq!(ret("saltutil.running", &[]), vec![other.clone()].into());
+    let others: Vec<Value> = others.into_iter().map(Value::from).collect();
+    assert_eq!(ret("saltutil.running", &[]), others.into());
     assert_eq!(
         ret("saltutil.find_job", &["20261120000000000001".into()]),
         other
@@ -188,7 +193,11 @@ fn jobs_are_found_and_signalled() {
     );
     assert_eq!(
         ret("saltutil.term_all_jobs", &[]),
-        vec!["Signal 15 sent to job 20261120000000000001 at pid 77".into()].into()
+        vec![
+            "Signal 15 sent to job 20261120000000000000 at pid 76".into(),
+            "Signal 15 sent to job 20261120000000000001 at pid 77".into()
+        ]
+        .into()
     );
 }
 

@@ -20,13 +20,14 @@ fn others(call: &Call<'_>) -> Vec<Map> {
     jobs
 }
 
-/// Whether it is the job of this call: another master's may have its id.
+/// Whether it is the job of this call: another master's may have its id, but
+/// is another command.
 fn is_own(call: &Call<'_>, job: &Map) -> bool {
-    let own = &call.job.load;
-    call.job.jid().is_some()
-        && ["jid", "fun", "arg"]
-            .iter()
-            .all(|field| own.get(field) == job.get(field))
+    let is_same = |field: &str| match (call.job.load.get(field), job.get(field)) {
+        (Some(own), Some(other)) => own == other,
+        _ => true,
+    };
+    call.job.jid().is_some_and(|own| jid_of(job) == Some(own)) && is_same("fun") && is_same("arg")
 }
 
 fn jid_of(job: &Map) -> Option<&str> {

@@ -1,5 +1,7 @@
 //! What a client must know of the master's configuration.
 
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -149,14 +151,27 @@ impl ClientSettings {
     }
 
     /// Whether the master that runs here is one of Halite: it has a file where
-    /// Salt's has a socket.
+    /// Salt's has a socket. Salt 3008 has such a file too, and listens beside it.
     pub fn master_is_ours(&self) -> bool {
         self.sock_dir.join("workers.ipc").is_file()
+            && !is_listened_at(&self.sock_dir.join("workers-default.ipc"))
     }
 
     /// The directory of accepted keys.
     pub fn accepted_dir(&self) -> PathBuf {
         self.pki_dir.join("minions")
+    }
+}
+
+/// Whether a process listens at a socket file; one may be left of a master that
+/// is gone.
+fn is_listened_at(path: &Path) -> bool {
+    match UnixStream::connect(path) {
+        Ok(_) => true,
+        Err(error) => !matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused
+        ),
     }
 }
 

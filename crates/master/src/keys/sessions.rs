@@ -30,15 +30,16 @@ pub(crate) struct Session {
     owner: KeyMark,
     nonces: Mutex<NonceMemory>,
     retired: AtomicBool,
-    /// Its key is not that of the minion any more.
-    ended: AtomicBool,
+    /// Its key is not that of the minion any more. All sessions of one key share
+    /// it: an older one, which may still prove presence, ends with the last.
+    ended: Arc<AtomicBool>,
     presence: PresenceKey,
     /// The moment of the last sign of life.
     heard: Mutex<(u64, u64)>,
 }
 
 impl Session {
-    fn new(key: SymmetricKey, born: i64, owner: KeyMark) -> Self {
+    fn new(key: SymmetricKey, born: i64, owner: KeyMark, ended: Arc<AtomicBool>) -> Self {
         let crypticle = Crypticle::new(&key);
         Self {
             presence: crypticle.presence_key(),
@@ -48,7 +49,7 @@ impl Session {
             owner,
             nonces: Mutex::default(),
             retired: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
+            ended,
             heard: Mutex::default(),
         }
     }
@@ -145,21 +146,25 @@ impl Sessions {
         {
             return Ok(session);
         }
-        let session = Arc::new(Session::new(
-            SymmetricKey::generate(),
-            now,
-            accepted.mark.clone(),
-        ));
         // Two sign-ins at once must end with the same key in memory, on disk
         // and at the minion, so the file is written under the lock; it need
         // not survive a power cut.
         self.with(|sessions| {
-            if let Some(other) = sessions.get(id)
+            let before = sessions.get(id);
+            if let Some(other) = before
                 && self.holds(other, accepted, now)
                 && !other.retired.load(Ordering::Relaxed)
             {
                 return Ok(Arc::clone(other));
             }
+            let same_key = before.filter(|before| before.owner == accepted.mark);
+            let ended = same_key.map(|before| Arc::clone(&before.ended));
+            let session = Arc::new(Session::new(
+                SymmetricKey::generate(),
+                now,
+                accepted.mark.clone(),
+                ended.unwrap_or_default(),
+            ));
             let options = WriteOptions {
                 durable: false,
                 ..WriteOptions::new(MODE_SECRET)
@@ -251,6 +256,19 @@ mod tests {
         assert_eq!(on_disk, first.key.expose());
         let mode = fs::metadata(dir.path().join("web1")).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn an_older_session_of_a_key_ends_with_the_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let sessions = sessions(&dir);
+        let older = sessions.sign_in(&web1(), &key("a"), NOW).unwrap();
+        let later = sessions.sign_in(&web1(), &key("a"), NOW + 86_400).unwrap();
+        assert!(!older.key.is_same(&later.key));
+        let has_ended = |session: &Session| session.ended.load(Ordering::Relaxed);
+        assert!(!has_ended(&older));
+        sessions.drop_session(&web1());
+        assert!(has_ended(&older) && has_ended(&later));
     }
 
     #[test]

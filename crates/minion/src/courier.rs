@@ -9,6 +9,7 @@ mod cut_off;
 mod deliveries;
 mod fitting;
 mod forwarding;
+mod kept_returns;
 mod pieces;
 mod shared_spool;
 mod spooled_return;

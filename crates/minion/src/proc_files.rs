@@ -8,17 +8,20 @@
 //! those of masters [`KEY`]. Of two jobs that have one id and run at the same
 //! time the second one's file is `<jid>.2`.
 
+mod runner;
+
 use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use halite_crypto::files::{self, WriteOptions};
 use halite_proto::returns::ReturnJid;
 use halite_proto::{Jid, Map, Value, msgpack};
 use tracing::{debug, error, warn};
 
+use self::runner::{KEY, RETURNED, Runner, STARTED, own_start};
 use crate::core::origin::{JobKey, JobName, Origin};
 use crate::core::sign_in::chain;
 
@@ -26,21 +29,6 @@ use crate::core::sign_in::chain;
 const PROC_FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 const MODE: u32 = 0o600;
-
-/// When the process that `pid` names had started, in the ticks of
-/// `/proc/<pid>/stat`; nobody but us sees it.
-const STARTED: &str = "halite_started";
-
-/// Under which id masters are told of a job of the minion's own; nobody but us
-/// sees it.
-const RETURNED: &str = "halite_returned";
-
-/// Which of the jobs that have the same id it is; nobody but us sees it.
-const KEY: &str = "halite_key";
-
-/// Where a line of `/proc/<pid>/stat` says so, counted from the state, which is
-/// the first word behind the program's name.
-const STARTED_AT: usize = 19;
 
 /// The directory of proc files.
 #[derive(Clone, Debug)]
@@ -288,74 +276,6 @@ fn jid_of(path: &Path) -> Option<Jid> {
     let name = path.file_name()?.to_str()?;
     let (jid, _number) = name.split_once('.').unwrap_or((name, ""));
     Jid::parse(jid).ok()
-}
-
-/// The process that a job runs in.
-struct Runner {
-    pid: Option<i64>,
-    started: Option<i64>,
-    returned: Option<ReturnJid>,
-    key: Option<JobKey>,
-}
-
-impl Runner {
-    /// Takes what nobody else is to see.
-    fn take(load: &mut Map) -> Self {
-        Self {
-            pid: load.get("pid").and_then(Value::as_i64),
-            started: load.remove(STARTED).and_then(|ticks| ticks.as_i64()),
-            returned: load
-                .remove(RETURNED)
-                .and_then(|jid| returned(jid.as_str()?)),
-            key: load
-                .remove(KEY)
-                .and_then(|key| JobKey::parse(key.as_str()?)),
-        }
-    }
-
-    fn is_ourselves(&self) -> bool {
-        self.pid == Some(i64::from(std::process::id()))
-    }
-
-    /// Whether it lives: by its start where we have written that down, else by
-    /// the rule that Salt has: the command line of the process names salt.
-    fn lives(&self) -> bool {
-        let Some(pid) = self.pid else {
-            return false;
-        };
-        match self.started {
-            Some(started) => start_of(&pid.to_string()) == Some(started),
-            None if self.is_ourselves() => true,
-            None => {
-                let cmdline = Path::new("/proc").join(pid.to_string()).join("cmdline");
-                fs::read(cmdline).is_ok_and(|line| line.windows(4).any(|word| word == b"salt"))
-            }
-        }
-    }
-}
-
-/// What [`ProcDir::enter_own`] has written.
-fn returned(jid: &str) -> Option<ReturnJid> {
-    let known = [ReturnJid::Req, ReturnJid::NoCache];
-    known.into_iter().find(|known| known.as_str() == jid)
-}
-
-fn own_start() -> Option<i64> {
-    static OWN: OnceLock<Option<i64>> = OnceLock::new();
-    *OWN.get_or_init(|| start_of("self"))
-}
-
-/// When a process started. One that has ended, and is not waited for yet, is
-/// none any more.
-fn start_of(process: &str) -> Option<i64> {
-    let stat = fs::read_to_string(Path::new("/proc").join(process).join("stat")).ok()?;
-    // The name is in parentheses and may have any characters in it.
-    let (_, words) = stat.rsplit_once(')')?;
-    let mut words = words.split_ascii_whitespace();
-    match words.next()? {
-        "Z" | "X" => None,
-        _ => words.nth(STARTED_AT - 1)?.parse().ok(),
-    }
 }
 
 fn remove(path: &Path) {

@@ -5,23 +5,23 @@
 //! recorded and applied later.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use halite_spool::{Limits, Moment, Pending, Spool, SpoolError, Unsynced};
 use tokio::sync::Notify;
 use tokio::time::sleep;
-use tracing::{error, info, warn};
+use tracing::warn;
 
-use super::unspooled::Unspooled;
+use super::kept_returns::KeptReturns;
 use crate::core::sign_in::chain;
-use crate::limits::{DELIVERIES_MAX, SPOOL_SYNC_INTERVAL};
+use crate::limits::SPOOL_SYNC_INTERVAL;
 
 /// The spool on disk, the returns that did not fit there, and which returns are
 /// being delivered.
 pub(super) struct SharedSpool {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptReturns>,
     /// How many returns are in it.
     count: AtomicUsize,
     /// Whether its directory is unusable, so that its content is not known yet.
@@ -36,38 +36,12 @@ pub(super) struct SharedSpool {
     untidy: Notify,
 }
 
-/// Called with each return that an earlier run has left.
-type Found = Box<dyn Fn(&[u8]) + Send>;
-
-/// What the lock guards.
-struct Kept {
-    dir: PathBuf,
-    limits: Limits,
-    found: Found,
-    /// `None` while its directory is unusable.
-    spool: Option<Spool>,
-    /// Returns that could not be written to the spool.
-    unspooled: Unspooled,
-    /// Whether the log says already that the disk fails.
-    failure_logged: bool,
-}
-
 impl SharedSpool {
     /// Opens the spool in `dir`, now or as soon as the directory is usable. `found`
     /// is called with each return that an earlier run has left there, under the
     /// lock: it must not call this type.
     pub(super) fn open(dir: &Path, limits: Limits, found: impl Fn(&[u8]) + Send + 'static) -> Self {
-        let mut kept = Kept {
-            dir: dir.to_owned(),
-            limits,
-            found: Box::new(found),
-            spool: None,
-            unspooled: Unspooled::default(),
-            failure_logged: false,
-        };
-        if let Err(error) = kept.spool() {
-            kept.log_failure(&error);
-        }
+        let kept = KeptReturns::open(dir, limits, found);
         Self {
             count: AtomicUsize::new(kept.len()),
             is_shut: AtomicBool::new(kept.spool.is_none()),
@@ -121,27 +95,8 @@ impl SharedSpool {
         // the spool is locked, numbers are only removed from the set; those are taken
         // the next time.
         let carried = self.carried().clone();
-        if let Err(error) = kept.spool() {
-            kept.log_failure(&error);
-        }
-        kept.expire(now);
-        kept.move_to_disk(now, &carried);
+        let taken = kept.take(now, count, &carried);
         self.recount(&kept);
-        let is_free = |sequence| !carried.contains(&sequence);
-        let mut taken: Vec<Pending> = Vec::new();
-        let mut after = 0;
-        while let Some(spool) = kept.spool.as_mut().filter(|_| taken.len() < count) {
-            let mut page = spool.pending(now, after, count);
-            let Some(last) = page.last() else {
-                break;
-            };
-            after = last.sequence;
-            page.retain(|pending| is_free(pending.sequence));
-            page.truncate(count - taken.len());
-            taken.extend(page);
-        }
-        let more = count - taken.len();
-        taken.extend(kept.unspooled.pending(now, more, is_free));
         let numbers = taken.iter().map(|pending| pending.sequence);
         self.carried().extend(numbers);
         taken
@@ -223,7 +178,7 @@ impl SharedSpool {
         kept.spool.as_mut().map_or(Ok(()), Spool::tidy)
     }
 
-    fn acknowledge(&self, kept: &mut Kept, sequence: u64) {
+    fn acknowledge(&self, kept: &mut KeptReturns, sequence: u64) {
         kept.acknowledge(sequence);
         self.recount(kept);
         self.carried().remove(&sequence);
@@ -232,14 +187,14 @@ impl SharedSpool {
         }
     }
 
-    fn recount(&self, kept: &Kept) {
+    fn recount(&self, kept: &KeptReturns) {
         self.count.store(kept.len(), Ordering::Relaxed);
         self.is_shut.store(kept.spool.is_none(), Ordering::Relaxed);
         self.is_failing
             .store(kept.failure_logged, Ordering::Relaxed);
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, KeptReturns> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -252,147 +207,14 @@ impl SharedSpool {
     }
 }
 
-impl Kept {
-    fn len(&self) -> usize {
-        self.spool.as_ref().map_or(0, Spool::len) + self.unspooled.len()
-    }
-
-    /// The spool, opened if that is possible now.
-    fn spool(&mut self) -> Result<&mut Spool, SpoolError> {
-        match &mut self.spool {
-            Some(spool) => Ok(spool),
-            none => {
-                let mut spool = Spool::open(&self.dir, self.limits, Moment::now())?;
-                find_all(&mut spool, &self.found);
-                Ok(none.insert(spool))
-            }
-        }
-    }
-
-    fn append(&mut self, now: Moment, packed: Vec<u8>) -> u64 {
-        let appended = self.spool().and_then(|spool| spool.append(now, &packed));
-        match appended {
-            Ok(sequence) => {
-                self.log_recovery();
-                sequence
-            }
-            Err(error) => {
-                self.log_failure(&error);
-                let (sequence, dropped) = self.unspooled.put(now, packed);
-                if dropped > 0 {
-                    error!(
-                        returns = dropped,
-                        "there is no room for more returns in memory; the oldest are lost"
-                    );
-                }
-                sequence
-            }
-        }
-    }
-
-    fn acknowledge(&mut self, sequence: u64) {
-        if Unspooled::has_number(sequence) {
-            self.unspooled.take(|known| known == sequence);
-            return;
-        }
-        let Some(spool) = &mut self.spool else {
-            return;
-        };
-        if let Err(error) = spool.acknowledge_untidily(sequence) {
-            warn!(
-                sequence,
-                "a delivered return may be delivered again: {}",
-                chain(&error)
-            );
-        }
-    }
-
-    /// Drops returns that are too old.
-    fn expire(&mut self, now: Moment) {
-        if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.expire(now)) {
-            warn!("{}", chain(&error));
-        }
-        let lost = self.unspooled.expire(now, self.limits.age_max);
-        if lost > 0 {
-            error!(returns = lost, "no master took them in time; they are lost");
-        }
-    }
-
-    /// Moves returns from memory to the disk, unless they are being delivered. One
-    /// that is larger than the spool's limit stays in memory and does not stop the
-    /// others.
-    fn move_to_disk(&mut self, now: Moment, carried: &HashSet<u64>) {
-        let mut passed = HashSet::new();
-        while let Some(held) = self
-            .unspooled
-            .take(|sequence| !carried.contains(&sequence) && !passed.contains(&sequence))
-        {
-            let appended = self
-                .spool()
-                .and_then(|spool| spool.append(now, &held.packed));
-            match appended {
-                Ok(_) => self.log_recovery(),
-                Err(error) => {
-                    passed.insert(held.sequence);
-                    self.unspooled.give_back(held);
-                    if !matches!(error, SpoolError::TooLarge { .. }) {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Writes returns again whose files somebody has removed.
-    fn restore(&mut self) {
-        match self.spool.as_mut().map_or(Ok(false), Spool::restore) {
-            Ok(false) => {}
-            Ok(true) => self.log_recovery(),
-            Err(error) => self.log_failure(&error),
-        }
-    }
-
-    /// Logs that the disk works again, after a failure.
-    fn log_recovery(&mut self) {
-        if self.unspooled.len() == 0 && std::mem::take(&mut self.failure_logged) {
-            info!("returns are kept on disk again");
-        }
-    }
-
-    /// Logs a failure of the disk, once until it works again.
-    fn log_failure(&mut self, error: &SpoolError) {
-        if !std::mem::replace(&mut self.failure_logged, true) {
-            error!(
-                "returns are kept in memory only, until a master has them or the disk takes them: {}",
-                chain(error)
-            );
-        }
-    }
-}
-
-/// Calls `found` with everything that an earlier run has left, page by page.
-fn find_all(spool: &mut Spool, found: &Found) {
-    let mut after = 0;
-    loop {
-        let page = spool.pending(Moment::now(), after, DELIVERIES_MAX);
-        let Some(last) = page.last() else {
-            break;
-        };
-        after = last.sequence;
-        page.iter().for_each(|pending| found(&pending.payload));
-    }
-    if !spool.is_empty() {
-        let returns = spool.len();
-        warn!(returns, "returns of an earlier run wait for a master");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
     use std::time::Duration;
 
     use super::*;
+    use crate::courier::unspooled::Unspooled;
+    use crate::limits::DELIVERIES_MAX;
 
     const LIMITS: Limits = Limits {
         bytes_max: 1024 * 1024,

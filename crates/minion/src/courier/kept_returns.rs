@@ -1,0 +1,217 @@
+//! The returns that wait, on disk and in memory: what the lock of
+//! [`super::shared_spool`] guards.
+//!
+//! Invariant: a return that the disk does not take waits in memory, and moves to
+//! the disk as soon as that works again.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use halite_spool::{Limits, Moment, Pending, Spool, SpoolError};
+use tracing::{error, info, warn};
+
+use super::unspooled::Unspooled;
+use crate::core::sign_in::chain;
+use crate::limits::DELIVERIES_MAX;
+
+/// Called with each return that an earlier run has left.
+type Found = Box<dyn Fn(&[u8]) + Send>;
+
+/// The returns.
+pub(super) struct KeptReturns {
+    dir: PathBuf,
+    limits: Limits,
+    found: Found,
+    /// `None` while its directory is unusable.
+    pub(super) spool: Option<Spool>,
+    /// Returns that could not be written to the spool.
+    pub(super) unspooled: Unspooled,
+    /// Whether the log says already that the disk fails.
+    pub(super) failure_logged: bool,
+}
+
+impl KeptReturns {
+    /// Opens the spool in `dir`, if that is possible now. `found` is called with
+    /// each return that an earlier run has left there.
+    pub(super) fn open(dir: &Path, limits: Limits, found: impl Fn(&[u8]) + Send + 'static) -> Self {
+        let mut kept = Self {
+            dir: dir.to_owned(),
+            limits,
+            found: Box::new(found),
+            spool: None,
+            unspooled: Unspooled::default(),
+            failure_logged: false,
+        };
+        if let Err(error) = kept.spool() {
+            kept.log_failure(&error);
+        }
+        kept
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.spool.as_ref().map_or(0, Spool::len) + self.unspooled.len()
+    }
+
+    /// The spool, opened if that is possible now.
+    fn spool(&mut self) -> Result<&mut Spool, SpoolError> {
+        match &mut self.spool {
+            Some(spool) => Ok(spool),
+            none => {
+                let mut spool = Spool::open(&self.dir, self.limits, Moment::now())?;
+                find_all(&mut spool, &self.found);
+                Ok(none.insert(spool))
+            }
+        }
+    }
+
+    /// Keeps one, on disk if possible; its number.
+    pub(super) fn append(&mut self, now: Moment, packed: Vec<u8>) -> u64 {
+        let appended = self.spool().and_then(|spool| spool.append(now, &packed));
+        match appended {
+            Ok(sequence) => {
+                self.log_recovery();
+                sequence
+            }
+            Err(error) => {
+                self.log_failure(&error);
+                let (sequence, dropped) = self.unspooled.put(now, packed);
+                if dropped > 0 {
+                    error!(
+                        returns = dropped,
+                        "there is no room for more returns in memory; the oldest are lost"
+                    );
+                }
+                sequence
+            }
+        }
+    }
+
+    /// The oldest that are not `carried`, at most `count`. Those that are too old
+    /// are dropped, and what waits in memory goes to the disk if it can.
+    pub(super) fn take(
+        &mut self,
+        now: Moment,
+        count: usize,
+        carried: &HashSet<u64>,
+    ) -> Vec<Pending> {
+        if let Err(error) = self.spool() {
+            self.log_failure(&error);
+        }
+        self.expire(now);
+        self.move_to_disk(now, carried);
+        let is_free = |sequence| !carried.contains(&sequence);
+        let mut taken: Vec<Pending> = Vec::new();
+        let mut after = 0;
+        while let Some(spool) = self.spool.as_mut().filter(|_| taken.len() < count) {
+            let mut page = spool.pending(now, after, count);
+            let Some(last) = page.last() else {
+                break;
+            };
+            after = last.sequence;
+            page.retain(|pending| is_free(pending.sequence));
+            page.truncate(count - taken.len());
+            taken.extend(page);
+        }
+        let more = count - taken.len();
+        taken.extend(self.unspooled.pending(now, more, is_free));
+        taken
+    }
+
+    /// Removes one that a master has acknowledged.
+    pub(super) fn acknowledge(&mut self, sequence: u64) {
+        if Unspooled::has_number(sequence) {
+            self.unspooled.take(|known| known == sequence);
+            return;
+        }
+        let Some(spool) = &mut self.spool else {
+            return;
+        };
+        if let Err(error) = spool.acknowledge_untidily(sequence) {
+            warn!(
+                sequence,
+                "a delivered return may be delivered again: {}",
+                chain(&error)
+            );
+        }
+    }
+
+    /// Drops returns that are too old.
+    fn expire(&mut self, now: Moment) {
+        if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.expire(now)) {
+            warn!("{}", chain(&error));
+        }
+        let lost = self.unspooled.expire(now, self.limits.age_max);
+        if lost > 0 {
+            error!(returns = lost, "no master took them in time; they are lost");
+        }
+    }
+
+    /// Moves returns from memory to the disk, unless they are being delivered. One
+    /// that is larger than the spool's limit stays in memory and does not stop the
+    /// others.
+    fn move_to_disk(&mut self, now: Moment, carried: &HashSet<u64>) {
+        let mut passed = HashSet::new();
+        while let Some(held) = self
+            .unspooled
+            .take(|sequence| !carried.contains(&sequence) && !passed.contains(&sequence))
+        {
+            let appended = self
+                .spool()
+                .and_then(|spool| spool.append(now, &held.packed));
+            match appended {
+                Ok(_) => self.log_recovery(),
+                Err(error) => {
+                    passed.insert(held.sequence);
+                    self.unspooled.give_back(held);
+                    if !matches!(error, SpoolError::TooLarge { .. }) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes returns again whose files somebody has removed.
+    pub(super) fn restore(&mut self) {
+        match self.spool.as_mut().map_or(Ok(false), Spool::restore) {
+            Ok(false) => {}
+            Ok(true) => self.log_recovery(),
+            Err(error) => self.log_failure(&error),
+        }
+    }
+
+    /// Logs that the disk works again, after a failure.
+    fn log_recovery(&mut self) {
+        if self.unspooled.len() == 0 && std::mem::take(&mut self.failure_logged) {
+            info!("returns are kept on disk again");
+        }
+    }
+
+    /// Logs a failure of the disk, once until it works again.
+    fn log_failure(&mut self, error: &SpoolError) {
+        if !std::mem::replace(&mut self.failure_logged, true) {
+            error!(
+                "returns are kept in memory only, until a master has them or the disk takes them: {}",
+                chain(error)
+            );
+        }
+    }
+}
+
+/// Calls `found` with everything that an earlier run has left, page by page.
+fn find_all(spool: &mut Spool, found: &Found) {
+    let mut after = 0;
+    loop {
+        let page = spool.pending(Moment::now(), after, DELIVERIES_MAX);
+        let Some(last) = page.last() else {
+            break;
+        };
+        after = last.sequence;
+        page.iter().for_each(|pending| found(&pending.payload));
+    }
+    if !spool.is_empty() {
+        let returns = spool.len();
+        warn!(returns, "returns of an earlier run wait for a master");
+    }
+}

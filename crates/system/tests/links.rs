@@ -24,8 +24,8 @@ const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIJ0bl0m0FvS0kFVYqWv0Xo7yZ1B6oGxkqkq7d
 fn machine(root: &Path) -> FakeMinion {
     fs::create_dir_all(root.join("etc")).unwrap();
     fs::create_dir_all(root.join("home/larry")).unwrap();
-    fs::create_dir_all(root.join("root/.ssh")).unwrap();
-    let users = format!("root:x:0:0::/root:/bin/sh\nlarry:x:{USER}:{USER}::/home/larry:/bin/sh\n");
+    fs::create_dir_all(root.join("roots/.ssh")).unwrap();
+    let users = format!("root:x:0:0::/roots:/bin/sh\nlarry:x:{USER}:{USER}::/home/larry:/bin/sh\n");
     fs::write(root.join("etc/passwd"), users).unwrap();
     fs::write(
         root.join("etc/group"),
@@ -33,7 +33,7 @@ fn machine(root: &Path) -> FakeMinion {
     )
     .unwrap();
     for name in ["authorized_keys", "known_hosts"] {
-        fs::write(root.join("root/.ssh").join(name), "# root's\n").unwrap();
+        fs::write(root.join("roots/.ssh").join(name), "# root's\n").unwrap();
     }
     chown(root.join("home/larry"), Some(USER), Some(USER)).unwrap();
     FakeMinion::new()
@@ -57,9 +57,12 @@ fn keys_of_a_user_are_not_written_behind_a_users_link() {
         return;
     }
     for (link, target) in [
-        (".ssh", "../../root/.ssh"),
-        (".ssh/authorized_keys", "../../../root/.ssh/authorized_keys"),
-        (".ssh", "../../root/new"),
+        (".ssh", "../../roots/.ssh"),
+        (
+            ".ssh/authorized_keys",
+            "../../../roots/.ssh/authorized_keys",
+        ),
+        (".ssh", "../../roots/new"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let minion = machine(dir.path());
@@ -71,7 +74,7 @@ fn keys_of_a_user_are_not_written_behind_a_users_link() {
         symlink(target, &place).unwrap();
         lchown(&place, Some(USER), Some(USER)).unwrap();
         let ret = present(&minion);
-        let roots = dir.path().join("root");
+        let roots = dir.path().join("roots");
         for name in ["authorized_keys", "known_hosts"] {
             let text = fs::read_to_string(roots.join(".ssh").join(name)).unwrap();
             assert_eq!(text, "# root's\n", "{link} {target}: {ret:?}");

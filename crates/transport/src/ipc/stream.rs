@@ -69,6 +69,8 @@ impl Listener {
             }
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
+                // Read at once: who waits for another thread misses what is
+                // told meanwhile.
                 let is_stranger = !tcp_owner::is_ours(peer, stream.local_addr()?);
                 (split_tcp(stream)?, None, is_stranger)
             }

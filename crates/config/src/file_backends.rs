@@ -12,8 +12,11 @@ use crate::setting::OneOrMany;
 
 const OPTION: &str = "fileserver_backend";
 
-/// The sources of files that the file server opens.
-pub const FILE_BACKENDS: &[&str] = &["roots"];
+/// The sources of files that a master's file server opens.
+pub const FILE_BACKENDS: &[&str] = &["roots", "minionfs"];
+
+/// Those of a minion that serves files to itself: nobody pushes files to it.
+pub(crate) const OWN_FILE_BACKENDS: &[&str] = &["roots"];
 
 /// Short names that Salt takes for those of sources.
 const SHORT: [&str; 4] = ["git", "hg", "minion", "svn"];
@@ -26,7 +29,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     (
         "minionfs",
-        "files that minions have pushed are not served, copy them to file_roots",
+        "only a master has files that minions have pushed",
     ),
     ("azurefs", IN_PYTHON),
     ("hgfs", IN_PYTHON),
@@ -39,21 +42,22 @@ const IN_PYTHON: &str = "it is a module in Python, which is not used here";
 /// Puts the names as Salt does: `git` is `gitfs`, and each one counts once.
 ///
 /// # Errors
-/// When files are served from here, and a name is not that of a source.
+/// When files are served from here, from the sources `known`, and a name is not
+/// that of one.
 pub(crate) fn settle(
     raw: &mut Raw,
     names: &mut OneOrMany,
-    serves: bool,
+    known: Option<&[&str]>,
 ) -> Result<(), ConfigError> {
     for name in &mut names.0 {
         if SHORT.contains(&name.as_str()) {
             name.push_str("fs");
         }
     }
-    if serves {
+    if let Some(known) = known {
         for (at, name) in names.0.iter().enumerate() {
-            if !FILE_BACKENDS.contains(&name.as_str()) {
-                return Err(raw.wrong_item(OPTION, Some(at), allowed(name)));
+            if !known.contains(&name.as_str()) {
+                return Err(raw.wrong_item(OPTION, Some(at), allowed(name, known)));
             }
         }
     }
@@ -70,8 +74,8 @@ pub(crate) fn settle(
 }
 
 /// What may stand in the place of a name, to end the sentence `it is ...`.
-fn allowed(name: &str) -> String {
-    let known = FILE_BACKENDS.join(" or ");
+fn allowed(name: &str, known: &[&str]) -> String {
+    let known = known.join(" or ");
     match ELSEWHERE.iter().find(|(other, _)| *other == name) {
         Some((_, why)) => format!("{known} ({name}: {why})"),
         None => known,

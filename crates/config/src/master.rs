@@ -292,6 +292,14 @@ options! {
         file_recv: bool = false,
         /// Largest file they may send, in MiB.
         file_recv_max_size: Count = 100,
+        /// The environment of the files that minions have sent.
+        minionfs_env: String = "base".to_owned(),
+        /// The path that they are below.
+        minionfs_mountpoint: String = String::new(),
+        /// Minions whose files are served.
+        minionfs_whitelist: OneOrMany = OneOrMany::default(),
+        /// Minions whose files are not served.
+        minionfs_blacklist: OneOrMany = OneOrMany::default(),
         /// The top file's name.
         state_top: String = "top.sls".to_owned(),
         /// Its environment.

@@ -60,7 +60,10 @@ const REASONS: &[(&str, &str)] = &[
     ("hgfs_", "there is no such backend of files"),
     ("svnfs_", "there is no such backend of files"),
     ("s3fs_", "there is no such backend of files"),
-    ("minionfs_", "there is no such backend of files"),
+    (
+        "minionfs_update_interval",
+        "pushed files are looked at as they are asked for",
+    ),
     ("fileserver_", "files are looked at as they are asked for"),
     ("winrepo_", "there is no winrepo"),
     ("ssh_", "there is no salt-ssh"),

@@ -94,6 +94,16 @@ struct State {
 }
 
 impl HashCache {
+    /// The hash of an open file, remembered under `path`.
+    pub(crate) fn of_file(
+        &self,
+        path: &Path,
+        file: &File,
+        hash_type: HashType,
+    ) -> io::Result<String> {
+        self.get(path, &file.metadata()?, || hash_file(file, hash_type))
+    }
+
     /// The remembered hash, or the one that `hash` makes.
     fn get(
         &self,

@@ -4,6 +4,7 @@
 //! file that was replaced between two chunks is not held open. Memory is one
 //! chunk, whatever the size of the file.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -90,22 +91,29 @@ impl Roots {
         loc: u64,
         bytes_max: usize,
     ) -> io::Result<(Vec<u8>, String)> {
-        let (file, metadata) = file::open(root, path, self.options.follow_symlinks)?;
-        let left = metadata.len().saturating_sub(loc);
-        let bytes = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
-        let mut data = vec![0; bytes];
-        let mut filled = 0;
-        while let Some(rest) = data.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match file.read_at(rest, loc + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        data.truncate(filled);
-        Ok((data, Identity::from(&metadata).to_string()))
+        let (file, _) = file::open(root, path, self.options.follow_symlinks)?;
+        read_piece(&file, loc, bytes_max)
     }
+}
+
+/// Reads at most `bytes_max` bytes from `loc` on of an open file, and tells
+/// which content they belong to.
+pub(crate) fn read_piece(file: &File, loc: u64, bytes_max: usize) -> io::Result<(Vec<u8>, String)> {
+    let metadata = file.metadata()?;
+    let left = metadata.len().saturating_sub(loc);
+    let bytes = usize::try_from(left).map_or(bytes_max, |left| left.min(bytes_max));
+    let mut data = vec![0; bytes];
+    let mut filled = 0;
+    while let Some(rest) = data.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, loc + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    data.truncate(filled);
+    Ok((data, Identity::from(&metadata).to_string()))
 }
 
 /// A gzip member of `data`.

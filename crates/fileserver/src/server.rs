@@ -15,8 +15,8 @@ use crate::roots::Roots;
 use crate::source::{Found, Source};
 use crate::wanted::Wanted;
 use crate::{
-    Backends, Changes, FileHash, Lists, OptionsError, ReadError, RootsOptions, UpdateError, limits,
-    roots,
+    Backends, Changes, FileHash, Lists, MinionFsOptions, OptionsError, ReadError, RootsOptions,
+    UpdateError, limits, roots,
 };
 
 /// What is served, and how.
@@ -28,6 +28,8 @@ pub struct FileServerOptions {
     pub buffer_bytes: usize,
     /// What the source `roots` serves.
     pub roots: RootsOptions,
+    /// What the source `minionfs` serves.
+    pub minionfs: MinionFsOptions,
 }
 
 impl Default for FileServerOptions {
@@ -36,6 +38,7 @@ impl Default for FileServerOptions {
             backends: vec![roots::NAME.to_owned()],
             buffer_bytes: limits::FILE_BUFFER_BYTES,
             roots: RootsOptions::default(),
+            minionfs: MinionFsOptions::default(),
         }
     }
 }

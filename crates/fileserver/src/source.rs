@@ -10,6 +10,7 @@ use halite_proto::SaltEnv;
 
 use crate::file::Stat;
 use crate::limits::WHOLE_FILE_BYTES_MAX;
+use crate::minionfs::{self, MinionFs};
 use crate::roots::{self, Roots};
 use crate::server::FileServerOptions;
 use crate::wanted::Wanted;
@@ -20,13 +21,11 @@ use crate::memory::{self, Memory};
 
 /// Where files come from.
 #[derive(Debug)]
-#[cfg_attr(
-    test,
-    expect(clippy::large_enum_variant, reason = "there are a few of them")
-)]
 pub(crate) enum Source {
     /// Directories of this machine: `file_roots`.
     Roots(Roots),
+    /// What minions have pushed.
+    MinionFs(MinionFs),
     /// Files held in memory, which the tests of several sources need.
     #[cfg(test)]
     Memory(Memory),
@@ -57,6 +56,8 @@ pub(crate) enum Content<'a> {
         /// The directory.
         root: PathBuf,
     },
+    /// A file that a minion has pushed.
+    MinionFs(&'a MinionFs),
     /// Bytes in memory.
     #[cfg(test)]
     Memory(Arc<[u8]>),
@@ -67,6 +68,9 @@ impl Source {
     pub(crate) fn open(name: &str, options: &FileServerOptions) -> Result<Self, OptionsError> {
         match name {
             roots::NAME => Ok(Self::Roots(Roots::new(options.roots.clone())?)),
+            name if minionfs::NAMES.contains(&name) => {
+                Ok(Self::MinionFs(MinionFs::new(&options.minionfs)?))
+            }
             _ => Err(OptionsError::Backend {
                 name: name.to_owned(),
             }),
@@ -77,6 +81,7 @@ impl Source {
     pub(crate) fn names(&self) -> &'static [&'static str] {
         match self {
             Self::Roots(_) => &[roots::NAME],
+            Self::MinionFs(_) => minionfs::NAMES,
             #[cfg(test)]
             Self::Memory(_) => memory::NAMES,
         }
@@ -91,6 +96,7 @@ impl Source {
     pub(crate) fn envs(&self) -> Vec<String> {
         match self {
             Self::Roots(roots) => roots.envs(),
+            Self::MinionFs(pushed) => pushed.envs(),
             #[cfg(test)]
             Self::Memory(memory) => memory.envs(),
         }
@@ -100,6 +106,7 @@ impl Source {
     pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
         match self {
             Self::Roots(roots) => roots.find(wanted),
+            Self::MinionFs(pushed) => pushed.find(wanted),
             #[cfg(test)]
             Self::Memory(memory) => memory.find(wanted),
         }
@@ -109,6 +116,7 @@ impl Source {
     pub(crate) fn lists(&self, saltenv: &SaltEnv) -> Arc<Lists> {
         match self {
             Self::Roots(roots) => roots.lists(saltenv),
+            Self::MinionFs(pushed) => pushed.lists(saltenv),
             #[cfg(test)]
             Self::Memory(memory) => memory.lists(saltenv),
         }
@@ -118,6 +126,8 @@ impl Source {
     pub(crate) fn update(&self) -> Option<Result<Changes, UpdateError>> {
         match self {
             Self::Roots(roots) => roots.update(),
+            // Pushed files are served as they are.
+            Self::MinionFs(_) => None,
             #[cfg(test)]
             Self::Memory(memory) => memory.update(),
         }
@@ -132,6 +142,7 @@ impl Found<'_> {
     pub fn hash(&self) -> Result<FileHash, ReadError> {
         let hash = match &self.content {
             Content::Roots { roots, root } => roots.hash(root, &self.path),
+            Content::MinionFs(pushed) => pushed.hash(&self.rel),
             #[cfg(test)]
             Content::Memory(bytes) => Ok(memory::hash(bytes)),
         };
@@ -146,6 +157,7 @@ impl Found<'_> {
     pub fn read(&self, loc: u64, bytes_max: usize) -> Result<(Vec<u8>, String), ReadError> {
         let read = match &self.content {
             Content::Roots { roots, root } => roots.read(root, &self.path, loc, bytes_max),
+            Content::MinionFs(pushed) => pushed.read(&self.rel, loc, bytes_max),
             #[cfg(test)]
             Content::Memory(bytes) => Ok(memory::read(bytes, loc, bytes_max)),
         };

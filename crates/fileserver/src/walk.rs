@@ -41,6 +41,11 @@ impl Stamp {
             .ok()
             .map(|metadata| Self::from(&metadata))
     }
+
+    /// When it was last changed, in seconds since the epoch.
+    pub(crate) fn changed_s(self) -> i64 {
+        self.mtime.0
+    }
 }
 
 impl From<&Metadata> for Stamp {

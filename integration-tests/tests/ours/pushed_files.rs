@@ -87,6 +87,44 @@ fn a_pushed_file_is_there_when_it_is_whole_whoever_dies() -> Result<()> {
 }
 
 #[test]
+fn what_one_minion_has_pushed_another_one_gets() -> Result<()> {
+    let fleet = Fleet::new("minionfs")?;
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("file_recv", true)
+        .set("fileserver_backend", json!(["roots", "minion"]))
+        .set("minionfs_mountpoint", "salt://from")
+        .set("minionfs_blacklist", json!(["db*"]))
+        .start()?;
+    let ids = ["web1", "db1"];
+    let mut minions = Vec::new();
+    for id in ids {
+        let minion = fleet.minion(id, Kind::Ours).of(&master).start()?;
+        master.wait_minion(id)?;
+        let from = minion.dir().join("note");
+        fs::write(&from, format!("of {id}"))?;
+        let from = from.display().to_string();
+        let pushed = master.returns(&[id, "cp.push", &from, "upload_path=/etc/note"])?;
+        ensure!(pushed.get(id) == Some(&json!(true)), "{pushed:?}");
+        minions.push(minion);
+    }
+    let get = |id: &str| {
+        let path = format!("salt://from/{id}/etc/note");
+        let got = master.returns(&["db1", "cp.get_file_str", &path])?;
+        anyhow::Ok(got.get("db1").cloned())
+    };
+    ensure!(get("web1")? == Some(json!("of web1")), "{:?}", get("web1")?);
+    ensure!(get("db1")? == Some(json!(false)), "{:?}", get("db1")?);
+    let listed = master.returns(&["db1", "cp.list_master"])?;
+    ensure!(
+        listed.get("db1") == Some(&json!(["from/web1/etc/note"])),
+        "{listed:?}"
+    );
+    Ok(())
+}
+
+#[test]
 fn a_copied_file_is_there_when_it_is_whole() -> Result<()> {
     let fleet = Fleet::new("copied")?;
     let mut master = fleet

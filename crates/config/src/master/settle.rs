@@ -86,7 +86,7 @@ impl MasterConfig {
             let allowed = format!("a list with at least one of: {}", FILE_BACKENDS.join(", "));
             return Err(self.raw.wrong("fileserver_backend", allowed));
         }
-        file_backends::settle(&mut self.raw, names, true)
+        file_backends::settle(&mut self.raw, names, Some(FILE_BACKENDS))
     }
 
     fn check_values(&self, faults: &mut Faults) {

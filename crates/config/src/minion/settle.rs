@@ -3,7 +3,7 @@
 
 use super::MinionConfig;
 use crate::error::{ConfigError, Faults, Warning};
-use crate::file_backends;
+use crate::file_backends::{self, OWN_FILE_BACKENDS};
 use crate::host_names::HostNames;
 use crate::minion_id::{Id, IdRules, RemoveDomain};
 use crate::paths;
@@ -101,7 +101,8 @@ impl MinionConfig {
             MasterType::Disable => true,
             _ => self.file_client == "local" && !asks_master,
         };
-        file_backends::settle(&mut self.raw, &mut self.fileserver_backend, serves)
+        let known = serves.then_some(OWN_FILE_BACKENDS);
+        file_backends::settle(&mut self.raw, &mut self.fileserver_backend, known)
     }
 
     fn check_values(&self, faults: &mut Faults) {

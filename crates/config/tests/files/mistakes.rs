@@ -49,27 +49,27 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
         (
             "master",
             "fileserver_backend: [roots, git]\n",
-            "DIR/master:1:29: fileserver_backend cannot be \"git\"; it is roots \
+            "DIR/master:1:29: fileserver_backend cannot be \"git\"; it is roots or minionfs \
              (gitfs: files from git are not served, keep a checkout in file_roots)\n  \
              fileserver_backend: [roots, git]\n                              ^",
         ),
         (
             "master",
             "fileserver_backend:\n  - root\n",
-            "DIR/master:2:5: fileserver_backend cannot be \"root\"; it is roots\n    \
+            "DIR/master:2:5: fileserver_backend cannot be \"root\"; it is roots or minionfs\n    \
              - root\n      ^",
         ),
         (
             "master",
             "fileserver_backend: []\n",
-            "DIR/master:1:21: fileserver_backend cannot be a list; it is a list with at least one of: roots\n  \
+            "DIR/master:1:21: fileserver_backend cannot be a list; it is a list with at least one of: roots, minionfs\n  \
              fileserver_backend: []\n                      ^",
         ),
         (
             "minion",
             "id: x\nfile_client: local\nfileserver_backend: minionfs\n",
             "DIR/minion:3:21: fileserver_backend cannot be \"minionfs\"; it is roots (minionfs: \
-             files that minions have pushed are not served, copy them to file_roots)\n  \
+             only a master has files that minions have pushed)\n  \
              fileserver_backend: minionfs\n                      ^",
         ),
         (

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use halite_config::MasterConfig;
-use halite_fileserver::{FileServerOptions, InboxOptions, RootsOptions};
+use halite_crypto::HashType;
+use halite_fileserver::{FileServerOptions, InboxOptions, MinionFsOptions, RootsOptions};
 
 use crate::error::StartError;
 use crate::settings::{clamped, hash_type};
@@ -53,9 +54,33 @@ fn server(config: &MasterConfig) -> Result<FileServerOptions, StartError> {
         ignore_glob: config.file_ignore_glob.0.clone(),
         times_file: config.fileserver_events.then(times),
     };
+    let mut backends = config.fileserver_backend.0.clone();
+    let is_served = |name: &String| config.file_recv || name != MINIONFS;
+    if !backends.iter().all(is_served) {
+        tracing::warn!("minionfs serves nothing while file_recv is off");
+        backends.retain(is_served);
+    }
     Ok(FileServerOptions {
-        backends: config.fileserver_backend.0.clone(),
+        backends,
         buffer_bytes: clamped(config.file_buffer_size),
+        minionfs: minionfs(config, roots.hash_type),
         roots,
     })
+}
+
+/// The source of the files that minions have pushed. As in Salt, there is none
+/// where none may be pushed.
+const MINIONFS: &str = "minionfs";
+
+fn minionfs(config: &MasterConfig, hash_type: HashType) -> MinionFsOptions {
+    MinionFsOptions {
+        cachedir: config.cachedir.clone(),
+        env: config.minionfs_env.clone(),
+        mountpoint: config.minionfs_mountpoint.clone(),
+        whitelist: config.minionfs_whitelist.0.clone(),
+        blacklist: config.minionfs_blacklist.0.clone(),
+        hash_type,
+        ignore_regex: config.file_ignore_regex.0.clone(),
+        ignore_glob: config.file_ignore_glob.0.clone(),
+    }
 }

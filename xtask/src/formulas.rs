@@ -195,7 +195,7 @@ fn lay_out(case: &Case, checkouts: &Path, work: &Path) -> Result<()> {
     if !tops.is_empty() {
         write(pillar.join("top.sls"), json!({"base": {"*": tops}}))?;
     }
-    let grains = root().join("crates/states/tests/conformance/grains-debian12.json");
+    let grains = root().join("crates/state-run/tests/conformance/grains-debian12.json");
     let grains: Value = serde_json::from_slice(&fs::read(grains)?)?;
     let config = json!({
         "id": "oracle-minion",

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .context("could not run the recorder")?;
     ensure!(recorded.success(), "real Salt did not play the trees");
     let compared = cargo()
-        .args(["test", "-p", "halite-states", "--test", "random"])
+        .args(["test", "-p", "halite-state-run", "--test", "random"])
         .env("HALITE_REAL", &answers)
         .status()
         .context("could not run cargo")?;

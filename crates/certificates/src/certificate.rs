@@ -1,6 +1,6 @@
 //! Certificates, requests and revocation lists that were read.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::Value;
 
 use crate::asn1::{DerError, Item, Reader, oid, sequence, set, tag, tlv};

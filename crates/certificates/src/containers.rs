@@ -1,6 +1,6 @@
 //! PKCS#12 and PKCS#7: certificates with their chain, and a key.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkcs12::Pkcs12;

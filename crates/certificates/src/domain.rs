@@ -1,7 +1,7 @@
 //! Names of hosts, checked as certificates need them: letters, digits and
 //! hyphens, already in the form of the DNS.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 
 /// The longest label, and the longest name.
 const LABEL_BYTES_MAX: usize = 63;

@@ -1,6 +1,6 @@
 //! Certificates in the encodings that arguments name.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 
 use crate::certificate::Certificate;
 use crate::containers::{self, Protection};

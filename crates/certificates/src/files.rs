@@ -5,8 +5,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use halite_modules::CallError;
-use halite_modules::replace::{Dress, replace_with};
+use halite_call::CallError;
+use halite_call::replace::{Dress, replace_with};
 
 /// Only its owner may read it.
 const MODE: u32 = 0o600;

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 use crate::asn1::{DerError, Item, oid_from_der, oid_to_der, tag, tlv};

@@ -23,7 +23,7 @@ mod text;
 mod time;
 mod tls;
 
-use halite_modules::Module;
+use halite_call::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[tls::MODULE, functions::MODULE];

@@ -1,6 +1,6 @@
 //! Distinguished names of subjects and issuers.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use crate::asn1::{DerError, Item, Reader, oid, oid_to_der, sequence, set, tag, tlv};

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use crate::build::{self, Signer, Unsigned};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::Value;
 
 /// What is read from a file at most.

@@ -1,6 +1,6 @@
 //! Points in time as certificates and people write them, all in UTC.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;

@@ -5,10 +5,10 @@
 #[path = "../../system/tests/common/mod.rs"]
 mod common;
 
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 
 static EXEC: &[&[Module]] = &[
-    Registry::core_modules(),
+    halite_core_modules::MODULES,
     halite_certificates::MODULES,
     halite_files::MODULES,
 ];

@@ -7,11 +7,11 @@ mod common;
 
 use std::os::unix::fs::MetadataExt;
 
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 use serde_json::{Value as Json, json};
 
 static EXEC: &[&[Module]] = &[
-    Registry::core_modules(),
+    halite_core_modules::MODULES,
     halite_certificates::MODULES,
     halite_files::MODULES,
 ];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use halite_modules::{
+use halite_call::{
     CallError, Job, MinionContext as _, Outcome, StateScope, run_function, run_state_function,
 };
 use halite_proto::{Map, Value};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use halite_modules::{
+use halite_call::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };

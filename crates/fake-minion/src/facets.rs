@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use halite_modules::{Ahead, ContextError, Files, Jobs, LocalBus, MasterBus, Upstream};
+use halite_call::{Ahead, ContextError, Files, Jobs, LocalBus, MasterBus, Upstream};
 use halite_proto::request::HeldFile;
 use halite_proto::{Map, Value};
 

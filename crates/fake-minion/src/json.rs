@@ -40,7 +40,7 @@ pub fn to_json_with(value: &Value, bytes: fn(&[u8]) -> Json) -> Json {
         Value::Map(map) => map
             .iter()
             .map(|(key, value)| {
-                let key = halite_modules::python::str(key);
+                let key = halite_call::python::str(key);
                 (key, to_json_with(value, bytes))
             })
             .collect(),

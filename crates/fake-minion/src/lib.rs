@@ -17,8 +17,8 @@ mod json;
 
 use std::sync::{Arc, Mutex};
 
+use halite_call::{ContextError, Registry};
 use halite_fileserver::FileServer;
-use halite_modules::{ContextError, Registry};
 use halite_pillar::LocalFiles;
 use halite_proto::{Map, Value};
 
@@ -52,7 +52,7 @@ impl Default for FakeMinion {
     fn default() -> Self {
         Self {
             opts: Map::from([("id", Value::from("m1")), ("hash_type", "sha256".into())]),
-            registry: Registry::core(),
+            registry: halite_core_modules::registry(),
             grains: Mutex::default(),
             pillar: Arc::default(),
             master: None,

@@ -12,7 +12,7 @@ mod limits;
 mod sources;
 mod state;
 
-use halite_modules::Module;
+use halite_call::Module;
 
 #[doc(hidden)]
 pub use archive::fuzzing;

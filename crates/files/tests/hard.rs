@@ -138,8 +138,8 @@ fn cp_fetches_from_the_web_too() {
     let (_guard, work) = work();
     let minion = minion(&work);
     let url = Value::from(serve(Some("hello\n"), 2));
-    let job = halite_modules::Job::default();
-    let call = |args: &[Value]| halite_modules::run_function(&minion, "cp.get_url", args, &job).ret;
+    let job = halite_call::Job::default();
+    let call = |args: &[Value]| halite_call::run_function(&minion, "cp.get_url", args, &job).ret;
     let to = Value::from(work.join("got").to_str().unwrap());
     assert_eq!(call(&[url.clone(), to.clone()]), to);
     assert_eq!(fs::read_to_string(work.join("got")).unwrap(), "hello\n");
@@ -148,7 +148,7 @@ fn cp_fetches_from_the_web_too() {
         cached.as_str().unwrap().ends_with("/dir/file.txt"),
         "{cached:?}"
     );
-    let dest = halite_modules::run_function(&minion, "cp.cache_dest", &[url], &job).ret;
+    let dest = halite_call::run_function(&minion, "cp.cache_dest", &[url], &job).ret;
     assert_eq!(cached, dest);
 }
 
@@ -259,8 +259,8 @@ fn a_kept_copy_can_be_listed_and_brought_back() {
     };
     with("two");
     let call = |fun: &str, args: &[Value]| {
-        let job = halite_modules::Job::default();
-        halite_modules::run_function(&minion, fun, args, &job).ret
+        let job = halite_call::Job::default();
+        halite_call::run_function(&minion, fun, args, &job).ret
     };
     let file = Value::from(path.to_str().unwrap());
     let list = call("file.list_backups", std::slice::from_ref(&file));

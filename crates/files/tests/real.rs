@@ -14,8 +14,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use common::{minion, to_json, work};
+use halite_call::{CallError, Failure, Job, run_function};
 use halite_fake_minion::{FakeMinion, from_json};
-use halite_modules::{CallError, Failure, Job, run_function};
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 

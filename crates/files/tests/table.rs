@@ -1,7 +1,7 @@
 //! The tables of functions are sound.
 
+use halite_call::Module;
 use halite_files::{MODULES, STATES};
-use halite_modules::Module;
 
 #[test]
 fn every_entry_is_sound() {

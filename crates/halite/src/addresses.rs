@@ -8,10 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use halite_call::{Job, run_function};
 use halite_config::BehindError;
 use halite_fileserver::{FileServer, RootsOptions};
 use halite_minion::local_context::LocalContext;
-use halite_modules::{Job, run_function};
 use halite_proto::{Map, Value};
 use halite_pyworker::Workers;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
+use halite_call::extensions;
 use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
 use halite_fileserver::{FileServer, FileServerOptions, RootsOptions};
@@ -14,7 +15,6 @@ use halite_minion::core::conductor::{Mode, distributed_order};
 use halite_minion::core::link::{LinkTiming, RETRY_FIRST};
 use halite_minion::core::ports::{self, BusPorts};
 use halite_minion::start::{BusPlace, Setup, Source, TrustSettings};
-use halite_modules::extensions;
 use halite_proto::MasterUri;
 use halite_transport::Endpoint;
 use halite_transport::fleet::KeepAlive;
@@ -131,7 +131,9 @@ fn setup_with(
         jids_remembered: usize::try_from(config.minion_jid_queue_hwm).unwrap_or(usize::MAX),
         collect_grains: Box::new(move |want| {
             let collect = || {
-                let users = |others: &halite_proto::Map| extensions::grains(&grains_opts, others);
+                let users = |others: &halite_proto::Map| {
+                    extensions::grains(&grains_opts, halite_state_run::registry(), others)
+                };
                 halite_grains::collect_with(&grains, users)
             };
             match &kept_grains {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use halite_modules::{ContextError, MinionContext, Refresh};
+use halite_call::{ContextError, MinionContext, Refresh};
 use halite_proto::{Map, Value};
 use tracing::warn;
 

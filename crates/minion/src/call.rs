@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::{Cancel, Job, MinionContext, Outcome};
+use halite_call::{Cancel, Job, MinionContext, Outcome};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use thiserror::Error;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use halite_modules::{
+use halite_call::{
     Ahead, Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
@@ -281,7 +281,7 @@ impl MinionContext for JobContext {
     }
 
     fn registry(&self) -> &'static Registry {
-        halite_states::registry()
+        halite_state_run::registry()
     }
 
     fn grains(&self) -> Arc<Map> {

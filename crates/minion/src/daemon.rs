@@ -5,9 +5,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use halite_call::MinionContext;
+use halite_call::extensions::{self, Engines};
 use halite_crypto::random_bytes;
-use halite_modules::MinionContext;
-use halite_modules::extensions::{self, Engines};
 use halite_proto::chance::Chance;
 use halite_proto::time::JidClock;
 use halite_proto::{Map, Value};

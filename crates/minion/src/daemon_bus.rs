@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use halite_modules::ContextError;
+use halite_call::ContextError;
 use halite_proto::event::Event;
 use halite_proto::{Map, Tag};
 use halite_transport::Endpoint;

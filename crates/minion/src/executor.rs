@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use halite_modules::{Cancel, Job, MinionContext, Outcome, Over, run_function};
+use halite_call::{Cancel, Job, MinionContext, Outcome, Over, run_function};
 use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::returns::{JobReturn, NOTES, ReturnJid, Several};
 use halite_proto::{Jid, Map, Value};

@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
+use halite_call::extensions::execute;
+use halite_call::{Failure, Job, MinionContext, Outcome, run_function};
+use halite_core_modules::beginning_with;
 use halite_crypto::random_bytes;
-use halite_modules::extensions::execute;
-use halite_modules::{Failure, Job, MinionContext, Outcome, beginning_with, run_function};
 use halite_proto::Value;
 
 /// `splaytime` where nothing says otherwise, as with Salt.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use halite_modules::{Ahead, ContextError};
+use halite_call::{Ahead, ContextError};
 use halite_proto::{Map, Value};
 use halite_transport::fleet::RequestError;
 use tokio::sync::oneshot;

@@ -4,12 +4,12 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use halite_fileserver::FileServer;
-use halite_grains::Want;
-use halite_modules::{
+use halite_call::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
+use halite_fileserver::FileServer;
+use halite_grains::Want;
 use halite_proto::Map;
 use halite_transport::Endpoint;
 use tokio::runtime::Handle;
@@ -114,7 +114,7 @@ impl MinionContext for LocalContext {
     }
 
     fn registry(&self) -> &'static Registry {
-        halite_states::registry()
+        halite_state_run::registry()
     }
 
     fn grains(&self) -> Arc<Map> {

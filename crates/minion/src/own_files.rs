@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use halite_call::{MinionContext, PillarRequest};
 use halite_fileserver::{FileServer, FileServerOptions};
-use halite_modules::{MinionContext, PillarRequest};
 use halite_pillar::{Compiler, LocalFiles, Request, SettingsError};
 use halite_proto::{Map, Value};
 

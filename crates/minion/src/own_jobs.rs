@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use halite_modules::{Cancel, Job, Over, run_function};
+use halite_call::{Cancel, Job, Over, run_function};
 use halite_proto::returns::{JobReturn, OWN_JOB, ReturnJid};
 use halite_proto::{Jid, Map, Value};
 use tracing::{debug, info};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::{ContextError, PillarRequest};
+use halite_call::{ContextError, PillarRequest};
 use halite_proto::{Map, MinionId, Value};
 use tokio::task::JoinSet;
 use tracing::{debug, warn};

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::Duration;
 
+use halite_call::Recall;
 use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes};
 use halite_grains::Want;
 use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
-use halite_modules::Recall;
 use halite_proto::{Map, MasterUri, MinionId, Value};
 use halite_transport::fleet::{KeepAlive, RequesterOptions, SubscribeOptions, Transport};
 use halite_transport::ipc::{BusOptions, EventBus, Framing, framing_of};

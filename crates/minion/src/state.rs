@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use halite_call::{Cancel, Recall};
 use halite_grains::Want;
-use halite_modules::{Cancel, Recall};
 pub(crate) use halite_process::clock::unix_micros;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
 use halite_proto::{Map, MasterUri, MinionId, Tag, Value};

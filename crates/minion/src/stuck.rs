@@ -3,7 +3,7 @@
 //! A thread that waits in the kernel ends for no signal. Its job is given up
 //! after a while: what it may have to say later nobody hears.
 
-use halite_modules::{Cancel, Over};
+use halite_call::{Cancel, Over};
 use tokio::task::JoinHandle;
 use tracing::error;
 

@@ -5,9 +5,9 @@
 use std::fs;
 use std::path::Path;
 
+use halite_call::{Failure, Job, run_function};
 use halite_fileserver::{FileServer, RootsOptions};
 use halite_minion::local_context::LocalContext;
-use halite_modules::{Failure, Job, run_function};
 use halite_proto::{Map, Value};
 
 /// Where a case stands for its own directory.

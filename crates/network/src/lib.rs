@@ -1,7 +1,7 @@
 //! The functions and states of a machine's network: filters of packets, interfaces, routes.
 //!
 //! Invariant: whatever changes the network goes through a program that
-//! `halite_modules::host` runs, or a file below its root.
+//! `halite_call::host` runs, or a file below its root.
 
 mod diff;
 mod firewalld;
@@ -12,7 +12,7 @@ mod nftables;
 mod program;
 mod states;
 
-use halite_modules::Module;
+use halite_call::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[

@@ -1,7 +1,7 @@
 //! Programs that are given as a line of words.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, shlex};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, shlex};
 
 /// Runs a line without a shell: quotes hold words together, nothing is
 /// expanded.

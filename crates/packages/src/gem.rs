@@ -1,7 +1,7 @@
 //! Packages of Ruby, through `gem`: the execution module `gem`.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 use crate::pkg::version::plain;

@@ -1,7 +1,7 @@
 //! The functions and states of packages, repositories and source trees.
 //!
 //! Invariant: whatever changes the system goes through a program that
-//! `halite_modules::host` runs, or a file below its root.
+//! `halite_call::host` runs, or a file below its root.
 
 mod debconf;
 mod gem;
@@ -12,7 +12,7 @@ mod python;
 mod states;
 mod time;
 
-use halite_modules::{Call, CallError, Module};
+use halite_call::{Call, CallError, Module};
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
@@ -68,8 +68,8 @@ fn only(call: &Call<'_>, names: &[&str]) -> Result<halite_proto::Map, CallError>
         .map(|(key, value)| {
             format!(
                 "{}={}",
-                halite_modules::python::str(key),
-                halite_modules::python::str(value)
+                halite_call::python::str(key),
+                halite_call::python::str(value)
             )
         })
         .collect();

@@ -1,7 +1,7 @@
 //! Packages of Node, through `npm`: the execution module `npm`.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value, json};
 
 use crate::words;

@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use common::carry_out;
+use halite_call::{Module, Registry};
 use halite_fake_minion::FakeMinion;
-use halite_modules::{Module, Registry};
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
 
-static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_packages::MODULES];
+static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_packages::MODULES];
 static STATES: &[&[Module]] = &[halite_packages::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 

@@ -5,9 +5,9 @@
 #[path = "../../system/tests/common/mod.rs"]
 mod common;
 
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 
-static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_packages::MODULES];
+static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_packages::MODULES];
 static STATES: &[&[Module]] = &[halite_packages::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use halite_modules::dicts::update;
+use halite_call::dicts::update;
 use halite_proto::{Map, Value};
 use halite_target::Subject;
 

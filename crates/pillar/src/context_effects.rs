@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{
+use halite_call::extensions::{Kind, plugin};
+use halite_call::{
     Call, CallWorld, Cancel, Commander, ContextError, Daemon, Files, Job, Jobs, LocalBus,
     MasterBus, MinionContext, PillarRequest, Recall, Refresh, Registry, Runners, TimeLimit,
     Upstream, run_plugin, within_call,
@@ -269,7 +269,7 @@ impl Effects for ContextEffects<'_> {
     }
 
     fn decrypt(&self, renderer: &str, value: Value) -> Result<Value, String> {
-        halite_modules::decrypt(&self.renderer, renderer, value)
+        halite_call::decrypt(&self.renderer, renderer, value)
     }
 
     fn command(&self, command: &str, through_shell: bool) -> Result<String, String> {

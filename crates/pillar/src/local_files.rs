@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use halite_call::{Ahead, ContextError, Files};
 use halite_fileserver::FileServer;
-use halite_modules::{Ahead, ContextError, Files};
 use halite_proto::request::{HeldFile, MinionRequest};
 use halite_proto::{Map, Value};
 

@@ -4,11 +4,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use halite_fileserver::FileServer;
-use halite_modules::{
+use halite_call::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
 };
+use halite_fileserver::FileServer;
 use halite_proto::{Map, Value};
 
 use crate::local_files::LocalFiles;

@@ -4,7 +4,7 @@
 //! keeps only what the lower pillar has, so that a pillar made with it is
 //! empty unless the command line gave one.
 
-use halite_modules::dicts::update;
+use halite_call::dicts::update;
 use halite_proto::{Map, Value};
 
 /// How pillars are merged.

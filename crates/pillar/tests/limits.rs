@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_modules::Registry;
 use halite_pillar::{Compiler, MasterlessContext, Request, SettingsError, limits};
 use halite_proto::{Map, Value};
 
@@ -27,7 +26,7 @@ fn opts(dir: &Path, more: &[(&str, Value)]) -> Map {
 fn compile(opts: Map) -> Map {
     let compiler = Compiler::new(&opts).unwrap();
     let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
-    let base = MasterlessContext::new(opts, Registry::core(), files);
+    let base = MasterlessContext::new(opts, halite_core_modules::registry(), files);
     let request = Request {
         id: "web1".to_owned(),
         grains: Arc::new(Map::from([("role", "web")])),
@@ -142,7 +141,7 @@ fn external_pillars_in_python_are_the_masters_and_see_what_the_files_say() {
     let seen = |extra_minion_data: Map| {
         let compiler = Compiler::new(&opts).unwrap();
         let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
-        let base = MasterlessContext::new(opts.clone(), Registry::core(), files);
+        let base = MasterlessContext::new(opts.clone(), halite_core_modules::registry(), files);
         let request = Request {
             id: "web1".to_owned(),
             extra_minion_data,

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_modules::Registry;
 use halite_pillar::{Compiler, MasterlessContext, Request};
 use halite_proto::{Map, Value};
 
@@ -86,7 +85,7 @@ fn compile(dir: &str, case: &Value, run: &Value) -> Map {
     ]);
     let compiler = Compiler::new(&opts).unwrap();
     let files = Arc::new(FileServer::from_roots(RootsOptions::default()).unwrap());
-    let base = MasterlessContext::new(opts, Registry::core(), files);
+    let base = MasterlessContext::new(opts, halite_core_modules::registry(), files);
     let env = |name: &str| compiler.opts().get(name).and_then(Value::as_str);
     let overrides = run.get("pillar").and_then(Value::as_map);
     let request = Request {

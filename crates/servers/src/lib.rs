@@ -1,7 +1,7 @@
 //! The functions and states of databases, message brokers and process supervisors.
 //!
 //! Invariant: a server is only reached through its own command line programs,
-//! which `halite_modules::host` runs (etcd through `http.query`); no password is on a command line
+//! which `halite_call::host` runs (etcd through `http.query`); no password is on a command line
 //! where the program takes it in any other way.
 
 mod etcd;
@@ -11,7 +11,7 @@ mod rabbitmq;
 mod states;
 mod supervisord;
 
-use halite_modules::Module;
+use halite_call::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {
@@ -284,7 +284,7 @@ fn typed(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use halite_modules::python;
+    use halite_call::python;
 
     use super::*;
 

@@ -13,11 +13,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use common::Machine;
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 use serde_json::{Value as Json, json};
 
 static EXEC: &[&[Module]] = &[
-    Registry::core_modules(),
+    halite_core_modules::MODULES,
     halite_servers::MODULES,
     halite_system::MODULES,
 ];

@@ -4,9 +4,9 @@
 #[path = "../../system/tests/common/mod.rs"]
 mod common;
 
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 
-static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_servers::MODULES];
+static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_servers::MODULES];
 static STATES: &[&[Module]] = &[halite_servers::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! The programs that stand for others: `update-alternatives`.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::Value;
 
 pub(crate) const MODULE: Module = Module {

@@ -2,11 +2,11 @@
 //! module `system`.
 //!
 //! Invariant: what ends the machine or sets its clock is a program that
-//! `halite_modules::host` runs, so that nothing here touches a machine that is
+//! `halite_call::host` runs, so that nothing here touches a machine that is
 //! made up.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;

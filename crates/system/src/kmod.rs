@@ -1,7 +1,7 @@
 //! Modules of the kernel: the execution module `kmod`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, paths};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, paths};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

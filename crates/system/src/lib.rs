@@ -1,7 +1,7 @@
 //! The functions and states of services, users, schedules of the system and its settings.
 //!
 //! Invariant: whatever changes the system goes through a program that
-//! `halite_modules::host` runs, or a file below its root.
+//! `halite_call::host` runs, or a file below its root.
 
 mod accounts;
 mod aliases;
@@ -29,7 +29,7 @@ mod timezone;
 mod tools;
 mod zone;
 
-use halite_modules::Module;
+use halite_call::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[

@@ -1,7 +1,7 @@
 //! The language of the system: the execution module `locale`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! The time zone of the system: the execution module `timezone`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, paths};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, paths};
 
 pub(crate) const MODULE: Module = Module {
     name: "timezone",

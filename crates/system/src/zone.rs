@@ -1,6 +1,6 @@
 //! Zone files of name servers, as `dnsutil.parse_zone` reads them.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::{Map, Value};
 
 const WEEK: i64 = 604_800;

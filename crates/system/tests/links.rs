@@ -6,13 +6,13 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 use std::path::Path;
 
+use halite_call::Registry;
 use halite_fake_minion::{FakeMinion, kwargs};
-use halite_modules::Registry;
 use halite_proto::Value;
 use halite_test_support::have_root;
 
 static REGISTRY: Registry = Registry::new(
-    &[Registry::core_modules(), halite_system::MODULES],
+    &[halite_core_modules::MODULES, halite_system::MODULES],
     &[halite_system::STATES],
 );
 

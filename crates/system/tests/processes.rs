@@ -8,10 +8,10 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use common::Machine;
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 use serde_json::{Value as Json, json};
 
-static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_system::MODULES];
+static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_system::MODULES];
 static STATES: &[&[Module]] = &[halite_system::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 

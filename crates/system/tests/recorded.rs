@@ -3,9 +3,9 @@
 
 mod common;
 
-use halite_modules::{Module, Registry};
+use halite_call::{Module, Registry};
 
-static EXEC: &[&[Module]] = &[Registry::core_modules(), halite_system::MODULES];
+static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_system::MODULES];
 static STATES: &[&[Module]] = &[halite_system::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 

@@ -1,7 +1,7 @@
 //! What changes files by their path in the crates of functions.
 //!
 //! Who may write to a directory could put a link there, and root would follow
-//! it: `halite_modules::paths` is the way to change what has a path. The places
+//! it: `halite_call::paths` is the way to change what has a path. The places
 //! that go another way are in `xtask/by_path.txt`, which may only shrink:
 //! `PATH: COUNT`.
 
@@ -23,19 +23,20 @@ const HEADER: &str = "\
 ";
 
 /// Where functions of users' files are.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
+    "call",
     "certificates",
+    "core-modules",
     "files",
-    "modules",
     "network",
     "packages",
     "servers",
-    "states",
+    "state-run",
     "system",
 ];
 
 /// The way itself.
-const WAY: &str = "crates/modules/src/paths/";
+const WAY: &str = "crates/call/src/paths/";
 
 /// What follows links on its way to what it changes. A name alone is looked for
 /// behind a path or as an imported function.
@@ -135,7 +136,7 @@ fn complaints(found: &Found, known: &BTreeMap<String, usize>) -> Vec<String> {
         for (line, pattern) in places {
             complaints.push(format!(
                 "{file}:{line}: `{pattern}` follows whatever links are in the way: \
-                 halite_modules::paths does it by the rule of links"
+                 halite_call::paths does it by the rule of links"
             ));
         }
     }

@@ -1,6 +1,6 @@
 //! Revocation lists from arguments.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use super::signature::{algorithm, signed};

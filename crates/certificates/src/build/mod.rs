@@ -9,7 +9,7 @@ mod signature;
 pub(crate) use list::UnsignedList;
 pub(crate) use signature::{algorithm_name, digest_of_algorithm};
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use self::signature::{algorithm, signed};

@@ -1,6 +1,6 @@
 //! Signatures and their algorithms.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 
 use crate::asn1::{bits, null, oid, sequence};
 use crate::keys::{Kind, PrivateKey};

@@ -1,6 +1,6 @@
 //! Where to ask about a certificate.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 use super::usage::identifier;

@@ -1,6 +1,6 @@
 //! Values in the notation of OpenSSL's configuration: `critical, CA:true`.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 use crate::general::Pair;

@@ -1,6 +1,6 @@
 //! Basic constraints and constraints of names.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use super::conf::{contains, pairs};

@@ -1,6 +1,6 @@
 //! Extensions of revocation lists and their entries.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 use super::conf::pairs;

@@ -11,7 +11,7 @@ mod policies;
 mod show;
 mod usage;
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::{Map, Value};
 
 pub(crate) use show::show;

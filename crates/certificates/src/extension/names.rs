@@ -1,6 +1,6 @@
 //! Other names of the subject and of the issuer.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::Value;
 
 use super::{Parties, conf, identifier};

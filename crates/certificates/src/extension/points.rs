@@ -1,6 +1,6 @@
 //! Where revocation lists are found, and what a list is for.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use super::conf::{contains, pairs};

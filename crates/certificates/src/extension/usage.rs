@@ -1,6 +1,6 @@
 //! What a key may be used for, and flags.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 use super::conf::{contains, pairs};

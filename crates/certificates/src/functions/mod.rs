@@ -10,7 +10,7 @@ pub(crate) use pem::find as find_pem;
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, Function, Module, python};
+use halite_call::{Call, CallError, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use crate::certificate::{Certificate, Request};

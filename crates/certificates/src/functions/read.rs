@@ -1,6 +1,6 @@
 //! What certificates, requests and lists say.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::{any_public_key, passphrase, pem};

@@ -1,6 +1,6 @@
 //! Whether signatures and dates are good.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::{any_public_key, passphrase};

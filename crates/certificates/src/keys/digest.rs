@@ -1,6 +1,6 @@
 //! Digests: their names, and what they make of data.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use openssl::hash::{MessageDigest, hash};
 
 use super::failed;

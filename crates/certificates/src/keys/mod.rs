@@ -6,7 +6,7 @@ mod read;
 
 use digest::message_digest;
 pub(crate) use digest::{digest, digest_of};
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::Value;
 use openssl::ec::{EcGroup, EcKey};
 use openssl::error::ErrorStack;

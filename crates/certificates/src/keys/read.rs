@@ -3,7 +3,7 @@
 //! Invariant: a key that is protected is read with its passphrase and no other;
 //! OpenSSL never asks on a terminal.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use openssl::pkey::{PKey, Private};
 
 use crate::asn1::{Reader, tag};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::file::{Look, Managed, outcome};

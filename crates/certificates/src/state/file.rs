@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use halite_modules::{
+use halite_call::{
     Call, CallError, CallResult, Job, StateReturn, StateScope, paths, python, run_state_function,
 };
 use halite_proto::{Map, Value};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use super::file::{Look, Managed, outcome, unrecognized};

@@ -7,7 +7,7 @@ mod list;
 mod request;
 pub(crate) mod tls;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) const MODULE: Module = Module {
     name: "x509",

@@ -1,6 +1,6 @@
 //! Requests for certificates.
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::file::{Look, Managed, outcome};

@@ -1,6 +1,6 @@
 //! Whether a certificate is still good for a while: the state module `tls`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 
 use crate::time;
 use crate::tls::load_certificate;

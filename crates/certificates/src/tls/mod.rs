@@ -12,7 +12,7 @@ mod revoke;
 
 pub(crate) use read::load as load_certificate;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) const MODULE: Module = Module {
     name: "tls",

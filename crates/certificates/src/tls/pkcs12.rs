@@ -1,6 +1,6 @@
 //! A certificate for browsers, with its key and its authority.
 
-use halite_modules::{Call, CallResult, python};
+use halite_call::{Call, CallResult, python};
 use halite_proto::Value;
 
 use super::place::Authority;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallError, CallResult, paths};
 use halite_proto::Value;
 
 use crate::files::{write, write_ours};
@@ -19,7 +19,7 @@ const PUBLIC: u32 = 0o644;
 pub(super) fn base(call: &Call<'_>) -> String {
     let given = call.get("cacert_path").filter(|path| path.is_true());
     if let Some(path) = given {
-        return halite_modules::python::str(path);
+        return halite_call::python::str(path);
     }
     let chosen = call.job.state.as_ref().and_then(|scope| {
         let memo = scope
@@ -37,7 +37,7 @@ pub(super) fn base(call: &Call<'_>) -> String {
         let option = option.ok().filter(Value::is_true);
         option.map_or_else(
             || "/etc/pki".to_owned(),
-            |path| halite_modules::python::str(&path),
+            |path| halite_call::python::str(&path),
         )
     })
 }
@@ -71,7 +71,7 @@ impl Authority {
     pub(super) fn from_call(call: &Call<'_>) -> Self {
         let (base, name) = (base(call), call.text("ca_name"));
         let file = call.get("ca_filename").filter(|file| file.is_true());
-        let file = file.map_or_else(|| format!("{name}_ca_cert"), halite_modules::python::str);
+        let file = file.map_or_else(|| format!("{name}_ca_cert"), halite_call::python::str);
         let directory = Path::new(&base).join(&name);
         Self {
             certificate: directory.join(format!("{file}.crt")),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_modules::addresses::redacted;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::addresses::redacted;
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::format::Format;
@@ -255,7 +255,7 @@ pub(super) fn contents(
     strip: usize,
     decompress: Option<&str>,
 ) -> Result<Contents, CallError> {
-    let decompress = decompress.map(halite_modules::shlex::split).transpose()?;
+    let decompress = decompress.map(halite_call::shlex::split).transpose()?;
     match Contents::of(path, format, decompress.as_deref()) {
         Ok(contents) if strip > 0 => Ok(contents.stripped(strip)),
         Ok(contents) => Ok(contents),

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_modules::addresses::redacted;
-use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python, run_state_function};
+use halite_call::addresses::redacted;
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python, run_state_function};
 use halite_proto::{Map, Value};
 
 use super::exec;

@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::{self, Held};
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::paths::{self, Held};
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::format::Format;

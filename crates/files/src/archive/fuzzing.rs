@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::paths;
+use halite_call::paths;
 
 use super::format::Format;
 use super::read::Contents;

@@ -15,7 +15,7 @@ mod package;
 mod read;
 mod unpack;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 pub use package::unpack_package;
 
 /// The execution module.

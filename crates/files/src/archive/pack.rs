@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use halite_modules::CallError;
-use halite_modules::replace::place_followed;
+use halite_call::CallError;
+use halite_call::replace::place_followed;
 use zip::write::SimpleFileOptions;
 
 use crate::core::manage::default_mode;

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use halite_modules::paths;
+use halite_call::paths;
 
 use super::fence::{check_content, fenced};
 use super::unpack::inside;

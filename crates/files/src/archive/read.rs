@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
 use flate2::read::MultiGzDecoder;
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_process::child;
 use halite_proto::{Map, Value};
 

@@ -8,9 +8,9 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use halite_modules::CallError;
-use halite_modules::paths::{self, Place};
-use halite_modules::replace::place_at;
+use halite_call::CallError;
+use halite_call::paths::{self, Place};
+use halite_call::replace::place_at;
 use tar::Entry;
 
 use super::fence::check_content;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{CallError, StateReturn};
+use halite_call::{CallError, StateReturn};
 use halite_process::child;
 use halite_proto::Map;
 

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths;
+use halite_call::paths;
 use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::CallError;
+use halite_call::CallError;
 
 use super::diff;
 use super::errors::errno;

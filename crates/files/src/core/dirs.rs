@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use halite_modules::CallError;
-use halite_modules::paths::{self, Held};
+use halite_call::CallError;
+use halite_call::paths::{self, Held};
 use halite_proto::Value;
 
 use super::errors::os_error;

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use nix::errno::Errno;
 
 /// The number and text of a failure, as `strerror` has them.

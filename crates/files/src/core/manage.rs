@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::Held;
-use halite_modules::replace::umask;
-use halite_modules::{Call, CallError, StateReturn};
+use halite_call::paths::Held;
+use halite_call::replace::umask;
+use halite_call::{Call, CallError, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::compare::{self, Difference, Ignore};

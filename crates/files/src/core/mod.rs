@@ -17,4 +17,4 @@ pub(crate) mod regex;
 pub(crate) mod text;
 pub(crate) mod write;
 
-pub(crate) use halite_modules::diff;
+pub(crate) use halite_call::diff;

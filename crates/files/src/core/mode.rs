@@ -1,6 +1,6 @@
 //! Modes of files as people write them: `0644`, `'644'`, `644`, `keep`.
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::Value;
 
 /// A mode as Salt writes it: at least four digits, no quotes, no `0o`.

@@ -5,14 +5,14 @@
 //! limit nor `saltutil.kill_job` reaches it. Invariant: nothing here waits.
 //!
 //! What is only looked at may be behind any link; what is going to be changed
-//! is opened by [`halite_modules::paths`].
+//! is opened by [`halite_call::paths`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-pub(crate) use halite_modules::paths::{open_to_append as to_append, open_to_write as to_write};
+pub(crate) use halite_call::paths::{open_to_append as to_append, open_to_write as to_write};
 
 /// Opens a file to look at it.
 ///
@@ -43,7 +43,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`to_read`]; also when a link on the way is not followed.
 pub(crate) fn read_to_change(path: &Path) -> io::Result<Vec<u8>> {
-    content(halite_modules::paths::open_to_read(path)?)
+    content(halite_call::paths::open_to_read(path)?)
 }
 
 fn content(mut file: File) -> io::Result<Vec<u8>> {

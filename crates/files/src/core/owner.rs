@@ -1,6 +1,6 @@
 //! Users and groups by name and number.
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::Value;
 use nix::unistd::{Gid, Group, Uid, User};
 

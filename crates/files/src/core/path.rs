@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::Place;
+use halite_call::paths::Place;
 
 /// `os.path.normpath`.
 pub(crate) fn normalize(path: &str) -> String {

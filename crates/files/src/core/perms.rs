@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use halite_modules::paths::Held;
-use halite_modules::{CallError, StateReturn, python};
+use halite_call::paths::Held;
+use halite_call::{CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{attributes, mode, owner};

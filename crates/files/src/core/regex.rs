@@ -2,7 +2,7 @@
 //! and templates of replacements.
 
 use fancy_regex::{Captures, Regex, RegexBuilder};
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::Value;
 use halite_target::pcre::engine_pattern;
 
@@ -35,13 +35,13 @@ pub(crate) fn flags(value: &Value) -> Result<i64, CallError> {
             .iter()
             .try_fold(0, |all, name| Ok(all | named_flag(name)?)),
         Value::Nil => Ok(0),
-        Value::Int(_) | Value::Bool(_) => halite_modules::python::int(value),
+        Value::Int(_) | Value::Bool(_) => halite_call::python::int(value),
         name => named_flag(name),
     }
 }
 
 fn named_flag(name: &Value) -> Result<i64, CallError> {
-    let text = halite_modules::python::str(name);
+    let text = halite_call::python::str(name);
     match text.to_uppercase().as_str() {
         "I" | "IGNORECASE" => Ok(IGNORECASE),
         "L" | "LOCALE" => Ok(4),

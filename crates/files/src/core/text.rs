@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use halite_modules::{CallError, encoding, paths};
+use halite_call::{CallError, encoding, paths};
 
 use super::errors::os_error;
 use super::open;

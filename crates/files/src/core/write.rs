@@ -1,6 +1,6 @@
 //! Replacing a file in one step.
 //!
-//! How that is done is [`halite_modules::replace`]'s; this says what is
+//! How that is done is [`halite_call::replace`]'s; this says what is
 //! written, and when a file has to be written in place after all.
 
 use std::fs::{self, File};
@@ -8,12 +8,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::Place;
-use halite_modules::replace::place_at;
+use halite_call::paths::Place;
+use halite_call::replace::place_at;
 
 use super::open;
 
-pub(crate) use halite_modules::replace::{Dress, Placed, replace_with};
+pub(crate) use halite_call::replace::{Dress, Placed, replace_with};
 
 /// What is to be in a file.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ pub(crate) fn replace_dressed(to: &Path, body: &Body, dress: Dress) -> io::Resul
 
 /// The same for those who have more to do with the file.
 pub(crate) fn place(to: &Path, body: &Body, dress: Dress) -> io::Result<Placed> {
-    halite_modules::replace::place(to, dress, |file| body.write_to(file))
+    halite_call::replace::place(to, dress, |file| body.write_to(file))
 }
 
 /// Changes the content of a file that is there. With other names for the same

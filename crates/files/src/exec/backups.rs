@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallResult, paths, python};
+use halite_call::{Call, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::paths::arg;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::Value;
 
 use super::paths::arg;

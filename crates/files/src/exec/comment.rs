@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::paths::arg;

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

@@ -1,6 +1,6 @@
 //! The table of the functions.
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 use super::{
     attributes, backups, block, comment, content, find, line, links, managed, paths, replace,

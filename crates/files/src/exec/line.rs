@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
 use crate::core::errors::os_error;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::paths::{self, Place};
-use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_call::paths::{self, Place};
+use halite_call::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
 use nix::sys::stat::{Mode, SFlag, makedev};
 

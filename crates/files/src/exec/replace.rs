@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallError, CallResult, paths, python};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::Value;
 
 use super::paths::arg;

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_crypto::HashType;
-use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use halite_modules::paths::{self, Held};
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::paths::{self, Held};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::paths::{arg, must_be_absolute};
@@ -290,7 +290,7 @@ pub(super) fn rmdir(call: &Call<'_>) -> CallResult {
     }
     let older_than = match call.arg("older_than") {
         Value::Nil => None,
-        days => Some(halite_modules::python::float(days)?),
+        days => Some(halite_call::python::float(days)?),
     };
     let done = prune(at, call.flag("recurse"), older_than);
     let good = done.errors.is_empty();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, FileClient, SaltUrl};
+use halite_call::{Call, CallError, FileClient, SaltUrl};
 use halite_proto::{Map, Value};
 
 use super::sums::Sum;

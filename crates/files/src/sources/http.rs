@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use halite_modules::addresses::redacted;
-use halite_modules::{Call, CallError, FileClient, WebFile};
+use halite_call::addresses::redacted;
+use halite_call::{Call, CallError, FileClient, WebFile};
 
 use super::fetch::{Wanted, local_sum};
 

@@ -1,6 +1,6 @@
 //! Choosing from several sources the first that is there.
 
-use halite_modules::{Call, CallError, WebFile, python};
+use halite_call::{Call, CallError, WebFile, python};
 use halite_proto::Value;
 
 use super::{Scheme, fetch, local_path, scheme};

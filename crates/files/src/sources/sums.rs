@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::{Call, CallError};
+use halite_call::{Call, CallError};
 use halite_proto::{Map, Value};
 
 use super::{Scheme, fetch, scheme, url_name};

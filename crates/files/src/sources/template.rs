@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallWorld};
+use halite_call::{Call, CallWorld};
 use halite_proto::{Map, Value};
 use halite_render::{TextRequest, render_text};
 

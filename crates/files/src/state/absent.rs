@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn, paths};
+use halite_call::{Call, CallResult, StateReturn, paths};
 
 use super::common;
 use crate::core::errors::os_text;

@@ -1,6 +1,6 @@
 //! `file.accumulated`: texts that other states of the run put into a file.
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::common;

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::Place;
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::paths::Place;
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::directory::Ask;

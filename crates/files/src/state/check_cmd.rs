@@ -5,8 +5,8 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::{self, Held};
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::paths::{self, Held};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use crate::core::errors::os_error;

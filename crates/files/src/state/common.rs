@@ -1,6 +1,6 @@
 //! What most file states begin with.
 
-use halite_modules::{Call, StateReturn, python};
+use halite_call::{Call, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::core::{owner, path};
@@ -63,15 +63,15 @@ pub(crate) fn unchecked_signature(call: &Call<'_>) -> Option<String> {
 }
 
 /// The state failed with nothing changed.
-pub(super) fn failed(ret: StateReturn, comment: impl Into<Value>) -> halite_modules::CallResult {
+pub(super) fn failed(ret: StateReturn, comment: impl Into<Value>) -> halite_call::CallResult {
     Ok(ret.failed(comment).into())
 }
 
 /// A failure of the system that is the state's comment rather than an
 /// exception: a full disk, a read-only file system, a missing right.
-pub(super) fn refused(error: &halite_modules::CallError) -> Option<String> {
+pub(super) fn refused(error: &halite_call::CallError) -> Option<String> {
     match error {
-        halite_modules::CallError::Exception {
+        halite_call::CallError::Exception {
             kind: "OSError" | "PermissionError",
             message,
             ..

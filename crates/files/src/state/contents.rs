@@ -1,6 +1,6 @@
 //! The contents a state gives: text, lists of lines, pillar, grains.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::managed::encoded;

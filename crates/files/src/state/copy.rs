@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use halite_call::paths::Place;
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_crypto::HashType;
-use halite_modules::paths::Place;
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::{common, walk};

@@ -5,8 +5,8 @@ use std::path::Path;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_crypto::HashType;
-use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value, json};
 
 use super::common;

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use super::below::{changes, clean, kept_by_others, recursively};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::texts::{self, Texts};

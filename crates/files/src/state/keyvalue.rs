@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::common;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, encoding, paths, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, encoding, paths, python};
 use halite_proto::{Map, Value};
 
 use super::check_cmd::{self, Checked};

@@ -22,7 +22,7 @@ mod tidy;
 mod walk;
 
 pub(crate) use common::unchecked_signature;
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 pub(crate) use symlink::link_in_place;
 
 /// The state module.

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use halite_modules::addresses::redacted;
-use halite_modules::{
+use halite_call::addresses::redacted;
+use halite_call::{
     BEACON_INTERVAL, Call, CallResult, StateReturn, add_state_beacon, beacon_value, paths,
 };
 use halite_proto::{Map, Value};

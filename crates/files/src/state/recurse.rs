@@ -5,7 +5,7 @@ mod plan;
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python, run_state_function};
+use halite_call::{Call, CallError, CallResult, StateReturn, python, run_state_function};
 use halite_proto::{Map, Value};
 
 use self::plan::{Tree, choose, plan_all};

@@ -1,7 +1,7 @@
 //! `file.managed` with `selinux`: the labels of the file, once it is what it
 //! should be.
 
-use halite_modules::{Call, CallResult, python};
+use halite_call::{Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::{common, managed};

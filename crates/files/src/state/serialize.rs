@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use halite_modules::extensions::{self, Kind};
-use halite_modules::{
+use halite_call::extensions::{self, Kind};
+use halite_call::{
     Call, CallError, CallResult, StateReturn, python, run_plugin, run_state_function,
 };
 use halite_proto::{Map, Value, json, msgpack};

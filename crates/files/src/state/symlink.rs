@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use halite_modules::{Call, CallResult, StateReturn, paths, python};
+use halite_call::{Call, CallResult, StateReturn, paths, python};
 use halite_proto::Value;
 
 use super::{common, walk};

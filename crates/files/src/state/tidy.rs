@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::Place;
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::paths::Place;
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;

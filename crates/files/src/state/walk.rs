@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use halite_modules::paths::{self, Place};
-use halite_modules::{CallError, python};
+use halite_call::paths::{self, Place};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 use halite_target::glob::fnmatch;
 

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use halite_call::Registry;
 use halite_fake_minion::{FakeMinion, from_json, to_json_with};
 use halite_fileserver::{FileServer, RootsOptions};
-use halite_modules::Registry;
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
 
 static REGISTRY: Registry = Registry::new(
-    &[Registry::core_modules(), halite_files::MODULES],
+    &[halite_core_modules::MODULES, halite_files::MODULES],
     &[halite_files::STATES],
 );
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use halite::minion;
+use halite_call::{CallError as FunctionError, Cancel, Failure, Outcome};
 use halite_cli::call::{self, CallOutcome, CallRequest, CallReturn, Work};
 use halite_cli::events::Wish;
 use halite_cli::options::{CallOptions, parse_everything};
@@ -17,7 +18,6 @@ use halite_grains::Want;
 use halite_minion::call::{CallError, Request};
 use halite_minion::local_context::LocalContext;
 use halite_minion::returners::Wanted;
-use halite_modules::{CallError as FunctionError, Cancel, Failure, Outcome};
 use halite_process::clock::unix_micros;
 use halite_process::privileges::{self, User};
 use halite_process::shutdown::Signals;
@@ -285,7 +285,7 @@ fn docs(prefix: &str) -> BTreeMap<String, String> {
                 .strip_prefix(prefix)
                 .is_some_and(|r| r.starts_with('.'))
     };
-    halite_states::registry()
+    halite_state_run::registry()
         .functions()
         .filter(|function| wanted(function.name))
         .map(|function| (function.name.to_owned(), function.doc_text()))

@@ -4,7 +4,7 @@
 //! Invariant: a proof is judged by its own kind only. What shows a token or a
 //! password is never taken for something else when that fails.
 
-use halite_modules::args::Parted;
+use halite_call::args::Parted;
 use halite_proto::clear::{Credentials, TokenRequest};
 use halite_proto::{Map, Value};
 

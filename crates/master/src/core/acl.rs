@@ -200,7 +200,7 @@ fn allowed<'a>(
 
 #[cfg(test)]
 mod tests {
-    use halite_modules::args::part_surely;
+    use halite_call::args::part_surely;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! Invariant: a way to log in that has no entry permits nothing, and nothing is
 //! permitted to a name that only resembles an entry.
 
-use halite_modules::args::Parted;
+use halite_call::args::Parted;
 use halite_proto::{Map, Value};
 
 use super::patterns::NamePattern;

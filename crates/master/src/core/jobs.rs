@@ -4,7 +4,7 @@
 //! Invariant: what is published has Salt's keys and no others, and no proof of
 //! the caller's identity gets into an event, a file or a publication.
 
-use halite_modules::args::{Parted, part_surely};
+use halite_call::args::{Parted, part_surely};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::publish::{FunSpec, PublishLoad};
 use halite_proto::returns::{JobReturn, PUBLISHER};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use halite_modules::args::Parted;
+use halite_call::args::Parted;
 use halite_proto::{Map, Value};
 
 use super::patterns::StartPattern;

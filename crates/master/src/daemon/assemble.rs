@@ -119,7 +119,7 @@ pub(super) fn assemble(
     }
     let files = Arc::new(Files::open(settings.files)?);
     let server = Arc::clone(&files.server);
-    let functions = Functions::new(&general.opts, halite_states::registry(), server);
+    let functions = Functions::new(&general.opts, halite_state_run::registry(), server);
     let functions = Arc::new(functions);
     let pillars = Pillars::start(
         &general.opts,

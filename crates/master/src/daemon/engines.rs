@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use halite_modules::extensions::{Engine, Engines, engines};
-use halite_modules::{
+use halite_call::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterBus, MinionContext,
     PillarRequest, Recall, Refresh, Registry, Runners, Upstream,
+    extensions::{Engine, Engines, engines},
 };
 use halite_pillar::MasterlessContext;
 use halite_proto::{Map, Value};

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use halite_call::{
+    Cancel, Job, TimeLimit,
+    extensions::{Kind, plugin},
+    run_plugin, within_call,
+};
 use halite_config::MasterConfig;
-use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{Cancel, Job, TimeLimit, run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::event::Event;
 use halite_proto::python;
@@ -355,7 +358,7 @@ mod tests {
             Returner::RawfileJson(good.clone()),
         ];
         let files = FileServer::from_roots(RootsOptions::default()).unwrap();
-        let functions = Functions::new(&Map::new(), halite_states::registry(), Arc::new(files));
+        let functions = Functions::new(&Map::new(), halite_state_run::registry(), Arc::new(files));
         let delivery = Delivery::new(returners, 0, Arc::new(functions));
         let delivery = delivery.hand_on(vec![event(1)]).await;
         assert!(delivery.complained.is_some());

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
+use halite_call::extensions::Engine;
 use halite_config::MasterConfig;
-use halite_modules::extensions::Engine;
 use halite_proto::Map;
 
 use super::engines;

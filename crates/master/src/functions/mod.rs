@@ -5,9 +5,9 @@ mod python;
 
 use std::sync::{Arc, OnceLock};
 
+use halite_call::{ContextError, Registry};
 use halite_fileserver::FileServer;
 use halite_grains::GrainsOptions;
-use halite_modules::{ContextError, Registry};
 use halite_pillar::MasterlessContext;
 use halite_proto::{Map, Value};
 

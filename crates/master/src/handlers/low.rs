@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::args::Parted;
+use halite_call::args::Parted;
 use halite_proto::clear::{LowRequest, TokenRequest};
 use halite_proto::shown::quoted;
 use halite_proto::{Jid, Map, Value};

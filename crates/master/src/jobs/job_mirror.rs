@@ -11,9 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use halite_call::{
+    Cancel, Job, TimeLimit,
+    extensions::{Kind, plugin},
+    run_plugin, within_call,
+};
 use halite_config::JobCacheName;
-use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{Cancel, Job, TimeLimit, run_plugin, within_call};
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::returns::JobReturn;
 use halite_proto::{Jid, Map, MinionId, Value};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use halite_modules::Cancel;
+use halite_call::Cancel;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::sleep_until;

@@ -1,7 +1,7 @@
 //! Which external pillars of the configuration are nowhere.
 
+use halite_call::extensions::{self, Kind};
 use halite_config::{ConfigError, MasterConfig};
-use halite_modules::extensions::{self, Kind};
 
 /// The entries of `ext_pillar` that are nowhere: not here, not among users'
 /// modules, and not in an installed Salt.
@@ -9,7 +9,13 @@ pub fn unknown_external_pillars(config: &MasterConfig) -> Vec<ConfigError> {
     config.unknown_external_pillars(|name| {
         halite_pillar::EXTERNAL_PILLARS.contains(&name)
             || will_be_synced(config, name)
-            || !extensions::is_missing(config.opts(), Kind::Pillars, name, "ext_pillar")
+            || !extensions::is_missing(
+                config.opts(),
+                halite_state_run::registry(),
+                Kind::Pillars,
+                name,
+                "ext_pillar",
+            )
     })
 }
 

@@ -7,8 +7,11 @@
 
 use std::time::Duration;
 
-use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{Cancel, Job, TimeLimit, run_function, run_plugin, shlex, within_call};
+use halite_call::{
+    Cancel, Job, TimeLimit,
+    extensions::{Kind, plugin},
+    run_function, run_plugin, shlex, within_call,
+};
 use halite_proto::{Map, MinionId, Value};
 use halite_store::Bank;
 

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_modules::{CallWorld, Cancel, Failure, Job, TimeLimit, run_function, within_call};
+use halite_call::{CallWorld, Cancel, Failure, Job, TimeLimit, run_function, within_call};
 use halite_proto::clear::{Credentials, PublishRequest};
 use halite_proto::event::Event;
 use halite_proto::publish::FunSpec;

@@ -4,9 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use halite_modules::Job;
+use halite_call::{Bound, Job, Signature};
 use halite_proto::{Jid, Map, MinionId, Value};
-use halite_signature::{Bound, Signature};
 use tokio::runtime::Handle;
 
 use super::table::Found;

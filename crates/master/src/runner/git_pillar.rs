@@ -6,8 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_modules::extensions::{Kind, of_salt};
-use halite_modules::{Cancel, Job, TimeLimit, run_plugin, within_call};
+use halite_call::{
+    Cancel, Job, TimeLimit,
+    extensions::{Kind, of_salt},
+    run_plugin, within_call,
+};
 use halite_proto::{Map, Value};
 
 use super::error::{Ran, RunnerError};

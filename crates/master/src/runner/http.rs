@@ -1,6 +1,6 @@
 //! `http.query`, from the master.
 
-use halite_modules::{Failure, run_function};
+use halite_call::{Failure, run_function};
 use halite_proto::{Map, Value};
 
 use super::Call;

@@ -7,7 +7,7 @@ use super::table;
 #[test]
 fn minions_know_the_runners() {
     let ours = table::all().map(|function| (function.name, function.signature, function.doc));
-    let listed = halite_modules::runners_listed(ours);
+    let listed = halite_core_modules::runners_listed(ours);
     if std::env::var_os("HALITE_UPDATE_RUNNERS").is_some() {
         let path = "../modules/src/modules/sys/runners.tsv";
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -15,7 +15,7 @@ fn minions_know_the_runners() {
         return;
     }
     assert!(
-        halite_modules::RUNNERS == listed,
+        halite_core_modules::RUNNERS == listed,
         "sys/runners.tsv is stale: run this test with HALITE_UPDATE_RUNNERS=1"
     );
 }

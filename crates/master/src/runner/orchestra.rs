@@ -7,13 +7,13 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use halite_gather::batch::BatchSize;
-use halite_grains::GrainsOptions;
-use halite_modules::{
+use halite_call::{
     Commander, ContextError, Daemon, Files, Jobs, LocalBus, MasterAnswer, MasterBus,
     MasterFunction, MinionContext, MinionReturn, MinionsAnswer, MinionsCommand, PillarRequest,
     Recall, Refresh, Registry, Runners, Upstream,
 };
+use halite_gather::batch::BatchSize;
+use halite_grains::GrainsOptions;
 use halite_pillar::Request;
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, Value};
@@ -49,7 +49,7 @@ impl Orchestra {
         opts.insert("__role", "master");
         opts.insert("file_client", "local");
         // Its states tell of what they command under this id.
-        opts.insert(halite_states::ORCHESTRATION, call.jid);
+        opts.insert(halite_state_run::ORCHESTRATION, call.jid);
         Self {
             around: call.around(),
             opts,
@@ -171,7 +171,7 @@ impl MinionContext for Orchestra {
     }
 
     fn registry(&self) -> &'static Registry {
-        halite_states::registry()
+        halite_state_run::registry()
     }
 
     fn grains(&self) -> Arc<Map> {

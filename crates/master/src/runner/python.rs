@@ -10,9 +10,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use halite_call::Signature;
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories, may_have};
-use halite_signature::Signature;
 
 use super::error::{Ran, RunnerError};
 use super::{Call, Runners, table};

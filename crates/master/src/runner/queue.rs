@@ -3,8 +3,10 @@
 //! Mirrors `salt/runners/queue.py` with its `sqlite` backend of 3006; others are
 //! modules in Python.
 
-use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{run_plugin, within_call};
+use halite_call::{
+    extensions::{Kind, plugin},
+    run_plugin, within_call,
+};
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::python;
 use halite_proto::{Map, Value};

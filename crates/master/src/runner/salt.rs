@@ -1,7 +1,7 @@
 //! `salt.execute`: a command for minions. `salt.cmd`: a function of minions, on
 //! the master.
 
-use halite_modules::{Failure, run_function};
+use halite_call::{Failure, run_function};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, Value};
 

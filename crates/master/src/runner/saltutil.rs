@@ -1,7 +1,7 @@
 //! `saltutil.sync_*`: users' own Python modules from the file server to where
 //! this master looks for them. `docs/python.md` says what becomes of each kind.
 
-use halite_modules::sync_extensions;
+use halite_core_modules::sync_extensions;
 use halite_proto::{Map, Value};
 
 use super::Call;

@@ -1,7 +1,7 @@
 //! `state.orchestrate`: a state run of the master itself, whose states command
 //! minions, run runners and wait for events.
 
-use halite_modules::{Job, MinionContext as _, run_function};
+use halite_call::{Job, MinionContext as _, run_function};
 use halite_proto::{Map, Value};
 
 use super::Call;

@@ -174,7 +174,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Function> {
 
 #[cfg(test)]
 mod tests {
-    use halite_signature::Signature;
+    use halite_call::Signature;
 
     use super::*;
 

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
-use halite_modules::ContextError;
+use halite_call::ContextError;
 use halite_proto::{Map, Value};
 
 use super::{Asked, Runners, run_to_end};

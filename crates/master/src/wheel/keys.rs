@@ -1,9 +1,9 @@
 //! `key.*`: the keys of minions.
 
+use halite_call::Bound;
 use halite_crypto::{HashType, PrivateKey};
 use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
 use halite_proto::{Map, MinionId, Value};
-use halite_signature::Bound;
 
 use super::{Done, Function, Wheel, WheelError, flag, function, text};
 use crate::error::chain;

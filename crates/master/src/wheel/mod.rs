@@ -10,9 +10,9 @@ mod roots;
 
 use std::sync::Arc;
 
+use halite_call::{Bound, Signature};
 use halite_key::KeyStoreError;
 use halite_proto::{Map, Value};
-use halite_signature::{Bound, Signature};
 use thiserror::Error;
 
 use crate::error::chain;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use halite_call::Bound;
 use halite_crypto::files::{MODE_SECRET, WriteOptions, write_atomic};
 use halite_proto::{Map, Value};
-use halite_signature::Bound;
 use halite_yaml::{DumpOptions, dump};
 
 use super::{Done, Function, Wheel, WheelError, function, text};

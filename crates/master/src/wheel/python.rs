@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fs;
 use std::path::PathBuf;
 
-use halite_modules::{Cancel, TimeLimit};
+use halite_call::{Cancel, TimeLimit};
 use halite_proto::{Jid, Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers, directories, may_have};
 

@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use halite_call::Bound;
 use halite_crypto::files::read_limited;
 use halite_proto::{Map, Value};
-use halite_signature::Bound;
 
 use super::{Done, Function, Wheel, WheelError, function, text};
 

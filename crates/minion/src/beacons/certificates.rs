@@ -1,6 +1,6 @@
 //! The beacon `cert_info`: certificates that expire soon.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 use jiff::civil::DateTime;
 use tracing::error;

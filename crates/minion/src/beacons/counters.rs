@@ -1,6 +1,6 @@
 //! Beacons that hold a number of the machine against a bound.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 use halite_target::pcre::Pcre;
 use tracing::warn;

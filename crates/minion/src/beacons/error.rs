@@ -2,7 +2,7 @@
 
 use std::io;
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use thiserror::Error;
 
 /// Why a beacon cannot see.

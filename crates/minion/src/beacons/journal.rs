@@ -1,7 +1,7 @@
 //! The beacon `journald`: entries of systemd's journal that have certain
 //! fields.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::follow::{Follow, Output};

@@ -26,7 +26,7 @@ mod status;
 mod watch;
 mod watchdog;
 
-use halite_modules::Call;
+use halite_call::Call;
 use halite_proto::Map;
 
 use self::error::BeaconError;

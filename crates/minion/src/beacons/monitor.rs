@@ -1,6 +1,6 @@
 //! The beacon `salt_monitor`: what functions return.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::{Beacon, BeaconError};

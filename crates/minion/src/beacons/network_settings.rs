@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, python};
+use halite_call::host::Program;
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 use halite_target::pcre::Pcre;
 

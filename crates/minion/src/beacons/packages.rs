@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::{Beacon, BeaconError};

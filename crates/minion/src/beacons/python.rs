@@ -6,8 +6,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use halite_modules::extensions::{self, Kind, is_claimed, plugin};
-use halite_modules::{Call, CallError, python, run_plugin};
+use halite_call::extensions::{self, Kind, is_claimed, plugin};
+use halite_call::{Call, CallError, python, run_plugin};
 use halite_proto::{Map, Value};
 
 use super::{Beacon, BeaconError};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 use tracing::warn;
 

@@ -1,6 +1,6 @@
 //! The beacon `status`: what functions of the module `status` return.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 use tracing::debug;
 

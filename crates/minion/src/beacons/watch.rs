@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use halite_modules::{Call, Job, within_call};
+use halite_call::{Call, Job, within_call};
 use halite_proto::{Map, Value};
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;

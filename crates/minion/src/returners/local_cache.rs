@@ -1,8 +1,8 @@
 //! `local_cache`: the job cache below the minion's own `cachedir`, in the
 //! layout of a master's, so that the same tools read it.
 
+use halite_call::MinionContext;
 use halite_crypto::HashType;
-use halite_modules::MinionContext;
 use halite_proto::returns::JobReturn;
 use halite_proto::{Map, MinionId, Value};
 use halite_store::{Saved, StoreOptions};

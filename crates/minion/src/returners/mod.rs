@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use halite_modules::extensions::{self, Kind};
-use halite_modules::python::repr;
-use halite_modules::{CallError, Job, MinionContext, run_plugin, within_call};
+use halite_call::extensions::{self, Kind};
+use halite_call::python::repr;
+use halite_call::{CallError, Job, MinionContext, run_plugin, within_call};
 use halite_output::{Indent, Outputter, RenderOptions, render_as};
 use halite_proto::{Map, Value};
 use halite_store::StoreError;
@@ -123,7 +123,12 @@ impl Wanted {
     pub fn checked(self, opts: &Map) -> Result<Self, Unknown> {
         let is_unknown = |name: &&String| {
             let function = format!("{name}.returner");
-            !extensions::has_plugin(opts, Kind::Returners, &function)
+            !extensions::has_plugin(
+                opts,
+                halite_state_run::registry(),
+                Kind::Returners,
+                &function,
+            )
         };
         let names: Vec<String> = self.unknown.iter().filter(is_unknown).cloned().collect();
         match names.is_empty() {

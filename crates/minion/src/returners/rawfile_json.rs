@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_modules::MinionContext;
+use halite_call::MinionContext;
 use halite_proto::Map;
 use halite_store::append_lines;
 

@@ -5,7 +5,7 @@
 //! Mirrors `salt.returners.get_returner_options`; options come from the
 //! minion's configuration, its grains and its pillar, as `config.option` has it.
 
-use halite_modules::{Job, MinionContext, run_function};
+use halite_call::{Job, MinionContext, run_function};
 use halite_proto::{Map, Value};
 
 use super::ReturnerError;

@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use halite_modules::MinionContext;
+use halite_call::MinionContext;
 use halite_proto::{Map, Value};
 
 use super::settings::Settings;
@@ -118,7 +118,7 @@ fn mark(settings: &Settings<'_>) -> Result<Mark, ReturnerError> {
             Some("LOG_PID") => mark.with_pid = true,
             Some("LOG_PERROR") => mark.to_stderr = true,
             Some(option) if OPTIONS.contains(&option) => {}
-            _ => return Err(unknown("options", &halite_modules::python::str(option))),
+            _ => return Err(unknown("options", &halite_call::python::str(option))),
         }
     }
     Ok(mark)

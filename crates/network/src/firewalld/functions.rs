@@ -1,6 +1,6 @@
 //! The table of the functions.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 use super::{icmp, of_zone, run, zones};
@@ -297,7 +297,7 @@ pub(crate) const MODULE: Module = Module {
 /// Asks for something of the zone that the call names.
 pub(super) fn listed(call: &Call<'_>, what: &str) -> Result<String, CallError> {
     let zone = call.get("zone").filter(|zone| zone.is_true());
-    let zone = zone.map(halite_modules::python::str);
+    let zone = zone.map(halite_call::python::str);
     run(
         call,
         &of_zone(zone.as_deref(), format!("--{what}"), call.flag("permanent")),

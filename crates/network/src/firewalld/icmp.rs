@@ -1,6 +1,6 @@
 //! Kinds of ICMP that a zone keeps out.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::functions::listed;

@@ -6,8 +6,8 @@ mod zones;
 
 pub(crate) use functions::MODULE;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError};
+use halite_call::host::Program;
+use halite_call::{Call, CallError};
 
 /// Runs `firewall-cmd` with words, each of which is one that starts with `--`.
 ///

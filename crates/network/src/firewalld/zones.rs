@@ -1,6 +1,6 @@
 //! What zones are, as `firewall-cmd` lists them, and what is asked of one.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::functions::listed;

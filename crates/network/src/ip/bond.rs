@@ -1,8 +1,8 @@
 //! Several interfaces as one: the options of the kernel's module, in the file
 //! of an interface and in one of `/etc/modprobe.d`.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::{SWITCHES, is_no, is_yes, wrong_interface};

@@ -1,7 +1,7 @@
 //! The execution module `ip`.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::interfaces::{self, DIRECTORY, FILE, Interface};
@@ -146,7 +146,7 @@ fn switch(call: &Call<'_>, verb: &str) -> CallResult {
         return Ok(Value::Nil);
     }
     let name = call.text("iface");
-    let ran = halite_modules::host::Program::new(call, &[verb, &name]).run()?;
+    let ran = halite_call::host::Program::new(call, &[verb, &name]).run()?;
     Ok(program::said(&ran).into())
 }
 

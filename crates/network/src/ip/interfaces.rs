@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::{options, wrong};

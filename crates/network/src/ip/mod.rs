@@ -12,7 +12,7 @@ mod system;
 
 pub(crate) use functions::MODULE;
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::Value;
 
 /// Something is wrong with the arguments, as states of the network expect it.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::Value;
 
 /// The two families of addresses, as the file names them.

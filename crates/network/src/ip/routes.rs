@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, paths, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::wrong;

@@ -1,6 +1,6 @@
 //! An interface from the arguments of a function or a state.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use super::interfaces::{ETHTOOL, Family, Interface};

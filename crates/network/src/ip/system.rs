@@ -1,8 +1,8 @@
 //! Settings of the network as a whole: whether it is on, the name of the
 //! machine, its domain.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::{SWITCHES, is_no, is_yes, wrong};

@@ -1,6 +1,6 @@
 //! The table of the functions.
 
-use halite_modules::{Call, CallResult, Function, Module};
+use halite_call::{Call, CallResult, Function, Module};
 
 use super::{entries, run, sets};
 

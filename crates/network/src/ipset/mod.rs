@@ -6,8 +6,8 @@ mod sets;
 
 pub(crate) use functions::MODULE;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError};
 
 /// Runs `ipset`, whose complaints are answers.
 pub(crate) fn run(call: &Call<'_>, words: &[&str]) -> Result<Ran, CallError> {

@@ -1,7 +1,7 @@
 //! Sets as a whole.
 
-use halite_modules::host::Ran;
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::host::Ran;
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::run;

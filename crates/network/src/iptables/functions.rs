@@ -1,6 +1,6 @@
 //! The execution module `iptables`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::Value;
 
 use super::tables::{NO_CHAIN, NO_RULE, Tables, policy_of};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a rule only goes into a chain that the same text has declared.
 
-use halite_modules::{CallError, shlex};
+use halite_call::{CallError, shlex};
 use halite_proto::{Map, Value};
 
 use super::options;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: matches come first, what a jump takes comes after the jump.
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::{Map, Value};
 
 /// Options that belong to a jump, in the order in which they are written.

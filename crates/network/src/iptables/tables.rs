@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use halite_modules::host::{Ran, replace_file};
-use halite_modules::{Call, CallError, CallResult, paths, python};
+use halite_call::host::{Ran, replace_file};
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{parse, rule};

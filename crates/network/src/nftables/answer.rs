@@ -1,6 +1,6 @@
 //! Answers of functions: whether it went well, and a comment.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_proto::{Map, Value};
 
 /// Most functions answer whether it went well, and say so.

@@ -1,6 +1,6 @@
 //! Tables, chains and rules that are made, changed and removed.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 use super::answer::{Answer, Answered, named};

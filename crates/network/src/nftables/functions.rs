@@ -1,6 +1,6 @@
 //! The execution module `nftables`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 use super::tables::Tables;

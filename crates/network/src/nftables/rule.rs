@@ -1,6 +1,6 @@
 //! A rule from the arguments of a function or a state.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 fn take(kwargs: &mut Map, name: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! What `nft` is asked for, and where its rules are kept.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::answer::{Answer, Answered, named};

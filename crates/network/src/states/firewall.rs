@@ -1,6 +1,6 @@
 //! What lets a connection through: `firewall.check`.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallResult, Function, Module, StateReturn};
 
 pub(crate) const MODULE: Module = Module {
     name: "firewall",

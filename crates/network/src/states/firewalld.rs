@@ -1,6 +1,6 @@
 //! States of firewalld: zones and services.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_output::{Outputter, RenderOptions, render_as};
 use halite_proto::{Map, Value};
 

@@ -1,6 +1,6 @@
 //! States of sets of addresses.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

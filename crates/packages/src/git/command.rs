@@ -1,6 +1,6 @@
 //! The everyday functions of one repository.
 
-use halite_modules::{Call, CallResult, python};
+use halite_call::{Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::{Git, run};

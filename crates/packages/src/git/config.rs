@@ -1,6 +1,6 @@
 //! Functions of git's configuration.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::Git;

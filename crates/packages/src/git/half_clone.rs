@@ -13,9 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use halite_call::host::Program;
+use halite_call::{Call, CallError};
 use halite_git::{Pending, Record, running_gits, user_id, wait_until_ended};
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError};
 
 use super::half_update::{HalfUpdate, is_begun};
 use super::run::{Git, records_of};

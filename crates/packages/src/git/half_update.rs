@@ -13,8 +13,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use halite_call::{Call, CallError};
 use halite_git::{Pending, Record, is_left_alone};
-use halite_modules::{Call, CallError};
 
 use super::run::{Git, records_of};
 

@@ -15,7 +15,7 @@ use command::{add, checkout, clone, commit, init, list_branches, list_tags};
 use command::{revision, run_one, status, version};
 use config::{config_get, config_get_regexp, config_set, config_unset};
 pub(crate) use config::{config_values, config_words, set_config};
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 use history::{archive, diff, discard_local_changes, merge_base, merge_tree};
 use history::{rebase, rm, symbolic_ref, tag};
 use remote::{fetch, ls_remote, remote_get, remote_refs, remote_set, remotes};

@@ -1,7 +1,7 @@
 //! Functions of remote repositories.
 
-use halite_modules::addresses::redacted;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::addresses::redacted;
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::command::words_of;

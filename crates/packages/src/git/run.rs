@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use halite_call::addresses::redacted;
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, python, shlex};
 use halite_git::TrackedRun;
-use halite_modules::addresses::redacted;
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, python, shlex};
 use halite_proto::{Map, Value};
 
 /// Where and as whom git runs.

@@ -1,6 +1,6 @@
 //! Further work trees of a repository.
 
-use halite_modules::{Call, CallError, CallResult, paths};
+use halite_call::{Call, CallError, CallResult, paths};
 use halite_proto::{Map, Value};
 
 use super::Git;
@@ -88,7 +88,7 @@ pub(super) fn worktree_add(call: &Call<'_>) -> CallResult {
         } else {
             "-b"
         };
-        words.extend([option.to_owned(), halite_modules::python::str(branch)]);
+        words.extend([option.to_owned(), halite_call::python::str(branch)]);
     }
     words.extend(words_of(call, "opts"));
     words.push(call.text("worktree_path"));

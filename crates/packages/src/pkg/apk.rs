@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, host};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, host};
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;
@@ -135,7 +135,7 @@ impl Provider for Apk {
         if kwargs.get("refresh").is_none_or(host::is_true) {
             self.refresh(call, kwargs)?;
         }
-        let pkgs = kwargs.get("pkgs").map(halite_modules::python::texts);
+        let pkgs = kwargs.get("pkgs").map(halite_call::python::texts);
         changes::changed_by(self, call, "Problem encountered upgrading packages", || {
             run(call, &["upgrade"], &pkgs.unwrap_or_default())
         })

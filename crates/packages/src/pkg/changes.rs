@@ -1,7 +1,7 @@
 //! What a run of a package manager has changed, and its errors: Salt's shapes.
 
-use halite_modules::host::Ran;
-use halite_modules::{Call, python};
+use halite_call::host::Ran;
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;

@@ -1,7 +1,7 @@
 //! Answers that follow from a package manager's own lists, for those that have
 //! nothing better.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;

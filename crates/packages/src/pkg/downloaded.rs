@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use halite_modules::Call;
+use halite_call::Call;
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;

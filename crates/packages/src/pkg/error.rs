@@ -1,6 +1,6 @@
 //! How work on packages fails: a sentence, and what is known beside it.
 
-use halite_modules::CallError;
+use halite_call::CallError;
 use halite_output::{Outputter, RenderOptions};
 use halite_proto::{Map, Value};
 use thiserror::Error;

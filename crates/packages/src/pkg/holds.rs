@@ -1,6 +1,6 @@
 //! Holding packages at their version, one after the other: Salt's results.
 
-use halite_modules::Call;
+use halite_call::Call;
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;

@@ -1,6 +1,6 @@
 //! Lists of packages with their versions: Salt's shapes of them.
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::{Map, Value};
 
 /// Adds a version of a package.

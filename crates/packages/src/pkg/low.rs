@@ -1,7 +1,7 @@
 //! The execution module `lowpkg`: the tools below the package managers, `dpkg`
 //! and `rpm`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::apt;

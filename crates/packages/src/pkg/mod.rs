@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub(crate) use functions::{MODULE, hold_targets as hold_names};
-use halite_modules::{Call, host, paths};
+use halite_call::{Call, host, paths};
 use halite_proto::Value;
 
 /// The file whose presence says that lists are to be read again before the

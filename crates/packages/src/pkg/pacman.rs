@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, host, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

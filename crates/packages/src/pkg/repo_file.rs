@@ -1,6 +1,6 @@
 //! `.repo` files, in which dnf and zypper keep repositories.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 /// The names of the `.repo` files in a directory, sorted.

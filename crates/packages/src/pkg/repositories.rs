@@ -1,6 +1,6 @@
 //! Repositories, whichever tool they are of.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::apt::repos as apt;

@@ -1,7 +1,7 @@
 //! The execution module `pkg_resource`: what the modules of package managers
 //! share, for modules of users that are written against it.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::functions::attributes_of;

@@ -1,6 +1,6 @@
 //! Which packages are meant: the arguments `name`, `pkgs` and `sources`.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

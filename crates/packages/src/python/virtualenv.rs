@@ -1,7 +1,7 @@
 //! Python environments: the execution module `virtualenv`.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 use super::pip::ran_map;

@@ -1,6 +1,6 @@
 //! States of answers to the questions of Debian's packages.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::Value;
 
 use crate::debconf;

@@ -5,7 +5,7 @@
 //! ids need no quotes; one that does gets them, outside of those that the
 //! command has there already.
 
-use halite_modules::shlex;
+use halite_call::shlex;
 
 /// What stands for the id.
 const PLACE: &str = "%s";

@@ -3,7 +3,7 @@
 //!
 //! Mirrors `salt/pillar/extra_minion_data_in_pillar.py` (3008.5).
 
-use halite_modules::dicts::update;
+use halite_call::dicts::update;
 use halite_proto::{Map, Value};
 use halite_target::DEFAULT_DELIMITER;
 use halite_target::data::traverse;

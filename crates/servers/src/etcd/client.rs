@@ -1,7 +1,7 @@
 //! Asks a server of etcd, in the second version of its protocol, over
 //! `http.query`: addresses, certificates and limits are those of the call.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value, json};
 
 /// A server, as a profile of the configuration describes it.

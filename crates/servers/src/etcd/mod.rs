@@ -2,7 +2,7 @@
 
 mod client;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) use client::{Answer, Client, Node};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::link::{Asked, Failure, Server, Table, literal, name};

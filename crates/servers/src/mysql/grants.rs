@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use halite_modules::{Call, CallResult, host, python};
+use halite_call::{Call, CallResult, host, python};
 use halite_proto::{Map, Value};
 
 use super::link::{Asked, Failure, Server, Version, account, name};

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 /// Why there is no answer. Salt's words: the number of the error and its text.

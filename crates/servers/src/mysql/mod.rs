@@ -6,7 +6,7 @@ pub(crate) mod grants;
 pub(crate) mod link;
 pub(crate) mod users;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) const MODULE: Module = Module {
     name: "mysql",

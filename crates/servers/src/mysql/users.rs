@@ -1,7 +1,7 @@
 //! Users of MySQL and MariaDB.
 
+use halite_call::{Call, CallResult, python};
 use halite_crypto::{HashType, hash_hex};
-use halite_modules::{Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::link::{Asked, Failure, Server, account, literal};
@@ -29,7 +29,7 @@ impl Login {
             let value = call.get(name).filter(|value| value.is_true());
             value.map(python::str)
         };
-        let flag = |name: &str| call.get(name).is_some_and(halite_modules::host::is_true);
+        let flag = |name: &str| call.get(name).is_some_and(halite_call::host::is_true);
         Self {
             password: text("password"),
             hash: text("password_hash"),

@@ -1,6 +1,6 @@
 //! Databases of PostgreSQL, and who owns what is in them.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::link::{Link, VERSION, field, literal, name};
@@ -143,7 +143,7 @@ fn own(
     link: Link<'_, '_>,
     database: &str,
     owner: &str,
-) -> Result<halite_modules::host::Ran, CallError> {
+) -> Result<halite_call::host::Ran, CallError> {
     let link = link.to(database);
     let mut commands = vec![owned("DATABASE", &name(database), owner)];
     for row in link.query(OWNED)? {
@@ -209,7 +209,7 @@ pub(super) fn datadir_init(call: &Call<'_>) -> CallResult {
     if password.is_some() {
         words.push("--pwfile=/dev/stdin".to_owned());
     }
-    let mut program = halite_modules::host::Program::new(call, &words)
+    let mut program = halite_call::host::Program::new(call, &words)
         .user(Some(&runas))
         .option("clean_env", true);
     if let Some(password) = password {

@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::csv;

@@ -10,7 +10,7 @@ pub(crate) mod password;
 mod privileges;
 mod roles;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) const MODULE: Module = Module {
     name: "postgres",

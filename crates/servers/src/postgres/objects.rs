@@ -1,6 +1,6 @@
 //! Schemas, languages, tablespaces and extensions of PostgreSQL.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::databases::{by_name, pairs};

@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use halite_call::{CallError, python};
 use halite_crypto::{HashType, Hasher, constant_time_eq, hash_hex, random_bytes};
-use halite_modules::{CallError, python};
 use halite_proto::Value;
 
 const ITERATIONS: u32 = 4096;

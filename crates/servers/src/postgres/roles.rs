@@ -1,6 +1,6 @@
 //! Users and groups of PostgreSQL, which are both roles.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::csv;

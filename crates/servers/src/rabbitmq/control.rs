@@ -1,7 +1,7 @@
 //! How the broker is asked: its programs, and what they say.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value, json};
 
 /// The name of the program of the broker; what states need.
@@ -100,7 +100,7 @@ pub(super) fn keyed(rows: Vec<Map>, key: &str) -> Map {
 
 #[cfg(test)]
 mod tests {
-    use halite_modules::python;
+    use halite_call::python;
 
     use super::*;
 

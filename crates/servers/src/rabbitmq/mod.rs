@@ -7,7 +7,7 @@ mod control;
 mod objects;
 mod upstreams;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) use control::CONTROL;

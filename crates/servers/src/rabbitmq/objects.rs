@@ -1,6 +1,6 @@
 //! What the broker holds: users, virtual hosts, policies.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::control::{rows, written};

@@ -3,7 +3,7 @@
 //! `rabbitmqctl` takes the definition of an upstream, with whatever password
 //! its address has, as an argument and in no other way.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value, json};
 
 use super::control::{CONTROL, good, run};

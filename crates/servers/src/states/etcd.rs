@@ -1,6 +1,6 @@
 //! Keys and values of etcd are as given: the state module `etcd`.
 
-use halite_modules::{
+use halite_call::{
     Call, CallError, CallResult, Function, Module, StateReturn, python, run_state_function,
 };
 use halite_proto::Value;

@@ -1,6 +1,6 @@
 //! States of MySQL and MariaDB: databases, users and their privileges.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, host, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, host, python};
 use halite_proto::Map;
 
 use crate::mysql::databases;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 const SIGNATURE: &str =

@@ -1,7 +1,7 @@
 //! The databases of users and groups: the files, and on a real machine what
 //! else the system's lookup knows.
 
-use halite_modules::Call;
+use halite_call::Call;
 use nix::unistd;
 
 /// An entry of `/etc/passwd`.

@@ -1,7 +1,7 @@
 //! Groups: the execution module `group`.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::{db, runs_well, tool, with_root, words};

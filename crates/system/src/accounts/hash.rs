@@ -2,8 +2,8 @@
 //!
 //! Invariant: the password is in no error and no log.
 
+use halite_call::CallError;
 use halite_crypto::{HashType, Hasher};
-use halite_modules::CallError;
 
 const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

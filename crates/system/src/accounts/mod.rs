@@ -6,8 +6,8 @@ pub(crate) mod hash;
 pub(crate) mod shadow;
 pub(crate) mod user;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, python};
 use halite_proto::Value;
 
 /// The first of these programs that is installed.

@@ -1,7 +1,7 @@
 //! Passwords and their ages: the execution module `shadow`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::{db, hash, with_root, words};
@@ -267,7 +267,7 @@ fn set_(call: &Call<'_>, key: &str, arg: &str, option: &str) -> CallResult {
 
 fn set_password_(call: &Call<'_>) -> CallResult {
     let (name, password) = (call.text("name"), call.text("password"));
-    if halite_modules::host::is_true(call.arg("use_usermod")) {
+    if halite_call::host::is_true(call.arg("use_usermod")) {
         check_hash(&password)?;
         if name.contains([':', '\n']) {
             return Ok(false.into());

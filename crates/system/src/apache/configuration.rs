@@ -1,7 +1,7 @@
 //! Configuration files of Apache from maps.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 /// Sections within each other no deeper than so.

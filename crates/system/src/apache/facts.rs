@@ -1,7 +1,7 @@
 //! What the server says of itself, and signals to it.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 const SIGNALS: [&str; 5] = ["start", "stop", "restart", "graceful", "graceful-stop"];

@@ -1,6 +1,6 @@
 //! The execution module `apache`.
 
-use halite_modules::{Call, CallResult, Function, Module};
+use halite_call::{Call, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 use super::switches::{Kind, check, switch};

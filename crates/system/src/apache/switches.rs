@@ -1,8 +1,8 @@
 //! Modules, sites and configurations that are on or off: links in a directory,
 //! as Debian has them.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 /// What can be switched.

@@ -1,5 +1,5 @@
 //! The functions of `cron`.
-use halite_modules::{Call, CallResult, python};
+use halite_call::{Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::tab::{Entry, When};

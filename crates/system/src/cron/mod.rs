@@ -4,8 +4,8 @@ mod functions;
 pub(crate) mod tab;
 use std::io::Write;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, Function, Module, paths, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, Function, Module, paths, python};
 use halite_proto::Value;
 
 use crate::accounts::db;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::Value;
 
 /// How many records of SPF may lead from one to another.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, ToSocketAddrs};
 
-use halite_modules::{Call, CallResult, Function, Module, python};
+use halite_call::{Call, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use crate::zone;

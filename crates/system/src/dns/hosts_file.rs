@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Write;
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, paths};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, paths};
 use halite_proto::{Map, Value};
 
 /// The addresses of a hosts file with their names.

@@ -2,8 +2,8 @@
 
 mod text;
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) use self::text::{Entry, add, comment_on, entries, find, remove, set};

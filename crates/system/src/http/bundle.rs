@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::query;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Output, Stdio};
 
-use halite_modules::{Call, CallError};
+use halite_call::{Call, CallError};
 use halite_process::child;
 
 use super::ended;

@@ -7,7 +7,7 @@ mod url;
 
 use std::time::{Duration, Instant};
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, python, redirect_protocols};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, python, redirect_protocols};
 use halite_proto::{Map, Value, json};
 
 use super::curl::{self, Answer, Fault, Request};

@@ -1,6 +1,6 @@
 //! Forms in addresses and bodies.
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::{Map, Value};
 
 /// Names and values as a form sends them.

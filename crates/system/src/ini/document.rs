@@ -3,7 +3,7 @@
 //! Invariant: options that nobody changes keep their values and their order;
 //! the spaces around the separator are made alike, as Salt makes them.
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::{Map, Value};
 
 /// A line of a section.

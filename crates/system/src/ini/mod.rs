@@ -3,8 +3,8 @@
 pub(crate) mod document;
 
 use document::Document;
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, Function, Module, encoding, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, Function, Module, encoding, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! What is mounted when somebody looks at it: the file `auto_master`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 /// An automount: place, options, what is mounted there.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use halite_call::{Call, CallError, CallResult};
 use halite_crypto::files;
-use halite_modules::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 use halite_yaml::{DumpOptions, dump};
 

@@ -1,7 +1,7 @@
 //! What is mounted now.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, paths, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, paths, python};
 use halite_proto::Value;
 
 /// Something that is mounted.

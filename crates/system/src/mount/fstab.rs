@@ -1,7 +1,7 @@
 //! What is mounted when the machine starts.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
 /// The fields of a line of fstab.

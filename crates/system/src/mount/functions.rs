@@ -1,7 +1,7 @@
 //! The table of the functions, and what they return.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::current::{active, at, mount, options, remount, umount};

@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::Map;
 
 /// Whether something is mounted at a place.

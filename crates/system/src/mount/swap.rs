@@ -1,7 +1,7 @@
 //! Swap space that is in use.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 fn swaps_of(call: &Call<'_>) -> Map {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 use nix::sys::statvfs::statvfs;
 

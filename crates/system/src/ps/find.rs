@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 use halite_target::pcre::Pcre;
 use nix::sys::signal::{Signal, kill};

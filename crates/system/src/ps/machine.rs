@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 /// Entries of `utmp` that are read; the rest is left out.

@@ -14,7 +14,7 @@ mod process;
 mod sockets;
 mod tables;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) const MODULE: Module = Module {
     name: "ps",

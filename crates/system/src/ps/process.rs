@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::Call;
+use halite_call::Call;
 use nix::unistd::{SysconfVar, Uid, User, sysconf};
 
 use super::find;

@@ -1,6 +1,6 @@
 //! What other programs print, filtered.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 use halite_target::pcre::Pcre;
 

@@ -1,6 +1,6 @@
 //! Contexts of files and types of ports.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::{output, ran};

@@ -7,8 +7,8 @@ mod labels;
 
 pub(crate) use labels::{apply, change_port, context, kind, port, unapplied, write_context};
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! The functions of `service`.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

@@ -7,7 +7,7 @@ mod systemd;
 mod sysv;
 
 pub(crate) use functions::MODULE;
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 /// Systems that have init scripts wherever systemd does not run.

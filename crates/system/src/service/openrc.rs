@@ -1,7 +1,7 @@
 //! Services of OpenRC.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError};
+use halite_call::host::Program;
+use halite_call::{Call, CallError};
 use halite_proto::{Map, Value};
 
 use super::Action;
@@ -74,7 +74,7 @@ fn levels(call: &Call<'_>, name: &str) -> Result<Vec<String>, CallError> {
 fn wanted_levels(call: &Call<'_>) -> Vec<String> {
     call.get("runlevels")
         .filter(|levels| levels.is_true())
-        .map(halite_modules::python::texts)
+        .map(halite_call::python::texts)
         .unwrap_or_default()
 }
 

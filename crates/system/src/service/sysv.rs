@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError};
+use halite_call::host::Program;
+use halite_call::{Call, CallError};
 
 use super::Action;
 

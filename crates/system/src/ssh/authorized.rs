@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use halite_call::paths::{self, Held};
+use halite_call::replace::{Dress, place_followed};
+use halite_call::{Call, CallError, CallResult};
 use halite_crypto::HashType;
-use halite_modules::paths::{self, Held};
-use halite_modules::replace::{Dress, place_followed};
-use halite_modules::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::key::{Key, fingerprint, is_key, kind, options_of, parse};

@@ -1,8 +1,8 @@
 //! A key that may sign in, as a line of a file.
 
 use base64::Engine as _;
+use halite_call::python;
 use halite_crypto::{HashType, hash_hex};
-use halite_modules::python;
 use halite_proto::Value;
 
 /// A key with what stands around it.

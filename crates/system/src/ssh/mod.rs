@@ -6,7 +6,7 @@ mod files;
 mod key;
 pub(crate) mod known_hosts;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) use authorized::{check, remove, set};
 pub(crate) use key::{Key, kind, options_of, parse, split_line};

@@ -1,6 +1,6 @@
 //! States of access control lists of files.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::tools::acl::lists;

@@ -1,6 +1,6 @@
 //! States of programs that stand for others.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};
 
 use crate::alternatives;

@@ -1,7 +1,7 @@
 //! States of Apache: its configuration files, and its modules, sites and
 //! configurations that are on or off.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::Value;
 
 use crate::apache::configuration::{text, write};

@@ -1,6 +1,6 @@
 //! States of jobs for later.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 const PRESENT: &str = "(name, timespec, tag=None, user=None, job=None, unique_tag=False)";

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::storage::is_block;

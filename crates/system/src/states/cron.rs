@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use halite_modules::replace::{Dress, replace_with};
-use halite_modules::{
+use halite_call::replace::{Dress, replace_with};
+use halite_call::{
     Call, CallError, CallResult, Function, Module, StateReturn, diff, paths, python,
 };
 use halite_proto::{Map, Value};

@@ -1,6 +1,6 @@
 //! States of the environment.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,6 +1,6 @@
 //! States of groups.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::accounts::{db, group};

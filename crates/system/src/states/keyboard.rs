@@ -1,6 +1,6 @@
 //! States of the layout of the keyboard.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

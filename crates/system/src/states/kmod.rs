@@ -1,6 +1,6 @@
 //! States of modules of the kernel.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::Value;
 
 use crate::kmod;

@@ -1,6 +1,6 @@
 //! States of the language of the system.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn};
 use halite_proto::Map;
 
 use crate::locale;

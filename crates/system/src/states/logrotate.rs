@@ -1,6 +1,6 @@
 //! States of how logs are kept short.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! States that change nothing but look whether a measure is as it should be:
 //! the space of a disk, the load, a process.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const DISK: Module = Module {

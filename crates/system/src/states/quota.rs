@@ -1,6 +1,6 @@
 //! States of quotas.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

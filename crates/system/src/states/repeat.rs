@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_jinja::{Engine, Globals, NoHost, Settings};
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

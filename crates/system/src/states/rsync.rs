@@ -1,6 +1,6 @@
 //! Trees that are like others: `rsync.synchronized`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,6 +1,6 @@
 //! States that carry data for others and do nothing.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallResult, Function, Module, StateReturn};
 
 pub(crate) const MODULE: Module = Module {
     name: "stateconf",

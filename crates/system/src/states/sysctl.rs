@@ -1,6 +1,6 @@
 //! States of the kernel's settings.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn};
 
 use crate::sysctl;
 

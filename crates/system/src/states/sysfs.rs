@@ -1,6 +1,6 @@
 //! States of attributes below `/sys`.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

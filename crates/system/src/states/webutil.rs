@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -3,8 +3,8 @@
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use halite_modules::host::{Host, Program, Ran};
-use halite_modules::{Call, CallError, python};
+use halite_call::host::{Host, Program, Ran};
+use halite_call::{Call, CallError, python};
 use halite_proto::Value;
 
 /// Whether a path is a block device. A machine that is made up has files for

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, Function, Module};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, Function, Module};
 use halite_proto::{Map, Value};
 
 use super::devices::{need, plain, run};

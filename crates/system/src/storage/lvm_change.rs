@@ -1,7 +1,7 @@
 //! Volumes that are made, changed and removed.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::Value;
 
 use super::devices::{items, need, plain};

@@ -1,7 +1,7 @@
 //! How much users and groups may store: the execution module `quota`.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::devices::{need, plain, run};

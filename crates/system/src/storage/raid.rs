@@ -1,7 +1,7 @@
 //! Arrays of disks: the execution module `raid`, over `mdadm`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module, paths, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 use super::devices::{need, plain};

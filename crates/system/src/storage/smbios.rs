@@ -1,6 +1,6 @@
 //! What the firmware says of the machine: the execution module `smbios`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 use halite_target::pcre::Pcre;
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::{Call, CallResult, Function, Module, paths, python};
+use halite_call::{Call, CallResult, Function, Module, paths, python};
 use halite_proto::{Map, Value};
 
 /// Bytes of an attribute; the kernel's have a page at most.

@@ -1,6 +1,6 @@
 //! What udev knows of devices: the execution module `udev`.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::devices::{need, plain, run};

@@ -1,7 +1,7 @@
 //! Jobs for later: the execution module `at`.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! The layout of the keyboard: the execution module `keyboard`.
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::Value;
 
 pub(crate) const MODULE: Module = Module {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 /// Files that include each other no deeper than so.

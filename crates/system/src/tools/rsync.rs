@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::{Map, Value};
 
 pub(crate) const MODULE: Module = Module {

@@ -1,7 +1,7 @@
 //! Passwords of web servers: the execution module `webutil`.
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, Function, Module, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, Function, Module, python};
 use halite_proto::Value;
 
 pub(crate) const MODULE: Module = Module {

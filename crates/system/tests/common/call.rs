@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use halite_call::{CallError, Failure, Job, StateScope, run_function, run_state_function};
 use halite_fake_minion::{FakeMinion, from_json, to_json};
-use halite_modules::{CallError, Failure, Job, StateScope, run_function, run_state_function};
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
+use halite_call::Registry;
 use halite_fake_minion::{FakeMinion, from_json};
-use halite_modules::Registry;
 use halite_proto::{Map, Value};
 use serde_json::{Value as Json, json};
 

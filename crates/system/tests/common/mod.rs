@@ -15,7 +15,7 @@ use std::path::Path;
 
 pub use call::carry_out;
 use differences::Differences;
-use halite_modules::Registry;
+use halite_call::Registry;
 use json::{listed, sorted};
 pub use machine::Machine;
 use serde_json::{Value as Json, json};

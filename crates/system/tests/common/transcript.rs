@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use halite_call::Registry;
 use halite_fake_minion::{FakeMinion, from_json};
-use halite_modules::Registry;
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
 

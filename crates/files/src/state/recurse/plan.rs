@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use halite_modules::{Call, CallError, FileClient, python};
+use halite_call::{Call, CallError, FileClient, python};
 use halite_proto::Value;
 
 use crate::core::path;

@@ -6,8 +6,11 @@
 
 use std::time::Duration;
 
-use halite_modules::extensions::{Kind, plugin};
-use halite_modules::{Cancel, Function, Job, TimeLimit, run_plugin, within_call};
+use halite_call::{
+    Cancel, Function, Job, TimeLimit,
+    extensions::{Kind, plugin},
+    run_plugin, within_call,
+};
 use halite_proto::{Map, Value};
 
 use super::Login;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use halite_modules::{Cancel, Job, TimeLimit, run_function};
+use halite_call::{Cancel, Job, TimeLimit, run_function};
 use halite_proto::{Map, Value};
 
 use crate::access::Access;

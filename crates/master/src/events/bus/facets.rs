@@ -1,7 +1,7 @@
 //! The master's bus as functions see it that run on the master: it is the bus of
 //! the machine and the bus of the masters in one.
 
-use halite_modules::{ContextError, LocalBus, MasterBus};
+use halite_call::{ContextError, LocalBus, MasterBus};
 use halite_proto::{Map, Value};
 
 use super::Bus;

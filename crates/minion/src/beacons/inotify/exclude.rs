@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::python;
+use halite_call::python;
 use halite_proto::Value;
 use halite_target::glob::fnmatch;
 use halite_target::pcre::Pcre;

@@ -1,6 +1,6 @@
 //! The options of a bond.
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::{Map, Value};
 
 use super::super::bond::{MODES, POLICIES, TARGETS_MAX, mode};

@@ -1,6 +1,6 @@
 //! Interfaces.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::super::{SWITCHES, is_no, is_yes, options, wrong, wrong_interface};

@@ -10,8 +10,8 @@ pub(super) use interface::{build, get};
 pub(super) use routes::{build as build_routes, get as get_routes};
 pub(super) use system::{apply, build as build_system, get as get_system};
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, CallError};
+use halite_call::host::replace_file;
+use halite_call::{Call, CallError};
 use halite_proto::Value;
 
 /// Where the files of interfaces are.

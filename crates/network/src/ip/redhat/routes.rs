@@ -1,6 +1,6 @@
 //! Routes of an interface, one file for each family of addresses.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::super::wrong;

@@ -1,6 +1,6 @@
 //! Settings of the network as a whole.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::super::{SWITCHES, is_no, is_yes, system, wrong};

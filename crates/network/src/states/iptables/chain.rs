@@ -1,6 +1,6 @@
 //! Chains: there, empty, or with a policy.
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, CallResult, StateReturn, python};
 
 use super::rule::{Rule, missing};
 use crate::iptables::tables::Tables;

@@ -3,7 +3,7 @@
 mod chain;
 mod rule;
 
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 pub(super) use rule::missing;
 use rule::{Change, mod_aggregate, rules};
 

@@ -1,6 +1,6 @@
 //! Single rules: there, or not there.
 
-use halite_modules::{Aggregation, Call, CallError, CallResult, Chunk, StateReturn, python};
+use halite_call::{Aggregation, Call, CallError, CallResult, Chunk, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::iptables::tables::Tables;

@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use halite_modules::Call;
-use halite_modules::host::Program;
+use halite_call::Call;
+use halite_call::host::Program;
 use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;

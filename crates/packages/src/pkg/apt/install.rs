@@ -1,6 +1,6 @@
 //! Installing and upgrading with `apt-get`.
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use super::plan::{Item, commands, conf_options, plan};

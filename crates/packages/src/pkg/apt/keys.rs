@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use halite_modules::host::{Program, replace_file};
-use halite_modules::{Call, CallError, paths, python};
+use halite_call::host::{Program, replace_file};
+use halite_call::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::known_keys;

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, paths, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, paths, python};
 use halite_proto::{Map, Value};
 
 use super::keys::KEYRINGS;

@@ -18,7 +18,7 @@ mod tool;
 
 use std::cmp::Ordering;
 
-use halite_modules::Call;
+use halite_call::Call;
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;

@@ -1,6 +1,6 @@
 //! What apt-get is told to install: which packages, in which runs of it.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::Apt;

@@ -1,6 +1,6 @@
 //! What repositories offer: candidates, versions, upgrades.
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use super::{Apt, Tool, refresh_unless_valid, run};

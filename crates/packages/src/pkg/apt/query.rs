@@ -1,7 +1,7 @@
 //! Questions about packages and package files.
 
-use halite_modules::Call;
-use halite_modules::host::Program;
+use halite_call::Call;
+use halite_call::host::Program;
 use halite_proto::{Map, Value};
 
 use super::database::with_arch;

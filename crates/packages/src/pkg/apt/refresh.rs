@@ -1,6 +1,6 @@
 //! Reading the lists of apt's repositories again.
 
-use halite_modules::{Call, host};
+use halite_call::{Call, host};
 use halite_proto::{Map, Value};
 
 use super::{Tool, run};

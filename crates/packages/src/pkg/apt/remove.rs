@@ -1,6 +1,6 @@
 //! Removing with `apt-get`.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

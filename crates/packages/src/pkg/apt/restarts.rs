@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError};
+use halite_call::host::Program;
+use halite_call::{Call, CallError};
 use halite_proto::Value;
 
 /// Their names, as debian-goodies' `checkrestart` finds them.

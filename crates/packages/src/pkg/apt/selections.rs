@@ -1,7 +1,7 @@
 //! dpkg's selections: what is wanted of a package (install, hold, deinstall,
 //! purge).
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use super::{Apt, Tool, run};
@@ -111,7 +111,7 @@ fn hold_one(call: &Call<'_>, hold: bool, name: &str) -> Result<Map, PkgError> {
             Some(change) => change,
             None => {
                 return Err(
-                    halite_modules::CallError::exception("KeyError", format!("'{name}'")).into(),
+                    halite_call::CallError::exception("KeyError", format!("'{name}'")).into(),
                 );
             }
         };

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use halite_modules::Call;
-use halite_modules::host::replace_file;
+use halite_call::Call;
+use halite_call::host::replace_file;
 
 use super::sources::{Form, Line, Section, Source};
 use crate::pkg::error::PkgError;

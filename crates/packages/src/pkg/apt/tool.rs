@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use halite_modules::Call;
-use halite_modules::host::{Program, Ran};
+use halite_call::Call;
+use halite_call::host::{Program, Ran};
 use halite_proto::Value;
 
 use crate::pkg::error::PkgError;

@@ -1,6 +1,6 @@
 //! Installing, removing and upgrading with dnf.
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, paths};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, paths};
 use halite_proto::{Map, Value};
 
 use super::{Dnf, options, tool};
@@ -97,7 +97,7 @@ pub(in crate::pkg) fn diff(call: &Call<'_>, paths: &[String]) -> Result<Map, Pkg
         };
         for path in paths {
             let text = match &file {
-                Some(file) => rpm::diff(call, &halite_modules::python::str(file), path)?,
+                Some(file) => rpm::diff(call, &halite_call::python::str(file), path)?,
                 None => None,
             };
             found.insert(

@@ -1,6 +1,6 @@
 //! Groups of packages (`dnf groupinfo`).
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{Dnf, options, run};

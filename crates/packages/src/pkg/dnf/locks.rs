@@ -1,6 +1,6 @@
 //! Packages that stay at their version: dnf's `versionlock`.
 
-use halite_modules::Call;
+use halite_call::Call;
 use halite_proto::Map;
 
 use super::run;

@@ -9,8 +9,8 @@ pub(crate) mod repos;
 
 use std::cmp::Ordering;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::error::PkgError;

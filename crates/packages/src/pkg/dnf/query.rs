@@ -1,6 +1,6 @@
 //! What repositories offer, from dnf.
 
-use halite_modules::{Call, host};
+use halite_call::{Call, host};
 use halite_proto::{Map, Value};
 
 use super::{options, run, tool};

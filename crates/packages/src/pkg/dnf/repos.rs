@@ -1,7 +1,7 @@
 //! Repositories of dnf: `.repo` files.
 
-use halite_modules::host::replace_file;
-use halite_modules::{Call, paths, python};
+use halite_call::host::replace_file;
+use halite_call::{Call, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{run, tool};

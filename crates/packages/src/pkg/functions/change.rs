@@ -1,6 +1,6 @@
 //! What changes packages.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 use halite_target::pcre;
 

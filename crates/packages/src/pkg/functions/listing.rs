@@ -1,6 +1,6 @@
 //! What is installed and what is offered.
 
-use halite_modules::{Call, CallResult, host, python};
+use halite_call::{Call, CallResult, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

@@ -7,7 +7,7 @@ mod repos;
 mod selections;
 
 pub(crate) use change::hold_targets;
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 pub(super) use listing::{
     attributes as attributes_of, by_package, listed, names, one_or_all, texts,
 };

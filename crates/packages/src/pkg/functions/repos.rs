@@ -1,6 +1,6 @@
 //! The functions of `pkg` that are about repositories.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::change::arguments;

@@ -1,6 +1,6 @@
 //! dpkg's selections: what is wanted of packages.
 
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::apt;

@@ -1,7 +1,7 @@
 //! Questions to `rpm`: what is installed, and which files belong to it.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::names::{own_arch, resolve};

@@ -1,6 +1,6 @@
 //! What rpm knows of installed packages.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::database::rpm;

@@ -1,6 +1,6 @@
 //! Names of packages, and the architectures that may end them.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 
 /// Architectures that may end a package's name.
 const ARCHES: &[&str] = &[

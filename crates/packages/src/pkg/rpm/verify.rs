@@ -1,8 +1,8 @@
 //! Whether installed files are as their packages brought them, and package
 //! files whole.
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError};
 use halite_proto::{Map, Value};
 
 use super::database::rpm;

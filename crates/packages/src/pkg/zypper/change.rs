@@ -1,6 +1,6 @@
 //! Installing, removing and upgrading with zypper.
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use super::query::refresh;

@@ -1,6 +1,6 @@
 //! Package files that zypper has fetched.
 
-use halite_modules::{Call, host};
+use halite_call::{Call, host};
 use halite_proto::Map;
 
 use super::query::refresh;

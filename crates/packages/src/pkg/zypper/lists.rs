@@ -1,6 +1,6 @@
 //! Lists that only zypper has: patterns, patches, products, capabilities.
 
-use halite_modules::{Call, CallError, host, python};
+use halite_call::{Call, CallError, host, python};
 use halite_proto::{Map, Value};
 
 use super::query::refresh;

@@ -1,6 +1,6 @@
 //! Locks of zypper: packages that stay as they are.
 
-use halite_modules::Call;
+use halite_call::Call;
 use halite_proto::{Map, Value};
 
 use super::{Before, run, xml};
@@ -17,7 +17,7 @@ pub(in crate::pkg) fn list_locks(call: &Call<'_>) -> Map {
     let root = call
         .get("root")
         .filter(|root| root.is_true())
-        .map(halite_modules::python::str)
+        .map(halite_call::python::str)
         .unwrap_or_default();
     let text = call
         .host()
@@ -56,7 +56,7 @@ pub(in crate::pkg) fn clean_locks(call: &Call<'_>) -> Result<Map, PkgError> {
 /// The names of locked packages.
 pub(super) fn held(call: &Call<'_>) -> Vec<String> {
     let locks = list_locks(call);
-    locks.keys().map(halite_modules::python::str).collect()
+    locks.keys().map(halite_call::python::str).collect()
 }
 
 /// Locked packages with the versions that are installed.

@@ -10,8 +10,8 @@ mod xml;
 
 use std::cmp::Ordering;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 use xml::Element;
 

@@ -1,6 +1,6 @@
 //! What the repositories of zypper have.
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 use halite_target::glob::fnmatch;
 

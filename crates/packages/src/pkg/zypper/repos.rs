@@ -1,6 +1,6 @@
 //! Repositories of zypper: read from their files, changed by zypper.
 
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::query::refresh;

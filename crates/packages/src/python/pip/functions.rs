@@ -1,5 +1,5 @@
 //! The functions of `pip`.
-use halite_modules::{Call, CallError, CallResult, python};
+use halite_call::{Call, CallError, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::run::{Pip, ran_map, requirement_files};

@@ -2,7 +2,7 @@
 
 mod functions;
 mod run;
-use halite_modules::{Function, Module};
+use halite_call::{Function, Module};
 
 pub(crate) use functions::{arguments, index_options};
 use functions::{

@@ -1,8 +1,8 @@
 //! Running pip: which one, and with which options.
 use std::path::{Path, PathBuf};
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError, python};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use crate::python::pep440;

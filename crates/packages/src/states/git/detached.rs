@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_call::{Call, CallError, CallResult, StateReturn};
 use halite_proto::{Map, Value};
 
 use super::{auth, is_repository, latest, or_failed, target};

@@ -3,7 +3,7 @@
 mod detached;
 mod latest;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::git::half_clone::{HalfClone, cloning};

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use halite_modules::host::Ran;
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::host::Ran;
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::pip_of;

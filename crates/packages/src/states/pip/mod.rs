@@ -2,7 +2,7 @@
 
 mod installed;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::python::pip::Pip;

@@ -1,7 +1,7 @@
 //! Putting the packages of several states into one state, so that the package
 //! manager runs once.
 
-use halite_modules::{Aggregation, Call, CallResult, python};
+use halite_call::{Aggregation, Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 const AGGREGATED: &[&str] = &["installed", "latest", "removed", "purged"];

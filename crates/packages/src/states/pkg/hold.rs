@@ -1,6 +1,6 @@
 //! `pkg.held` and `pkg.unheld`.
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::is_empty_list;
@@ -123,7 +123,7 @@ fn free(
     name: &str,
     state: &mut StateReturn,
     comments: &mut Vec<String>,
-) -> Result<(), halite_modules::CallError> {
+) -> Result<(), halite_call::CallError> {
     let results = provider(call)?.hold(call, false, &[name.to_owned()])?;
     if !succeeded(&results, name) {
         state.result = Some(false);

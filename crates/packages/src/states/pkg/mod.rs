@@ -8,7 +8,7 @@ mod other;
 mod remove;
 mod targets;
 
-use halite_modules::{
+use halite_call::{
     BEACON_INTERVAL, Call, CallResult, Function, Module, StateReturn, add_state_beacon,
     beacon_value, paths, python,
 };
@@ -173,5 +173,5 @@ fn mod_watch(call: &Call<'_>) -> CallResult {
     let mut kwargs = call.clean_kwargs();
     kwargs.remove("sfun");
     kwargs.insert("name", call.arg("name").clone());
-    halite_modules::run_state_function(call.ctx, &fun, Vec::new(), kwargs, call.job)
+    halite_call::run_state_function(call.ctx, &fun, Vec::new(), kwargs, call.job)
 }

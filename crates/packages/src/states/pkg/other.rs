@@ -1,6 +1,6 @@
 //! `pkg.uptodate`, `pkg.downloaded`, groups and patches.
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{extra, is_empty_list};

@@ -1,6 +1,6 @@
 //! `pkg.removed` and `pkg.purged`.
 
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::extra;
@@ -27,7 +27,7 @@ fn run(call: &Call<'_>, purge: bool) -> CallResult {
             state.changes = error.changes().unwrap_or_default();
             Ok(state.into())
         }
-        Err(PkgError::Call(halite_modules::CallError::Command(text))) => {
+        Err(PkgError::Call(halite_call::CallError::Command(text))) => {
             let verb = if purge { "purging" } else { "removing" };
             Ok(StateReturn::of(call)
                 .failed(format!(

@@ -1,7 +1,7 @@
 //! What is left to do: the difference between the packages that are wanted and
 //! those that are there.
 
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;

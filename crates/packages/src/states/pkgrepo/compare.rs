@@ -1,6 +1,6 @@
 //! Whether a repository is configured as it is asked for.
 
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::apt::repos;

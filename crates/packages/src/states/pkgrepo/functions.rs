@@ -1,6 +1,6 @@
 //! The states, and how a repository is configured.
 
-use halite_modules::{Call, CallResult, Function, Module, StateReturn, host, python};
+use halite_call::{Call, CallResult, Function, Module, StateReturn, host, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::apt::repos;

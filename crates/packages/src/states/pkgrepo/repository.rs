@@ -1,6 +1,6 @@
 //! The repository that is asked for.
 
-use halite_modules::{Call, StateReturn, host, python};
+use halite_call::{Call, StateReturn, host, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;

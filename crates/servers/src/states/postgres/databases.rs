@@ -1,6 +1,6 @@
 //! States of databases, of the directories of servers, and of privileges.
 
-use halite_modules::{Call, CallResult, Function, StateReturn, python};
+use halite_call::{Call, CallResult, Function, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{Removal, function, holds, remove, server, with_psql};

@@ -4,7 +4,7 @@ mod databases;
 mod objects;
 mod roles;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::postgres::link::program;

@@ -1,6 +1,6 @@
 //! States of schemas, languages, tablespaces and extensions.
 
-use halite_modules::{Call, CallResult, Function, StateReturn, python};
+use halite_call::{Call, CallResult, Function, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{Removal, function, holds, remove, schema_server, server, with_psql};

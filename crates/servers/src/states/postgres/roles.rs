@@ -1,6 +1,6 @@
 //! States of users and groups.
 
-use halite_modules::{Call, CallError, CallResult, Function, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, Function, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{Removal, function, holds, names, remove, server, with_psql};

@@ -1,6 +1,6 @@
 //! Which cluster a broker belongs to.
 
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::Map;
 
 use super::ask;

@@ -6,7 +6,7 @@ mod policies;
 mod upstreams;
 mod users;
 
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn};
 use halite_proto::{Map, Value};
 
 use crate::rabbitmq::CONTROL;

@@ -1,6 +1,6 @@
 //! Policies of virtual hosts.
 
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value, json};
 
 use super::ask;

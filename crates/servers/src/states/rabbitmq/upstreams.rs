@@ -1,6 +1,6 @@
 //! Where the federation has its messages from.
 
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value, json};
 
 use super::ask;

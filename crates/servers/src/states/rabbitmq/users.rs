@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use halite_modules::{Call, CallError, StateReturn, python};
+use halite_call::{Call, CallError, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::{ask, from_to};

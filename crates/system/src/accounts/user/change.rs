@@ -1,6 +1,6 @@
 //! Adding, changing and deleting users.
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, python};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use super::{GECOS, gecos_parts, groups_list, info};

@@ -1,6 +1,6 @@
 //! The functions of `user`.
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::change::{add, change, chgroups, delete};

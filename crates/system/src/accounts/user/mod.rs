@@ -2,7 +2,7 @@
 
 mod change;
 mod functions;
-use halite_modules::{Call, Function, Module, python};
+use halite_call::{Call, Function, Module, python};
 use halite_proto::{Map, Value};
 
 use super::db;

@@ -1,6 +1,6 @@
 //! Which services systemd has, of its own and of init scripts.
 
-use halite_modules::{Call, CallError};
+use halite_call::{Call, CallError};
 
 use super::{short, systemctl};
 use crate::service::{How, sysv};

@@ -1,7 +1,7 @@
 //! Units that cannot be started: masked for now, or for good.
 
-use halite_modules::host::Ran;
-use halite_modules::{Call, CallError};
+use halite_call::host::Ran;
+use halite_call::{Call, CallError};
 
 use super::{notice_changes, systemctl, unit};
 use crate::service::How;

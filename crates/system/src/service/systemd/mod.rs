@@ -3,8 +3,8 @@
 mod listing;
 mod mask;
 
-use halite_modules::host::{Program, Ran};
-use halite_modules::{Call, CallError};
+use halite_call::host::{Program, Ran};
+use halite_call::{Call, CallError};
 use halite_proto::{Map, Value};
 
 use super::{Action, How, sysv};

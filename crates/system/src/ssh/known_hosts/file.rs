@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use halite_modules::host::replace_file;
-use halite_modules::paths::{self, Held};
-use halite_modules::{Call, CallError};
+use halite_call::host::replace_file;
+use halite_call::paths::{self, Held};
+use halite_call::{Call, CallError};
 use halite_proto::{Map, Value};
 
 use crate::accounts::db;

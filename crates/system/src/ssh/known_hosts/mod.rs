@@ -10,9 +10,9 @@ use std::io::Read;
 
 pub(crate) use file::default;
 use file::{File, refused, save};
+use halite_call::host::Program;
+use halite_call::{Call, CallError, CallResult, paths, python};
 use halite_crypto::HashType;
-use halite_modules::host::Program;
-use halite_modules::{Call, CallError, CallResult, paths, python};
 use halite_proto::{Map, Value};
 
 use super::key::fingerprint;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use halite_modules::{CallError, python};
+use halite_call::{CallError, python};
 use halite_proto::Value;
 
 /// Sectors of 512 bytes in a MiB.

@@ -1,6 +1,6 @@
 //! Whether what is mounted is what is wanted.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 
 use crate::mount::{self, Active};
 

@@ -1,6 +1,6 @@
 //! What the next start mounts: the states of the file `fstab`.
 
-use halite_modules::{Call, CallResult, StateReturn};
+use halite_call::{Call, CallResult, StateReturn};
 
 use crate::mount;
 

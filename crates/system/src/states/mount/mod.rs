@@ -6,7 +6,7 @@ mod mounted;
 mod swap;
 
 use compare::is_device;
-use halite_modules::{Call, CallResult, Function, Module, StateReturn};
+use halite_call::{Call, CallResult, Function, Module, StateReturn};
 
 use crate::mount;
 

@@ -1,6 +1,6 @@
 //! The state `mount.mounted`.
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, paths};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths};
 
 use super::compare::{is_device, is_named_so, missing};
 use crate::mount;

@@ -1,6 +1,6 @@
 //! States of swap space, and what watching does to mounts.
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::mount;

@@ -1,6 +1,6 @@
 //! States of contexts of files and types of ports (SELinux).
 
-use halite_modules::{Call, CallResult, python};
+use halite_call::{Call, CallResult, python};
 use halite_proto::{Map, Value};
 
 use super::state;

@@ -2,7 +2,7 @@
 
 mod labels;
 
-use halite_modules::{
+use halite_call::{
     Aggregation, Call, CallError, CallResult, Chunk, Function, Module, StateReturn, python,
 };
 use halite_proto::{Map, Value};

@@ -1,5 +1,5 @@
 //! Services that cannot be started.
-use halite_modules::{Call, CallError, CallResult, StateReturn};
+use halite_call::{Call, CallError, CallResult, StateReturn};
 use halite_proto::Map;
 
 use super::or_failed;

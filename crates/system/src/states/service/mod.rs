@@ -2,7 +2,7 @@
 
 mod mask;
 mod run;
-use halite_modules::{
+use halite_call::{
     BEACON_INTERVAL, Call, CallError, CallResult, Function, Module, StateReturn, add_state_beacon,
     beacon_value, host,
 };

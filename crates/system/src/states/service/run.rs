@@ -1,7 +1,7 @@
 //! Services that run, or do not.
 use std::time::Duration;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, python};
 use halite_proto::Value;
 
 use super::mask::take_off_mask;

@@ -1,6 +1,6 @@
 //! What a user lacks of what its state says.
 
-use halite_modules::{Call, CallError, python};
+use halite_call::{Call, CallError, python};
 use halite_proto::{Map, Value};
 
 use crate::accounts::user::GECOS;

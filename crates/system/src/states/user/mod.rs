@@ -2,8 +2,8 @@
 
 mod changes;
 
-use halite_modules::paths::{self, Held};
-use halite_modules::{Call, CallError, CallResult, Function, Module, StateReturn, python};
+use halite_call::paths::{self, Held};
+use halite_call::{Call, CallError, CallResult, Function, Module, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::accounts::user::GECOS;

@@ -1,6 +1,6 @@
 //! The words that `parted` knows, and arguments that have to be one of them.
 
-use halite_modules::{Call, CallError};
+use halite_call::{Call, CallError};
 
 use crate::storage::devices::is_block;
 

@@ -1,6 +1,6 @@
 //! The table of the functions, and the programs that they run.
 
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 use crate::storage::devices::{is_block, lines, need, plain, run};
@@ -210,7 +210,7 @@ fn by_minor(call: &Call<'_>, fun: &str, name: &str, verb: &str, more: &[&str]) -
 fn probe(call: &Call<'_>) -> CallResult {
     let mut words = vec!["partprobe".to_owned(), "--".to_owned()];
     for device in call.varargs() {
-        let device = halite_modules::python::str(device);
+        let device = halite_call::python::str(device);
         if !is_block(call, &device) {
             return Err(invalid("device passed to partition module."));
         }

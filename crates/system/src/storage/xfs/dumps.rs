@@ -1,6 +1,6 @@
 //! Backups of XFS file systems.
 
-use halite_modules::{Call, CallError, CallResult};
+use halite_call::{Call, CallError, CallResult};
 use halite_proto::{Map, Value};
 
 use super::{checked, device};

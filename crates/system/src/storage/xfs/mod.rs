@@ -2,8 +2,8 @@
 
 mod dumps;
 
-use halite_modules::host::Ran;
-use halite_modules::{Call, CallError, CallResult, Function, Module};
+use halite_call::host::Ran;
+use halite_call::{Call, CallError, CallResult, Function, Module};
 use halite_proto::{Map, Value};
 
 use crate::storage::devices::{need, plain, run};

@@ -1,5 +1,5 @@
 //! Deleting repositories.
-use halite_modules::{Call, CallError, host, paths, python};
+use halite_call::{Call, CallError, host, paths, python};
 use halite_proto::Map;
 
 use super::ppa::of_ppa;

@@ -3,7 +3,7 @@
 mod delete;
 mod modify;
 mod ppa;
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::source_list::{MAIN_FILE, SourceList};

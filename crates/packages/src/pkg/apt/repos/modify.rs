@@ -1,5 +1,5 @@
 //! Setting repositories up, and changing them.
-use halite_modules::{Call, host, python};
+use halite_call::{Call, host, python};
 use halite_proto::{Map, Value};
 
 use super::delete::consolidate;

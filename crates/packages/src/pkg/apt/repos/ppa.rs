@@ -1,5 +1,5 @@
 //! Repositories of `ppa:`.
-use halite_modules::{Call, python};
+use halite_call::{Call, python};
 use halite_proto::{Map, Value};
 
 use super::{get_repo, grain, list};

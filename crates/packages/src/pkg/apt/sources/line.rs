@@ -1,5 +1,5 @@
 //! Entries in one line.
-use halite_modules::CallError;
+use halite_call::CallError;
 
 use super::truth;
 

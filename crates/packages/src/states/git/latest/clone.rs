@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use halite_call::StateReturn;
 use halite_git::Pending;
-use halite_modules::StateReturn;
 
 use super::{Job, Stop, empty_directory, sentence};
 use crate::git::half_clone::cloning;

@@ -1,5 +1,5 @@
 //! Fetching, and tags that are gone.
-use halite_modules::StateReturn;
+use halite_call::StateReturn;
 use halite_proto::Value;
 
 use super::{Job, Stop};

@@ -7,7 +7,7 @@ mod update;
 
 use std::path::Path;
 
-use halite_modules::{Call, CallError, CallResult, StateReturn, paths, python};
+use halite_call::{Call, CallError, CallResult, StateReturn, paths, python};
 use halite_proto::{Map, Value};
 
 use super::{auth, is_repository};

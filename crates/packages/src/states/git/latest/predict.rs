@@ -1,8 +1,8 @@
 //! What test mode says.
-use halite_modules::StateReturn;
+use halite_call::StateReturn;
 
 use super::{Job, Stop, sentence, short};
-use halite_modules::addresses::redacted;
+use halite_call::addresses::redacted;
 
 impl Job<'_, '_> {
     pub(super) fn predict(

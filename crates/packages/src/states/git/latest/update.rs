@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use halite_call::{CallError, StateReturn};
 use halite_git::Pending;
-use halite_modules::{CallError, StateReturn};
 use halite_proto::Value;
 
 use super::predict::Seen;
 use super::{Job, Stop, sentence, short};
 use crate::git::half_update::{HalfUpdate, updating};
-use halite_modules::addresses::redacted;
+use halite_call::addresses::redacted;
 
 /// Where a work tree is to be brought, and what was found out about the way.
 struct Bring<'a> {

@@ -2,7 +2,7 @@
 
 mod outcome;
 mod predict;
-use halite_modules::{Call, CallResult, StateReturn, python};
+use halite_call::{Call, CallResult, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use super::targets::{self, Request, Todo, add_warnings};

@@ -1,5 +1,5 @@
 //! What came of an installation, in words.
-use halite_modules::{Call, StateReturn, python};
+use halite_call::{Call, StateReturn, python};
 use halite_proto::{Map, Value};
 
 use crate::pkg::error::PkgError;

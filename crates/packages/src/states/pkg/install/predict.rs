@@ -1,5 +1,5 @@
 //! What test mode says.
-use halite_modules::{Call, StateReturn};
+use halite_call::{Call, StateReturn};
 use halite_proto::{Map, Value};
 
 use crate::pkg::changes;

@@ -1,0 +1,249 @@
+//! Running a command to its end, and what is said about it.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use halite_process::child::{self, RunAs, RunOptions};
+use halite_process::limits::OUTPUT_BYTES_MAX;
+use halite_process::privileges::User;
+
+use super::options::{Options, Words};
+use super::{env, first_word};
+use halite_call::{Call, CallError, paths, python, shlex};
+
+/// What a command came to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ran {
+    pub(crate) pid: u32,
+    pub(crate) retcode: i64,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) timed_out: bool,
+}
+
+/// The end of an output that was longer than what is kept of it.
+const CUT: &str = "\n[cut here: the command wrote more than a return can carry]";
+
+/// Runs the command, sets the return code of the call.
+pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallError> {
+    let command = command(options)?;
+    let run_options = RunOptions {
+        stdin: options.stdin.clone(),
+        merge_stderr: options.merge_stderr,
+        timeout: options.timeout.as_ref().map(|(duration, _)| *duration),
+        run_as: run_as(options),
+        own_session: false,
+    };
+    let done = child::run(command, run_options, |group| call.cancel().watch(group))
+        .map_err(|error| not_started(options, &error))?;
+    if let Some(signal) = call.cancel().ended_by() {
+        return Err(CallError::Ended(signal));
+    }
+    if let (true, Some((_, seconds))) = (done.timed_out, &options.timeout) {
+        return Ok(Ran {
+            pid: done.pid,
+            retcode: 1,
+            stdout: format!("{} : Timed out after {seconds} seconds", written(options)),
+            stderr: String::new(),
+            timed_out: true,
+        });
+    }
+    let text = |bytes: Vec<u8>| {
+        let is_cut = bytes.len() >= OUTPUT_BYTES_MAX;
+        let text = options.encoding.decode(bytes);
+        match (is_cut, options.rstrip) {
+            (true, _) => text + CUT,
+            (false, true) => halite_proto::python::trim_end(&text).to_owned(),
+            (false, false) => text,
+        }
+    };
+    let mut ran = Ran {
+        pid: done.pid,
+        retcode: done.code.into(),
+        stdout: text(done.stdout),
+        stderr: text(done.stderr),
+        timed_out: false,
+    };
+    if done.cut {
+        tracing::warn!("the output of a command was cut: it is too long to be returned");
+    }
+    if options.success_retcodes.contains(&ran.retcode)
+        || options.success_stdout.contains(&ran.stdout)
+        || options.success_stderr.contains(&ran.stderr)
+    {
+        ran.retcode = 0;
+    }
+    call.set_retcode(if options.ignore_retcode {
+        0
+    } else {
+        ran.retcode
+    });
+    if ran.retcode != 0 && !options.ignore_retcode {
+        complain(options, &Complaint::Execute(&ran));
+    }
+    Ok(ran)
+}
+
+/// The process to start.
+pub(super) fn command(options: &Options) -> Result<Command, CallError> {
+    let words = argv(options)?;
+    let program = words
+        .first()
+        .ok_or_else(|| CallError::exception("IndexError", "list index out of range"))?;
+    // Found in the environment of the command, not in that of the minion.
+    let mut command = child::command(program);
+    command
+        .args(&words[1..])
+        .current_dir(&options.cwd)
+        .env_clear()
+        .envs(options.env.iter().map(|(name, value)| (name, value)));
+    Ok(command)
+}
+
+/// Whose rights it has.
+pub(super) fn run_as(options: &Options) -> RunAs {
+    RunAs {
+        user: options.user.clone(),
+        group: options.group,
+        umask: options.umask,
+    }
+}
+
+fn argv(options: &Options) -> Result<Vec<String>, CallError> {
+    if options.through_shell {
+        if !env::is_executable(Path::new(&options.shell)) {
+            return Err(CallError::command(format!(
+                "The shell {} is not available",
+                options.shell
+            )));
+        }
+        let mut words = vec![options.shell.clone(), "-c".to_owned()];
+        match &options.words {
+            Words::Line(line) => words.push(line.clone()),
+            Words::List(list) => words.extend(list.iter().cloned()),
+        }
+        return Ok(words);
+    }
+    match &options.words {
+        Words::Line(line) => shlex::split(line),
+        Words::List(list) => Ok(list.clone()),
+    }
+}
+
+/// Why a command has not even started, as Salt words it.
+pub(super) fn not_started(options: &Options, error: &io::Error) -> CallError {
+    let words = argv(options).unwrap_or_default();
+    let list = words
+        .iter()
+        .map(String::as_str)
+        .map(halite_proto::Value::from)
+        .collect::<Vec<_>>();
+    let reason = match error.raw_os_error() {
+        Some(number) => format!(
+            "[Errno {number}] {}: '{}'",
+            nix::errno::Errno::from_raw(number).desc(),
+            words.first().map_or("", String::as_str)
+        ),
+        None => error.to_string(),
+    };
+    let timeout = options
+        .timeout
+        .as_ref()
+        .map_or("None", |(_, seconds)| seconds);
+    CallError::command(format!(
+        "Unable to run command '{}' with the context '{{'cwd': '{}', 'shell': {}, 'stdout': -1, \
+         'stderr': {}, 'with_communicate': {}, 'timeout': {timeout}, 'bg': {}, 'close_fds': True}}', \
+         reason: {reason}",
+        python::repr(&list.into()),
+        options.cwd.display(),
+        python::repr(&options.through_shell.into()),
+        if options.merge_stderr { -2 } else { -1 },
+        python::repr(&(!options.background).into()),
+        python::repr(&options.background.into()),
+    ))
+}
+
+fn written(options: &Options) -> String {
+    match &options.words {
+        Words::Line(line) if options.through_shell => line.clone(),
+        _ => {
+            let words = argv(options).unwrap_or_default();
+            let words: Vec<halite_proto::Value> = words.into_iter().map(Into::into).collect();
+            python::repr(&words.into())
+        }
+    }
+}
+
+/// What is logged about a command that failed.
+pub(super) enum Complaint<'a> {
+    /// By everything that runs commands.
+    Execute(&'a Ran),
+    /// Once more by `cmd.run` and `cmd.shell`.
+    Run(&'a Ran),
+}
+
+pub(super) fn complain(options: &Options, complaint: &Complaint<'_>) {
+    if options.quiet {
+        return;
+    }
+    let (Complaint::Execute(ran) | Complaint::Run(ran)) = complaint;
+    let retcode = ran.retcode;
+    let word = first_word(&options.words);
+    tracing::error!("Command '{word}' failed with return code: {retcode}");
+    match complaint {
+        Complaint::Execute(ran) => {
+            if !ran.stdout.is_empty() {
+                tracing::error!("stdout: {}", ran.stdout);
+            }
+            if !ran.stderr.is_empty() {
+                tracing::error!("stderr: {}", ran.stderr);
+            }
+            tracing::error!("retcode: {retcode}");
+        }
+        Complaint::Run(ran) => tracing::error!("output: {}", ran.stdout),
+    }
+}
+
+/// Runs a program for another module: no shell, no complaint, the return code
+/// of the call untouched. `Ok(None)` when there is no such program.
+pub(crate) fn run_quietly(call: &Call<'_>, words: &[&str]) -> Result<Option<Ran>, CallError> {
+    let Some((program, args)) = words.split_first() else {
+        return Ok(None);
+    };
+    let mut command = child::command(program);
+    command
+        .args(args)
+        .env("LC_ALL", "C")
+        .env("LANGUAGE", "C")
+        .current_dir("/");
+    let done = match child::run(command, RunOptions::default(), |group| {
+        call.cancel().watch(group)
+    }) {
+        Ok(done) => done,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(CallError::command(format!(
+                "could not run {program}: {error}"
+            )));
+        }
+    };
+    let text = |bytes: Vec<u8>| {
+        halite_proto::python::trim_end(&String::from_utf8_lossy(&bytes)).to_owned()
+    };
+    Ok(Some(Ran {
+        pid: done.pid,
+        retcode: done.code.into(),
+        stdout: text(done.stdout),
+        stderr: text(done.stderr),
+        timed_out: false,
+    }))
+}
+
+/// For scripts that another user is to run: the file must be that user's.
+pub(super) fn give_to(path: &Path, user: Option<&User>) -> io::Result<()> {
+    match user {
+        Some(user) => paths::lchown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw())),
+        None => Ok(()),
+    }
+}

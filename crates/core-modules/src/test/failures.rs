@@ -1,0 +1,105 @@
+//! Functions that fail on purpose.
+
+use halite_proto::Value;
+
+use super::tuple_repr;
+use halite_call::{Call, CallError, CallResult, python};
+
+pub(super) fn assertion(call: &Call<'_>) -> CallResult {
+    if call.flag("assertion") {
+        Ok(Value::Nil)
+    } else {
+        Err(bare_exception("AssertionError"))
+    }
+}
+
+pub(super) fn exception(call: &Call<'_>) -> CallResult {
+    Err(CallError::exception("Exception", call.text("message")))
+}
+
+/// An exception without a text: only its name is written.
+fn bare_exception(kind: &'static str) -> CallError {
+    CallError::Exception {
+        kind,
+        message: String::new(),
+        trace: None,
+    }
+}
+
+pub(super) fn raise_exception(call: &Call<'_>) -> CallResult {
+    const KNOWN: &[&str] = &[
+        "ArithmeticError",
+        "AssertionError",
+        "AttributeError",
+        "BlockingIOError",
+        "BrokenPipeError",
+        "BufferError",
+        "ChildProcessError",
+        "ConnectionAbortedError",
+        "ConnectionError",
+        "ConnectionRefusedError",
+        "ConnectionResetError",
+        "EOFError",
+        "Exception",
+        "FileExistsError",
+        "FileNotFoundError",
+        "FloatingPointError",
+        "ImportError",
+        "IndexError",
+        "InterruptedError",
+        "IsADirectoryError",
+        "KeyError",
+        "LookupError",
+        "MemoryError",
+        "ModuleNotFoundError",
+        "NameError",
+        "NotADirectoryError",
+        "NotImplementedError",
+        "OSError",
+        "OverflowError",
+        "PermissionError",
+        "ProcessLookupError",
+        "RecursionError",
+        "ReferenceError",
+        "RuntimeError",
+        "StopIteration",
+        "SyntaxError",
+        "SystemError",
+        "TimeoutError",
+        "TypeError",
+        "UnboundLocalError",
+        "UnicodeError",
+        "ValueError",
+        "ZeroDivisionError",
+    ];
+    let name = call.text("name");
+    let Some(mut kind) = KNOWN.iter().find(|known| **known == name).copied() else {
+        tracing::error!("There is no exception called {name}");
+        return Ok(Value::Bool(false));
+    };
+    let message = match (call.varargs(), kind) {
+        ([], _) => String::new(),
+        ([key], "KeyError") => python::repr(key),
+        ([one], _) => python::str(one),
+        ([number, text, rest @ ..], "OSError") => {
+            kind = match number.as_i64() {
+                Some(1 | 13) => "PermissionError",
+                Some(2) => "FileNotFoundError",
+                Some(17) => "FileExistsError",
+                Some(20) => "NotADirectoryError",
+                Some(21) => "IsADirectoryError",
+                Some(110) => "TimeoutError",
+                _ => kind,
+            };
+            let file = rest.first().map(|file| format!(": {}", python::repr(file)));
+            format!(
+                "[Errno {}] {}{}",
+                python::str(number),
+                python::str(text),
+                file.unwrap_or_default()
+            )
+        }
+        (several, _) => tuple_repr(several),
+    };
+    Err(CallError::exception(kind, message))
+}

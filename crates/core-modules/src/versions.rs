@@ -1,0 +1,82 @@
+//! The versions of what the minion is made of and runs on.
+
+use std::fmt::Write;
+
+use halite_proto::{Map, Value};
+
+use halite_call::python;
+
+/// By section and name; what is not there is `None`, as in Salt's report.
+pub(super) fn information(grains: &Map) -> Map {
+    let grain = |name: &str| grains.get(name).map(python::str).unwrap_or_default();
+    let dist = [
+        grain("os").to_lowercase(),
+        grain("osrelease"),
+        grain("oscodename"),
+    ];
+    let full = [grain("osfullname"), grain("osrelease"), grain("oscodename")];
+    Map::from([
+        (
+            "Salt Version",
+            Map::from([
+                ("Salt", Value::from(halite_grains::SALT_VERSION)),
+                ("Halite", Value::from(env!("CARGO_PKG_VERSION"))),
+            ]),
+        ),
+        ("Python Version", Map::from([("Python", Value::Nil)])),
+        (
+            "System Versions",
+            Map::from([
+                ("system", Value::from(grain("kernel"))),
+                ("dist", joined(&dist).into()),
+                ("release", grain("kernelrelease").into()),
+                ("machine", grain("cpuarch").into()),
+                ("version", joined(&full).into()),
+                ("locale", "utf-8".into()),
+            ]),
+        ),
+        (
+            "Salt Package Information",
+            Map::from([("Package Type", Value::Nil)]),
+        ),
+    ])
+}
+
+/// The same as text: sections, and names aligned at their colons.
+pub(super) fn report(grains: &Map) -> String {
+    let information = information(grains);
+    let sections = || {
+        information
+            .iter()
+            .filter_map(|(name, section)| Some((name, section.as_map()?)))
+    };
+    let width = sections()
+        .flat_map(|(_, section)| section.keys())
+        .filter_map(Value::as_str)
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let mut text = String::new();
+    for (name, section) in sections() {
+        let _ = writeln!(text, "{}:", python::str(name));
+        for (name, version) in section {
+            let version = match version {
+                Value::Nil => "Not Installed".to_owned(),
+                version => python::str(version),
+            };
+            let _ = writeln!(text, "  {:>width$}: {version}", python::str(name));
+        }
+        text.push_str(" \n");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn joined(words: &[String]) -> String {
+    let words: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.join(" ")
+}

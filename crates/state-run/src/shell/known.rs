@@ -1,0 +1,102 @@
+//! What the machine is told of the functions there are.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use halite_call::extensions::{Extensions, Kind};
+use halite_call::{Call, Function, Registry};
+use halite_state::run::{Functions, Parameters};
+
+/// The state functions of a registry, and the execution functions of a call.
+pub(crate) struct KnownFunctions {
+    registry: &'static Registry,
+    /// Functions that users wrote in Python: they hide ours.
+    users: Extensions,
+    /// Execution modules that are switched off.
+    disabled: HashSet<String>,
+    read: RefCell<HashMap<String, Option<Rc<Parameters>>>>,
+}
+
+impl KnownFunctions {
+    /// What `call` could call.
+    pub(crate) fn new(call: &Call<'_>) -> Self {
+        let registry = call.ctx.registry();
+        let switched_off = registry.modules().filter(|module| {
+            let first = module.functions.first();
+            !first.is_some_and(|function| call.has_function(function.name))
+        });
+        Self {
+            disabled: switched_off.map(|module| module.name.to_owned()).collect(),
+            registry,
+            users: Extensions::of(call.ctx),
+            read: RefCell::default(),
+        }
+    }
+
+    fn state_function(&self, full: &str) -> Option<&'static Function> {
+        self.users
+            .get(Kind::States, full)
+            .or_else(|| self.registry.state(full))
+            .or_else(|| {
+                let ours = is_ours_to_answer(self.registry, full);
+                (!ours).then(|| self.users.of_salt(Kind::States, full))?
+            })
+    }
+}
+
+/// Whether an installed Salt is not to be asked for `full`: what serves a run
+/// (`mod_init`, `mod_watch`, ...) goes with the module, and a module of ours
+/// has all it has. Each state of a run asks for these.
+pub(crate) fn is_ours_to_answer(registry: &Registry, full: &str) -> bool {
+    full.split_once('.').is_some_and(|(module, function)| {
+        function.starts_with("mod_") && registry.state_module(module).is_some()
+    })
+}
+
+impl Functions for KnownFunctions {
+    fn state(&self, full: &str) -> Option<Rc<Parameters>> {
+        if let Some(known) = self.read.borrow().get(full) {
+            return known.clone();
+        }
+        let read = self.state_function(full).and_then(parameters).map(Rc::new);
+        self.read.borrow_mut().insert(full.to_owned(), read.clone());
+        read
+    }
+
+    fn has_state(&self, full: &str) -> bool {
+        self.state_function(full).is_some()
+    }
+
+    fn has_execution(&self, fun: &str) -> bool {
+        let module = fun.split('.').next().unwrap_or_default();
+        let exists =
+            self.registry.get(fun).is_some() || self.users.get(Kind::Modules, fun).is_some();
+        exists && !self.disabled.contains(module)
+    }
+
+    fn why_missing(&self, full: &str) -> String {
+        let why = self.users.why_missing(Kind::States, full);
+        why.unwrap_or_else(|| format!("'{full}' is not available."))
+    }
+}
+
+/// The parameters of a state function as the machine wants them.
+fn parameters(function: &Function) -> Option<Parameters> {
+    let signature = function.parse_signature().ok()?;
+    let mut parameters = Parameters {
+        any: signature.kwargs.is_some(),
+        ..Parameters::default()
+    };
+    for param in signature.params {
+        if param.default.is_none() {
+            parameters.required.push(param.name);
+        } else {
+            parameters.optional.push(param.name);
+        }
+    }
+    parameters
+        .optional
+        .extend(signature.keyword_only.into_iter().map(|param| param.name));
+    Some(parameters)
+}

@@ -1,0 +1,34 @@
+//! The state modules of this crate: those that are about running things.
+
+mod cmd;
+mod command;
+mod event;
+mod module;
+mod salt;
+mod saltutil;
+mod stateful;
+mod test;
+
+use halite_call::Module;
+
+pub use salt::ORCHESTRATION;
+
+/// Sorted by name.
+pub(crate) static STATES: &[Module] = &[
+    cmd::MODULE,
+    event::MODULE,
+    module::MODULE,
+    salt::MODULE,
+    saltutil::MODULE,
+    test::MODULE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_is_sound() {
+        assert_eq!(Module::faults(&[STATES]), Vec::<String>::new());
+    }
+}

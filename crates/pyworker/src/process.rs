@@ -34,7 +34,11 @@ exec(compile(text, '<halite-pyworker>', 'exec'))
 /// level from which on it logs as arguments. The parts make one text.
 pub const PROGRAM: &str = concat!(
     include_str!("worker/frames.py"),
+    include_str!("worker/errors.py"),
     include_str!("worker/stand_ins.py"),
+    include_str!("worker/salt_utils.py"),
+    include_str!("worker/salt_data.py"),
+    include_str!("worker/salt_network.py"),
     include_str!("worker/names.py"),
     include_str!("worker/files.py"),
     include_str!("worker/salt.py"),

@@ -6,8 +6,9 @@
     reason = "a test fails by panicking"
 )]
 
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
@@ -15,6 +16,38 @@ use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
 /// One test at a time: they ask the same process, and what one job has left
 /// behind is in that.
 static ONE: Mutex<()> = Mutex::new(());
+
+/// What has been logged since a test last looked.
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct ToLog;
+
+impl io::Write for ToLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Logs into [`LOG`], from before Python starts: it is told the level then.
+fn log_warnings() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        tracing_subscriber::fmt()
+            .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+            .with_ansi(false)
+            .with_writer(|| ToLog)
+            .init();
+    });
+    LOG.lock().unwrap().clear();
+}
+
+fn logged() -> String {
+    String::from_utf8(std::mem::take(&mut *LOG.lock().unwrap())).unwrap()
+}
 
 struct Host {
     root: tempfile::TempDir,
@@ -35,6 +68,7 @@ impl Host {
             retcodes: Mutex::default(),
             _one: ONE.lock().unwrap_or_else(PoisonError::into_inner),
         };
+        log_warnings();
         host.write(kind, "mine.py", text);
         Workers::global().run(&host, Request::Forget).unwrap();
         Some(host)
@@ -262,4 +296,86 @@ fn odd_texts_and_dates_cross() {
         host.call("modules", "mine.year", &[date], "1").unwrap(),
         2020.into()
     );
+}
+
+#[test]
+fn modules_import_those_beside_them_and_utilities_while_they_are_loaded() {
+    let text = "import aaa, tool, parts.one\nfrom aaa import number\ndef sum():\n    return aaa.number() + tool.number() + parts.one.number() + number()\n";
+    let Some(host) = Host::with("modules", text) else {
+        return;
+    };
+    host.write("modules", "aaa.py", "def number(): return 1\n");
+    host.write("modules", "parts/__init__.py", "");
+    host.write("modules", "parts/one.py", "def number(): return 10\n");
+    host.write("utils", "tool.py", "def number(): return 100\n");
+    let sum = |job| host.call("modules", "mine.sum", &[], job).unwrap();
+    assert_eq!(sum("1"), 112.into());
+    host.write("modules", "aaa.py", "def number(): return 1000 # changed\n");
+    assert_eq!(sum("2"), 2110.into());
+    host.write(
+        "states",
+        "later.py",
+        "import sys\ndef path(): return [p for p in sys.path if p in ('', '.') or 'modules' in p]\n",
+    );
+    let none = host.call("states", "later.path", &[], "3").unwrap();
+    assert_eq!(none, Value::List(Vec::new()));
+}
+
+#[test]
+fn the_parts_of_salt_that_modules_import_most_are_there_without_salt() {
+    let text = "import salt.utils.files, salt.utils.network, salt.utils.path, salt.modules.test\nfrom salt.utils.versions import LooseVersion\nfrom salt.utils.decorators import memoize\nimport salt.modules.cmdmod\nfrom salt.exceptions import CommandExecutionError, SaltInvocationError\n@memoize\ndef all():\n    with salt.utils.files.fopen('/dev/null') as file:\n        return [file.read(), salt.utils.network.interfaces()['lo']['inet'][0]['netmask'], salt.modules.test.echo(7), LooseVersion('1.10') > LooseVersion('1.9'), salt.utils.path.join('/a', '/b')]\ndef missing():\n    return salt.utils.files.no_such_function()\ndef private():\n    return salt.modules.cmdmod._run()\n";
+    let Some(host) = Host::with("modules", text) else {
+        return;
+    };
+    let all = host.call("modules", "mine.all", &[], "1").unwrap();
+    let wanted: Vec<Value> = vec![
+        "".into(),
+        "255.0.0.0".into(),
+        7.into(),
+        true.into(),
+        "/a/b".into(),
+    ];
+    assert_eq!(all, wanted.into());
+    for (name, what) in [("missing", "no_such_function"), ("private", "_run")] {
+        let failed = host.call("modules", &format!("mine.{name}"), &[], "1");
+        let text = failed.unwrap_err().to_string();
+        assert!(text.contains(&format!("no attribute '{what}'")), "{text}");
+        assert!(text.contains("install the package salt there"), "{text}");
+    }
+}
+
+#[test]
+fn a_module_that_cannot_import_something_is_warned_of_with_what_helps() {
+    let text = "import os\nimport salt.client\ndef grain(): return {'a': 1}\n";
+    let Some(host) = Host::with("grains", text) else {
+        return;
+    };
+    host.write("grains", "other.py", "import no_such_library\n");
+    host.write("grains", "third.py", "from salt.utils.files import odd\n");
+    let grains = Workers::global().run(&host, Request::Grains).unwrap();
+    assert_eq!(grains, Map::new().into());
+    let log = logged();
+    let at = |name: &str| host.root.path().join("grains").join(name);
+    for (name, what, remedy) in [
+        (
+            "mine.py",
+            "importing salt.client failed in line 2",
+            "set python_executable",
+        ),
+        (
+            "other.py",
+            "importing no_such_library failed in line 1",
+            "install it for ",
+        ),
+        (
+            "third.py",
+            "importing salt.utils.files failed in line 1",
+            "install the package salt there",
+        ),
+    ] {
+        let named = format!("{} of _grains is not loaded", at(name).display());
+        let line = log.lines().find(|line| line.contains(&named));
+        let line = line.unwrap_or_else(|| panic!("{named}: {log}"));
+        assert!(line.contains(what) && line.contains(remedy), "{line}");
+    }
 }

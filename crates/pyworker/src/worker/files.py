@@ -38,10 +38,75 @@ def package(name):
             made.__path__ = []
 
 
+# What users' files have imported from their own directories: the modules by
+# name, each with its file and the stamp of that.
+SIBLINGS = {}
+
+
+def stamp_of(path):
+    """What tells a file from another one in its place."""
+    stat = os.stat(path)
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+@contextlib.contextmanager
+def importable_siblings(path):
+    """While a file is loaded, it may import the files of `_utils` and those
+    beside it, after whatever Python itself has. Only whole paths count: one from
+    the current directory on would let others put code there."""
+    own = os.path.dirname(path)
+    if os.path.basename(path) == "__init__.py":
+        own = os.path.dirname(own)
+    places = [place for place in [*DIRS.get("utils", []), own] if os.path.isabs(place)]
+    added = [place for place in dict.fromkeys(places) if place not in sys.path]
+    importlib.invalidate_caches()
+    sys.path.extend(added)
+    try:
+        yield
+    finally:
+        for place in added:
+            sys.path.remove(place)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and not name.startswith(PACKAGE + ".") and file.startswith(tuple(os.path.join(place, "") for place in added)):
+                with contextlib.suppress(OSError):
+                    SIBLINGS[name] = (file, stamp_of(file))
+
+
+def siblings_changed():
+    try:
+        return any(stamp_of(file) != stamp for file, stamp in SIBLINGS.values())
+    except OSError:
+        return True
+
+
+def forget_siblings():
+    """All files are loaded again, and so is what they import of each other."""
+    for name in SIBLINGS:
+        sys.modules.pop(name, None)
+    SIBLINGS.clear()
+    LOADED.clear()
+    SALT.clear()
+
+
+def warn_of_import(kind, path, exc):
+    """Without the warning, a module that is not there would be all that is seen."""
+    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if os.path.isabs(frame.filename)]
+    line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None)
+    name = exc.name or "a module"
+    if name.partition(".")[0] == "salt" and not REAL_SALT:
+        remedy = cure()
+    else:
+        text = "install it for %s, or set python_executable to a Python that has it"
+        remedy = text % sys.executable
+    text = "Custom module %s of _%s is not loaded, because importing %s failed%s: %s; %s"
+    at = " in line %s" % line if line else ""
+    logging.getLogger("salt.loader").warning(text, path, kind, name, at, exc, remedy)
+
+
 def load(kind, path):
     """The module of a file; loaded again if the file is another one."""
-    stat = os.stat(path)
-    stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    stamp = stamp_of(path)
     known = LOADED.get(path)
     if known is not None and known["stamp"] == stamp:
         return known
@@ -61,10 +126,12 @@ def load(kind, path):
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         dunders(module, kind)
-        spec.loader.exec_module(module)
+        with importable_siblings(path):
+            spec.loader.exec_module(module)
         # What the code set itself to begin with is not what counts.
         dunders(module, kind)
     except ImportError as exc:
+        warn_of_import(kind, path, exc)
         log.debug("Failed to import %s %s: %s", kind, stem, error_of(exc)["trace"])
         return refused(entry, exc)
     except HostGone:

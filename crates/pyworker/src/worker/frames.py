@@ -9,8 +9,10 @@ after the other.
 import _thread
 import base64
 import builtins
+import contextlib
 import datetime
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import io

@@ -115,6 +115,8 @@ def grains(request):
 
 def handle(request):
     do = request["do"]
+    if siblings_changed():
+        forget_siblings()
     if do == "data":
         # Salt's functions keep the options that they were loaded with.
         LOADERS.clear()
@@ -144,8 +146,7 @@ def handle(request):
         return encode(salt_catalog(request))
     if do == "forget":
         LOADERS.clear()
-        LOADED.clear()
-        SALT.clear()
+        forget_siblings()
         CONTEXT.clear()
         return None
     raise ValueError("unknown request %r" % (do,))
@@ -159,7 +160,7 @@ def main():
     global REAL_SALT, WORKING
     REAL_SALT = has_salt()
     if not REAL_SALT:
-        stand_ins()
+        sys.meta_path.append(StandInFinder)
     send({"ready": sys.version.split()[0]})
     while True:
         try:

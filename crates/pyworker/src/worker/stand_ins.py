@@ -1,11 +1,142 @@
-# --- the exceptions of Salt -------------------------------------------------
+# --- where Salt is not installed --------------------------------------------
+
+# What stands in for the modules of Salt that users' code imports most: their
+# names, and what makes their members when they are first imported.
+STAND_INS = {}
 
 
-def stand_ins():
-    """Where Salt is not installed: the parts of it that modules import most."""
-    salt = types.ModuleType("salt")
-    salt.__path__ = []
-    exceptions = types.ModuleType("salt.exceptions")
+def stands_in_for(*names):
+    """Marks what makes the members of these modules."""
+
+    def mark(make):
+        STAND_INS.update(dict.fromkeys(names, make))
+        return make
+
+    return mark
+
+
+def cure():
+    return (
+        "Salt is not installed for %s, and Halite stands in for the most used parts of it only; "
+        "install the package salt there, or set python_executable to a Python that has it" % sys.executable
+    )
+
+
+class StandInFinder:
+    """Finds `salt` and the modules below it that there are stand-ins for."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        top, _, below = name.partition(".")
+        if top != "salt":
+            return None
+        parent, _, last = below.partition(".")
+        known = name in STAND_INS or any(other.startswith(name + ".") for other in STAND_INS)
+        if not known and not (parent in ("modules", "states") and (not last or last in FUNCTIONS_OF)):
+            return None
+        return importlib.machinery.ModuleSpec(name, StandInFinder, is_package=True)
+
+    @staticmethod
+    def create_module(spec):
+        kind, _, last = spec.name.partition(".")[2].partition(".")
+        if kind in ("modules", "states") and last:
+            return HostFunctions(spec.name, kind, FUNCTIONS_OF[last])
+        return StandIn(spec.name)
+
+    @staticmethod
+    def exec_module(module):
+        make = STAND_INS.get(module.__name__)
+        for name, member in (make() if make is not None else {}).items():
+            if inspect.isfunction(member) or inspect.isclass(member):
+                member.__module__ = module.__name__
+            setattr(module, name, member)
+
+
+class StandIn(types.ModuleType):
+    """A part of Salt: what it has not, it says."""
+
+    def __getattr__(self, name):
+        text = "module %r has no attribute %r" % (self.__name__, name)
+        raise AttributeError(text if name.startswith("__") else "%s: %s" % (text, cure()))
+
+
+class HostFunctions(StandIn):
+    """`salt.modules.NAME` and `salt.states.NAME`: the host's functions."""
+
+    def __init__(self, name, kind, module):
+        super().__init__(name)
+        self.__halite__ = (kind, module)
+
+    def __getattr__(self, name):
+        if not name.startswith("_"):
+            kind, module = self.__halite__
+            functions, fun = STATES if kind == "states" else SALT, "%s.%s" % (module, name)
+            if fun in functions:
+                return functions[fun]
+        return super().__getattr__(name)
+
+
+# The files of Salt whose functions the host has, by the name that it has them by.
+FUNCTIONS_OF = {
+    **{
+        name: name
+        for name in (
+            "acme alternatives apache archive at augeas beacons btrfs cmd config container_resource cp cron "
+            "data debconf defaults disk dnsutil environ event file gem git gpg grains group hashutil host "
+            "hosts http incron ini_manage iptables kernelpkg key keyboard kmod locale locate logrotate lvm "
+            "match mine mount mysql network nftables nginx npm openssl pam parted pillar pip pkg pkgrepo "
+            "postgres process ps publish quota random redis reg rsync s3 saltutil schedule sdb selinux "
+            "service slsutil smtp sqlite3 ssh state status sudo supervisord sysctl sysfs syslog_ng system "
+            "temp test timezone tls user vault virtualenv x509 xfs zfs zpool"
+        ).split()
+    },
+    "aptpkg": "pkg",
+    "cmdmod": "cmd",
+    "debconfmod": "debconf",
+    "dpkg_lowpkg": "lowpkg",
+    "groupadd": "group",
+    "linux_shadow": "shadow",
+    "linux_sysctl": "sysctl",
+    "localemod": "locale",
+    "mod_random": "random",
+    "pacmanpkg": "pkg",
+    "rpm_lowpkg": "lowpkg",
+    "sysmod": "sys",
+    "systemd_service": "service",
+    "useradd": "user",
+    "virtualenv_mod": "virtualenv",
+    "yumpkg": "pkg",
+    "zypperpkg": "pkg",
+}
+
+
+@stands_in_for("salt.version", "salt")
+def salt_version():
+    return {"__version__": str(GRAINS.get("saltversion", "")), "__saltstack_version__": GRAINS.get("saltversion")}
+
+
+@stands_in_for("salt.config")
+def salt_config():
+    def minion_config(*_args, **_kwargs):
+        """The options of the program that runs the code, whatever the path is."""
+        return dict(OPTS)
+
+    return {"minion_config": minion_config, "master_config": minion_config, "client_config": minion_config}
+
+
+@stands_in_for("salt.defaults")
+def salt_defaults():
+    return {"DEFAULT_TARGET_DELIM": ":"}
+
+
+@stands_in_for("salt.defaults.exitcodes")
+def salt_exitcodes():
+    return {"EX_OK": 0, "EX_GENERIC": 1, "EX_USAGE": 64, "EX_NOUSER": 67, "EX_UNAVAILABLE": 69, "EX_SOFTWARE": 70}
+
+
+@stands_in_for("salt.exceptions")
+def salt_exceptions():
+    made = {}
 
     class SaltException(Exception):
         __qualname__ = "SaltException"
@@ -14,134 +145,32 @@ def stand_ins():
             super().__init__(message)
             self.message = self.strerror = str(message)
 
-    for name, base in (
-        ("SaltException", None),
-        ("CommandExecutionError", "SaltException"),
-        ("CommandNotFoundError", "SaltException"),
-        ("SaltInvocationError", "SaltException"),
-        ("SaltRenderError", "SaltException"),
-        ("LoaderError", "SaltException"),
-        ("MinionError", "SaltException"),
-        ("TimedProcTimeoutError", "SaltException"),
-        ("SaltSystemExit", "SaltException"),
-        ("ArgumentValueError", "CommandExecutionError"),
-        ("SaltConfigurationError", "SaltException"),
-        ("SaltCloudException", "SaltException"),
-        ("SaltReqTimeoutError", "SaltException"),
-        ("SaltClientError", "SaltException"),
-        ("SaltMasterError", "SaltException"),
-        ("SaltDeserializationError", "SaltException"),
-        ("SaltNoMinionsFound", "SaltException"),
-        ("AuthenticationError", "SaltException"),
-        ("AuthorizationError", "SaltException"),
-        ("EauthAuthenticationError", "SaltException"),
-        ("FileserverConfigError", "SaltException"),
-        ("FileLockError", "SaltException"),
-        ("TemplateError", "SaltException"),
-        ("CheckError", "SaltException"),
-        ("UnsupportedAlgorithm", "SaltException"),
-    ):
-        if base is None:
-            cls = SaltException
-        else:
-            bases = (getattr(exceptions, base),)
-            if name == "SaltInvocationError":
-                bases += (TypeError,)
-            cls = type(name, bases, {})
-        cls.__module__ = "salt.exceptions"
-        setattr(exceptions, name, cls)
+    def add(names, *bases):
+        for name in names.split():
+            made[name] = type(name, bases, {})
 
-    def module(name, **members):
-        new = types.ModuleType(name)
-        new.__path__ = []
-        for key, member in members.items():
-            setattr(new, key, member)
-        sys.modules[name] = new
-        parent, _, last = name.rpartition(".")
-        setattr(sys.modules[parent], last, new)
-
-    sys.modules["salt"] = salt
-    sys.modules["salt.exceptions"] = exceptions
-    salt.exceptions = exceptions
-
-    import shutil
-
-    def to_unicode(text, encoding="utf-8", errors="strict", normalize=False):
-        return text.decode(encoding or "utf-8", errors) if isinstance(text, bytes) else str(text)
-
-    def to_bytes(text, encoding="utf-8", errors="strict"):
-        return bytes(text) if isinstance(text, (bytes, bytearray)) else text.encode(encoding or "utf-8", errors)
-
-    def clean_kwargs(**kwargs):
-        return {key: value for key, value in kwargs.items() if not key.startswith("__")}
-
-    yes, no = (lambda: True), (lambda: False)
-    module("salt.utils")
-    module("salt.utils.files", fopen=open)
-    module("salt.utils.path", which=lambda exe=None: shutil.which(exe) if exe else None, join=os.path.join)
-    module(
-        "salt.utils.platform",
-        is_linux=yes, is_windows=no, is_darwin=no, is_freebsd=no, is_openbsd=no, is_netbsd=no,
-        is_sunos=no, is_smartos=no, is_aix=no, is_proxy=no,
+    made["SaltException"] = SaltException
+    add(
+        "AuthenticationError AuthorizationError CommandExecutionError CommandNotFoundError "
+        "EauthAuthenticationError FileLockError FileserverConfigError GitRemoteError LoaderError MinionError "
+        "NotImplemented PublishError SaltCacheError SaltClientError SaltClientTimeout SaltCloudException "
+        "SaltConfigurationError SaltDaemonNotRunning SaltDeserializationError SaltMasterError "
+        "SaltMasterUnresolvableError SaltNoMinionsFound SaltRenderError SaltReqTimeoutError SaltRunnerError "
+        "SaltSyndicMasterError SaltValidationError SaltWheelError TemplateError TimedProcTimeoutError "
+        "TimeoutError TokenAuthenticationError UnsupportedAlgorithm",
+        SaltException,
     )
-    module("salt.utils.stringutils", to_unicode=to_unicode, to_str=to_unicode, to_bytes=to_bytes)
-    module("salt.utils.args", clean_kwargs=clean_kwargs)
-    module("salt.utils.json", loads=json.loads, dumps=json.dumps, load=json.load, dump=json.dump)
-    module(
-        "salt.utils.data",
-        traverse_dict_and_list=traverse, traverse_dict=traverse,
-        is_true=lambda value=None: str(value).lower() == "true" if isinstance(value, str) else bool(value),
-    )
-    try:
-        import yaml
+    add("ArgumentValueError CheckError InvalidConfigError InvalidEntityError", made["CommandExecutionError"])
+    add("SaltInvocationError", SaltException, TypeError)
+    add("InvalidKeyError", SaltException, ValueError)
+    cloud = "SaltCloudConfigError SaltCloudExecutionFailure SaltCloudExecutionTimeout SaltCloudNotFound SaltCloudSystemExit"
+    add(cloud, made["SaltCloudException"])
 
-        module("salt.utils.yaml", safe_load=yaml.safe_load, safe_dump=yaml.safe_dump, load=yaml.safe_load, dump=yaml.dump)
-    except ImportError:
-        pass
+    class SaltSystemExit(SystemExit):
+        def __init__(self, code=0, msg=None):
+            super().__init__(msg or code)
+
+    made["SaltSystemExit"] = SaltSystemExit
+    return made
 
 
-def traverse(data, key, default=None, delimiter=":"):
-    for part in str(key).split(delimiter):
-        if isinstance(data, list):
-            try:
-                data = data[int(part)]
-                continue
-            except (ValueError, IndexError):
-                return default
-        try:
-            data = data[part]
-        except (KeyError, TypeError):
-            return default
-    return data
-
-
-def has_salt():
-    try:
-        return importlib.util.find_spec("salt.exceptions") is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def raise_error(error):
-    """An error of a function of the host, as Salt would raise it."""
-    import salt.exceptions
-
-    name = error["class"].rpartition(".")[2]
-    cls = getattr(salt.exceptions, name, None) or getattr(builtins, name, None)
-    if not (isinstance(cls, type) and issubclass(cls, Exception)):
-        cls = salt.exceptions.CommandExecutionError
-    raise cls(error["message"])
-
-
-def error_of(exc):
-    # The way to users' code is of no use to them.
-    where, ours = exc.__traceback__, send.__code__.co_filename
-    while where is not None and where.tb_frame.f_code.co_filename.startswith((ours, "<frozen importlib")):
-        where = where.tb_next
-    trace = "".join(traceback.format_exception(type(exc), exc, where or exc.__traceback__))
-    return {
-        "class": "%s.%s" % (type(exc).__module__, type(exc).__qualname__),
-        "bases": [cls.__name__ for cls in type(exc).__mro__],
-        "message": str(exc),
-        "trace": trace,
-    }

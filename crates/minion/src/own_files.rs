@@ -100,6 +100,7 @@ impl OwnFiles {
             extra_minion_data: Map::new(),
             ext: request.ext.clone(),
             held,
+            roots: None,
         };
         halite_pillar::compile(compiler, &request, ctx)
     }

@@ -15,10 +15,11 @@ use crate::decrypt;
 use crate::effects::Effects;
 use crate::ext::{External, Externals};
 use crate::laid::Laid;
+use crate::repository::Repositories;
 use crate::settings::{Settings, SettingsError};
 use crate::sls::{Env, Rendering};
 use crate::top::Top;
-use crate::tree::{Ignore, Tree};
+use crate::tree::{GivenRoots, Ignore, Tree};
 
 /// Whose pillar is wanted, and how far it differs from the usual one.
 #[derive(Debug, Clone, Default)]
@@ -40,12 +41,17 @@ pub struct Request {
     /// The pillar that the files see while they are rendered: what the minion
     /// holds, if it compiles its own.
     pub held: Arc<Map>,
+    /// What stands in place of `pillar_roots`; then there are no external
+    /// pillars.
+    pub roots: Option<Arc<GivenRoots>>,
 }
 
 /// Compiles pillars: the options, read once.
 #[derive(Debug)]
 pub struct Compiler {
     pub(crate) settings: Settings,
+    /// Where the external pillar `git` reads.
+    pub(crate) repositories: Option<Arc<dyn Repositories>>,
     ignore: Ignore,
     opts: Map,
 }
@@ -58,9 +64,20 @@ impl Compiler {
     pub fn new(opts: &Map) -> Result<Self, SettingsError> {
         Ok(Self {
             settings: Settings::from_opts(opts)?,
+            repositories: None,
             ignore: Ignore::from_opts(opts)?,
             opts: opts.clone(),
         })
+    }
+
+    /// The same, with repositories for the external pillar `git`. Without them
+    /// it is a module in Python.
+    #[must_use]
+    pub fn with_repositories(self, repositories: Arc<dyn Repositories>) -> Self {
+        Self {
+            repositories: Some(repositories),
+            ..self
+        }
     }
 
     /// `overrides` laid over a pillar that was compiled without them.
@@ -106,11 +123,17 @@ impl Compiler {
         opts.insert("id", request.id.as_str());
         opts.insert("minion_id", request.id.as_str());
         opts.insert("state_top", format!("salt://{}", self.settings.top));
+        if let Some(given) = &request.roots {
+            opts.insert("pillar_roots", given.shown());
+        }
         opts
     }
 
     /// The pillar roots as they are for a minion.
     pub(crate) fn tree(&self, request: &Request) -> Tree {
+        if let Some(given) = &request.roots {
+            return Tree::given(given);
+        }
         let (saltenv, pillarenv) = self.envs_of(request);
         let env = pillarenv.or(saltenv).unwrap_or_else(|| "base".to_owned());
         Tree::new(&self.settings.roots, &env)
@@ -187,7 +210,7 @@ impl<'a> Compilation<'a> {
         let (top, top_errors) = self.top();
         let mut errors = Vec::new();
         let mut laid = lay();
-        if settings.externals_first {
+        if settings.externals_first && self.request.roots.is_none() {
             self.external(&mut laid, &mut errors);
             let seen = Arc::new(laid.seen().clone());
             let mut files = lay();
@@ -274,24 +297,30 @@ impl<'a> Compilation<'a> {
     /// Lays external pillars over it.
     fn external(&self, laid: &mut Laid<'_>, errors: &mut Vec<String>) {
         let settings = &self.compiler.settings;
-        if !self.compiler.opts.contains_key("ext_pillar") && self.request.ext.is_none() {
+        let has_externals = self.compiler.opts.contains_key("ext_pillar");
+        if !has_externals && self.request.ext.is_none() || self.request.roots.is_some() {
             return;
         }
         laid.override_seen();
         let on_demand = self.on_demand(errors);
         let all = settings.externals.iter().chain(&on_demand);
         // Only code in Python asks what the files gave; it may be large.
-        let files = match all
-            .clone()
-            .any(|external| matches!(external, External::Module(_)))
-        {
+        let is_python = |external: &External| match external {
+            External::Module(_) => true,
+            External::Git { .. } => self.compiler.repositories.is_none(),
+            _ => false,
+        };
+        let files = match all.clone().any(is_python) {
             true => laid.seen().clone(),
             false => Map::new(),
         };
+        let (saltenv, _) = self.compiler.envs_of(self.request);
         let externals = Externals {
+            compiler: self.compiler,
             request: self.request,
             tree: &self.tree,
             pillarenv: self.pillarenv.as_deref(),
+            saltenv: saltenv.as_deref(),
             opts: &self.compiler.opts,
             nodegroups: settings.nodegroups.as_ref(),
             range_server: &settings.range_server,
@@ -299,7 +328,7 @@ impl<'a> Compilation<'a> {
             files: &files,
         };
         for (at, external) in all.enumerate() {
-            match externals.get(external, laid.seen()) {
+            match externals.get(external, laid.seen(), errors) {
                 Ok(data) if data.is_empty() => {}
                 Ok(data) if at < settings.externals.len() => laid.add(&data),
                 Ok(data) => laid.add_asked(data),

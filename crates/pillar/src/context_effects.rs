@@ -291,6 +291,10 @@ impl Effects for ContextEffects<'_> {
         }
     }
 
+    fn compile(&self, compiler: &Compiler, request: &Request) -> Map {
+        compile(compiler, request, self.context.base)
+    }
+
     fn module(
         &self,
         module: &Module,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use halite_proto::{Map, Value};
 
-use crate::compile::Request;
+use crate::compile::{Compiler, Request};
 use crate::ext::Module;
 use crate::tree::Found;
 
@@ -57,6 +57,10 @@ pub trait Effects {
     /// # Errors
     /// When it cannot be run or takes too long.
     fn command(&self, command: &str, through_shell: bool) -> Result<String, String>;
+
+    /// The pillar of another request, with effects of its own: that of a
+    /// repository.
+    fn compile(&self, compiler: &Compiler, request: &Request) -> Map;
 
     /// What an external pillar in Python says.
     ///

@@ -6,7 +6,7 @@ use halite_proto::{Map, Value};
 use halite_range::RangeServer;
 use thiserror::Error;
 
-use crate::ext::External;
+use crate::ext::{External, GIT};
 use crate::merge::{Merging, Strategy};
 
 /// Why pillars cannot be compiled with these options.
@@ -97,7 +97,7 @@ impl Settings {
             nodegroups: opts.get("nodegroups").and_then(Value::as_map).cloned(),
             range_server: RangeServer::from_opts(opts),
             with_opts: is_on("pillar_opts"),
-            externals: externals(opts.get("ext_pillar"))?,
+            externals: with_repositories(externals(opts.get("ext_pillar"))?),
             externals_first: is_on("ext_pillar_first"),
             on_demand: texts(opts.get("on_demand_ext_pillar")),
             decrypt: Decrypt {
@@ -170,6 +170,22 @@ pub(crate) fn externals(value: Option<&Value>) -> Result<Vec<External>, Settings
         }
         Some(_) => Err(SettingsError::MalformedExternals),
     }
+}
+
+/// The entries `git` are counted. One that a minion asks for is none of them:
+/// nobody has fetched it.
+fn with_repositories(mut externals: Vec<External>) -> Vec<External> {
+    let mut nth = 0;
+    for external in &mut externals {
+        if let External::Module(module) = external
+            && module.name == GIT
+        {
+            let module = module.clone();
+            *external = External::Git { nth, module };
+            nth += 1;
+        }
+    }
+    externals
 }
 
 /// A list of paths, of maps of a path to its renderer, or one such map.

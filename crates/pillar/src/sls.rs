@@ -195,7 +195,7 @@ impl<'a, 'r> Env<'a, 'r> {
         if self.rendering.top.is_optional(sls, env) {
             return None;
         }
-        if self.rendering.tree.dirs(env).is_empty() {
+        if self.rendering.tree.roots(env).is_empty() {
             tracing::debug!(sls, env, "no such SLS: the environment has no pillar_roots");
             return None;
         }

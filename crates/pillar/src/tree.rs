@@ -1,4 +1,4 @@
-//! The files of pillar roots.
+//! The files of pillar roots: directories, and trees of repositories.
 //!
 //! Mirrors Salt's pillar file client: the first root that has a file gives it,
 //! links are followed, and what is to be ignored is only left out of lists.
@@ -7,26 +7,107 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use halite_proto::Map;
+use halite_proto::{Map, Value};
 use halite_target::glob::Glob;
 use halite_target::pcre::Pcre;
 
 use crate::limits::{LIST_DEPTH_MAX, LIST_ENTRIES_MAX, SLS_BYTES_MAX};
+use crate::repository::FileTree;
 use crate::settings::{SettingsError, texts};
 
+/// Where files are looked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Root {
+    /// A directory of this machine.
+    Directory(PathBuf),
+    /// A tree of a repository.
+    Tree {
+        /// The directory that its files appear in, without slashes around it.
+        mountpoint: String,
+        /// Its files.
+        tree: Arc<dyn FileTree>,
+    },
+}
+
+impl Root {
+    /// The file `rel`, which has no way up.
+    fn find(&self, rel: &str) -> Option<Found> {
+        match self {
+            Self::Directory(root) => {
+                let path = root.join(rel);
+                path.is_file().then(|| Found::on_disk(path, rel))
+            }
+            Self::Tree { mountpoint, tree } => {
+                let within = below(rel, mountpoint)?;
+                tree.has_file(within).then(|| Found {
+                    path: Path::new(&tree.name()).join(within),
+                    rel: rel.to_owned(),
+                    of: Some((Arc::clone(tree), within.to_owned())),
+                })
+            }
+        }
+    }
+
+    /// The root as the options show it.
+    fn shown(&self) -> String {
+        match self {
+            Self::Directory(path) => path.display().to_string(),
+            Self::Tree { tree, .. } => tree.name(),
+        }
+    }
+}
+
+/// What of a path is behind the directory `above`; all of it if that is empty.
+fn below<'a>(path: &'a str, above: &str) -> Option<&'a str> {
+    match above {
+        "" => Some(path),
+        above => path.strip_prefix(above)?.strip_prefix('/'),
+    }
+}
+
+/// The one environment of a pillar of repositories, with its roots.
+#[derive(Debug)]
+pub struct GivenRoots {
+    pub(crate) env: String,
+    pub(crate) roots: Vec<Root>,
+}
+
+impl GivenRoots {
+    /// `pillar_roots` as the files see them.
+    pub(crate) fn shown(&self) -> Map {
+        let roots: Vec<Value> = self.roots.iter().map(|root| root.shown().into()).collect();
+        Map::from([(self.env.as_str(), roots)])
+    }
+}
+
 /// A file that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Found {
     /// Where it is.
     pub path: PathBuf,
     /// Its path within its root.
     pub rel: String,
+    /// The tree that it is in, and its path there; `None` on disk.
+    of: Option<(Arc<dyn FileTree>, String)>,
 }
 
 impl Found {
+    /// A file of this machine.
+    pub(crate) fn on_disk(path: PathBuf, rel: impl Into<String>) -> Self {
+        Self {
+            path,
+            rel: rel.into(),
+            of: None,
+        }
+    }
+
     /// What the file holds.
     pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
+        if let Some((tree, path)) = &self.of {
+            return tree.read(path, SLS_BYTES_MAX);
+        }
         let failed = |error: std::io::Error| format!("{}: {error}", self.path.display());
         let file = fs::File::open(&self.path).map_err(failed)?;
         let mut bytes = Vec::new();
@@ -46,10 +127,17 @@ impl Found {
 /// The roots of one environment each, for one compilation.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    roots: Vec<(String, Vec<PathBuf>)>,
+    roots: Vec<(String, Vec<Root>)>,
 }
 
 impl Tree {
+    /// The tree of roots that are given in place of `pillar_roots`.
+    pub(crate) fn given(given: &GivenRoots) -> Self {
+        Self {
+            roots: vec![(given.env.clone(), given.roots.clone())],
+        }
+    }
+
     /// The tree of these roots; `__env__` stands for `env` if that has none.
     pub(crate) fn new(roots: &[(String, Vec<PathBuf>)], env: &str) -> Self {
         const ANY_ENV: &str = "__env__";
@@ -64,7 +152,12 @@ impl Tree {
                 roots.push((env.to_owned(), dirs.into_iter().map(named).collect()));
             }
         }
-        Self { roots }
+        let directories = |(env, dirs): (String, Vec<PathBuf>)| {
+            (env, dirs.into_iter().map(Root::Directory).collect())
+        };
+        Self {
+            roots: roots.into_iter().map(directories).collect(),
+        }
     }
 
     /// The environments: `base`, then the others in their order.
@@ -80,22 +173,24 @@ impl Tree {
         self.roots.iter().any(|(name, _)| name == env)
     }
 
-    /// The directories of an environment.
-    pub(crate) fn dirs(&self, env: &str) -> &[PathBuf] {
+    /// The roots of an environment.
+    pub(crate) fn roots(&self, env: &str) -> &[Root] {
         let own = self.roots.iter().find(|(name, _)| name == env);
-        own.map_or(&[], |(_, dirs)| dirs)
+        own.map_or(&[], |(_, roots)| roots)
+    }
+
+    /// Those of them that are directories of this machine.
+    pub(crate) fn dirs(&self, env: &str) -> impl Iterator<Item = &Path> {
+        self.roots(env).iter().filter_map(|root| match root {
+            Root::Directory(path) => Some(path.as_path()),
+            Root::Tree { .. } => None,
+        })
     }
 
     /// The file `path` of an environment.
     pub(crate) fn find(&self, path: &str, env: &str) -> Option<Found> {
         let rel = relative(path)?;
-        self.dirs(env).iter().find_map(|root| {
-            let path = root.join(&rel);
-            path.is_file().then(|| Found {
-                path,
-                rel: rel.clone(),
-            })
-        })
+        self.roots(env).iter().find_map(|root| root.find(&rel))
     }
 
     /// The file of the SLS `sls`: `a/b.sls`, or else `a/b/init.sls`.
@@ -109,13 +204,33 @@ impl Tree {
     pub(crate) fn list(&self, env: &str, ignore: &Ignore) -> Vec<String> {
         let mut names = Vec::new();
         let mut left = LIST_ENTRIES_MAX;
-        for root in self.dirs(env) {
-            walk(root, "", ignore, 0, &mut left, &mut |rel| {
-                if let Some(name) = rel.strip_suffix(".sls") {
-                    let name = name.strip_suffix("/init").unwrap_or(name);
-                    names.push(name.replace('/', "."));
+        let mut found = |rel: &str| {
+            if let Some(name) = rel.strip_suffix(".sls") {
+                let name = name.strip_suffix("/init").unwrap_or(name);
+                names.push(name.replace('/', "."));
+            }
+        };
+        for root in self.roots(env) {
+            match root {
+                Root::Directory(root) => walk(root, "", ignore, 0, &mut left, &mut found),
+                Root::Tree { mountpoint, tree } => {
+                    let files = tree.files(left);
+                    left -= files.len().min(left);
+                    for file in files {
+                        let path = match mountpoint.as_str() {
+                            "" => file,
+                            above => format!("{above}/{file}"),
+                        };
+                        let is_hidden = |path: &str| {
+                            let dirs = path.rsplit_once('/').map_or("", |(dirs, _)| dirs);
+                            dirs.split('/').any(|dir| ignore.hides(dir))
+                        };
+                        if !is_hidden(&path) {
+                            found(&path);
+                        }
+                    }
                 }
-            });
+            }
         }
         if left == 0 {
             tracing::warn!(

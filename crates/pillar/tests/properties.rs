@@ -65,6 +65,10 @@ impl Effects for Plain {
         Ok(command.to_owned())
     }
 
+    fn compile(&self, compiler: &Compiler, request: &Request) -> Map {
+        compiler.compile(request, self)
+    }
+
     fn module(
         &self,
         _module: &Module,

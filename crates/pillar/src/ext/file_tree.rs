@@ -88,7 +88,7 @@ impl FileTree {
             tracing::error!("file_tree: root_dir is relative but pillarenv is not set");
             return Vec::new();
         };
-        let mut roots: Vec<PathBuf> = at.tree.dirs(env).iter().map(|dir| dir.join(root)).collect();
+        let mut roots: Vec<PathBuf> = at.tree.dirs(env).map(|dir| dir.join(root)).collect();
         roots.dedup();
         roots
     }
@@ -173,10 +173,7 @@ impl Walk<'_, '_> {
         self.left = self.left.checked_sub(length).ok_or_else(|| {
             format!("file_tree: more than {FILE_TREE_BYTES_MAX} bytes for one minion")
         })?;
-        let file = Found {
-            path: path.to_owned(),
-            rel: rel.to_owned(),
-        };
+        let file = Found::on_disk(path.to_owned(), rel);
         let mut bytes = match file.read() {
             Ok(bytes) => bytes,
             Err(error) => {

@@ -8,6 +8,7 @@
 
 mod command;
 mod file_tree;
+mod git;
 mod groups;
 mod minion_data;
 mod stack;
@@ -15,7 +16,7 @@ mod stack;
 use halite_proto::{Map, Value, json};
 use halite_range::RangeServer;
 
-use crate::compile::Request;
+use crate::compile::{Compiler, Request};
 use crate::effects::{Effects, Known};
 use crate::settings::SettingsError;
 use crate::tree::Tree;
@@ -45,6 +46,12 @@ pub(crate) enum External {
     MinionData(minion_data::Included),
     /// Files that configuration files list.
     Stack(stack::Stack),
+    /// Repositories, if somebody has fetched them; otherwise a module in Python.
+    Git {
+        /// Which of the entries of this name it is.
+        nth: usize,
+        module: Module,
+    },
     /// A module in Python.
     Module(Module),
 }
@@ -119,7 +126,7 @@ impl External {
             Self::Groups { .. } => "nodegroups",
             Self::MinionData(_) => "extra_minion_data_in_pillar",
             Self::Stack(_) => "stack",
-            Self::Module(module) => &module.name,
+            Self::Git { module, .. } | Self::Module(module) => &module.name,
         }
     }
 }
@@ -128,11 +135,16 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric())
 }
 
+/// The name of the external pillar of repositories.
+pub(crate) const GIT: &str = "git";
+
 /// What external pillars may look at.
 pub(crate) struct Externals<'a> {
+    pub(crate) compiler: &'a Compiler,
     pub(crate) request: &'a Request,
     pub(crate) tree: &'a Tree,
     pub(crate) pillarenv: Option<&'a str>,
+    pub(crate) saltenv: Option<&'a str>,
     pub(crate) opts: &'a Map,
     pub(crate) nodegroups: Option<&'a Map>,
     pub(crate) range_server: &'a RangeServer,
@@ -143,11 +155,16 @@ pub(crate) struct Externals<'a> {
 
 impl Externals<'_> {
     /// What an external pillar says; nothing where Salt only logs that it
-    /// could not be read.
+    /// could not be read. What is wrong with a part of it goes to `errors`.
     ///
     /// # Errors
     /// When its command cannot be run, its code fails, or its data is no map.
-    pub(crate) fn get(&self, external: &External, pillar: &Map) -> Result<Map, String> {
+    pub(crate) fn get(
+        &self,
+        external: &External,
+        pillar: &Map,
+        errors: &mut Vec<String>,
+    ) -> Result<Map, String> {
         let data = match external {
             External::CommandYaml { command } => {
                 let output = self
@@ -188,13 +205,15 @@ impl Externals<'_> {
                 return Ok(included.of(&self.request.extra_minion_data));
             }
             External::Stack(stack) => return stack.read(self, pillar),
-            External::Module(module) => {
-                let known = Known {
-                    files: self.files,
-                    so_far: pillar,
-                };
-                self.effects.module(module, self.request, known)?
+            External::Git { nth, module } => {
+                if let Some(repositories) = &self.compiler.repositories {
+                    let (pillar, wrong) = git::read(*nth, repositories.as_ref(), self);
+                    errors.extend(wrong);
+                    return Ok(pillar);
+                }
+                self.module(module, pillar)?
             }
+            External::Module(module) => self.module(module, pillar)?,
         };
         match data {
             Value::Map(map) => Ok(map),
@@ -204,5 +223,13 @@ impl Externals<'_> {
             )),
             _ => Ok(Map::new()),
         }
+    }
+
+    fn module(&self, module: &Module, pillar: &Map) -> Result<Value, String> {
+        let known = Known {
+            files: self.files,
+            so_far: pillar,
+        };
+        self.effects.module(module, self.request, known)
     }
 }

@@ -148,10 +148,7 @@ impl Reading<'_, '_> {
             .left
             .checked_sub(1)
             .ok_or_else(|| format!("more than {STACK_FILES_MAX} files for one minion"))?;
-        let file = Found {
-            path: path.to_owned(),
-            rel: path.display().to_string(),
-        };
+        let file = Found::on_disk(path.to_owned(), path.display().to_string());
         let bytes = file.read().map_err(|error| error.to_string())?;
         let about = Map::from([("cfg_path", Value::from(config.display().to_string()))]);
         let names = Map::from([

@@ -25,6 +25,7 @@
 //! | `{"do": "find", "kind", "name"}` | what is known of a function of the installed Salt, and whether there is one |
 //! | `{"do": "catalog", "kind", "module", "docs", "seconds"}` | the functions of the installed Salt, all or those of a module, and whether there is one |
 //! | `{"do": "code", "source", "path", "names"}` | what `run()` of the code returns |
+//! | `{"do": "objects", "source", "path", "names"}` | the data that the code declares with the objects of `pyobjects` |
 //! | `{"do": "grains"}` | the grains of all functions |
 //! | `{"do": "list", "kind"}` | modules with their functions, or why they have none |
 //! | `{"do": "forget"}` | nothing: files are read again |

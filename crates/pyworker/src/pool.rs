@@ -90,6 +90,15 @@ pub enum Request<'a> {
         /// The names that it sees.
         names: &'a Map,
     },
+    /// What a text of Python declares with the objects of `pyobjects`.
+    Objects {
+        /// The text.
+        source: &'a str,
+        /// Where it lies: what tracebacks call it.
+        path: &'a str,
+        /// The names that it sees.
+        names: &'a Map,
+    },
     /// The grains of synced modules.
     Grains,
     /// The synced modules of a kind with their functions.
@@ -162,6 +171,16 @@ impl Request<'_> {
                 names,
             } => json!({
                 "do": "code",
+                "source": source,
+                "path": path,
+                "names": encode_map(names, 0)?,
+            }),
+            Request::Objects {
+                source,
+                path,
+                names,
+            } => json!({
+                "do": "objects",
                 "source": source,
                 "path": path,
                 "names": encode_map(names, 0)?,

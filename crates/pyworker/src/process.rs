@@ -42,6 +42,7 @@ pub const PROGRAM: &str = concat!(
     include_str!("worker/names.py"),
     include_str!("worker/files.py"),
     include_str!("worker/salt.py"),
+    include_str!("worker/pyobjects.py"),
     include_str!("worker/requests.py"),
 );
 

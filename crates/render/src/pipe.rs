@@ -20,6 +20,8 @@ pub enum Stage {
     Gpg,
     /// Python code with a function `run` to data.
     Py,
+    /// Python code that declares states with objects, to data.
+    PyObjects,
     /// A renderer in Python, by its name: one of users, or of the Salt that is
     /// installed.
     Module {
@@ -40,6 +42,7 @@ impl Stage {
             "text" => Self::Text,
             "gpg" => Self::Gpg,
             "py" => Self::Py,
+            "pyobjects" => Self::PyObjects,
             _ => return None,
         })
     }
@@ -53,6 +56,7 @@ impl Stage {
             Self::Text => "text",
             Self::Gpg => "gpg",
             Self::Py => "py",
+            Self::PyObjects => "pyobjects",
             Self::Module { name, .. } => name,
         }
     }
@@ -126,7 +130,7 @@ impl Pipe {
 }
 
 /// The renderers, for people.
-const THERE_ARE: &str = "gpg, jinja, json, py, text, yaml";
+const THERE_ARE: &str = "gpg, jinja, json, py, pyobjects, text, yaml";
 
 fn unknown(written: &str, name: &str) -> RenderError {
     let message = if written == name {
@@ -189,7 +193,7 @@ mod tests {
             Pipe::for_text("#!mako|yaml\n", "", true, &Map::new(), &Stage::parse).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "The renderer \"mako|yaml\" is not available: there is no \"mako\", but gpg, jinja, json, py, text, yaml"
+            "The renderer \"mako|yaml\" is not available: there is no \"mako\", but gpg, jinja, json, py, pyobjects, text, yaml"
         );
     }
 

@@ -26,7 +26,24 @@ pub(crate) fn run(job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError
     };
     Workers::global()
         .run(&Host(world), request)
-        .map_err(|error| words(&error, &path, job.text))
+        .map_err(|error| words(&error, "py", &path, job.text))
+}
+
+/// The data that the text declares with the objects of `pyobjects`.
+pub(crate) fn objects(job: &Job<'_>, text: &str, world: &dyn World) -> Result<Value, RenderError> {
+    let path = job.path.map(|path| path.to_string_lossy());
+    let path = path.as_deref().unwrap_or("<string>");
+    let request = Request::Objects {
+        source: text,
+        path,
+        names: job.names,
+    };
+    Workers::global()
+        .run(&Host(world), request)
+        .map_err(|error| match &error {
+            PyError::Raised(raised) => of_loading(raised, path, text),
+            other => words(other, "pyobjects", path, text),
+        })
 }
 
 /// The text that `run()` of a managed file's template returns.
@@ -43,23 +60,28 @@ pub(crate) fn text(job: &Job<'_>, world: &dyn World) -> Result<String, RenderErr
 }
 
 /// The error as Salt words it: the traceback.
-fn words(error: &PyError, path: &str, text: &str) -> RenderError {
+fn words(error: &PyError, renderer: &str, path: &str, text: &str) -> RenderError {
     match error {
         // Salt lets what goes wrong while the file is loaded through as it is.
         PyError::Raised(raised) if is_loading(&raised.trace, path) => {
-            RenderError::new(ErrorKind::Python, raised.message.clone())
-                .foreign("Exception")
-                .at(place(raised, path, text))
+            of_loading(raised, path, text)
         }
         PyError::Raised(raised) => {
             RenderError::new(ErrorKind::Python, raised.trace.clone()).at(place(raised, path, text))
         }
         PyError::NoPython => RenderError::new(
             ErrorKind::Renderer,
-            format!("The renderer \"py\" is not available: {error}"),
+            format!("The renderer \"{renderer}\" is not available: {error}"),
         ),
         other => RenderError::new(ErrorKind::Python, other.to_string()),
     }
+}
+
+/// What goes wrong while the file is loaded: the message alone.
+fn of_loading(raised: &Raised, path: &str, text: &str) -> RenderError {
+    RenderError::new(ErrorKind::Python, raised.message.clone())
+        .foreign("Exception")
+        .at(place(raised, path, text))
 }
 
 /// Whether the traceback enters the file at its outermost level, before

@@ -280,7 +280,14 @@ impl<'w> Renderer<'w> {
                     Value::Str(text) => Matter::Text(text.into()),
                     data => Matter::Data(data),
                 },
-                (Stage::Jinja | Stage::Yaml | Stage::Json, Matter::Data(value)) => {
+                (Stage::PyObjects, Matter::Text(text)) => {
+                    rendered = Rendered::from_value(Value::Nil);
+                    Matter::Data(py::objects(job, &text, self.world)?)
+                }
+                (
+                    Stage::Jinja | Stage::Yaml | Stage::Json | Stage::PyObjects,
+                    Matter::Data(value),
+                ) => {
                     let message = format!("'{}' object has no attribute 'read'", value.type_name());
                     return Err(
                         RenderError::new(ErrorKind::Data, message).foreign("AttributeError")

@@ -19,6 +19,7 @@ import io
 import json
 import logging
 import os
+import re
 import select
 import struct
 import sys

@@ -12,13 +12,18 @@ def code(source, path, names):
     module.__sls__ = names.get("sls", "")
     module.__env__ = names.get("saltenv") or "base"
     sys.modules["halite_sls"] = module
-    lines = source.splitlines(True)
-    import linecache
-
-    linecache.cache[path] = (len(source), None, lines, path)
-    try:
+    with source_for_tracebacks(path, source):
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
         return module.run()
+
+
+@contextlib.contextmanager
+def source_for_tracebacks(path, source):
+    import linecache
+
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    try:
+        yield
     finally:
         linecache.cache.pop(path, None)
 
@@ -130,6 +135,8 @@ def handle(request):
         return None
     if do == "code":
         return encode(code(request["source"], request["path"], decode(request["names"])))
+    if do == "objects":
+        return encode(objects(request["source"], request["path"], decode(request["names"])))
     if do == "call":
         return call(request)
     if do == "render":

@@ -1,14 +1,40 @@
-//! What a git that was killed leaves behind, and how the next run of it goes on.
+//! Git repositories: remotes that are fetched and read, and how work goes on
+//! after a git that was killed.
+//!
+//! A [`Remote`] is what the options say of a repository, a [`Repository`] its
+//! copy on this machine. [`Repository::update`] fetches it by the git program;
+//! a [`Snapshot`] names its branches and tags, and a [`Tree`] reads the files of
+//! a commit without a work tree. All of it blocks: call it from threads that may.
 //!
 //! Whoever runs git in a repository keeps a record of it on disk meanwhile
 //! ([`TrackedRun`] for a single run, [`Pending`] for a clone or an update of
 //! several). A record that nobody holds is of a run that was cut off.
 //!
-//! Invariant: nothing is removed from a repository without such a record, and
-//! nothing that a user other than git's own could have put there.
+//! Invariant: no lock file of git is removed from a repository without such a
+//! record, and nothing that a user other than git's own could have put there.
 
+pub mod limits;
+pub mod remote;
+
+mod content;
+mod error;
 mod interrupted;
+mod lock;
+mod objects;
+mod program;
 mod record;
+mod repository;
+mod snapshot;
+mod tree;
+mod watch;
 
+pub use content::Content;
+pub use error::{GitError, OptionsError};
 pub use interrupted::{TrackedRun, is_left_alone, running_gits, user_id, wait_until_ended};
+pub use limits::Limits;
+pub use objects::Id;
 pub use record::{Pending, Record};
+pub use remote::{Remote, Role};
+pub use repository::{Repository, Status, Updated};
+pub use snapshot::{Commit, Snapshot};
+pub use tree::{Entry, Tree, TreeFile};

@@ -1,0 +1,89 @@
+//! What a remote may cost: time, disk, memory, and the size of what is read.
+
+use std::time::Duration;
+
+/// How long a fetch may take.
+pub const FETCH_TIME_MAX: Duration = Duration::from_secs(3600);
+
+/// How long a fetch may neither read nor compute anything.
+pub const FETCH_IDLE_MAX: Duration = Duration::from_secs(120);
+
+/// How often a fetch is looked at.
+pub const FETCH_WATCH: Duration = Duration::from_millis(250);
+
+/// How long git may take for what it does without a remote.
+pub const LOCAL_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// What a repository may have on disk. A fetch that brings more is killed.
+pub const REPOSITORY_BYTES_MAX: u64 = 16 << 30;
+
+/// How often the holder of a lock renews it.
+pub const LOCK_RENEWED_EVERY: Duration = Duration::from_secs(20);
+
+/// After this time without being renewed, a lock that another machine holds is
+/// taken over.
+pub const LOCK_STALE_AFTER: Duration = Duration::from_secs(600);
+
+/// A longer file is not a lock.
+pub const LOCK_BYTES_MAX: u64 = 4096;
+
+/// Branches and tags of a remote; what is beyond is left out.
+pub const REFS_MAX: usize = 200_000;
+
+/// A longer snapshot is not read.
+pub const SNAPSHOT_BYTES_MAX: u64 = 64 << 20;
+
+/// The largest commit, tag or tree that is read, in bytes.
+pub const OBJECT_BYTES_MAX: usize = 64 << 20;
+
+/// The largest file that is read into memory, in bytes. A larger one is copied
+/// to a file first.
+pub const BLOB_IN_MEMORY_BYTES_MAX: u64 = 1 << 20;
+
+/// The largest file that is served, in bytes.
+pub const BLOB_BYTES_MAX: u64 = 4 << 30;
+
+/// What copies of large files may have on disk for each remote, in bytes.
+pub const COPIES_BYTES_MAX: u64 = 8 << 30;
+
+/// The longest target of a link, in bytes.
+pub const LINK_BYTES_MAX: u64 = 4096;
+
+/// Links that are followed on the way to a file, as in Salt.
+pub const LINKS_MAX: usize = 100;
+
+/// Directories within each other.
+pub const TREE_DEPTH_MAX: usize = 128;
+
+/// Entries of a tree with all that is below it; what is beyond is left out.
+pub const TREE_ENTRIES_MAX: usize = 1_000_000;
+
+/// Tags that point to each other before a commit.
+pub const TAGS_MAX: usize = 16;
+
+/// The shortest beginning of a commit id that names the commit.
+pub const ABBREVIATED_MIN: usize = 7;
+
+/// What is kept of the complaints of git, in characters.
+pub const COMPLAINT_CHARS_MAX: usize = 600;
+
+/// What a fetch may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long it may take.
+    pub time: Duration,
+    /// How long it may neither read nor compute anything.
+    pub idle: Duration,
+    /// What the repository may have on disk.
+    pub repository_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: FETCH_TIME_MAX,
+            idle: FETCH_IDLE_MAX,
+            repository_bytes: REPOSITORY_BYTES_MAX,
+        }
+    }
+}

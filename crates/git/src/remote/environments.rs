@@ -1,0 +1,127 @@
+//! Which environments a remote has, and what each of them is.
+
+use std::collections::BTreeSet;
+
+use halite_target::glob::fnmatch;
+use halite_target::pcre::Pcre;
+use tracing::warn;
+
+use super::{RefType, Remote};
+
+/// What is different for an environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PerSaltenv {
+    /// `mountpoint`, without slashes around it.
+    pub mountpoint: Option<String>,
+    /// `root`, without slashes around it.
+    pub root: Option<String>,
+    /// `ref`: the branch, tag or commit.
+    pub reference: Option<String>,
+}
+
+/// Which environments are to be seen: globs or regular expressions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exposed {
+    /// If it is not empty, one of these matches.
+    pub whitelist: Vec<String>,
+    /// None of these matches.
+    pub blacklist: Vec<String>,
+}
+
+impl Exposed {
+    /// Whether an environment is to be seen.
+    pub fn shows(&self, saltenv: &str) -> bool {
+        let one_of = |list: &[String]| list.iter().any(|pattern| is_meant(pattern, saltenv));
+        !one_of(&self.blacklist) && (self.whitelist.is_empty() || one_of(&self.whitelist))
+    }
+}
+
+/// Whether a glob or a regular expression means all of a text, as `expr_match`
+/// of `salt/utils/stringutils.py` does.
+fn is_meant(pattern: &str, text: &str) -> bool {
+    if pattern == text || fnmatch(pattern, text) {
+        return true;
+    }
+    let regex = Pcre::new(&format!(r"\A(?:{pattern})\Z"));
+    match regex.and_then(|regex| regex.matches_start(text)) {
+        Ok(is_meant) => is_meant,
+        Err(error) => {
+            warn!(pattern, %error, "not a pattern of environments");
+            false
+        }
+    }
+}
+
+impl Remote {
+    /// The environments of a remote with these branches and tags.
+    pub fn envs<'a>(
+        &self,
+        branches: impl IntoIterator<Item = &'a str>,
+        tags: impl IntoIterator<Item = &'a str>,
+    ) -> BTreeSet<String> {
+        let mut envs: BTreeSet<String> = self.mapped().map(|(env, _)| env.to_owned()).collect();
+        if is_hex(&self.base) {
+            envs.insert("base".to_owned());
+        }
+        let has = |kind| self.ref_types.contains(&kind);
+        let branches = branches.into_iter().filter(|_| has(RefType::Branch));
+        let tags = tags.into_iter().filter(|_| has(RefType::Tag));
+        for name in branches.chain(tags) {
+            // One that `saltenv` maps is there under that name alone.
+            if self.mapped().any(|(_, reference)| reference == name) {
+                continue;
+            }
+            if name == self.base {
+                envs.insert("base".to_owned());
+            } else if !self.disable_saltenv_mapping {
+                envs.insert(name.to_owned());
+            }
+        }
+        envs.retain(|env| self.exposed.shows(env));
+        envs
+    }
+
+    /// The branch, tag or commit of an environment; `None` if it has none.
+    pub fn reference<'a>(&'a self, saltenv: &'a str) -> Option<&'a str> {
+        if let Some(all) = &self.all_saltenvs {
+            return Some(all);
+        }
+        if saltenv == "base" {
+            return Some(&self.base);
+        }
+        let mapped = self
+            .saltenv
+            .get(saltenv)
+            .and_then(|it| it.reference.as_deref());
+        match (mapped, self.disable_saltenv_mapping) {
+            (Some(mapped), _) => Some(mapped),
+            (None, true) => None,
+            (None, false) => Some(saltenv),
+        }
+    }
+
+    /// `mountpoint` for an environment.
+    pub fn mountpoint(&self, saltenv: &str) -> &str {
+        let own = self
+            .saltenv
+            .get(saltenv)
+            .and_then(|it| it.mountpoint.as_deref());
+        own.unwrap_or(&self.mountpoint)
+    }
+
+    /// `root` for an environment.
+    pub fn root(&self, saltenv: &str) -> &str {
+        let own = self.saltenv.get(saltenv).and_then(|it| it.root.as_deref());
+        own.unwrap_or(&self.root)
+    }
+
+    fn mapped(&self) -> impl Iterator<Item = (&str, &str)> {
+        let envs = self.saltenv.iter();
+        envs.filter_map(|(env, per)| Some((env.as_str(), per.reference.as_deref()?)))
+    }
+}
+
+/// Whether a name may be the id of a commit.
+pub fn is_hex(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,428 @@
+//! Reading the options of a remote: those of all remotes, those of this one,
+//! and those of its environments.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use halite_crypto::{HashType, Secret};
+use halite_proto::{Map, Value, python};
+
+use super::{Auth, Exposed, PerSaltenv, RefType, Remote, RemoteUrl, Role};
+use crate::OptionsError;
+
+/// Options of a single remote that `gitfs_*` has as well.
+const GITFS: &[&str] = &[
+    "base",
+    "depth",
+    "disable_saltenv_mapping",
+    "env_blacklist",
+    "env_whitelist",
+    "fallback",
+    "mountpoint",
+    "proxy",
+    "ref_types",
+    "refspecs",
+    "root",
+    "saltenv_blacklist",
+    "saltenv_whitelist",
+    "ssl_verify",
+    "update_interval",
+];
+
+/// Options of a single remote that `git_pillar_*` has as well.
+const GIT_PILLAR: &[&str] = &[
+    "base",
+    "depth",
+    "disable_saltenv_mapping",
+    "env",
+    "fallback",
+    "proxy",
+    "ref_types",
+    "refspecs",
+    "root",
+    "ssl_verify",
+];
+
+const AUTH: &[&str] = &[
+    "insecure_auth",
+    "passphrase",
+    "password",
+    "privkey",
+    "pubkey",
+    "user",
+];
+
+/// Options that only a single remote has.
+const ALONE_GITFS: &[&str] = &["all_saltenvs", "name", "saltenv"];
+const ALONE_GIT_PILLAR: &[&str] = &["all_saltenvs", "mountpoint", "name"];
+
+const REFSPECS: [&str; 2] = [
+    "+refs/heads/*:refs/remotes/origin/*",
+    "+refs/tags/*:refs/tags/*",
+];
+
+const UPDATE_INTERVAL_S: i64 = 60;
+
+/// Reads an entry of a list of remotes.
+pub(super) fn remote(role: Role, opts: &Map, entry: &Value) -> Result<Remote, OptionsError> {
+    let (id, own) = match entry {
+        Value::Map(map) if map.len() == 1 => {
+            let (id, own) = map.iter().next().unwrap_or((&Value::Nil, &Value::Nil));
+            (id, Some(own))
+        }
+        Value::Str(_) => (entry, None),
+        _ => {
+            let why = "a remote is an address, or a map of one address to a list of options";
+            return Err(wrong("remotes", None, why));
+        }
+    };
+    let Some(id) = id.as_str() else {
+        return Err(wrong("remotes", None, "an address is text"));
+    };
+    let (branch, address) = match (role, id.split_once(char::is_whitespace)) {
+        (Role::GitPillar, Some((branch, address))) => (Some(branch), address.trim_start()),
+        _ => (None, id),
+    };
+    let url = RemoteUrl::parse(address).map_err(|why| wrong("remotes", None, why))?;
+    let shown = url.to_string();
+    let own = match own {
+        Some(own) => own_options(role, own).map_err(|error| named(error, &shown))?,
+        None => Map::new(),
+    };
+    let options = Options { role, opts, own };
+    options
+        .read(id, branch, url)
+        .map_err(|error| named(error, &shown))
+}
+
+fn wrong(option: &str, remote: Option<&str>, why: impl Into<String>) -> OptionsError {
+    OptionsError {
+        remote: remote.map(str::to_owned),
+        index: None,
+        option: option.to_owned(),
+        why: why.into(),
+    }
+}
+
+fn named(error: OptionsError, remote: &str) -> OptionsError {
+    OptionsError {
+        remote: Some(remote.to_owned()),
+        ..error
+    }
+}
+
+/// A list of maps as one map; a map is itself.
+fn repacked(option: &str, value: &Value) -> Result<Map, OptionsError> {
+    let items = match value {
+        Value::Map(map) => return Ok(map.clone()),
+        Value::List(items) => items,
+        _ => return Err(wrong(option, None, "a list of options is expected here")),
+    };
+    let mut all = Map::new();
+    for item in items {
+        let Value::Map(item) = item else {
+            return Err(wrong(option, None, "each item is `option: value`"));
+        };
+        for (name, value) in item {
+            if all.insert(name.clone(), value.clone()).is_some() {
+                let name = python::str(name);
+                return Err(wrong(&name, None, "it is there twice"));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The options of a single remote, which all have to be known.
+fn own_options(role: Role, value: &Value) -> Result<Map, OptionsError> {
+    let own = repacked("remotes", value)?;
+    if own.is_empty() {
+        let why = "no options follow the colon behind the address";
+        return Err(wrong("remotes", None, why));
+    }
+    let (known, alone) = match role {
+        Role::Gitfs => (GITFS, ALONE_GITFS),
+        Role::GitPillar => (GIT_PILLAR, ALONE_GIT_PILLAR),
+    };
+    let lists = [known, AUTH, alone];
+    for name in own.keys() {
+        let is_known = |known: &str| name.as_str() == Some(known);
+        if !lists
+            .iter()
+            .any(|list| list.iter().any(|known| is_known(known)))
+        {
+            let mut all = lists.concat();
+            all.sort_unstable();
+            let why = format!("no remote has this option; it may have: {}", all.join(", "));
+            return Err(wrong(&python::str(name), None, why));
+        }
+    }
+    Ok(own)
+}
+
+/// Where options are looked up: first those of the remote.
+struct Options<'a> {
+    role: Role,
+    opts: &'a Map,
+    own: Map,
+}
+
+impl Options<'_> {
+    fn read(&self, id: &str, branch: Option<&str>, url: RemoteUrl) -> Result<Remote, OptionsError> {
+        let refused = |(option, why): (&str, String)| wrong(option, None, why);
+        let auth = self.auth()?.for_url(&url).map_err(refused)?;
+        let depth = self.number("depth", 0)?;
+        let mut remote = Remote {
+            role: self.role,
+            id: id.to_owned(),
+            url,
+            branch: match branch {
+                Some(branch) => branch.to_owned(),
+                None => self.text("branch")?.unwrap_or_else(|| "master".to_owned()),
+            },
+            name: self.name()?,
+            base: self.text("base")?.unwrap_or_else(|| "master".to_owned()),
+            fallback: self.text("fallback")?,
+            ref_types: self.ref_types()?,
+            refspecs: self.refspecs()?,
+            mountpoint: mountpoint(self.text("mountpoint")?),
+            root: root("root", self.text("root")?)?,
+            env: self.text("env")?,
+            all_saltenvs: self.text("all_saltenvs")?,
+            disable_saltenv_mapping: self.flag("disable_saltenv_mapping", false)?,
+            exposed: Exposed {
+                whitelist: self.either("saltenv_whitelist", "env_whitelist")?,
+                blacklist: self.either("saltenv_blacklist", "env_blacklist")?,
+            },
+            saltenv: BTreeMap::new(),
+            ssl_verify: self.flag("ssl_verify", true)?,
+            proxy: self.text("proxy")?,
+            depth: (depth > 0).then_some(depth),
+            update_interval: Duration::from_secs(
+                self.number("update_interval", UPDATE_INTERVAL_S)?.max(1),
+            ),
+            auth,
+            hash_type: self.hash_type(),
+        };
+        self.add_saltenvs(&mut remote)?;
+        Ok(remote)
+    }
+
+    /// The value of an option, and the name under which it was found.
+    fn value(&self, name: &str) -> Option<(String, &Value)> {
+        if let Some(value) = self.own.get(name) {
+            return Some((name.to_owned(), value));
+        }
+        let global = format!("{}_{name}", self.role.name());
+        let value = self.opts.get(global.as_str())?;
+        Some((global, value))
+    }
+
+    /// A text; `None` if it is empty.
+    fn text(&self, name: &str) -> Result<Option<String>, OptionsError> {
+        match self.value(name) {
+            None | Some((_, Value::Nil)) => Ok(None),
+            Some((name, value)) => {
+                let text = text(&name, value)?;
+                Ok((!text.is_empty()).then_some(text))
+            }
+        }
+    }
+
+    fn flag(&self, name: &str, default: bool) -> Result<bool, OptionsError> {
+        match self.value(name) {
+            None | Some((_, Value::Nil)) => Ok(default),
+            Some((_, Value::Bool(flag))) => Ok(*flag),
+            Some((_, Value::Int(number @ (0 | 1)))) => Ok(*number == 1),
+            Some((name, _)) => Err(wrong(&name, None, "it is True or False")),
+        }
+    }
+
+    fn number(&self, name: &str, default: i64) -> Result<u64, OptionsError> {
+        let number = match self.value(name) {
+            None | Some((_, Value::Nil)) => Some(default),
+            Some((_, value)) => value.as_i64(),
+        };
+        let number = number.and_then(|number| u64::try_from(number).ok());
+        number.ok_or_else(|| wrong(name, None, "it is a whole number, not negative"))
+    }
+
+    /// Texts: a list, or one text with commas.
+    fn texts(&self, name: &str) -> Result<Vec<String>, OptionsError> {
+        match self.value(name) {
+            None | Some((_, Value::Nil)) => Ok(Vec::new()),
+            Some((name, Value::List(items))) => {
+                items.iter().map(|item| text(&name, item)).collect()
+            }
+            Some((name, value)) => {
+                let text = text(&name, value)?;
+                let items = text.split(',').map(|item| item.trim().to_owned());
+                Ok(items.filter(|item| !item.is_empty()).collect())
+            }
+        }
+    }
+
+    /// An option that had another name in older versions.
+    fn either(&self, name: &str, older: &str) -> Result<Vec<String>, OptionsError> {
+        let texts = self.texts(name)?;
+        if texts.is_empty() {
+            self.texts(older)
+        } else {
+            Ok(texts)
+        }
+    }
+
+    fn name(&self) -> Result<Option<String>, OptionsError> {
+        let Some(value) = self.own.get("name") else {
+            return Ok(None);
+        };
+        let name = text("name", value)?;
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.+=@ ".contains(c);
+        // Salt keeps its own things under these names.
+        let reserved = ["hash", "links", "refs", "work"].contains(&name.as_str());
+        if reserved || name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
+            let why = "it is the name of a directory: letters, digits and -_.+=@, without a dot \
+                       in front, and none of hash, links, refs, work";
+            return Err(wrong("name", None, why));
+        }
+        Ok(Some(name))
+    }
+
+    fn ref_types(&self) -> Result<Vec<RefType>, OptionsError> {
+        let names = self.texts("ref_types")?;
+        if self.value("ref_types").is_none() {
+            return Ok(vec![RefType::Branch, RefType::Tag, RefType::Sha]);
+        }
+        let kind = |name: &String| match name.to_lowercase().as_str() {
+            "branch" => Ok(RefType::Branch),
+            "tag" => Ok(RefType::Tag),
+            "sha" => Ok(RefType::Sha),
+            _ => Err(wrong("ref_types", None, "each is branch, tag or sha")),
+        };
+        names.iter().map(kind).collect()
+    }
+
+    fn refspecs(&self) -> Result<Vec<String>, OptionsError> {
+        let specs = self.texts("refspecs")?;
+        if specs.is_empty() {
+            return Ok(REFSPECS.map(str::to_owned).to_vec());
+        }
+        for spec in &specs {
+            let is_plain = !spec.contains(|c: char| c.is_control() || c == ' ');
+            let to = spec.split_once(':').map(|(_, to)| to);
+            let is_kept = to.is_some_and(|to| {
+                to.starts_with("refs/remotes/origin/") || to.starts_with("refs/tags/")
+            });
+            if !is_plain || !is_kept || spec.starts_with(['-', '^']) {
+                let why = "each is FROM:TO, where TO is below refs/remotes/origin/ or refs/tags/";
+                return Err(wrong("refspecs", None, why));
+            }
+        }
+        Ok(specs)
+    }
+
+    fn auth(&self) -> Result<Auth, OptionsError> {
+        let secret = |name| Ok(self.text(name)?.map(Secret::new));
+        let path = |name| Ok(self.text(name)?.map(PathBuf::from));
+        Ok(Auth {
+            user: self.text("user")?,
+            password: secret("password")?,
+            insecure: self.flag("insecure_auth", false)?,
+            pubkey: path("pubkey")?,
+            privkey: path("privkey")?,
+            passphrase: secret("passphrase")?,
+        })
+    }
+
+    fn hash_type(&self) -> HashType {
+        let name = self.opts.get("hash_type").and_then(Value::as_str);
+        name.and_then(|name| HashType::parse(name).ok())
+            .unwrap_or(HashType::Sha256)
+    }
+
+    /// `saltenv`: what all remotes say of an environment counts where this one
+    /// says nothing.
+    fn add_saltenvs(&self, remote: &mut Remote) -> Result<(), OptionsError> {
+        if self.role != Role::Gitfs {
+            return Ok(());
+        }
+        if let Some(own) = self.own.get("saltenv") {
+            remote.saltenv = saltenvs("saltenv", own)?;
+            let base = remote.saltenv.get("base");
+            if let Some(reference) = base.and_then(|base| base.reference.clone()) {
+                remote.base = reference;
+            }
+        }
+        let Some(global) = self
+            .opts
+            .get("gitfs_saltenv")
+            .filter(|value| value.is_true())
+        else {
+            return Ok(());
+        };
+        for (env, all) in saltenvs("gitfs_saltenv", global)? {
+            let own = remote.saltenv.entry(env).or_default();
+            own.mountpoint = own.mountpoint.take().or(all.mountpoint);
+            own.root = own.root.take().or(all.root);
+            own.reference = own.reference.take().or(all.reference);
+        }
+        Ok(())
+    }
+}
+
+/// The options of environments.
+fn saltenvs(option: &str, value: &Value) -> Result<BTreeMap<String, PerSaltenv>, OptionsError> {
+    let mut envs = BTreeMap::new();
+    for (env, value) in repacked(option, value)? {
+        let env = text(option, &env)?;
+        let mut per = PerSaltenv::default();
+        for (name, value) in repacked(option, &value)? {
+            let value = text(option, &value)?;
+            match name.as_str() {
+                Some("mountpoint") => per.mountpoint = Some(mountpoint(Some(value))),
+                Some("root") => per.root = Some(root(option, Some(value))?),
+                Some("ref") => per.reference = Some(value),
+                _ => {
+                    let why = format!(
+                        "{} is no option of an environment; it has mountpoint, root and ref",
+                        python::str(&name)
+                    );
+                    return Err(wrong(option, None, why));
+                }
+            }
+        }
+        envs.insert(env, per);
+    }
+    Ok(envs)
+}
+
+/// A scalar as text, as Salt makes one of each value.
+fn text(option: &str, value: &Value) -> Result<String, OptionsError> {
+    match value {
+        Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => Ok(python::str(value)),
+        Value::Nil => Ok(String::new()),
+        _ => Err(wrong(option, None, "it is text")),
+    }
+}
+
+fn mountpoint(text: Option<String>) -> String {
+    let text = text.unwrap_or_default();
+    let path = text.strip_prefix("salt://").unwrap_or(&text);
+    path.trim_matches('/').to_owned()
+}
+
+fn root(option: &str, text: Option<String>) -> Result<String, OptionsError> {
+    let text = text.unwrap_or_default();
+    if text.split('/').any(|part| part == "..") {
+        return Err(wrong(
+            option,
+            None,
+            "a root does not lead out of the repository",
+        ));
+    }
+    let parts = text
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    Ok(parts.collect::<Vec<_>>().join("/"))
+}

@@ -1,0 +1,212 @@
+use super::*;
+
+fn opts(yaml: &[(&str, Value)]) -> Map {
+    yaml.iter()
+        .map(|(name, value)| (Value::from(*name), value.clone()))
+        .collect()
+}
+
+fn list(items: Vec<Value>) -> Value {
+    Value::List(items)
+}
+
+fn map(name: &str, value: impl Into<Value>) -> Value {
+    Map::from([(name, value.into())]).into()
+}
+
+/// A remote with these options of its own.
+fn remote(own: Vec<Value>, global: &[(&str, Value)]) -> Result<Remote, OptionsError> {
+    let mut all = opts(global);
+    all.insert(
+        "gitfs_remotes",
+        list(vec![map("https://host/x.git", list(own))]),
+    );
+    Ok(Remote::gitfs(&all)?.remove(0))
+}
+
+fn names(envs: std::collections::BTreeSet<String>) -> Vec<String> {
+    envs.into_iter().collect()
+}
+
+#[test]
+fn a_plain_address_has_the_options_of_all() {
+    let all = opts(&[
+        ("gitfs_remotes", list(vec!["file:///srv/x".into()])),
+        ("gitfs_base", "main".into()),
+        ("gitfs_mountpoint", "salt://a/b/".into()),
+        ("gitfs_root", "/c/".into()),
+        ("gitfs_update_interval", 7.into()),
+        ("gitfs_ref_types", "Tag, sha".into()),
+    ]);
+    let remote = Remote::gitfs(&all).unwrap().remove(0);
+    assert_eq!(remote.base, "main");
+    assert_eq!((remote.mountpoint("x"), remote.root("x")), ("a/b", "c"));
+    assert_eq!(remote.update_interval, Duration::from_secs(7));
+    assert_eq!(remote.ref_types, [RefType::Tag, RefType::Sha]);
+    assert_eq!(remote.depth, None);
+    // The base64 of a SHA-256 with `_` for `/`: the directory that Salt has.
+    assert_eq!(remote.dir().len(), 44);
+}
+
+#[test]
+fn an_option_of_a_remote_counts_before_that_of_all() {
+    let own = vec![map("base", "dev"), map("name", "mine"), map("root", 1)];
+    let remote = remote(own, &[("gitfs_base", "main".into())]).unwrap();
+    assert_eq!((remote.base.as_str(), remote.root.as_str()), ("dev", "1"));
+    assert_eq!(remote.dir(), "mine");
+}
+
+#[test]
+fn environments_are_branches_and_tags_and_what_maps_them() {
+    let plain = remote(vec![map("base", "main")], &[]).unwrap();
+    let envs = |remote: &Remote| names(remote.envs(["main", "dev"], ["v1"]));
+    assert_eq!(envs(&plain), ["base", "dev", "v1"]);
+    let branches = remote(
+        vec![
+            map("base", "main"),
+            map("ref_types", list(vec!["branch".into()])),
+        ],
+        &[],
+    );
+    assert_eq!(envs(&branches.unwrap()), ["base", "dev"]);
+    let saltenv = list(vec![map(
+        "prod",
+        list(vec![map("ref", "v1"), map("root", "p")]),
+    )]);
+    let mapped = remote(
+        vec![map("base", "main"), map("saltenv", saltenv.clone())],
+        &[],
+    )
+    .unwrap();
+    assert_eq!(envs(&mapped), ["base", "dev", "prod"]);
+    assert_eq!(mapped.reference("prod"), Some("v1"));
+    assert_eq!((mapped.root("prod"), mapped.root("dev")), ("p", ""));
+    let only = remote(
+        vec![
+            map("base", "main"),
+            map("saltenv", saltenv),
+            map("disable_saltenv_mapping", true),
+        ],
+        &[(
+            "gitfs_saltenv",
+            list(vec![map("qa", list(vec![map("ref", "dev")]))]),
+        )],
+    );
+    let only = only.unwrap();
+    assert_eq!(envs(&only), ["base", "prod", "qa"]);
+    assert_eq!(
+        (only.reference("qa"), only.reference("dev")),
+        (Some("dev"), None)
+    );
+    let commit = remote(vec![map("base", "0123abc")], &[]).unwrap();
+    assert_eq!(envs(&commit), ["base", "dev", "main", "v1"]);
+}
+
+#[test]
+fn environments_may_be_hidden() {
+    let hidden = remote(
+        vec![map(
+            "saltenv_blacklist",
+            list(vec!["d*".into(), "v[0-9]+".into()]),
+        )],
+        &[],
+    );
+    let hidden = hidden.unwrap();
+    assert_eq!(
+        names(hidden.envs(["master", "dev"], ["v1", "v1x"])),
+        ["base", "v1x"]
+    );
+    let shown = remote(vec![map("env_whitelist", "base,dev")], &[]).unwrap();
+    assert_eq!(
+        names(shown.envs(["master", "dev", "x"], [])),
+        ["base", "dev"]
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_remote() {
+    let error = |own: Value| remote(vec![own], &[]).unwrap_err().to_string();
+    for (own, expected) in [
+        (
+            map("bse", "x"),
+            "remote \"https://host/x.git\": bse: no remote has this option",
+        ),
+        (
+            map("ssl_verify", "yes"),
+            "remote \"https://host/x.git\": ssl_verify: it is True or",
+        ),
+        (
+            map("ref_types", "branches"),
+            "remote \"https://host/x.git\": ref_types: each is",
+        ),
+        (
+            map("name", "../x"),
+            "remote \"https://host/x.git\": name: it is the name of",
+        ),
+        (
+            map("root", "a/../.."),
+            "remote \"https://host/x.git\": root: a root does not",
+        ),
+        (
+            map("refspecs", "+refs/*:refs/*"),
+            "remote \"https://host/x.git\": refspecs: each",
+        ),
+        (
+            map("depth", -1),
+            "remote \"https://host/x.git\": depth: it is a whole number",
+        ),
+        (
+            map("password", "p"),
+            "remote \"https://host/x.git\": user: there is a password",
+        ),
+    ] {
+        let error = error(own);
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let two = list(vec!["file:///x".into(), "ext::sh".into()]);
+    let error = Remote::gitfs(&opts(&[("gitfs_remotes", two)])).unwrap_err();
+    assert_eq!(error.index, Some(1));
+    let same = list(vec!["file:///x".into(), "file:///x".into()]);
+    let error = Remote::gitfs(&opts(&[("gitfs_remotes", same)])).unwrap_err();
+    assert!(
+        error.to_string().contains("has the same directory"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_password_does_not_go_in_the_clear_unless_it_may() {
+    let auth = [("gitfs_user", "u".into()), ("gitfs_password", "p".into())];
+    let remotes = |url: &str| {
+        let mut all = opts(&auth);
+        all.insert("gitfs_remotes", list(vec![url.into()]));
+        all
+    };
+    let error = Remote::gitfs(&remotes("http://host/x")).unwrap_err();
+    assert!(error.to_string().contains("insecure_auth"), "{error}");
+    let mut all = remotes("http://host/x");
+    all.insert("gitfs_insecure_auth", true);
+    assert!(Remote::gitfs(&all).unwrap()[0].auth.password.is_some());
+    for url in ["file:///x", "git@host:x", "git://host/x"] {
+        assert!(
+            Remote::gitfs(&remotes(url)).unwrap()[0]
+                .auth
+                .password
+                .is_none()
+        );
+    }
+}
+
+#[test]
+fn a_pillar_has_its_branch_in_front() {
+    let remotes = [
+        Value::from("dev https://u:p@host/x"),
+        "https://host/x".into(),
+    ];
+    let all = Remote::all(Role::GitPillar, &Map::new(), &remotes).unwrap();
+    assert_eq!(
+        (all[0].branch.as_str(), all[1].branch.as_str()),
+        ("dev", "master")
+    );
+    assert_eq!(all[0].id(), "dev https://host/x");
+}

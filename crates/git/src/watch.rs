@@ -1,0 +1,159 @@
+//! Watching a fetch: it is killed when it does nothing, brings too much, is not
+//! wanted any more, or has lost its lock.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::GitError;
+use crate::limits::{FETCH_WATCH, LOCK_RENEWED_EVERY, Limits};
+use crate::lock::Lock;
+
+/// What is watched, and what came of it.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) lock: Lock,
+    pub(crate) objects: PathBuf,
+    pub(crate) limits: Limits,
+    pub(crate) stop: Arc<AtomicBool>,
+    killed: Mutex<Option<GitError>>,
+}
+
+impl Watch {
+    pub(crate) fn new(lock: Lock, objects: PathBuf, limits: Limits, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            lock,
+            objects,
+            limits,
+            stop,
+            killed: Mutex::default(),
+        }
+    }
+
+    /// Watches a process group until what is returned is dropped.
+    pub(crate) fn over(self: &Arc<Self>, group: i32) -> Watching {
+        let (end, ended) = channel::<()>();
+        let watch = Arc::clone(self);
+        let thread = thread::spawn(move || {
+            let mut seen = Seen::new(group);
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(FETCH_WATCH) {
+                if let Some(why) = watch.objection(&mut seen) {
+                    watch.killed().replace(why);
+                    // It may have ended meanwhile.
+                    killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
+                    return;
+                }
+            }
+        });
+        Watching {
+            end: Some(end),
+            thread: Some(thread),
+        }
+    }
+
+    /// Why the process group was killed, if it was.
+    pub(crate) fn verdict(&self) -> Option<GitError> {
+        self.killed().take()
+    }
+
+    fn killed(&self) -> std::sync::MutexGuard<'_, Option<GitError>> {
+        self.killed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn objection(&self, seen: &mut Seen) -> Option<GitError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Some(GitError::Stopped);
+        }
+        if seen.renewed.elapsed() >= LOCK_RENEWED_EVERY {
+            seen.renewed = Instant::now();
+            if !self.lock.renew() {
+                return Some(GitError::LockLost);
+            }
+        }
+        let limit = self.limits.repository_bytes;
+        if size(&self.objects.join("pack")) > limit {
+            return Some(GitError::Large { limit });
+        }
+        let idle = seen.idle();
+        (idle >= self.limits.idle).then_some(GitError::Idle {
+            limit: self.limits.idle,
+        })
+    }
+}
+
+/// Ends the watching.
+pub(crate) struct Watching {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// What was last seen of a process group.
+struct Seen {
+    group: i32,
+    activity: u64,
+    since: Instant,
+    renewed: Instant,
+}
+
+impl Seen {
+    fn new(group: i32) -> Self {
+        Self {
+            group,
+            activity: 0,
+            since: Instant::now(),
+            renewed: Instant::now(),
+        }
+    }
+
+    /// How long it has neither read nor computed anything.
+    fn idle(&mut self) -> Duration {
+        let activity = activity(self.group);
+        if activity != self.activity {
+            self.activity = activity;
+            self.since = Instant::now();
+        }
+        self.since.elapsed()
+    }
+}
+
+/// A number that changes when a process of the group reads or computes.
+fn activity(group: i32) -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let of_group = processes.filter_map(|process| {
+        let stat = fs::read_to_string(process.path().join("stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        if fields.get(2)?.parse::<i32>().ok()? != group {
+            return None;
+        }
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+        let io = fs::read_to_string(process.path().join("io")).unwrap_or_default();
+        let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+        let read: u64 = read.and_then(|read| read.parse().ok()).unwrap_or_default();
+        Some(read.wrapping_add(ticks(11)?).wrapping_add(ticks(12)?))
+    });
+    of_group.fold(0, u64::wrapping_add)
+}
+
+/// The bytes of the files in a directory.
+pub(crate) fn size(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    let sizes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
+    sizes.sum()
+}

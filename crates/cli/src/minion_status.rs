@@ -108,8 +108,12 @@ pub fn is_format(format: &str) -> bool {
     format == "text" || Outputter::parse(format).is_some()
 }
 
-/// All is well if a link is ready and none that is to be up is not.
+/// All is well if a link is ready, none that is to be up is not, and no other
+/// machine uses this minion's key.
 fn exit(status: &Map) -> Exit {
+    if links(status).any(|link| !same_key_at(link).is_empty()) {
+        return Exit::Failure;
+    }
     let mut states = links(status).map(|link| text(link, "state"));
     let (mut ready, mut others) = (0, 0);
     for state in states.by_ref() {
@@ -128,6 +132,13 @@ fn exit(status: &Map) -> Exit {
 fn links(status: &Map) -> impl Iterator<Item = &Map> {
     let list = status.get("masters").and_then(Value::as_list);
     list.unwrap_or_default().iter().filter_map(Value::as_map)
+}
+
+/// From where a master hears others with this minion's id and key.
+fn same_key_at(link: &Map) -> Vec<&str> {
+    let list = link.get("same_key_at").and_then(Value::as_list);
+    let others = list.unwrap_or_default().iter();
+    others.filter_map(Value::as_str).collect()
 }
 
 fn text<'a>(map: &'a Map, name: &str) -> &'a str {
@@ -152,6 +163,17 @@ fn table(status: &Map, now: f64) -> String {
     }
     if is_broken("claims_on_disk") {
         lines.push_str("The disk does not say which jobs have begun: a restart may repeat them.\n");
+    }
+    for link in links(status) {
+        let others = same_key_at(link);
+        if !others.is_empty() {
+            let _ = writeln!(
+                lines,
+                "{} hears another machine with this id and key, from {}: each runs every job.",
+                text(link, "master"),
+                others.join(", ")
+            );
+        }
     }
     let header = [
         "MASTER",
@@ -283,6 +305,27 @@ mod tests {
         ] {
             assert_eq!(exit(&status(states)), expected, "{states:?}");
         }
+    }
+
+    #[test]
+    fn another_machine_with_the_key_is_said_and_is_not_well() {
+        let mut status = status(&["ready"]);
+        let others = Value::List(vec!["192.0.2.7".into(), "192.0.2.8".into()]);
+        if let Some(Value::List(links)) = status.get_mut("masters")
+            && let Some(Value::Map(link)) = links.first_mut()
+        {
+            link.insert("same_key_at", others);
+        }
+        assert_eq!(exit(&status), Exit::Failure);
+        let shown = table(&status, 4600.0);
+        let line = shown.lines().nth(1);
+        assert_eq!(
+            line,
+            Some(
+                "127.0.0.1:4506 hears another machine with this id and key, from 192.0.2.7, \
+                 192.0.2.8: each runs every job."
+            )
+        );
     }
 
     #[test]

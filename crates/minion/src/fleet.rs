@@ -1,6 +1,6 @@
 //! The links of a minion: made together, each running on its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use halite_crypto::random_bytes;
@@ -89,8 +89,9 @@ impl Fleet {
                 ),
                 phase: reports.phase.clone(),
                 reports,
+                others: Mutex::default(),
                 pillar: watch::channel(None).0,
-                grains: std::sync::Mutex::default(),
+                grains: Mutex::default(),
                 opts: std::sync::OnceLock::new(),
                 uri,
             });

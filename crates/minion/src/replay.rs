@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use halite_proto::request::MinionRequest;
+use halite_proto::request::{MinionRequest, Replay as Question, Replayed};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
@@ -110,7 +110,9 @@ impl Replay {
     }
 
     async fn ask(&self, master: &Master) -> Vec<Verified> {
-        let ask = MinionRequest::Replay.to_map(&self.minion.id);
+        let is_told_of_others = master.channel.capabilities().processes;
+        let process = is_told_of_others.then(|| self.minion.process.clone());
+        let ask = MinionRequest::Replay(Question { process }).to_map(&self.minion.id);
         // The second try goes over a new connection.
         let patience = Patience {
             timeout: self.timeout,
@@ -118,7 +120,9 @@ impl Replay {
         };
         match master.channel.request(ask, patience).await {
             Ok(answer) => {
-                let jobs = Verified::replayed(answer, master.channel.publisher());
+                let Replayed { jobs, others } = Replayed::from_value(answer);
+                master.hear_of_others(others);
+                let jobs = Verified::replayed(jobs, master.channel.publisher());
                 debug!(
                     master = master.name,
                     jobs = jobs.len(),

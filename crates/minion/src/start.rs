@@ -11,7 +11,7 @@ use halite_crypto::{EncAlgo, HashType, KeyError, SigAlgo, hash_hex, random_bytes
 use halite_grains::Want;
 use halite_key::KeyStoreError;
 use halite_key::minion::{MinionKeys, TrustedMaster, signing_key};
-use halite_proto::{Map, MasterUri, MinionId, Value};
+use halite_proto::{Map, MasterUri, MinionId, Nonce, Value};
 use halite_transport::fleet::{KeepAlive, RequesterOptions, SubscribeOptions, Transport};
 use halite_transport::ipc::{BusOptions, EventBus, Framing, framing_of};
 use halite_transport::{BindError, Endpoint};
@@ -212,6 +212,7 @@ pub async fn start(setup: Setup) -> Result<Started, StartError> {
     let own_files = OwnFiles::of(&setup.opts).map_err(StartError::Option)?;
     let minion = Minion {
         id: setup.id,
+        process: Nonce::from_random(random_bytes()),
         own_files,
         opts: setup.opts,
         claims: Claims::new(&setup.cachedir),

@@ -11,11 +11,12 @@ use halite_call::{Cancel, Recall};
 use halite_grains::Want;
 pub(crate) use halite_process::clock::unix_micros;
 use halite_proto::event::{EVENT_SIZE_MAX_DEFAULT, Event};
-use halite_proto::{Map, MasterUri, MinionId, Tag, Value};
+use halite_proto::{Map, MasterUri, MinionId, Nonce, Tag, Value};
 use halite_transport::Endpoint;
 use halite_transport::ipc::EventBus;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot, watch};
+use tracing::warn;
 
 use crate::beacons::Beacons;
 use crate::channel::{Channel, Patience};
@@ -50,6 +51,8 @@ pub struct Master {
     pub phase: watch::Receiver<Phase>,
     /// The same with everything else that is known of it.
     pub reports: Reports,
+    /// From where it hears other machines with this minion's id and key.
+    pub(crate) others: Mutex<Vec<String>>,
     /// The pillar it compiled for this minion; none before the first.
     pub pillar: watch::Sender<Option<Arc<Map>>>,
     /// The grains as it sees them, made once for all who ask.
@@ -71,6 +74,26 @@ impl Master {
     pub fn is_ready(&self) -> bool {
         *self.phase.borrow() == Phase::Ready
     }
+
+    /// From where this master hears others with this minion's id and key.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.clone()
+    }
+
+    /// This master hears others with this minion's id and key from there.
+    pub(crate) fn hear_of_others(&self, heard: Vec<String>) {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if others.is_empty() && !heard.is_empty() {
+            warn!(
+                master = self.name,
+                "the master hears another machine with the id and the key of this minion (from \
+                 {}): each of them runs every job; give each an id and a key of its own",
+                heard.join(", ")
+            );
+        }
+        *others = heard;
+    }
 }
 
 /// How grains are collected.
@@ -80,6 +103,8 @@ pub(crate) type CollectGrains = Box<dyn Fn(Want) -> Map + Send + Sync>;
 pub struct Minion {
     /// Its id.
     pub id: MinionId,
+    /// What tells this process from others with the same id and key.
+    pub(crate) process: Nonce,
     /// The merged options.
     pub opts: Map,
     /// `cachedir`.

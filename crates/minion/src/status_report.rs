@@ -130,6 +130,8 @@ fn link(master: &Master, round_trip: Option<Duration>) -> Map {
     for (name, value) in known {
         link.insert(name, value.unwrap_or(Value::Nil));
     }
+    let others = master.others().into_iter().map(Value::from);
+    link.insert("same_key_at", Value::List(others.collect()));
     link
 }
 

@@ -36,6 +36,9 @@ pub struct Capabilities {
     /// Return pieces: a minion hands a large return over piece by piece, and
     /// goes on where the master has it from.
     pub return_pieces: bool,
+    /// Processes: a minion says which process of it asks, and its master tells it
+    /// of others with its id and key.
+    pub processes: bool,
 }
 
 impl Capabilities {
@@ -48,6 +51,7 @@ impl Capabilities {
         pieces: true,
         batches: true,
         return_pieces: true,
+        processes: true,
     };
 
     /// What the sign-in of a peer says; a Salt peer says nothing.
@@ -64,6 +68,7 @@ impl Capabilities {
             pieces: says("pieces"),
             batches: says("batches"),
             return_pieces: says("return_pieces"),
+            processes: says("processes"),
         }
     }
 
@@ -77,6 +82,7 @@ impl Capabilities {
             ("pieces", self.pieces),
             ("batches", self.batches),
             ("return_pieces", self.return_pieces),
+            ("processes", self.processes),
         ]);
         Map::from([(FIELD, field)])
     }

@@ -130,6 +130,12 @@ impl Silence {
                 format!("{begin} [Key not accepted]\nIts key is {state}.")
             }
             Some(_) => match standing.connection {
+                Connection::Away(_) if let Some(at) = standing.distrusts_since => format!(
+                    "{}\nIt has signed in ({} ago) and knows the key of another master, so it \
+                     takes no jobs from this one: `salt-minion status` there shows both.",
+                    words::NOT_CONNECTED,
+                    span(self.asked_micros.saturating_sub(at)),
+                ),
                 Connection::Away(since) => format!(
                     "{}\nIt has no connection to this master since {} ({} ago). It gets the job \
                      if it comes back in time.",
@@ -147,7 +153,13 @@ impl Silence {
                 Connection::PerhapsHere | Connection::Unknown => words::no_response(jid),
             },
         };
-        Some(text)
+        match standing.clones.is_empty() {
+            true => Some(text),
+            false => Some(format!(
+                "{text}\nSeveral machines use its id and key at once: {}.",
+                standing.clones.join(", ")
+            )),
+        }
     }
 }
 
@@ -180,6 +192,8 @@ mod tests {
             key: key.map(str::to_owned),
             connection,
             result_at: None,
+            distrusts_since: None,
+            clones: Vec::new(),
         };
         Silence {
             standings: BTreeMap::from([("web1".to_owned(), standing)]),
@@ -248,6 +262,20 @@ mod tests {
             "Minion did not return. [Result at another master]\nIt could not reach this master \
              in time and gave its result to m2:4506; there, the following shows it:\n\nsalt-run \
              jobs.lookup_jid 20261120141841939742"
+        );
+    }
+
+    #[test]
+    fn a_minion_that_is_several_machines_is_told_as_such() {
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let mut silence = silence(Some("accepted"), Connection::PerhapsAway);
+        for standing in silence.standings.values_mut() {
+            standing.clones = vec!["192.0.2.7".to_owned(), "192.0.2.8".to_owned()];
+        }
+        assert_eq!(
+            silence.text("web1", &jid).unwrap(),
+            "Minion did not return. [Not connected]\nSeveral machines use its id and key at \
+             once: 192.0.2.7, 192.0.2.8."
         );
     }
 

@@ -69,6 +69,8 @@ fn may_say_as_salt(id: &MinionId, parts: &[&str], is_minion: impl Fn(&str) -> bo
                 && within.len() <= NAMES_IN_STATE_MAX
                 && !within.iter().any(names_another)
         }
+        // That a minion is several machines is the master's to say.
+        ["minion", _, "cloned"] => false,
         ["minion" | "beacon", owner, ..] | ["syndic", owner, "start"] => own(owner),
         ["deltaproxy", "start"] => true,
         ["job" | "state_result" | "minion" | "beacon" | "syndic", ..] => false,
@@ -146,6 +148,7 @@ mod tests {
             "salt/auth2",
             "salt/cloud/x/created",
             "salt/run/20261120141841939742/ret",
+            "salt/minion/web1/cloned",
             "salt/cluster/x",
             "salt/wheel/20261120141841939742/new",
             "salt/wheel/x",

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use halite_proto::{MinionId, SignOfLife};
-use halite_transport::fleet::{PresenceEvent, PresenceWatch};
+use halite_transport::fleet::{PresenceEvent, PresenceWatch, Unproven};
 use tokio::sync::Notify;
 
 use crate::clock::now_micros;
@@ -23,6 +23,9 @@ pub(crate) struct Attendance {
     /// know of a later one yet: anybody can ask for one in its name.
     shown_by: Mutex<HashMap<MinionId, Arc<Session>>>,
     keys: OnceLock<Arc<Keys>>,
+    unproven: OnceLock<Arc<Unproven>>,
+    /// Who knew the key of another master at its last sign-in, and when that was.
+    distrusts: Mutex<HashMap<MinionId, u64>>,
     changed: Notify,
     /// When this master began to listen.
     pub(crate) started_micros: u64,
@@ -35,6 +38,8 @@ impl Attendance {
             roster: Mutex::new(Roster::new(ROSTER_SEATS_MAX)),
             shown_by: Mutex::default(),
             keys: OnceLock::new(),
+            unproven: OnceLock::new(),
+            distrusts: Mutex::default(),
             changed: Notify::new(),
             started_micros: now_micros(),
         })
@@ -49,10 +54,12 @@ impl Attendance {
     /// Follows the publish port's events of presence.
     pub(crate) fn watch(self: &Arc<Self>) -> PresenceWatch {
         let (judge, attendance) = (Arc::clone(self), Arc::clone(self));
-        PresenceWatch::new(
+        let watch = PresenceWatch::new(
             move |said| judge.minion_behind(said),
             move |event| attendance.record(event),
-        )
+        );
+        let _ = self.unproven.set(watch.unproven());
+        watch
     }
 
     /// The minion that a sign of life proves to be there.
@@ -93,9 +100,36 @@ impl Attendance {
         self.lock().forget_away(id);
     }
 
-    /// What is known of a minion's connection.
+    /// What is known of a minion's connection. Who is in no connection is away
+    /// while a minion is known for each of them.
     pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
-        self.lock().of(id)
+        let known = self.lock().of(id);
+        known.or_else(|| {
+            let since = self.unproven.get()?.none_since()?;
+            let ago = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+            Some(Seat::Away(now_micros().saturating_sub(ago)))
+        })
+    }
+
+    /// A minion has signed in, and knows another master's key, or this one's.
+    pub(crate) fn signed_in(&self, id: &MinionId, knows_another: bool) {
+        let mut distrusts = self.distrusts();
+        if !knows_another {
+            distrusts.remove(id);
+        } else if distrusts.contains_key(id) || distrusts.len() < ROSTER_SEATS_MAX {
+            distrusts.insert(id.clone(), now_micros());
+        }
+    }
+
+    /// When a minion has last signed in that knows another master's key.
+    pub(crate) fn distrusted_by(&self, id: &MinionId) -> Option<u64> {
+        self.distrusts().get(id).copied()
+    }
+
+    fn distrusts(&self) -> MutexGuard<'_, HashMap<MinionId, u64>> {
+        self.distrusts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until a minion comes or goes.

@@ -2,18 +2,20 @@
 //! cached of each minion, and which minions a target means.
 
 pub(crate) mod attendance;
+pub(crate) mod clones;
 pub(crate) mod connected;
 pub(crate) mod presence_events;
 pub(crate) mod resources;
 pub(crate) mod settings;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Map, MinionId, Value};
 use halite_range::RangeServer;
 use halite_store::{Bank, Banks, MinionData, Parts};
+use halite_transport::fleet::Origin;
 
 use self::attendance::Attendance;
 use self::connected::connected_ids;
@@ -21,11 +23,13 @@ use self::resources::Resources;
 use self::settings::FleetSettings;
 use crate::clock::now_micros;
 use crate::core::auth::Room;
+use crate::core::clones::Clones;
 use crate::core::jobs::{self, DELIMITER_DEFAULT};
 use crate::core::roster::Seat;
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::error::chain;
 use crate::keys::Keys;
+use crate::limits::ROSTER_SEATS_MAX;
 use crate::settings::General;
 
 /// The minions of this master.
@@ -39,6 +43,7 @@ pub(crate) struct Fleet {
     pub(crate) attendance: Arc<Attendance>,
     /// `range_server`.
     pub(crate) range_server: RangeServer,
+    clones: Mutex<Clones<Origin>>,
     general: Arc<General>,
     keys: Arc<Keys>,
 }
@@ -58,6 +63,7 @@ impl Fleet {
             data,
             resources: Resources::new(banks, Arc::clone(&keys)),
             attendance,
+            clones: Mutex::new(Clones::new(ROSTER_SEATS_MAX)),
             range_server: RangeServer::from_opts(&general.opts),
             general,
             keys,

@@ -16,6 +16,7 @@ mod peer;
 mod peer_run;
 mod pillar;
 pub(crate) mod publish;
+mod replay;
 mod return_pieces;
 mod returns;
 mod revoke;
@@ -30,8 +31,8 @@ use std::sync::Arc;
 
 use halite_proto::request::{MinionRequest, Request};
 use halite_proto::{Map, MinionId, Nonce, Value};
+use halite_transport::fleet::Origin;
 
-use crate::jobs::Jobs;
 use crate::master::Master;
 use crate::telemetry::Telemetry;
 
@@ -40,6 +41,8 @@ use crate::telemetry::Telemetry;
 pub(crate) struct Caller {
     /// The proven minion.
     pub(crate) id: MinionId,
+    /// Where its request comes from.
+    pub(crate) from: Origin,
     /// The request's nonce.
     pub(crate) nonce: Option<Nonce>,
     /// How the key of a private answer is to be encrypted.
@@ -110,16 +113,6 @@ pub(crate) fn handle(master: &Master, caller: &Caller, request: Request) -> Hand
     }
 }
 
-/// The jobs that a minion may have missed, from a memory that Salt's masters
-/// do not have.
-fn missed(jobs: &Jobs, caller: &Caller) -> Handled {
-    let jobs = jobs.missed.of(&caller.id);
-    if !jobs.is_empty() {
-        tracing::info!(minion = %caller.id, jobs = jobs.len(), "told of jobs it may have missed");
-    }
-    jobs.into_iter().map(Value::Map).collect::<Vec<_>>().into()
-}
-
 fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> Handled {
     let Master {
         general,
@@ -132,7 +125,7 @@ fn handle_command(master: &Master, caller: &Caller, command: MinionRequest) -> H
     } = master;
     let opts = &general.opts;
     match command {
-        MinionRequest::Replay => missed(jobs, caller),
+        MinionRequest::Replay(replay) => replay::answer(master, caller, &replay),
         MinionRequest::Whereabouts(results) => whereabouts::record(jobs, caller, results),
         MinionRequest::Pillar(request) => {
             pillar::pillar(master.pillar_requests(), caller, *request)

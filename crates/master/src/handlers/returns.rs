@@ -13,6 +13,7 @@ use crate::core::returns::failed_states;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
+use crate::fleet::clones::tell_of_clones;
 use crate::jobs::Jobs;
 use crate::keys::{Keys, signing_algorithm};
 use crate::limits::MEANT_RETURN_BYTES_MAX;
@@ -62,7 +63,7 @@ impl Returns<'_> {
             }
         }
         let kept = job.jid.jid().filter(|_| room != Room::None);
-        let stored = kept.map(|jid| store(jobs, caller, id, jid, job));
+        let stored = kept.map(|jid| store(self, caller, id, jid, job));
         if !matches!(stored, Some(Ok(true))) {
             room.release(jobs, sender);
         }
@@ -226,17 +227,30 @@ const CLOCKS_DIFFER_MICROS: u64 = 60_000_000;
 
 /// Whether the return is new.
 fn store(
-    jobs: &Jobs,
+    returns: Returns<'_>,
     caller: &Caller,
     id: &MinionId,
     jid: &Jid,
     job: &JobReturn,
 ) -> Result<bool, StoreError> {
+    let Returns {
+        bus, jobs, fleet, ..
+    } = returns;
     jobs.missed.returned(jid, id);
     if !jobs.settings.stores_returns {
         return Ok(true);
     }
-    let is_new = match jobs.cache.save_return(jid, id, job)? {
+    let saved = jobs.cache.save_return(jid, id, job)?;
+    match saved {
+        Saved::Stored => fleet.hear_return(id, jid, caller.from),
+        Saved::Duplicate { .. } => {
+            if let Some(addresses) = fleet.hear_return_again(id, jid, caller.from) {
+                tell_of_clones(bus, id, &addresses);
+            }
+        }
+        Saved::NoCache => {}
+    }
+    let is_new = match saved {
         Saved::Duplicate { differs: true } => {
             if caller.may_log("second return") {
                 tracing::warn!(minion = %id, %jid, "a second, different return is ignored");

@@ -246,6 +246,7 @@ impl<'a> SignIn<'a> {
             Token::Returned(token) => (Some(token), false),
             Token::OfAnotherMaster => (None, true),
         };
+        fleet.attendance.signed_in(id, trusts_another);
         let grant = AuthGrant {
             public_key: keys.identity.public_pem().to_owned(),
             publish_port: fleet.settings.publish_port,

@@ -4,6 +4,7 @@ use halite_key::KeyState;
 use halite_proto::clear::{Connection, Standing, StandingReply, StandingRequest};
 use halite_proto::{Jid, Map, MinionId, Value};
 use halite_store::Bank;
+use halite_transport::fleet::Origin;
 
 use crate::access::Access;
 use crate::access::authenticate::LocalUser;
@@ -49,6 +50,7 @@ impl Standings<'_> {
                     }
                 };
                 let key = key_state(self.keys, &id);
+                let clones = self.fleet.clones_of(&id);
                 let result_at = request
                     .about
                     .as_ref()
@@ -57,6 +59,8 @@ impl Standings<'_> {
                     key,
                     connection,
                     result_at,
+                    distrusts_since: self.fleet.attendance.distrusted_by(&id),
+                    clones: clones.iter().map(Origin::to_string).collect(),
                 };
                 (id, standing)
             })

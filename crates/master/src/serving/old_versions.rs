@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use halite_crypto::Opened;
 use halite_proto::{Map, MinionId, Nonce, Value};
+use halite_transport::fleet::Origin;
 
 use crate::core::gate::{self, Cause, Denied};
 use crate::handlers::Caller;
@@ -37,7 +38,12 @@ const WITHOUT_TOKEN: [&str; 11] = [
 const ANONYMOUS: &str = "(old version)";
 
 /// Proves as much of the sender as such a request can.
-pub(crate) fn admit(master: &Master, version: u32, sealed: &[u8]) -> Result<Admitted, Denied> {
+pub(crate) fn admit(
+    master: &Master,
+    version: u32,
+    sealed: &[u8],
+    from: Origin,
+) -> Result<Admitted, Denied> {
     let crypticle = master.publishing.publisher.key().crypticle.clone();
     let packed = match crypticle.open(sealed, None) {
         Ok(Opened::Payload(packed)) => packed,
@@ -55,6 +61,7 @@ pub(crate) fn admit(master: &Master, version: u32, sealed: &[u8]) -> Result<Admi
         .and_then(|nonce| Nonce::parse(nonce.as_str()?).ok());
     Ok(Admitted {
         caller: Caller {
+            from,
             id,
             nonce: nonce.clone(),
             enc_algo: None,

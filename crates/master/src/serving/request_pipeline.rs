@@ -15,7 +15,7 @@ use halite_proto::envelope::{RequestEnvelope, large_head, sealed_head};
 use halite_proto::msgpack::{pack_wire, pack_wire_parts};
 use halite_proto::request::{MinionRequest, Request};
 use halite_proto::{Map, MinionId, Nonce, PackError, Refusal, Value};
-use halite_transport::fleet::Incoming;
+use halite_transport::fleet::{Incoming, Origin};
 
 use crate::clock::now_s;
 use crate::core::gate::{self, Cause, Denied};
@@ -129,8 +129,8 @@ pub(crate) fn answer(serving: &Serving, incoming: &Incoming, lane: Lane) -> Answ
             sig_algo,
         } => {
             let admitted = match &id {
-                Some(id) if version >= VERSION_SESSIONS => admit(serving, id, &load),
-                _ => old_versions::admit(master, version, &load),
+                Some(id) if version >= VERSION_SESSIONS => admit(serving, id, &load, incoming.from),
+                _ => old_versions::admit(master, version, &load, incoming.from),
             };
             match admitted {
                 Ok(mut admitted) => {
@@ -145,7 +145,12 @@ pub(crate) fn answer(serving: &Serving, incoming: &Incoming, lane: Lane) -> Answ
 }
 
 /// Proves the sender of a sealed request.
-fn admit(serving: &Serving, id: &MinionId, sealed: &[u8]) -> Result<Admitted, Denied> {
+fn admit(
+    serving: &Serving,
+    id: &MinionId,
+    sealed: &[u8],
+    from: Origin,
+) -> Result<Admitted, Denied> {
     let Master {
         keys,
         telemetry,
@@ -175,6 +180,7 @@ fn admit(serving: &Serving, id: &MinionId, sealed: &[u8]) -> Result<Admitted, De
     }
     Ok(Admitted {
         caller: Caller {
+            from,
             id: id.clone(),
             nonce: Some(seal.nonce.clone()),
             enc_algo: None,

@@ -4,6 +4,7 @@
 
 mod access;
 mod believed;
+mod clones;
 mod daemon;
 mod doors;
 mod evil_minion;

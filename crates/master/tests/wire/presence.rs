@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use halite_proto::auth::AuthRequest;
-use halite_proto::clear::{Connection, Credentials, StandingReply, StandingRequest};
+use halite_proto::clear::Connection;
 use halite_proto::request::MinionRequest;
 use halite_proto::{Capabilities, presence};
 use tokio::time::{Instant, sleep};
@@ -14,29 +14,11 @@ use crate::support::{Master, Minion, SOON};
 /// Longer than what is said twice in it is looked at once only.
 const APART: Duration = Duration::from_millis(150);
 
-async fn connection(master: &Master, id: &str) -> Connection {
-    let question = StandingRequest {
-        minions: vec![id.to_owned()],
-        jids: Vec::new(),
-        about: None,
-        user: Some("root".to_owned()),
-        credentials: Credentials {
-            key: Some(master.root_key()),
-            ..Credentials::default()
-        },
-    };
-    let reply = master.ask_clear(question.to_map()).await;
-    let reply = StandingReply::from_value(reply).unwrap().unwrap();
-    let mut minions = reply.minions.into_iter();
-    let standing = minions.find(|(of, _)| of.as_str() == id);
-    standing.unwrap().1.connection
-}
-
 /// Waits until a minion is here, or away.
 async fn wait_until(master: &Master, id: &str, is_here: bool) {
     let deadline = Instant::now() + SOON;
     loop {
-        let connection = connection(master, id).await;
+        let connection = master.standing(id).await.connection;
         match (connection, is_here) {
             (Connection::Here(_), true) | (Connection::Away(_), false) => return,
             _ => assert!(Instant::now() < deadline, "{connection:?}"),
@@ -87,10 +69,7 @@ async fn a_stranger_shows_nobody_as_here_or_away() {
         stranger.say(said).await;
         sleep(APART).await;
     }
-    assert!(is_unknown(connection(&master, "web1").await));
-    drop(stranger);
-    sleep(APART).await;
-    assert!(is_unknown(connection(&master, "web1").await));
+    assert!(is_unknown(master.standing("web1").await.connection));
     drop(minion);
     master.stop().await;
 }
@@ -111,7 +90,7 @@ async fn a_minion_proves_that_it_is_here_and_nobody_else_does() {
     let mut other = Minion::new(&master, "web1");
     other.sign_in().await;
     assert!(matches!(
-        connection(&master, "web1").await,
+        master.standing("web1").await.connection,
         Connection::Here(_)
     ));
 
@@ -122,7 +101,7 @@ async fn a_minion_proves_that_it_is_here_and_nobody_else_does() {
     sleep(APART).await;
     other.sign_in().await;
     assert!(matches!(
-        connection(&master, "web1").await,
+        master.standing("web1").await.connection,
         Connection::Away(_)
     ));
 
@@ -153,17 +132,47 @@ async fn a_minion_that_shows_no_presence_is_not_away() {
     load.insert(presence::MARK, true);
     minion.send(minion.envelope(&load)).await;
     assert!(matches!(
-        connection(&master, "web1").await,
+        master.standing("web1").await.connection,
         Connection::Away(_)
     ));
 
     let mut of_salt = Minion::new(&master, "web1");
     of_salt.sign_in().await;
     assert!(matches!(
-        connection(&master, "web1").await,
+        master.standing("web1").await.connection,
         Connection::Away(_)
     ));
+    let subscription = subscriber(&master).await;
     of_salt.ask(MinionRequest::FileEnvs).await;
-    assert!(is_unknown(connection(&master, "web1").await));
+    assert!(is_unknown(master.standing("web1").await.connection));
+    drop(subscription);
+    master.stop().await;
+}
+
+/// A failover minion that is with another master, and one that refuses this one.
+#[tokio::test]
+async fn who_is_in_no_connection_is_away_while_all_are_known() {
+    let master = Master::start("");
+    let shown = showing(&master, "web1").await;
+    let mut subscription = subscriber(&master).await;
+    let elsewhere = Minion::signed_in(&master, "web2").await;
+    subscription.say(&shown.sign_of_life(1)).await;
+    wait_until(&master, "web1", true).await;
+    wait_until(&master, "web2", false).await;
+    // A connection that says nothing may be anybody's.
+    let stranger = subscriber(&master).await;
+    let deadline = Instant::now() + SOON;
+    while !is_unknown(master.standing("web2").await.connection) {
+        assert!(Instant::now() < deadline);
+    }
+    drop(stranger);
+
+    // It signs in, and knows another key.
+    let mut request = elsewhere.auth_request();
+    request.token = Some(vec![7; 256]);
+    elsewhere.send_auth(&request, 3).await;
+    wait_until(&master, "web2", false).await;
+    assert!(master.standing("web2").await.distrusts_since.is_some());
+    drop(subscription);
     master.stop().await;
 }

@@ -11,6 +11,7 @@ use halite_crypto::{
 };
 use halite_master::Daemon;
 use halite_proto::auth::{AuthAnswer, AuthGrant, AuthReply, AuthRequest};
+use halite_proto::clear::{Credentials, Standing, StandingReply, StandingRequest};
 use halite_proto::envelope::{Reply, RequestEnvelope};
 use halite_proto::msgpack::{pack_wire, unpack_wire};
 use halite_proto::request::{MinionRequest, Request, RequestMeta};
@@ -128,6 +129,24 @@ impl Master {
         EventSubscriber::connect(&socket).await.unwrap()
     }
 
+    /// What the master says of a minion to a program that waits for it.
+    pub(crate) async fn standing(&self, id: &str) -> Standing {
+        let question = StandingRequest {
+            minions: vec![id.to_owned()],
+            jids: Vec::new(),
+            about: None,
+            user: Some("root".to_owned()),
+            credentials: Credentials {
+                key: Some(self.root_key()),
+                ..Credentials::default()
+            },
+        };
+        let reply = self.ask_clear(question.to_map()).await;
+        let reply = StandingReply::from_value(reply).unwrap().unwrap();
+        let mut minions = reply.minions.into_iter();
+        minions.find(|(of, _)| of.as_str() == id).unwrap().1
+    }
+
     pub(crate) fn root_key(&self) -> String {
         fs::read_to_string(self.path("cache/.root_key")).unwrap()
     }
@@ -161,7 +180,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 pub(crate) struct Minion {
     pub(crate) id: MinionId,
     pub(crate) key: PrivateKey,
-    client: Requester,
+    pub(crate) client: Requester,
     pub(crate) grant: Option<AuthGrant>,
     pub(crate) session: Option<Crypticle>,
     pub(crate) publish: Option<Crypticle>,

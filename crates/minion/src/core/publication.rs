@@ -52,10 +52,7 @@ impl Verified {
     /// The jobs in the answer to a replay request. The answer came sealed with
     /// this minion's own session key and for its own request, so its jobs are
     /// the master's; what is no job is left out.
-    pub fn replayed(answer: Value, publisher: Option<PublisherId>) -> Vec<Self> {
-        let Value::List(loads) = answer else {
-            return Vec::new();
-        };
+    pub fn replayed(loads: Vec<Value>, publisher: Option<PublisherId>) -> Vec<Self> {
         loads
             .into_iter()
             .filter_map(|load| match load {

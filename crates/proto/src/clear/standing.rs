@@ -102,6 +102,10 @@ pub struct Standing {
     /// The master that has its result of the job that is asked about, if the
     /// minion has said that this is another one.
     pub result_at: Option<String>,
+    /// When it has last signed in, if it knew the key of another master.
+    pub distrusts_since: Option<u64>,
+    /// From where it is heard, if it is several machines.
+    pub clones: Vec<String>,
 }
 
 /// The answer.
@@ -136,8 +140,13 @@ impl Standing {
         let mut map = Map::with_capacity(4);
         map.put_some("key", self.key.as_deref());
         map.put_some("result_at", self.result_at.as_deref());
+        map.put_some("distrusts_since", self.distrusts_since);
         map.put("connection", state);
         map.put("since", since);
+        if !self.clones.is_empty() {
+            let clones = self.clones.iter().map(|at| Value::from(at.as_str()));
+            map.put("clones", Value::List(clones.collect()));
+        }
         map
     }
 
@@ -145,10 +154,14 @@ impl Standing {
         let mut fields = Fields::from_value(REPLY, value)?;
         let since = fields.uint("since")?.unwrap_or_default();
         let state = fields.text("connection")?.unwrap_or_default();
+        let clones = fields.list("clones")?.unwrap_or_default();
+        let clones = clones.iter().filter_map(Value::as_str);
         let known = STATES.iter().find(|(name, _)| *name == state);
         Ok(Self {
             key: fields.text("key")?,
             result_at: fields.text("result_at")?,
+            distrusts_since: fields.uint("distrusts_since")?,
+            clones: clones.map(str::to_owned).collect(),
             connection: known.map_or(Connection::Unknown, |(_, make)| make(since)),
         })
     }
@@ -219,6 +232,8 @@ mod tests {
         let standing = |key: Option<&str>, connection| Standing {
             key: key.map(str::to_owned),
             result_at: key.map(|_| "m2".to_owned()),
+            distrusts_since: key.map(|_| 8),
+            clones: key.map(str::to_owned).into_iter().collect(),
             connection,
         };
         let id = |text: &str| MinionId::parse(text).unwrap();

@@ -3,8 +3,8 @@
 use crate::fields::{Fields, MessageError, Put};
 use crate::request::{
     FileList, FilePath, FileRecv, HeldFile, MasterOpts, MasterTops, MineDelete, MineGet, MineStore,
-    MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, ReturnPiece,
-    RevokeAuth, ServeFile, SyndicReturn, Whereabouts,
+    MinionEvent, MinionRunner, PeerPublish, PillarRequest, PubRet, RegisterResources, Replay,
+    ReturnPiece, RevokeAuth, ServeFile, SyndicReturn, Whereabouts,
 };
 use crate::request::{held, whereabouts};
 use crate::returns::JobReturn;
@@ -69,7 +69,7 @@ pub enum MinionRequest {
     RevokeAuth(RevokeAuth),
     /// `_halite_replay`: the jobs of the last while that this minion has not
     /// returned. Only between Halite peers.
-    Replay,
+    Replay(Replay),
     /// `_halite_return_piece`: a piece of a large `_return`. Only between Halite
     /// peers.
     ReturnPiece(ReturnPiece),
@@ -150,10 +150,7 @@ impl MinionRequest {
             Self::PubRet(ret) => ret.put(id, &mut map),
             Self::MinionRunner(runner) => runner.put(id, &mut map),
             Self::RevokeAuth(revoke) => revoke.put(id, &mut map),
-            Self::Replay => {
-                map.put("cmd", REPLAY);
-                map.put("id", id);
-            }
+            Self::Replay(replay) => replay.put(REPLAY, id, &mut map),
             Self::ReturnPiece(piece) => piece.put(RETURN_PIECE, id, &mut map),
             Self::Whereabouts(results) => {
                 map.put("cmd", WHEREABOUTS);
@@ -207,7 +204,7 @@ impl MinionRequest {
             Self::PubRet(_) => "pub_ret",
             Self::MinionRunner(_) => "minion_runner",
             Self::RevokeAuth(_) => "revoke_auth",
-            Self::Replay => REPLAY,
+            Self::Replay(_) => REPLAY,
             Self::ReturnPiece(_) => RETURN_PIECE,
             Self::Whereabouts(_) => WHEREABOUTS,
             Self::HeldFiles(_) => HELD_FILES,
@@ -276,7 +273,7 @@ impl MinionRequest {
             "pub_ret" => Self::PubRet(PubRet::take(fields)?),
             "minion_runner" => Self::MinionRunner(MinionRunner::take(fields)?),
             "revoke_auth" => Self::RevokeAuth(RevokeAuth::take(fields)),
-            REPLAY => Self::Replay,
+            REPLAY => Self::Replay(Replay::take(fields)?),
             RETURN_PIECE => Self::ReturnPiece(ReturnPiece::take(fields)?),
             WHEREABOUTS => Self::Whereabouts(whereabouts::take(fields)?),
             HELD_FILES => Self::HeldFiles(held::take(fields)?),

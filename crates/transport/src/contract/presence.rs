@@ -1,7 +1,8 @@
 //! Which minions are connected to a publish port, as they prove themselves.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use halite_proto::MinionId;
 
@@ -27,6 +28,7 @@ type Prove = dyn Fn(&[u8]) -> Option<MinionId> + Send + Sync;
 pub struct PresenceWatch {
     prove: Arc<Prove>,
     on_event: Arc<dyn Fn(PresenceEvent) + Send + Sync>,
+    unproven: Arc<Unproven>,
 }
 
 impl PresenceWatch {
@@ -39,7 +41,13 @@ impl PresenceWatch {
         Self {
             prove: Arc::new(prove),
             on_event: Arc::new(on_event),
+            unproven: Arc::default(),
         }
+    }
+
+    /// The connections over which no minion was heard.
+    pub fn unproven(&self) -> Arc<Unproven> {
+        Arc::clone(&self.unproven)
     }
 
     pub(crate) fn prove(&self, said: &[u8]) -> Option<MinionId> {
@@ -54,6 +62,51 @@ impl PresenceWatch {
 impl fmt::Debug for PresenceWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PresenceWatch")
+    }
+}
+
+/// The connections of a port over which no minion has proven that it is there:
+/// those of minions that cannot, and of strangers.
+#[derive(Debug)]
+pub struct Unproven(Mutex<Count>);
+
+#[derive(Debug)]
+struct Count {
+    connections: usize,
+    changed: Instant,
+}
+
+impl Default for Unproven {
+    fn default() -> Self {
+        Self(Mutex::new(Count {
+            connections: 0,
+            changed: Instant::now(),
+        }))
+    }
+}
+
+impl Unproven {
+    /// Since when there is none: every minion that is connected is known.
+    pub fn none_since(&self) -> Option<Instant> {
+        let count = self.lock();
+        (count.connections == 0).then_some(count.changed)
+    }
+
+    pub(crate) fn enter(&self) {
+        let mut count = self.lock();
+        count.connections += 1;
+        count.changed = Instant::now();
+    }
+
+    /// One has ended, or a minion was heard over it.
+    pub(crate) fn leave(&self) {
+        let mut count = self.lock();
+        count.connections = count.connections.saturating_sub(1);
+        count.changed = Instant::now();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Count> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

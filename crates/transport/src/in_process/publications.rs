@@ -74,6 +74,9 @@ impl Shared {
             minion: None,
         };
         subscribers.all.insert(number, connection);
+        if let Some(watch) = &self.options.presence {
+            watch.unproven().enter();
+        }
         (number, receiver)
     }
 
@@ -82,6 +85,9 @@ impl Shared {
         let Some(gone) = subscribers.all.remove(&number) else {
             return;
         };
+        if let (Some(watch), None) = (&self.options.presence, &gone.minion) {
+            watch.unproven().leave();
+        }
         let is_there = subscribers
             .all
             .values()
@@ -97,7 +103,9 @@ impl Shared {
         if let (Some(watch), Some(connection)) = (&self.options.presence, connection)
             && let Some(id) = watch.prove(said)
         {
-            connection.minion = Some(id.clone());
+            if connection.minion.replace(id.clone()).is_none() {
+                watch.unproven().leave();
+            }
             watch.emit(PresenceEvent::Here(id));
         }
     }

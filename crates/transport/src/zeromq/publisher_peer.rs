@@ -117,13 +117,26 @@ impl Subscribers {
             waiting: Arc::clone(&waiting),
         };
         state.all.insert(number, subscriber);
+        if let Some(watch) = &self.options.presence {
+            watch.unproven().enter();
+        }
         (number, receiver, waiting)
     }
 
     /// A connection has ended, over which this minion was heard.
     fn leave(&self, number: u64, minion: Option<&MinionId>) {
         self.lock().all.remove(&number);
+        if minion.is_none() {
+            self.prove_one();
+        }
         self.unheard(number, minion);
+    }
+
+    /// Over one connection less nobody was heard.
+    fn prove_one(&self) {
+        if let Some(watch) = &self.options.presence {
+            watch.unproven().leave();
+        }
     }
 
     /// This minion is not heard over a connection any more.
@@ -325,6 +338,9 @@ impl Connection {
             return;
         };
         let before = self.minion.replace(id);
+        if before.is_none() {
+            self.subscribers.prove_one();
+        }
         if before != self.minion {
             self.subscribers.unheard(self.number, before.as_ref());
         }

@@ -1,5 +1,7 @@
 //! Publish ports and subscribers.
 
+use std::sync::Arc;
+
 use halite_proto::MinionId;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
@@ -226,6 +228,41 @@ pub(super) async fn presence_begins_and_ends_with_what_is_proven(variant: Varian
     wait_until(&mut events, PresenceEvent::Gone(id("db1"))).await;
     drop(first);
     wait_until(&mut events, PresenceEvent::Gone(id("web1"))).await;
+}
+
+pub(super) async fn connections_that_prove_no_minion_are_counted(variant: Variant) {
+    let (sender, mut events) = unbounded_channel();
+    let watch = PresenceWatch::new(
+        |said| (said == b"proof of web1").then(|| id("web1")),
+        move |event| {
+            let _ = sender.send(event);
+        },
+    );
+    let unproven = watch.unproven();
+    let options = PublishPortOptions {
+        presence: Some(watch),
+        ..PublishPortOptions::default()
+    };
+    let port = variant.publish_port(&loopback(), options).unwrap();
+    let begun = unproven.none_since().unwrap();
+    let proven = subscribed(variant, &port, showing("web1")).await;
+    wait_until(&mut events, PresenceEvent::Here(id("web1"))).await;
+    assert!(unproven.none_since().unwrap() > begun);
+    let silent = subscribed(variant, &port, minion("web2")).await;
+    let until = |is_none: bool| {
+        let unproven = Arc::clone(&unproven);
+        timeout(SOON, async move {
+            while unproven.none_since().is_some() != is_none {
+                tokio::task::yield_now().await;
+            }
+        })
+    };
+    until(false).await.unwrap();
+    drop(silent);
+    until(true).await.unwrap();
+    drop(proven);
+    wait_until(&mut events, PresenceEvent::Gone(id("web1"))).await;
+    assert!(unproven.none_since().is_some());
 }
 
 pub(super) async fn who_proves_nothing_has_no_presence(variant: Variant) {

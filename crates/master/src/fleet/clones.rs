@@ -1,0 +1,65 @@
+//! Several machines with one id and one key: what is heard of them, and how the
+//! admin is told.
+
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Instant;
+
+use halite_proto::{Jid, Map, MinionId, Nonce, Value};
+use halite_transport::fleet::Origin;
+
+use super::Fleet;
+use crate::core::clones::{Clones, Others};
+use crate::events::bus::Bus;
+
+impl Fleet {
+    /// A process of a minion has asked; what is known of others.
+    pub(crate) fn hear_process(
+        &self,
+        id: &MinionId,
+        process: &Nonce,
+        from: Origin,
+    ) -> Others<Origin> {
+        self.clones().heard(id, process, from, Instant::now())
+    }
+
+    /// A job has come back for the first time.
+    pub(crate) fn hear_return(&self, id: &MinionId, jid: &Jid, from: Origin) {
+        self.clones().returned(id, jid, from, Instant::now());
+    }
+
+    /// A job has come back once more; what that tells.
+    pub(crate) fn hear_return_again(
+        &self,
+        id: &MinionId,
+        jid: &Jid,
+        from: Origin,
+    ) -> Option<Vec<Origin>> {
+        self.clones().returned_again(id, jid, from, Instant::now())
+    }
+
+    /// From where a minion is heard that is several machines.
+    pub(crate) fn clones_of(&self, id: &MinionId) -> Vec<Origin> {
+        self.clones().addresses(id, Instant::now())
+    }
+
+    fn clones(&self) -> MutexGuard<'_, Clones<Origin>> {
+        self.clones.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says in the log and on the event bus that a minion is several machines.
+pub(crate) fn tell_of_clones(bus: &Bus, id: &MinionId, addresses: &[Origin]) {
+    let addresses: Vec<String> = addresses.iter().map(Origin::to_string).collect();
+    tracing::warn!(
+        minion = %id,
+        "several machines use its id and key at once (from {}): each runs every job, and the \
+         result of one is kept; give each an id and a key of its own",
+        addresses.join(", ")
+    );
+    let addresses = addresses.into_iter().map(Value::from).collect();
+    let data = Map::from([
+        ("id", Value::from(id)),
+        ("addresses", Value::List(addresses)),
+    ]);
+    bus.fire_under("minion", [id.as_str(), "cloned"], data);
+}

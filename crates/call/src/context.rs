@@ -45,14 +45,14 @@ pub enum ContextError {
         /// What was asked for.
         what: &'static str,
     },
+    /// The function runs in no master.
+    #[error(
+        "runners run in a master: publish.runner asks one, and so does salt-run on its machine"
+    )]
+    NoRunners,
     /// Anything else, in words.
     #[error("{0}")]
     Other(String),
-}
-
-impl ContextError {
-    /// There are no runners where the function runs.
-    pub const NO_RUNNERS: Self = Self::Unsupported { what: "a runner" };
 }
 
 /// What can be made new while the minion runs.
@@ -149,7 +149,7 @@ pub trait MinionContext: Send + Sync {
     /// The runners, where this is a master.
     ///
     /// # Errors
-    /// [`ContextError::NO_RUNNERS`] where there are none.
+    /// [`ContextError::NoRunners`] where there are none.
     fn runners(&self) -> Result<&dyn Runners, ContextError>;
 
     /// The fleet, where a master runs states. `what` says in the refusal what

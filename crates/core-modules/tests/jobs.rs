@@ -47,6 +47,16 @@ fn failures_say_their_kind() {
 }
 
 #[test]
+fn a_runner_on_a_minion_is_refused_with_what_to_use() {
+    let minion = FakeMinion::new();
+    let outcome = minion.run("saltutil.runner", &["test.arg".into()]);
+    assert_eq!(outcome.retcode, 1);
+    let text = outcome.ret.as_str().unwrap();
+    assert!(text.contains("publish.runner"), "{text}");
+    assert!(text.contains("salt-run"), "{text}");
+}
+
+#[test]
 fn modules_can_be_switched_off() {
     let list = |name: &str| Value::List(vec![name.into()]);
     let minion = FakeMinion::new().with_opt("disable_modules", list("cmd"));

@@ -76,7 +76,7 @@ impl MinionContext for FakeMinion {
     }
 
     fn runners(&self) -> Result<&dyn Runners, ContextError> {
-        Err(ContextError::NO_RUNNERS)
+        Err(ContextError::NoRunners)
     }
 
     fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {

@@ -382,7 +382,7 @@ impl MinionContext for JobContext {
     }
 
     fn runners(&self) -> Result<&dyn Runners, ContextError> {
-        Err(ContextError::NO_RUNNERS)
+        Err(ContextError::NoRunners)
     }
 
     fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {

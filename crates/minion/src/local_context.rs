@@ -179,7 +179,7 @@ impl MinionContext for LocalContext {
     }
 
     fn runners(&self) -> Result<&dyn Runners, ContextError> {
-        Err(ContextError::NO_RUNNERS)
+        Err(ContextError::NoRunners)
     }
 
     fn commander(&self, what: &'static str) -> Result<&dyn Commander, ContextError> {

@@ -121,7 +121,7 @@ impl MinionContext for MasterlessContext {
     fn runners(&self) -> Result<&dyn Runners, ContextError> {
         match &self.runner {
             Some(runner) => Ok(runner),
-            None => Err(ContextError::NO_RUNNERS),
+            None => Err(ContextError::NoRunners),
         }
     }
 

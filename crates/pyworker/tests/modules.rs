@@ -323,7 +323,7 @@ fn modules_import_those_beside_them_and_utilities_while_they_are_loaded() {
 
 #[test]
 fn the_parts_of_salt_that_modules_import_most_are_there_without_salt() {
-    let text = "import salt.utils.files, salt.utils.network, salt.utils.path, salt.modules.test\nfrom salt.utils.versions import LooseVersion\nfrom salt.utils.decorators import memoize\nimport salt.modules.cmdmod\nfrom salt.exceptions import CommandExecutionError, SaltInvocationError\n@memoize\ndef all():\n    with salt.utils.files.fopen('/dev/null') as file:\n        return [file.read(), salt.utils.network.interfaces()['lo']['inet'][0]['netmask'], salt.modules.test.echo(7), LooseVersion('1.10') > LooseVersion('1.9'), salt.utils.path.join('/a', '/b')]\ndef missing():\n    return salt.utils.files.no_such_function()\ndef private():\n    return salt.modules.cmdmod._run()\n";
+    let text = "import salt.utils.files, salt.utils.network, salt.utils.path, salt.modules.test\nfrom salt.utils.versions import LooseVersion\nfrom salt.utils.decorators import memoize\nimport salt.modules.cmdmod\nfrom salt.exceptions import CommandExecutionError, SaltInvocationError\n@memoize\ndef all():\n    with salt.utils.files.fopen('/dev/null') as file:\n        return [file.read(), salt.utils.network.interfaces()['lo']['inet'][0]['netmask'], salt.modules.test.echo(7), LooseVersion('1.10') > LooseVersion('1.9'), salt.utils.path.join('/a', '/b')]\ndef missing():\n    return salt.utils.files.no_such_function()\ndef private():\n    return salt.modules.cmdmod._gone()\n";
     let Some(host) = Host::with("modules", text) else {
         return;
     };
@@ -336,7 +336,7 @@ fn the_parts_of_salt_that_modules_import_most_are_there_without_salt() {
         "/a/b".into(),
     ];
     assert_eq!(all, wanted.into());
-    for (name, what) in [("missing", "no_such_function"), ("private", "_run")] {
+    for (name, what) in [("missing", "no_such_function"), ("private", "_gone")] {
         let failed = host.call("modules", &format!("mine.{name}"), &[], "1");
         let text = failed.unwrap_err().to_string();
         assert!(text.contains(&format!("no attribute '{what}'")), "{text}");
@@ -378,4 +378,19 @@ fn a_module_that_cannot_import_something_is_warned_of_with_what_helps() {
         let line = line.unwrap_or_else(|| panic!("{named}: {log}"));
         assert!(line.contains(what) && line.contains(remedy), "{line}");
     }
+}
+
+#[test]
+fn grains_run_commands_with_the_functions_that_they_bring_along() {
+    let text = "import salt.modules.cmdmod\n__salt__ = {'cmd.run': salt.modules.cmdmod._run_quiet, 'cmd.run_all': salt.modules.cmdmod._run_all_quiet}\ndef grain():\n    return {'a': __salt__['cmd.run']('echo  a b'), 'b': __salt__['cmd.run_all']('echo $0; exit 3', python_shell=True)['retcode'], 'c': salt.modules.cmdmod.run(['echo', 'c'])}\n";
+    let Some(host) = Host::with("grains", text) else {
+        return;
+    };
+    let grains = Workers::global().run(&host, Request::Grains).unwrap();
+    let wanted = Map::from([
+        ("a", Value::from("a b")),
+        ("b", 3.into()),
+        ("c", "c".into()),
+    ]);
+    assert_eq!(grains, wanted.into());
 }

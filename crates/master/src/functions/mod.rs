@@ -33,7 +33,7 @@ impl Functions {
                 let run_runner = Arc::clone(&run_runner);
                 move |fun: &str, args, kwargs| match run_runner.get() {
                     Some(run) => run(fun, args, kwargs),
-                    None => Err(ContextError::Unsupported { what: "a runner" }),
+                    None => Err(ContextError::NoRunners),
                 }
             }))
             .with_grains(Box::new({

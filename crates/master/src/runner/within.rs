@@ -49,7 +49,7 @@ fn run(
     kwargs: Map,
 ) -> Result<Value, ContextError> {
     let Some(runners) = runners.upgrade() else {
-        return Err(ContextError::Unsupported { what: "a runner" });
+        return Err(ContextError::NoRunners);
     };
     if RUNNERS.get() >= RUNNERS_WITHIN_PILLARS_MAX {
         return Err(ContextError::Other(

@@ -128,8 +128,12 @@ def load(kind, path):
         dunders(module, kind)
         with importable_siblings(path):
             spec.loader.exec_module(module)
-        # What the code set itself to begin with is not what counts.
+        # What the code set itself to begin with is not what counts, but for the
+        # functions that grains bring along: Salt gives them none.
+        own = vars(module).get("__salt__") if kind == "grains" else None
         dunders(module, kind)
+        if own is not None:
+            module.__salt__ = own
     except ImportError as exc:
         warn_of_import(kind, path, exc)
         log.debug("Failed to import %s %s: %s", kind, stem, error_of(exc)["trace"])

@@ -119,7 +119,9 @@ def grains(request):
 
 
 def handle(request):
+    global READING
     do = request["do"]
+    READING = do in ("grains", "list")
     if siblings_changed():
         forget_siblings()
     if do == "data":

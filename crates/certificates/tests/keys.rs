@@ -1,9 +1,6 @@
 //! Keys and what holds them: passphrases, PKCS#12, modes of files.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../system/tests/common/mod.rs"]
-mod common;
-
 use std::os::unix::fs::MetadataExt;
 
 use halite_call::{Module, Registry};
@@ -17,13 +14,13 @@ static EXEC: &[&[Module]] = &[
 static STATES: &[&[Module]] = &[halite_certificates::STATES, halite_files::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
-struct Tried(common::Machine);
+struct Tried(halite_recorded::Machine);
 
 impl Tried {
     fn new() -> Self {
         let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
         let scenario = json!({"shims": ["none"], "grains": {"os": "Debian"}});
-        Self(common::Machine::new(shims, &scenario, &REGISTRY))
+        Self(halite_recorded::Machine::new(shims, &scenario, &REGISTRY))
     }
 
     fn run(&self, fun: &str, kwargs: &Json) -> Json {
@@ -168,7 +165,7 @@ fn another_minion_gets_what_the_policy_says_and_no_file_of_ours() {
         }}},
     });
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
-    let server = Tried(common::Machine::new(shims, &scenario, &REGISTRY));
+    let server = Tried(halite_recorded::Machine::new(shims, &scenario, &REGISTRY));
     let ask = |id: &str, kwargs: &Json| {
         server.run(
             "sign_remote_certificate",

@@ -2,9 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 // One player of scenarios serves all families.
-#[path = "../../system/tests/common/mod.rs"]
-mod common;
-
 use halite_call::{Module, Registry};
 
 static EXEC: &[&[Module]] = &[
@@ -17,5 +14,5 @@ static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 #[test]
 fn scenarios_come_out_as_with_salt() {
-    common::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+    halite_recorded::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
 }

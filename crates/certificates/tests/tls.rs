@@ -2,9 +2,6 @@
 //! real Salt 3008.5 tells of them.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../system/tests/common/mod.rs"]
-mod common;
-
 use std::os::unix::fs::MetadataExt;
 
 use halite_call::{Module, Registry};
@@ -19,7 +16,7 @@ static STATES: &[&[Module]] = &[halite_certificates::STATES, halite_files::STATE
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 struct Tried {
-    machine: common::Machine,
+    machine: halite_recorded::Machine,
     /// Below it are the authorities.
     ca: tempfile::TempDir,
 }
@@ -32,7 +29,7 @@ impl Tried {
             "shims": ["none"], "grains": {"os": "Debian"},
             "opts": {"ca.cert_base_path": ca.path()},
         });
-        let machine = common::Machine::new(shims, &scenario, &REGISTRY);
+        let machine = halite_recorded::Machine::new(shims, &scenario, &REGISTRY);
         Self { machine, ca }
     }
 

@@ -13,7 +13,6 @@ mod config;
 mod cp;
 mod data;
 mod defaults;
-mod disk;
 mod environ;
 mod event;
 mod grains;
@@ -27,8 +26,6 @@ mod matching;
 mod mine;
 mod mine_docker;
 mod minion;
-mod mounts;
-mod network;
 mod out;
 mod pillar;
 mod publish;
@@ -39,7 +36,7 @@ mod saltutil;
 mod schedule;
 mod sdb;
 mod slsutil;
-mod status;
+mod states;
 mod sys;
 mod temp;
 mod test;
@@ -57,7 +54,6 @@ pub static MODULES: &[Module] = &[
     cp::MODULE,
     data::MODULE,
     defaults::MODULE,
-    disk::MODULE,
     environ::MODULE,
     event::MODULE,
     grains::MODULE,
@@ -68,7 +64,6 @@ pub static MODULES: &[Module] = &[
     matching::MODULE,
     mine::MODULE,
     minion::MODULE,
-    network::MODULE,
     out::MODULE,
     pillar::MODULE,
     publish::MODULE,
@@ -79,13 +74,20 @@ pub static MODULES: &[Module] = &[
     schedule::MODULE,
     sdb::MODULE,
     slsutil::MODULE,
-    status::MODULE,
     sys::MODULE,
     temp::MODULE,
     test::MODULE,
 ];
 
-static CORE: Registry = Registry::new(&[MODULES], &[]);
+/// The state modules, sorted by name.
+pub static STATES: &[Module] = &[
+    states::beacon::MODULE,
+    states::environ::MODULE,
+    states::grains::MODULE,
+    states::schedule::MODULE,
+];
+
+static CORE: Registry = Registry::new(&[MODULES], &[STATES]);
 
 /// A registry of these modules alone.
 pub fn registry() -> &'static Registry {
@@ -98,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_sound() {
-        assert_eq!(Module::faults(&[MODULES]), Vec::<String>::new());
+        assert_eq!(Module::faults(&[MODULES, STATES]), Vec::<String>::new());
         let mut functions = MODULES.iter().flat_map(|module| module.functions);
         assert!(functions.all(|function| registry().get(function.name).is_some()));
     }

@@ -9,15 +9,12 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../../system/tests/common/differences.rs"]
-mod differences;
-
 use std::path::{Path, PathBuf};
 
-use differences::Differences;
 use halite_call::{CallError, ContextError, Failure, MinionContext as _, run_function};
 use halite_fake_minion::{FakeMinion, from_json, job, kwargs, to_json};
 use halite_proto::{Map, Value};
+use halite_test_support::differences::Differences;
 use serde_json::{Value as Json, json};
 
 /// A minion whose master has the files of the corpus.

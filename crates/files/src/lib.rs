@@ -8,7 +8,9 @@
 mod archive;
 mod core;
 mod exec;
+mod ini;
 mod limits;
+mod rsync;
 mod sources;
 mod state;
 
@@ -19,10 +21,15 @@ pub use archive::fuzzing;
 pub use archive::unpack_package;
 
 /// The execution modules of this crate, sorted by name.
-pub static MODULES: &[Module] = &[archive::MODULE, exec::MODULE];
+pub static MODULES: &[Module] = &[archive::MODULE, exec::MODULE, ini::MODULE, rsync::MODULE];
 
 /// The state modules of this crate, sorted by name.
-pub static STATES: &[Module] = &[archive::STATE, state::MODULE];
+pub static STATES: &[Module] = &[
+    archive::STATE,
+    state::MODULE,
+    ini::state::MODULE,
+    rsync::state::MODULE,
+];
 
 /// The differences of two texts as Python's `difflib.unified_diff` writes them;
 /// a last line without its end gets one.

@@ -43,7 +43,7 @@ pub type Run = fn(&[u8]);
 const OTHERS: &[(&str, Run)] = &[
     ("archive", files::archive),
     ("certificate", halite_certificates::fuzzing::certificate),
-    ("crontab", halite_system::fuzzing::crontab),
+    ("crontab", halite_services::fuzzing::crontab),
     ("crypticle", keys::crypticle),
     ("json", grammars::json),
     ("ldap_entries", halite_ldap::fuzzing::entries),

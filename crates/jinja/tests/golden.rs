@@ -8,15 +8,12 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../../system/tests/common/differences.rs"]
-mod differences;
-
-use differences::Differences;
 use halite_crypto::{HashType, hash_hex};
 use halite_jinja::{
     Engine, Error, Globals, Host, LoadRequest, LoadedSource, Result, Settings, UndefinedMode,
 };
 use halite_proto::value::{Map, Value as Data};
+use halite_test_support::differences::Differences;
 use halite_yaml::{DumpOptions, FlowStyle};
 use serde_json::{Value as Json, json};
 

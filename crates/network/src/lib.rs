@@ -4,22 +4,30 @@
 //! `halite_call::host` runs, or a file below its root.
 
 mod diff;
+mod dns;
 mod firewalld;
+mod hosts;
 mod ip;
 mod ipset;
 mod iptables;
+mod network;
 mod nftables;
 mod program;
 mod states;
+mod zone;
 
 use halite_call::Module;
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    dns::DIG,
+    dns::DNSUTIL,
     firewalld::MODULE,
+    hosts::MODULE,
     ip::MODULE,
     ipset::MODULE,
     iptables::MODULE,
+    network::MODULE,
     nftables::MODULE,
 ];
 
@@ -27,6 +35,7 @@ pub const MODULES: &[Module] = &[
 pub const STATES: &[Module] = &[
     states::firewall::MODULE,
     states::firewalld::MODULE,
+    states::host::MODULE,
     states::ipset::MODULE,
     states::iptables::MODULE,
     states::network::MODULE,

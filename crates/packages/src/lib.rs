@@ -3,6 +3,7 @@
 //! Invariant: whatever changes the system goes through a program that
 //! `halite_call::host` runs, or a file below its root.
 
+mod alternatives;
 mod debconf;
 mod gem;
 mod git;
@@ -16,6 +17,7 @@ use halite_call::{Call, CallError, Module};
 
 /// The execution modules.
 pub const MODULES: &[Module] = &[
+    alternatives::MODULE,
     debconf::MODULE,
     gem::MODULE,
     git::MODULE,
@@ -29,6 +31,7 @@ pub const MODULES: &[Module] = &[
 
 /// The state modules.
 pub const STATES: &[Module] = &[
+    states::alternatives::MODULE,
     states::debconf::MODULE,
     states::gem::MODULE,
     states::git::MODULE,

@@ -2,17 +2,14 @@
 //! small packages, no network. Needs apt, and root, to whom packages belong.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../system/tests/common/mod.rs"]
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use common::carry_out;
 use halite_call::{Module, Registry};
 use halite_fake_minion::FakeMinion;
 use halite_proto::{Map, Value};
+use halite_recorded::carry_out;
 use serde_json::{Value as Json, json};
 
 static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_packages::MODULES];

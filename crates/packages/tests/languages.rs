@@ -2,9 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 // One player of scenarios serves all families.
-#[path = "../../system/tests/common/mod.rs"]
-mod common;
-
 use halite_call::{Module, Registry};
 use serde_json::{Value as Json, json};
 
@@ -12,16 +9,16 @@ static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_packages::MOD
 static STATES: &[&[Module]] = &[halite_packages::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
-fn machine(program: &str, answers: &[&str]) -> common::Machine {
+fn machine(program: &str, answers: &[&str]) -> halite_recorded::Machine {
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
     let scenario = json!({
         "shims": ["none"], "grains": {"os": "Debian", "os_family": "Debian"},
         "answered": [program], "data": {"answers": answers.join("\n")},
     });
-    common::Machine::new(shims, &scenario, &REGISTRY)
+    halite_recorded::Machine::new(shims, &scenario, &REGISTRY)
 }
 
-fn gem() -> common::Machine {
+fn gem() -> halite_recorded::Machine {
     machine(
         "gem",
         &[
@@ -36,7 +33,7 @@ fn gem() -> common::Machine {
     )
 }
 
-fn npm() -> common::Machine {
+fn npm() -> halite_recorded::Machine {
     let there = r#"{"dependencies": {"coffee-script": {"version": "1.0.1"}, "@scope/pkg": {"version": "2.0.0"}}}"#;
     let list = format!("npm list --json --silent --global --depth=0|0|{there}|");
     machine(
@@ -53,13 +50,13 @@ fn npm() -> common::Machine {
     )
 }
 
-fn fun(machine: &common::Machine, fun: &str, args: Json, kwargs: Json) -> (Json, Json) {
+fn fun(machine: &halite_recorded::Machine, fun: &str, args: Json, kwargs: Json) -> (Json, Json) {
     let told = machine.play(&json!({"fun": fun, "args": args, "kwargs": kwargs}));
     (told["ret"].clone(), told["log"].clone())
 }
 
 /// Result, comment and changes of a state, and what was run.
-fn state(machine: &common::Machine, fun: &str, args: Json) -> (Json, String, Json, Json) {
+fn state(machine: &halite_recorded::Machine, fun: &str, args: Json) -> (Json, String, Json, Json) {
     let test = args["test"].as_bool().unwrap_or(false);
     let mut args = args;
     args.as_object_mut().unwrap().remove("test");

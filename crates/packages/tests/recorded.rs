@@ -2,9 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 // One player of scenarios serves both families.
-#[path = "../../system/tests/common/mod.rs"]
-mod common;
-
 use halite_call::{Module, Registry};
 
 static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_packages::MODULES];
@@ -13,7 +10,7 @@ static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 #[test]
 fn scenarios_come_out_as_with_salt() {
-    common::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+    halite_recorded::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
 }
 
 #[test]
@@ -23,7 +20,7 @@ fn a_key_is_only_removed_by_its_id() {
         "data": {"answers": "apt-key del 02824086|1||gpg: no\\n\n"},
     });
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
-    let machine = common::Machine::new(shims, &scenario, &REGISTRY);
+    let machine = halite_recorded::Machine::new(shims, &scenario, &REGISTRY);
     let no_id = "EXC SaltInvocationError: keyid or keyid_ppa and PPA name must be passed";
     let no_launchpad = "EXC SaltInvocationError: keyid_ppa is not there, Launchpad is not asked: \
                         name the key with keyid";
@@ -56,7 +53,7 @@ fn a_name_for_git_is_never_an_option() {
         "grains": {"os_family": "Debian"}, "shims": [], "answered": ["git"], "data": {"answers": ""},
     });
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
-    let machine = common::Machine::new(shims, &scenario, &REGISTRY);
+    let machine = halite_recorded::Machine::new(shims, &scenario, &REGISTRY);
     let evil = "--upload-pack=touch /tmp/pwned;";
     for (fun, name) in [
         ("git.fetch", "refspecs"),
@@ -105,5 +102,5 @@ fn a_name_for_git_is_never_an_option() {
 
 #[test]
 fn real_tools_are_read_as_salt_reads_them() {
-    common::transcript::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+    halite_recorded::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
 }

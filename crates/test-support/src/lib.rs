@@ -19,6 +19,7 @@
 //! here calls code of ours: a test that fails because our own program does not
 //! work must fail.
 
+pub mod differences;
 pub mod inputs;
 
 use std::fs::OpenOptions;

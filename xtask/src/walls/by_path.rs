@@ -23,16 +23,22 @@ const HEADER: &str = "\
 ";
 
 /// Where functions of users' files are.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 15] = [
+    "accounts",
     "call",
     "certificates",
     "core-modules",
+    "databases",
     "files",
+    "kernel",
+    "machine",
     "network",
     "packages",
-    "servers",
+    "rabbitmq",
+    "services",
     "state-run",
-    "system",
+    "storage",
+    "web",
 ];
 
 /// The way itself.

@@ -1,6 +1,6 @@
 //! The surroundings of a command: its directory and its environment.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use halite_process::child::{self, RunOptions};
@@ -178,9 +178,4 @@ fn ask_login(user: &User, shell: &str) -> Result<Vec<(String, String)>, String> 
         .filter(|(name, _)| !matches!(*name, "_" | "SHLVL" | "PWD" | "OLDPWD"))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect())
-}
-
-/// Whether `path` is a file that may be executed.
-pub(super) fn is_executable(path: &Path) -> bool {
-    path.is_file() && nix::unistd::access(path, AccessFlags::X_OK).is_ok()
 }

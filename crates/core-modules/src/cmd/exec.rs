@@ -8,8 +8,8 @@ use halite_process::child::{self, RunAs, RunOptions};
 use halite_process::limits::OUTPUT_BYTES_MAX;
 use halite_process::privileges::User;
 
+use super::first_word;
 use super::options::{Options, Words};
-use super::{env, first_word};
 use halite_call::{Call, CallError, paths, python, shlex};
 
 /// What a command came to.
@@ -112,7 +112,7 @@ pub(super) fn run_as(options: &Options) -> RunAs {
 
 fn argv(options: &Options) -> Result<Vec<String>, CallError> {
     if options.through_shell {
-        if !env::is_executable(Path::new(&options.shell)) {
+        if !halite_call::host::is_executable(Path::new(&options.shell)) {
             return Err(CallError::command(format!(
                 "The shell {} is not available",
                 options.shell
@@ -203,41 +203,6 @@ pub(super) fn complain(options: &Options, complaint: &Complaint<'_>) {
         }
         Complaint::Run(ran) => tracing::error!("output: {}", ran.stdout),
     }
-}
-
-/// Runs a program for another module: no shell, no complaint, the return code
-/// of the call untouched. `Ok(None)` when there is no such program.
-pub(crate) fn run_quietly(call: &Call<'_>, words: &[&str]) -> Result<Option<Ran>, CallError> {
-    let Some((program, args)) = words.split_first() else {
-        return Ok(None);
-    };
-    let mut command = child::command(program);
-    command
-        .args(args)
-        .env("LC_ALL", "C")
-        .env("LANGUAGE", "C")
-        .current_dir("/");
-    let done = match child::run(command, RunOptions::default(), |group| {
-        call.cancel().watch(group)
-    }) {
-        Ok(done) => done,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(CallError::command(format!(
-                "could not run {program}: {error}"
-            )));
-        }
-    };
-    let text = |bytes: Vec<u8>| {
-        halite_proto::python::trim_end(&String::from_utf8_lossy(&bytes)).to_owned()
-    };
-    Ok(Some(Ran {
-        pid: done.pid,
-        retcode: done.code.into(),
-        stdout: text(done.stdout),
-        stderr: text(done.stderr),
-        timed_out: false,
-    }))
 }
 
 /// For scripts that another user is to run: the file must be that user's.

@@ -2,38 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use halite_proto::{Map, Value};
 
-use super::env::is_executable;
+use halite_call::host::which;
 use halite_call::{Call, CallResult, paths};
-
-/// Directories that are searched although `PATH` does not name them: daemons
-/// are started with little of it.
-const SYSTEM_DIRS: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
-
-/// The path of the program called `name`.
-pub(crate) fn which(name: &str) -> Option<PathBuf> {
-    if name.is_empty() {
-        return None;
-    }
-    let path = Path::new(name);
-    if path.is_absolute() {
-        return is_executable(path).then(|| path.to_owned());
-    }
-    if name.contains('/') {
-        return None;
-    }
-    let from_env = std::env::var_os("PATH").unwrap_or_default();
-    let dirs: Vec<PathBuf> = std::env::split_paths(&from_env)
-        .chain(SYSTEM_DIRS.iter().map(PathBuf::from))
-        .collect();
-    dirs.into_iter()
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|path| is_executable(path))
-}
 
 fn path_value(path: Option<PathBuf>) -> Value {
     path.map(|path| path.display().to_string()).into()

@@ -11,9 +11,6 @@ mod shells;
 use halite_process::child;
 use halite_proto::{Map, Value};
 
-pub(crate) use exec::run_quietly;
-pub(crate) use find::which;
-
 use exec::{Complaint, Ran, complain, execute};
 use halite_call::{Call, CallError, CallResult, Function, Module};
 use options::{Options, Words};

@@ -2,7 +2,7 @@
 
 use halite_proto::{Map, Value};
 
-use super::{run_quietly, which};
+use halite_call::host::{run_quietly, which};
 use halite_call::{Call, CallError, CallResult, python};
 
 /// A shell, what its version follows, and the command that tells it.

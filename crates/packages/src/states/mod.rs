@@ -1,5 +1,6 @@
 //! State modules.
 
+pub(crate) mod alternatives;
 pub(crate) mod debconf;
 pub(crate) mod gem;
 pub(crate) mod git;

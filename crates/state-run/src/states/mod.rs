@@ -4,8 +4,10 @@ mod cmd;
 mod command;
 mod event;
 mod module;
+mod repeat;
 mod salt;
 mod saltutil;
+mod stateconf;
 mod stateful;
 mod test;
 
@@ -17,9 +19,11 @@ pub use salt::ORCHESTRATION;
 pub(crate) static STATES: &[Module] = &[
     cmd::MODULE,
     event::MODULE,
+    repeat::MODULE,
     module::MODULE,
     salt::MODULE,
     saltutil::MODULE,
+    stateconf::MODULE,
     test::MODULE,
 ];
 

@@ -1,0 +1,6 @@
+//! State modules.
+
+pub(crate) mod group;
+pub(crate) mod ssh_auth;
+pub(crate) mod ssh_known_hosts;
+pub(crate) mod user;

@@ -1,0 +1,18 @@
+//! The calls that were recorded with real Salt 3008.5 come out as there
+//! (`crates/recorded`).
+
+use halite_call::{Module, Registry};
+
+static EXEC: &[&[Module]] = &[halite_core_modules::MODULES, halite_accounts::MODULES];
+static STATES: &[&[Module]] = &[halite_accounts::STATES];
+static REGISTRY: Registry = Registry::new(EXEC, STATES);
+
+#[test]
+fn scenarios_come_out_as_with_salt() {
+    halite_recorded::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+}
+
+#[test]
+fn real_tools_are_read_as_salt_reads_them() {
+    halite_recorded::assert_transcripts(env!("CARGO_MANIFEST_DIR"), &REGISTRY);
+}

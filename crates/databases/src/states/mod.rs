@@ -1,0 +1,5 @@
+//! State modules.
+
+pub(crate) mod etcd;
+pub(crate) mod mysql;
+pub(crate) mod postgres;

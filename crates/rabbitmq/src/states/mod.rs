@@ -1,0 +1,3 @@
+//! State modules.
+
+pub(crate) mod rabbitmq;

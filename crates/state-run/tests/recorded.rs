@@ -1,0 +1,7 @@
+//! The calls that were recorded with real Salt 3008.5 come out as there
+//! (`crates/recorded`).
+
+#[test]
+fn scenarios_come_out_as_with_salt() {
+    halite_recorded::assert_as_recorded(env!("CARGO_MANIFEST_DIR"), halite_state_run::registry());
+}

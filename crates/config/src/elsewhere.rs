@@ -54,6 +54,27 @@ const BOTH: &[(&str, Shape)] = &[
 
 const MASTER: &[(&str, Shape)] = &[
     ("enforce_mine_cache", of::<bool>()),
+    ("git_pillar_base", of::<String>()),
+    ("git_pillar_branch", of::<String>()),
+    ("git_pillar_depth", of::<AnyValue>()),
+    ("git_pillar_disable_saltenv_mapping", of::<bool>()),
+    ("git_pillar_env", of::<String>()),
+    ("git_pillar_fallback", of::<String>()),
+    ("git_pillar_global_lock", of::<bool>()),
+    ("git_pillar_includes", of::<bool>()),
+    ("git_pillar_insecure_auth", of::<bool>()),
+    ("git_pillar_passphrase", of::<String>()),
+    ("git_pillar_password", of::<String>()),
+    ("git_pillar_privkey", of::<String>()),
+    ("git_pillar_proxy", of::<String>()),
+    ("git_pillar_pubkey", of::<String>()),
+    ("git_pillar_ref_types", of::<OneOrMany>()),
+    ("git_pillar_refspecs", of::<OneOrMany>()),
+    ("git_pillar_root", of::<String>()),
+    ("git_pillar_ssl_verify", of::<bool>()),
+    ("git_pillar_update_interval", of::<Count>()),
+    ("git_pillar_user", of::<String>()),
+    ("git_pillar_verify_config", of::<bool>()),
     ("pillar_cache", of::<bool>()),
     ("pillar_cache_ttl", of::<Count>()),
     ("queue_dirs", of::<OneOrMany>()),
@@ -152,7 +173,10 @@ mod tests {
         // Names of a family that are put together from their parts.
         let made = |name: &str| {
             let stem = name.strip_suffix("_dirs").map(|stem| format!("\"{stem}"));
-            stem.is_some_and(|stem| text.contains(&stem))
+            let of_remotes = name.strip_prefix("git_pillar_");
+            let of_remotes = of_remotes.map(|part| format!("\"{part}\""));
+            let parts = stem.into_iter().chain(of_remotes);
+            parts.into_iter().any(|part| text.contains(&part))
         };
         for (name, _) in [BOTH, MASTER, MINION].concat() {
             let quoted = format!("\"{name}\"");

@@ -342,9 +342,6 @@ options! {
         permissive_acl: bool = false,
         /// Where users' own Python modules lie that `saltutil.sync_*` has fetched.
         extension_modules: PathBuf = "/var/cache/salt/master/extmods".into(),
-        /// Seconds between looks at the repositories that pillars come from; an
-        /// installed Salt looks.
-        git_pillar_update_interval: Count = 60,
         /// Users' Python code that runs beside the daemon: a list of names, and
         /// of maps from a name to what it gets.
         engines: AnyValue = AnyValue(Value::List(Vec::new())),

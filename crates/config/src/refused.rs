@@ -24,6 +24,20 @@ const REFUSED: &[(&str, &str)] = &[
         "minions' keys are kept in files (localfs_key)",
     ),
     ("eauth_tokens", "tokens are kept in files (localfs)"),
+    ("winrepo_branch", WINREPO),
+    ("winrepo_depth", WINREPO),
+    ("winrepo_fallback", WINREPO),
+    ("winrepo_insecure_auth", WINREPO),
+    ("winrepo_passphrase", WINREPO),
+    ("winrepo_password", WINREPO),
+    ("winrepo_privkey", WINREPO),
+    ("winrepo_proxy", WINREPO),
+    ("winrepo_pubkey", WINREPO),
+    ("winrepo_refspecs", WINREPO),
+    ("winrepo_remotes", WINREPO),
+    ("winrepo_remotes_ng", WINREPO),
+    ("winrepo_ssl_verify", WINREPO),
+    ("winrepo_user", WINREPO),
     (
         "client_acl_blacklist",
         "Salt has removed it; the option is publisher_acl_blacklist",
@@ -33,6 +47,9 @@ const REFUSED: &[(&str, &str)] = &[
         "Salt has removed it; the option is publisher_acl",
     ),
 ];
+
+const WINREPO: &str =
+    "definitions of Windows packages are not fetched from git; gitfs can serve them";
 
 /// Why a master refuses an option whose value is not Salt's default.
 pub(crate) fn why(name: &str) -> Option<&'static str> {
@@ -67,7 +84,8 @@ pub(crate) fn check(raw: &Raw, faults: &mut Faults) {
 
 fn is_harmless(entry: &Entry) -> bool {
     let value = entry.value.to_value();
-    value.is_nil() || known::default(Side::Master, &entry.name) == Some(value)
+    let is_empty = value.as_list().is_some_and(<[_]>::is_empty);
+    is_empty || value.is_nil() || known::default(Side::Master, &entry.name) == Some(value)
 }
 
 #[cfg(test)]

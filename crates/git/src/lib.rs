@@ -32,6 +32,7 @@ pub use content::Content;
 pub use error::{GitError, OptionsError};
 pub use interrupted::{TrackedRun, is_left_alone, running_gits, user_id, wait_until_ended};
 pub use limits::Limits;
+pub use lock::machine;
 pub use objects::Id;
 pub use record::{Pending, Record};
 pub use remote::{Remote, Role};

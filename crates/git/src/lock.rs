@@ -214,7 +214,7 @@ fn is_fresh(age: Duration, global: bool) -> bool {
 }
 
 /// What Salt calls this machine.
-fn machine() -> String {
+pub fn machine() -> String {
     let files = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
     let mut names = files
         .iter()

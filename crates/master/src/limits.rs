@@ -222,3 +222,11 @@ pub const LATE_BYTES_PER_MINION_MAX: usize = 2 * 1024 * 1024;
 /// Jobs of programs that may listen late that are remembered. Of older ones
 /// nothing more is kept for late listeners.
 pub const LATE_JOBS_MAX: usize = 10_000;
+
+/// Remotes of `ext_pillar: git` that are fetched at once; others wait. Each is
+/// a process that mostly waits for another machine.
+pub const GIT_PILLAR_FETCHES_MAX: usize = 64;
+
+/// How long after its start a master has pillars wait for the first fetch of a
+/// remote that was never fetched. Beyond it they say what they lack.
+pub const GIT_PILLAR_FIRST_FETCH_MAX: Duration = Duration::from_secs(20);

@@ -51,7 +51,10 @@ pub struct RemotePlace {
 /// fetched. Nothing here waits for a remote.
 pub trait Repositories: Debug + Send + Sync {
     /// The remotes of the `nth` entry, in their order.
-    fn remotes(&self, nth: usize) -> Vec<RemotePlace>;
+    ///
+    /// # Errors
+    /// When an option of one of them cannot be used.
+    fn remotes(&self, nth: usize) -> Result<Vec<RemotePlace>, String>;
 
     /// The files of a remote of the `nth` entry, of the branch or tag
     /// `wanted` or of its fallback; `None` if it has neither, or not the root

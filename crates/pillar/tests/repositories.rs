@@ -38,8 +38,8 @@ type Remote = (RemotePlace, BTreeMap<String, Files>);
 struct Memory(Vec<Vec<Remote>>);
 
 impl Repositories for Memory {
-    fn remotes(&self, nth: usize) -> Vec<RemotePlace> {
-        self.0[nth].iter().map(|(place, _)| place.clone()).collect()
+    fn remotes(&self, nth: usize) -> Result<Vec<RemotePlace>, String> {
+        Ok(self.0[nth].iter().map(|(place, _)| place.clone()).collect())
     }
 
     fn tree(

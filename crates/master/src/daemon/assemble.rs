@@ -24,6 +24,7 @@ use crate::functions::Functions;
 use crate::jobs::Jobs;
 use crate::keys::{Keys, SESSIONS_DIR};
 use crate::master::Master;
+use crate::pillar::git::GitPillars;
 use crate::pillar::pillars::{Pillars, PillarsError};
 use crate::publishing::publisher::Publisher;
 use crate::publishing::{Publishing, PublishingGroups};
@@ -121,8 +122,14 @@ pub(super) fn assemble(
     let server = Arc::clone(&files.server);
     let functions = Functions::new(&general.opts, halite_state_run::registry(), server);
     let functions = Arc::new(functions);
+    let git = GitPillars::open(&general.opts, &general.cachedir);
+    let git = git.map_err(|why| StartError::Option {
+        option: "ext_pillar",
+        why,
+    })?;
     let pillars = Pillars::start(
         &general.opts,
+        Arc::new(git),
         settings.serving.worker_threads,
         Arc::clone(&functions),
         settings.tops,

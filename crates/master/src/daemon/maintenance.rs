@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use halite_fileserver::Backends;
 use halite_key::dropfile::take_rotation_request;
@@ -15,7 +15,6 @@ use crate::error::chain;
 use crate::files::file_changes;
 use crate::limits::{ALIVE_INTERVAL, DROP_FILE_INTERVAL};
 use crate::master::Master;
-use crate::runner::git_pillar;
 
 /// The health files of 3008, for probes.
 #[derive(Clone, Debug)]
@@ -63,17 +62,15 @@ impl Health {
 }
 
 /// Does all that, until it is dropped.
-pub(crate) async fn maintain(master: Arc<Master>, health: Health, git_interval: Duration) {
+pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
     let mut drop_file = interval(DROP_FILE_INTERVAL);
     drop_file.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut alive = interval(ALIVE_INTERVAL);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let loop_interval = master.general.loop_interval;
     let mut cleaning = Instant::now() + loop_interval;
-    let git = git_pillar::is_used(&master.general.opts).then_some(git_interval);
     let tells_files = master.files.settings.fires_changes;
     let mut looking = Instant::now();
-    let mut fetching = Instant::now() + git.unwrap_or_default();
     loop {
         tokio::select! {
             _ = drop_file.tick() => on_disk(&master, look_for_drop_file).await,
@@ -90,13 +87,6 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health, git_interval: 
             () = sleep_until(looking), if tells_files => {
                 on_disk(&master, fire_file_changes).await;
                 looking = Instant::now() + master.files.settings.update_interval;
-            }
-            () = sleep_until(fetching), if git.is_some() => {
-                let runners = Arc::clone(&master.runners);
-                if let Err(error) = spawn_blocking(move || git_pillar::refresh(&runners)).await {
-                    tracing::error!("maintenance failed: {error}");
-                }
-                fetching = Instant::now() + git.unwrap_or_default();
             }
         }
     }

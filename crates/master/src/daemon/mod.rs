@@ -31,6 +31,7 @@ use crate::fleet::attendance::Attendance;
 use crate::fleet::presence_events::fire_presence;
 use crate::limits::DRAIN_MAX;
 use crate::master::Master;
+use crate::pillar::git::keep_fetched;
 use crate::publishing::pushed::publish_pushed;
 use crate::reactor::react;
 use crate::serving::server::Server;
@@ -141,11 +142,9 @@ impl Daemon {
             publish_port,
             marks,
         } = self;
-        let maintenance = tokio::spawn(maintain(
-            Arc::clone(&master),
-            health.clone(),
-            tasks.git_pillar_interval,
-        ));
+        let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone()));
+        let git = Arc::clone(&master.pillars.git);
+        let fetching = tokio::spawn(keep_fetched(git));
         master.runners.registry.open(Handle::current());
         master.batches.open(Handle::current());
         let presence = tasks.presence_events.then(|| {
@@ -172,6 +171,7 @@ impl Daemon {
         // They wait for threads of theirs to end.
         let _ = spawn_blocking(move || drop(engines)).await;
         stop(maintenance).await;
+        stop(fetching).await;
         if let Some(presence) = presence {
             stop(presence).await;
         }

@@ -56,8 +56,6 @@ pub(crate) struct TaskSettings {
     pub(crate) presence_events: bool,
     /// `event_return` and what belongs to it.
     pub(crate) event_returns: Plan,
-    /// `git_pillar_update_interval`.
-    pub(crate) git_pillar_interval: Duration,
     pub(crate) engines: Vec<Engine>,
 }
 
@@ -89,7 +87,6 @@ impl Settings {
                 schedule: config.schedule.0.clone(),
                 presence_events: config.presence_events,
                 event_returns: Plan::of(config),
-                git_pillar_interval: Duration::from_secs(config.git_pillar_update_interval.max(1)),
                 engines: configured_engines(config)?,
             },
         })

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use halite_pillar::{Compiler, Request, SettingsError};
 use halite_proto::{Map, Value};
 
+use super::git::GitPillars;
 use super::tops::Tops;
 use crate::core::turns::Turns;
 use crate::functions::Functions;
@@ -64,6 +65,8 @@ impl Drop for Task {
 /// The compiler of pillars with its threads.
 pub(crate) struct Pillars {
     compiler: Compiler,
+    /// The repositories of `ext_pillar`.
+    pub(crate) git: Arc<GitPillars>,
     functions: Arc<Functions>,
     /// `master_tops`.
     pub(crate) tops: Tops,
@@ -99,6 +102,7 @@ impl Pillars {
     /// When an option is wrong or a thread cannot be started.
     pub(crate) fn start(
         opts: &Map,
+        git: Arc<GitPillars>,
         threads: usize,
         functions: Arc<Functions>,
         tops: Tops,
@@ -119,7 +123,8 @@ impl Pillars {
         let is_cached = opts.get("pillar_cache").is_some_and(Value::is_true);
         let ttl = opts.get("pillar_cache_ttl").and_then(Value::as_i64);
         Ok(Self {
-            compiler: Compiler::new(opts)?,
+            compiler: Compiler::new(opts)?.with_repositories(git.clone()),
+            git,
             functions,
             tops,
             turns: Turns::new(PILLARS_WAITING_PER_MINION_MAX, usize::MAX),

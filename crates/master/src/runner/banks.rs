@@ -3,16 +3,16 @@
 use halite_proto::{Map, Value};
 use halite_store::{BankError, Banks};
 
-use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
+use super::{Call, git_locks};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new(
         "cache.clear_git_lock",
         "(role, remote=None, **kwargs)",
         clear_git_lock,
-        "Removes the locks of an update from git: there are none.",
+        "Removes the locks of updates from git: `gitfs` or `git_pillar`.",
     ),
     Function::new(
         "cache.cloud",
@@ -94,9 +94,29 @@ fn cloud(_: &Call<'_>) -> Ran {
     Ok(Map::new().into())
 }
 
+fn name_of(value: &Value) -> String {
+    halite_proto::python::str(value)
+}
+
+const NONE_REMOVED: &str = "No locks were removed";
+
 fn clear_git_lock(call: &Call<'_>) -> Ran {
+    // Ours are of updates: nothing is checked out, and nothing linked.
+    let types = call.bound.kwargs.get("type");
+    let is_update = types.is_none_or(|types| match types {
+        Value::List(types) => types.contains(&"update".into()),
+        types => name_of(types).split(',').any(|one| one.trim() == "update"),
+    });
+    let pattern = call.arg("remote");
+    let pattern = pattern.is_true().then(|| name_of(pattern));
     match call.text("role") {
-        Some("gitfs" | "git_pillar" | "winrepo") => Ok("No locks were removed".into()),
+        Some("git_pillar") if is_update => {
+            let remotes = call.runners.pillars.git.all();
+            let repositories = remotes.map(|remote| remote.repository());
+            let unlocked = git_locks::unlock(repositories, pattern.as_deref());
+            Ok(unlocked.into_value("cleared", NONE_REMOVED))
+        }
+        Some("gitfs" | "git_pillar" | "winrepo") => Ok(NONE_REMOVED.into()),
         _ => Err(RunnerError::BadArguments(format!(
             "Invalid role '{}'",
             name(call, "role")

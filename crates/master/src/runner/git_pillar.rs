@@ -1,95 +1,74 @@
-//! `git_pillar.*`: pillars that come from git are made by an installed Salt,
-//! and fetched anew by it: when somebody asks for that, and now and then.
-//!
-//! Invariant: nothing is asked of Python where no pillar comes from git.
+//! `git_pillar.*`: the repositories that pillars come from, fetched when
+//! somebody asks for it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use halite_call::{
-    Cancel, Job, TimeLimit,
-    extensions::{Kind, of_salt},
-    run_plugin, within_call,
-};
-use halite_proto::{Map, Value};
+use halite_git::{Remote, Updated};
+use halite_proto::{Map, Value, chain};
 
+use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
-use super::{Call, Runners};
-use crate::error::chain;
-
-/// How long fetching may take.
-const FETCH_TIME_MAX: Duration = Duration::from_secs(300);
-
-/// The name of the external pillar.
-const GIT: &str = "git";
-
-const UPDATE: &str = "git_pillar.update";
+use crate::pillar::git::{Fetched, update_all};
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new(
-    UPDATE,
+    "git_pillar.update",
     "(branch=None, repo=None)",
     update,
     "Fetches the repositories that pillars come from, all or those of a branch or an address.",
 )];
 
+/// Each remote with whether it has something new: `None` if not, and `False`
+/// if it could not be fetched.
 fn update(call: &Call<'_>) -> Ran {
-    let mut kwargs = Map::new();
-    for name in ["branch", "repo"] {
-        if !call.arg(name).is_nil() {
-            kwargs.insert(name, call.arg(name).clone());
-        }
-    }
-    fetch(call.runners, kwargs, call.stop.cancel()).map_err(RunnerError::Failed)
-}
-
-/// Fetches what changed in the repositories, if pillars come from any. Blocks.
-pub(crate) fn refresh(runners: &Arc<Runners>) {
-    if let Err(why) = fetch(runners, Map::new(), &Cancel::default()) {
-        tracing::error!("{UPDATE}: {why}");
-    }
-}
-
-/// Whether pillars come from git.
-pub(crate) fn is_used(opts: &Map) -> bool {
-    let externals = opts.get("ext_pillar").and_then(Value::as_list);
-    let mut externals = externals.into_iter().flatten();
-    externals.any(|external| external.get(GIT).is_some())
-}
-
-fn fetch(runners: &Arc<Runners>, kwargs: Map, cancel: &Cancel) -> Result<Value, String> {
-    if !is_used(&runners.general.opts) {
-        return Err("no pillar comes from git (`ext_pillar` has no `git`)".to_owned());
-    }
-    let house = runners.functions.house();
-    let function = of_salt(house, Kind::Runners, UPDATE).ok_or_else(|| {
-        "pillars from git need the Python of an installed Salt (`python_executable`)".to_owned()
-    })?;
-    let cancel = cancel.clone();
-    let _limit = TimeLimit::start(cancel.clone(), FETCH_TIME_MAX, UPDATE);
-    let job = Job {
-        cancel,
-        ..Job::default()
+    let (branch, repo) = (wanted(call, "branch"), wanted(call, "repo"));
+    let is_meant = |remote: &Remote| {
+        let is_repo =
+            |repo: &String| *repo == remote.url.address() || Some(repo) == remote.name.as_ref();
+        branch
+            .as_ref()
+            .is_none_or(|branch| *branch == remote.branch)
+            && repo.as_ref().is_none_or(is_repo)
     };
-    within_call(house, &job, |call| {
-        run_plugin(call, function, Vec::new(), kwargs).map_err(|error| chain(&error))
-    })
+    let all = call.runners.pillars.git.all();
+    let meant: Vec<Arc<Fetched>> = all
+        .filter(|fetched| is_meant(fetched.remote()))
+        .cloned()
+        .collect();
+    if meant.is_empty() {
+        let why = match branch.is_some() || repo.is_some() {
+            true => "Specified git branch/repo not found in ext_pillar config",
+            false => "No git_pillar remotes are configured",
+        };
+        return Err(RunnerError::Failed(why.to_owned()));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let (ordered, flag) = (call.stop.clone(), Arc::clone(&stop));
+    let watching = call.runtime.spawn(async move {
+        ordered.stopped().await;
+        flag.store(true, Ordering::Relaxed);
+    });
+    let updated = update_all(&meant, &stop);
+    watching.abort();
+    call.stop.check()?;
+    let mut told = Map::new();
+    for (fetched, updated) in meant.iter().zip(updated) {
+        let value = match updated {
+            Ok(Updated::Changed) => Value::Bool(true),
+            Ok(Updated::Same) => Value::Nil,
+            Err(error) => {
+                tracing::error!(remote = %fetched.remote(), "git_pillar.update: {}", chain(&error));
+                Value::Bool(false)
+            }
+        };
+        told.insert(fetched.remote().id(), value);
+    }
+    Ok(told.into())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn git_is_looked_for_among_the_external_pillars() {
-        let opts = |yaml: &str| match halite_yaml::load(yaml, "test").unwrap().into_value() {
-            Value::Map(opts) => opts,
-            other => panic!("{other:?}"),
-        };
-        assert!(is_used(&opts(
-            "ext_pillar: [{cmd_yaml: x}, {git: [master x]}]"
-        )));
-        assert!(!is_used(&opts("ext_pillar: [{cmd_yaml: x}]")));
-        assert!(!is_used(&opts("{}")));
-    }
+/// An argument that may be left out.
+fn wanted(call: &Call<'_>, name: &str) -> Option<String> {
+    let value = call.arg(name);
+    (!value.is_nil()).then(|| halite_proto::python::str(value))
 }

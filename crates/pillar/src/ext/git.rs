@@ -124,7 +124,11 @@ pub(super) fn read(
     };
     let mut errors = Vec::new();
     let mut placed = Vec::new();
-    for (index, place) in repositories.remotes(nth).into_iter().enumerate() {
+    let remotes = repositories.remotes(nth).unwrap_or_else(|why| {
+        errors.push(format!("Failed to load ext_pillar git: {why}"));
+        Vec::new()
+    });
+    for (index, place) in remotes.into_iter().enumerate() {
         let wanted = wanted(&place, envs);
         match repositories.tree(nth, index, &wanted) {
             Ok(Some(tree)) => placed.push(Placed {

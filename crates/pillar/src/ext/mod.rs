@@ -27,6 +27,7 @@ pub const NAMES: &[&str] = &[
     "cmd_yaml",
     "extra_minion_data_in_pillar",
     "file_tree",
+    "git",
     "nodegroups",
     "stack",
 ];

@@ -1,0 +1,359 @@
+//! The repositories that pillars come from (`ext_pillar: - git`): fetched by
+//! the master, each on its own, and read as they were last fetched.
+//!
+//! Invariant: who compiles a pillar waits for no remote, but for the first fetch
+//! of one that was never fetched, and only while the master is young.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use halite_git::{GitError, Remote, Repository, Role, Snapshot, Tree, Updated};
+use halite_pillar::{FileTree, RemotePlace, Repositories};
+use halite_proto::{Map, Value, chain};
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+
+use crate::limits::{GIT_PILLAR_FETCHES_MAX, GIT_PILLAR_FIRST_FETCH_MAX};
+
+/// The shortest time between two fetches of a remote.
+const INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// The entries `git` of `ext_pillar`.
+#[derive(Debug)]
+pub(crate) struct GitPillars {
+    entries: Vec<Entry>,
+}
+
+/// The remotes of an entry, or what is wrong with it.
+type Entry = Result<Vec<Arc<Fetched>>, String>;
+
+/// A remote, and how far it is with being fetched.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    repository: Repository,
+    /// Held while it is fetched.
+    fetching: Mutex<()>,
+    /// When it is to be fetched next.
+    due: Mutex<Instant>,
+    /// Whether a fetch has come to its end since the start.
+    tried: Mutex<bool>,
+    has_tried: Condvar,
+    /// Until when somebody waits for that.
+    young_until: Instant,
+}
+
+impl GitPillars {
+    /// Reads the options; nothing is fetched yet.
+    ///
+    /// # Errors
+    /// When an option of a remote cannot be used. With
+    /// `git_pillar_verify_config: False` only the pillars say so.
+    pub(crate) fn open(opts: &Map, cachedir: &Path) -> Result<Self, String> {
+        let is_on = |name: &str| opts.get(name).is_none_or(Value::is_true);
+        let (verifies, global_lock) = (
+            is_on("git_pillar_verify_config"),
+            is_on("git_pillar_global_lock"),
+        );
+        let mut entries = Vec::new();
+        for arguments in arguments(opts) {
+            let remotes = match arguments {
+                Value::List(remotes) => remotes.clone(),
+                one => vec![one.clone()],
+            };
+            let remotes = Remote::all(Role::GitPillar, opts, &remotes);
+            let entry = remotes.map_err(|error| error.to_string()).map(|remotes| {
+                let fetched = |remote| Fetched::new(cachedir, remote, global_lock);
+                remotes.into_iter().map(fetched).map(Arc::new).collect()
+            });
+            match entry {
+                Err(why) if verifies => return Err(why),
+                entry => entries.push(entry),
+            }
+        }
+        Ok(Self { entries })
+    }
+
+    /// All remotes, in the order of the options.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Fetched>> {
+        self.entries.iter().flatten().flatten()
+    }
+
+    /// When the next remote is to be fetched.
+    fn next_due(&self) -> Option<Instant> {
+        self.all().map(|remote| *remote.due()).min()
+    }
+
+    /// The remotes that are to be fetched by now, `max` at most. They are due
+    /// again after their interval.
+    fn take_due(&self, now: Instant, max: usize) -> Vec<Arc<Fetched>> {
+        let is_due = |remote: &&Arc<Fetched>| {
+            let mut due = remote.due();
+            let is_due = *due <= now;
+            if is_due {
+                *due = now + remote.remote().update_interval.max(INTERVAL_MIN);
+            }
+            is_due
+        };
+        self.all().filter(is_due).take(max).cloned().collect()
+    }
+}
+
+/// What stands behind each `git` of `ext_pillar`.
+fn arguments(opts: &Map) -> impl Iterator<Item = &Value> {
+    let externals = opts.get("ext_pillar").and_then(Value::as_list);
+    let externals = externals.unwrap_or_default().iter();
+    externals.filter_map(|external| external.as_map()?.get("git"))
+}
+
+/// Fetches each remote at its time, until it is dropped.
+pub(crate) async fn keep_fetched(pillars: Arc<GitPillars>) {
+    let stop = StopOnDrop::default();
+    let mut fetching = JoinSet::new();
+    while let Some(next) = pillars.next_due() {
+        let has_room = fetching.len() < GIT_PILLAR_FETCHES_MAX;
+        tokio::select! {
+            () = sleep_until(next.into()), if has_room => {
+                let room = GIT_PILLAR_FETCHES_MAX - fetching.len();
+                for remote in pillars.take_due(Instant::now(), room) {
+                    let stop = Arc::clone(&stop.0);
+                    fetching.spawn_blocking(move || remote.refresh(&stop));
+                }
+            }
+            Some(ended) = fetching.join_next(), if !fetching.is_empty() => {
+                if let Err(error) = ended {
+                    tracing::error!("git_pillar: {error}");
+                }
+            }
+        }
+    }
+}
+
+/// Ends the fetches of whoever is dropped.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Fetched {
+    fn new(cachedir: &Path, remote: Remote, global_lock: bool) -> Self {
+        Self {
+            repository: Repository::new(cachedir, remote, global_lock),
+            fetching: Mutex::default(),
+            due: Mutex::new(Instant::now()),
+            tried: Mutex::default(),
+            has_tried: Condvar::new(),
+            young_until: Instant::now() + GIT_PILLAR_FIRST_FETCH_MAX,
+        }
+    }
+
+    /// The remote.
+    pub(crate) fn remote(&self) -> &Remote {
+        self.repository.remote()
+    }
+
+    /// Its copy on this machine.
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// Fetches it, after whoever does that already. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be fetched; what was fetched before stays.
+    pub(crate) fn update(&self, stop: &Arc<AtomicBool>) -> Result<Updated, GitError> {
+        let _fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let updated = self.repository.update(stop);
+        *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.has_tried.notify_all();
+        updated
+    }
+
+    /// What it has, after its first fetch if the master is young.
+    fn snapshot(&self) -> Result<Option<Arc<Snapshot>>, GitError> {
+        if let Some(snapshot) = self.repository.snapshot()? {
+            return Ok(Some(snapshot));
+        }
+        let left = self.young_until.saturating_duration_since(Instant::now());
+        let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(
+            self.has_tried
+                .wait_timeout_while(tried, left, |tried| !*tried),
+        );
+        self.repository.snapshot()
+    }
+
+    /// The same, unless somebody does that already, with its errors in the log.
+    pub(crate) fn refresh(&self, stop: &Arc<AtomicBool>) {
+        if let Err(TryLockError::WouldBlock) = self.fetching.try_lock() {
+            return;
+        }
+        match self.update(stop) {
+            Ok(_) | Err(GitError::Stopped) => {}
+            Err(error @ GitError::Locked { .. }) => {
+                tracing::info!(remote = %self.remote(), "git_pillar: {}", chain(&error));
+            }
+            Err(error) => {
+                tracing::error!(remote = %self.remote(), "git_pillar: {}", chain(&error));
+            }
+        }
+    }
+
+    fn due(&self) -> MutexGuard<'_, Instant> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tree(&self, wanted: &str) -> Result<Option<GitTree>, String> {
+        let told = |error: GitError| chain(&error).to_string();
+        let Some(snapshot) = self.snapshot().map_err(told)? else {
+            return Err(match self.repository.status().failed {
+                Some((_, why)) => format!("it was never fetched: {why}"),
+                None => "it is not fetched yet".to_owned(),
+            });
+        };
+        let remote = self.remote();
+        let named = [Some(wanted), remote.fallback.as_deref()];
+        for name in named.into_iter().flatten() {
+            let commit = snapshot.resolve(&remote.ref_types, name).map_err(told)?;
+            let Some(commit) = commit else { continue };
+            let tree = commit.tree.below(&remote.root).map_err(told)?;
+            if tree.is_none() {
+                tracing::error!(%remote, root = remote.root, "git_pillar: there is no such root");
+            }
+            let name = format!("{}@{}", remote.url, commit.id);
+            return Ok(tree.map(|tree| GitTree { name, tree }));
+        }
+        Ok(None)
+    }
+}
+
+/// Fetches several remotes at once, and says of each what came of it. Blocks
+/// until the slowest is there.
+pub(crate) fn update_all(
+    remotes: &[Arc<Fetched>],
+    stop: &Arc<AtomicBool>,
+) -> Vec<Result<Updated, GitError>> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..remotes.len().min(GIT_PILLAR_FETCHES_MAX) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(remote) = remotes.get(at) else {
+                        return;
+                    };
+                    let updated = remote.update(stop);
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.push((at, updated));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, updated)| updated).collect()
+}
+
+impl Repositories for GitPillars {
+    fn remotes(&self, nth: usize) -> Result<Vec<RemotePlace>, String> {
+        let Some(entry) = self.entries.get(nth) else {
+            return Ok(Vec::new());
+        };
+        let remotes = entry.as_ref().map_err(Clone::clone)?;
+        Ok(remotes
+            .iter()
+            .map(|remote| place(remote.remote()))
+            .collect())
+    }
+
+    fn tree(
+        &self,
+        nth: usize,
+        remote: usize,
+        wanted: &str,
+    ) -> Result<Option<Arc<dyn FileTree>>, String> {
+        let entry = self.entries.get(nth).and_then(|entry| entry.as_ref().ok());
+        let Some(remote) = entry.and_then(|remotes| remotes.get(remote)) else {
+            return Ok(None);
+        };
+        let tree = remote.tree(wanted)?;
+        Ok(tree.map(|tree| Arc::new(tree) as Arc<dyn FileTree>))
+    }
+}
+
+fn place(remote: &Remote) -> RemotePlace {
+    RemotePlace {
+        name: remote.to_string(),
+        branch: remote.branch.clone(),
+        base: remote.base.clone(),
+        env: remote.env.clone(),
+        all_saltenvs: remote.all_saltenvs.clone(),
+        mountpoint: remote.mountpoint.clone(),
+    }
+}
+
+/// The root directory of a remote at one commit.
+struct GitTree {
+    name: String,
+    tree: Tree,
+}
+
+impl fmt::Debug for GitTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GitTree").field(&self.name).finish()
+    }
+}
+
+impl FileTree for GitTree {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn has_file(&self, path: &str) -> bool {
+        self.tree
+            .find(path)
+            .unwrap_or_else(|error| {
+                tracing::error!(tree = self.name, path, "git_pillar: {}", chain(&error));
+                None
+            })
+            .is_some()
+    }
+
+    fn read(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
+        let failed = |why: &dyn fmt::Display| format!("{}/{path}: {why}", self.name);
+        let told = |error: GitError| failed(&chain(&error));
+        let found = self.tree.find(path).map_err(told)?;
+        let file = found.ok_or_else(|| failed(&"there is no such file"))?;
+        if self.tree.size(&file).map_err(told)? > bytes_max {
+            return Err(failed(&format_args!("larger than {bytes_max} bytes")));
+        }
+        let content = self.tree.content(&file).map_err(told)?;
+        let bytes = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        content.read_at(0, bytes).map_err(|error| failed(&error))
+    }
+
+    fn files(&self, max: usize) -> Vec<String> {
+        let mut files = Vec::new();
+        let walked = self.tree.walk(&mut |path, entry| {
+            let is_file = match entry {
+                halite_git::Entry::File(_) => true,
+                halite_git::Entry::Link(_) => self.has_file(path),
+                halite_git::Entry::Directory => false,
+            };
+            if is_file && files.len() < max {
+                files.push(path.to_owned());
+            }
+        });
+        if let Err(error) = walked {
+            tracing::error!(tree = self.name, "git_pillar: {}", chain(&error));
+        }
+        files
+    }
+}

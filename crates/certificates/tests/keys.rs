@@ -19,7 +19,7 @@ struct Tried(halite_recorded::Machine);
 impl Tried {
     fn new() -> Self {
         let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
-        let scenario = json!({"shims": ["none"], "grains": {"os": "Debian"}});
+        let scenario = json!({"shims": [], "grains": {"os": "Debian"}});
         Self(halite_recorded::Machine::new(shims, &scenario, &REGISTRY))
     }
 
@@ -159,7 +159,7 @@ fn another_minion_gets_what_the_policy_says_and_no_file_of_ours() {
     let leaf = tried.run("create_private_key", &json!({"algo": "ec"}));
     let public = tried.run("get_public_key", &json!({"key": leaf}));
     let scenario = json!({
-        "shims": ["none"], "grains": {"os": "Debian"},
+        "shims": [], "grains": {"os": "Debian"},
         "opts": {"x509_signing_policies": {"www": {
             "minions": "www*", "signing_private_key": key, "signing_cert": ca, "O": "Policy",
         }}},

@@ -26,7 +26,7 @@ impl Tried {
         let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
         let ca = tempfile::tempdir().unwrap();
         let scenario = json!({
-            "shims": ["none"], "grains": {"os": "Debian"},
+            "shims": [], "grains": {"os": "Debian"},
             "opts": {"ca.cert_base_path": ca.path()},
         });
         let machine = halite_recorded::Machine::new(shims, &scenario, &REGISTRY);

@@ -5,10 +5,19 @@
 
 use std::path::Path;
 
-use halite_call::run_function;
+use halite_call::{Module, Registry, run_function};
 use halite_fake_minion::{FakeMinion, from_json, job, to_json};
 use halite_proto::Value;
 use serde_json::{Value as Json, json};
+
+/// The recording has calls of these families as well.
+static EXEC: &[&[Module]] = &[
+    halite_core_modules::MODULES,
+    halite_machine::MODULES,
+    halite_network::MODULES,
+    halite_storage::MODULES,
+];
+static REGISTRY: Registry = Registry::new(EXEC, &[]);
 
 /// What differs from run to run: process ids, times, what is published.
 fn settle(mut json: Json) -> Json {
@@ -83,6 +92,7 @@ fn minion(config: &Path) -> FakeMinion {
         json!({"color": "blue", "apps": ["one", "two"], "deep": {"k": {"v": 1}, "n": null}});
     let map = |json: &Json| from_json(json).as_map().unwrap().clone();
     FakeMinion::new()
+        .with_registry(&REGISTRY)
         .with_opt("config_dir", config.to_str().unwrap())
         .with_opt("master_port", 24506)
         .with_opt("cmd_safe", true)

@@ -14,7 +14,7 @@ static STATES: &[&[Module]] = &[halite_machine::STATES];
 static REGISTRY: Registry = Registry::new(EXEC, STATES);
 
 fn machine(made: Json) -> Machine {
-    let scenario = json!({"grains": {}, "shims": ["none"], "made": made});
+    let scenario = json!({"grains": {}, "shims": [], "made": made});
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
     Machine::new(shims, &scenario, &REGISTRY)
 }

@@ -12,7 +12,7 @@ static REGISTRY: Registry = Registry::new(EXEC, STATES);
 fn machine(program: &str, answers: &[&str]) -> halite_recorded::Machine {
     let shims = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims");
     let scenario = json!({
-        "shims": ["none"], "grains": {"os": "Debian", "os_family": "Debian"},
+        "shims": [], "grains": {"os": "Debian", "os_family": "Debian"},
         "answered": [program], "data": {"answers": answers.join("\n")},
     });
     halite_recorded::Machine::new(shims, &scenario, &REGISTRY)

@@ -121,7 +121,7 @@ fn nobody() -> String {
 #[test]
 fn answers_are_those_of_salt() {
     let (url, nobody) = (server(), nobody());
-    let scenario = json!({"grains": {}, "shims": ["none"], "opts": {"http_request_timeout": 20}});
+    let scenario = json!({"grains": {}, "shims": [], "opts": {"http_request_timeout": 20}});
     let machine = Machine::new(
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims"),
         &scenario,
@@ -158,7 +158,7 @@ fn answers_are_those_of_salt() {
 #[test]
 fn a_test_url_is_asked_in_place_of_the_real_one() {
     let (url, nobody) = (server(), nobody());
-    let scenario = json!({"grains": {}, "shims": ["none"]});
+    let scenario = json!({"grains": {}, "shims": []});
     let machine = Machine::new(
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims"),
         &scenario,
@@ -178,7 +178,7 @@ fn a_test_url_is_asked_in_place_of_the_real_one() {
 #[test]
 fn redirections_are_the_answer_where_they_are_not_to_be_followed() {
     let url = server();
-    let scenario = json!({"grains": {}, "shims": ["none"]});
+    let scenario = json!({"grains": {}, "shims": []});
     let machine = Machine::new(
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims"),
         &scenario,
@@ -197,7 +197,7 @@ fn redirections_are_the_answer_where_they_are_not_to_be_followed() {
 
 #[test]
 fn what_is_not_supported_is_an_error() {
-    let scenario = json!({"grains": {}, "shims": ["none"]});
+    let scenario = json!({"grains": {}, "shims": []});
     let machine = Machine::new(
         concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shims"),
         &scenario,

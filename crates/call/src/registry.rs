@@ -3,6 +3,8 @@
 
 use crate::call::Call;
 use crate::error::CallResult;
+use crate::host::Host;
+use crate::requirement::{Requirement, Unmet};
 use crate::signature::{Signature, SignatureError};
 
 /// A function of an execution module.
@@ -207,6 +209,7 @@ const DOC_BYTES_MIN: usize = 11;
 pub struct Registry {
     modules: &'static [&'static [Module]],
     states: &'static [&'static [Module]],
+    requirements: &'static [Requirement],
 }
 
 impl Registry {
@@ -217,7 +220,26 @@ impl Registry {
         modules: &'static [&'static [Module]],
         states: &'static [&'static [Module]],
     ) -> Self {
-        Self { modules, states }
+        Self {
+            modules,
+            states,
+            requirements: &[],
+        }
+    }
+
+    /// The same with what modules need of the machine.
+    pub const fn requiring(mut self, requirements: &'static [Requirement]) -> Self {
+        self.requirements = requirements;
+        self
+    }
+
+    /// What the machine lacks for the module of the function `fun`, so that it
+    /// is not available.
+    pub fn unmet(&self, fun: &str, host: &Host) -> Option<Unmet> {
+        let module = fun.split('.').next()?;
+        let mut requirements = self.requirements.iter();
+        let requirement = requirements.find(|requirement| requirement.module == module)?;
+        requirement.unmet(host)
     }
 
     /// The execution function with the full name `fun`.

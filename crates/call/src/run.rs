@@ -16,9 +16,11 @@ use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
 use crate::extensions::{self, Kind};
+use crate::host::Host;
 use crate::job::Job;
 use crate::limits::CALL_DEPTH_MAX;
 use crate::registry::Function;
+use crate::requirement::Unmet;
 
 /// What a call came to: the fields of a return.
 #[derive(Debug, Clone)]
@@ -78,7 +80,8 @@ pub(crate) fn run_with(
     run: impl FnOnce(&'static Function, Vec<Value>, Map, &Cell<i64>) -> CallResult,
 ) -> Outcome {
     let Some(function) = find(ctx, fun) else {
-        let why = extensions::why_missing(ctx, Kind::Modules, fun);
+        let why = extensions::why_missing(ctx, Kind::Modules, fun)
+            .or_else(|| unmet(ctx, fun).map(|unmet| unmet.of_functions()));
         let text = why.unwrap_or_else(|| format!("'{fun}' is not available."));
         return Outcome::failed(text.clone(), Failure::NotAvailable(text));
     };
@@ -162,16 +165,24 @@ pub(crate) fn is_available(ctx: &dyn MinionContext, fun: &str) -> bool {
 /// Whether there is an execution function `fun` without an installed Salt.
 pub(crate) fn is_own(ctx: &dyn MinionContext, fun: &str) -> bool {
     let users = || extensions::function(ctx, Kind::Modules, fun).is_some();
-    (ctx.registry().get(fun).is_some() || users()) && is_enabled(ctx, fun)
+    let own = || ctx.registry().get(fun).is_some() && unmet(ctx, fun).is_none();
+    (own() || users()) && is_enabled(ctx, fun)
 }
 
 /// A user's function hides ours of the same name, as in Salt; one of a Salt
 /// that is installed is the last resort.
 pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
     extensions::function(ctx, Kind::Modules, fun)
-        .or_else(|| ctx.registry().get(fun))
-        .or_else(|| extensions::of_salt(ctx, Kind::Modules, fun))
+        .or_else(|| match ctx.registry().get(fun) {
+            Some(function) => unmet(ctx, fun).is_none().then_some(function),
+            None => extensions::of_salt(ctx, Kind::Modules, fun),
+        })
         .filter(|_| is_enabled(ctx, fun))
+}
+
+/// What the machine lacks for our functions of that module.
+fn unmet(ctx: &dyn MinionContext, fun: &str) -> Option<Unmet> {
+    ctx.registry().unmet(fun, &Host::of(ctx))
 }
 
 /// Calls a function from within another; it shares its return code.

@@ -15,6 +15,7 @@ mod functions;
 mod limits;
 mod package;
 mod prepare;
+mod requirements;
 mod shell;
 mod source;
 mod states;
@@ -60,7 +61,8 @@ static ALL: Registry = Registry::new(
         halite_storage::STATES,
         halite_web::STATES,
     ],
-);
+)
+.requiring(requirements::REQUIREMENTS);
 
 /// Every function of this build: execution modules and state modules.
 pub fn registry() -> &'static Registry {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use halite_call::{
-    Call, Function, Job, MinionContext, Signature,
+    Call, Function, Job, MinionContext, Module, Signature,
     extensions::{self, Kind},
     within_call,
 };
@@ -100,6 +100,7 @@ const RENDERERS: &[(&str, &str)] = &[
     ("jinja", "A template to text."),
     ("json", "JSON to data."),
     ("py", "Python code with a function run to data."),
+    ("pyobjects", "Python code that declares states to data."),
     ("text", "Text stays text."),
     ("yaml", "YAML to data."),
 ];
@@ -169,15 +170,15 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
             .map(Entry::from)
             .collect()
     };
-    let registry = call.ctx.registry();
+    let (registry, host) = (call.ctx.registry(), call.host());
+    let available = |modules: &mut dyn Iterator<Item = &'static Module>| {
+        let met = modules.filter(|module| registry.unmet(module.name, &host).is_none());
+        let functions: Vec<_> = met.flat_map(|module| module.functions.iter()).collect();
+        functions.into_iter()
+    };
     match what {
-        What::Modules => with_users(Kind::Modules, &mut registry.functions()),
-        What::States => {
-            let mut functions = registry
-                .state_modules()
-                .flat_map(|module| module.functions.iter());
-            with_users(Kind::States, &mut functions)
-        }
+        What::Modules => with_users(Kind::Modules, &mut available(&mut registry.modules())),
+        What::States => with_users(Kind::States, &mut available(&mut registry.state_modules())),
         What::Runners => RUNNERS
             .lines()
             .filter_map(|line| {

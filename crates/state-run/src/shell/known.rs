@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use halite_call::extensions::{Extensions, Kind};
+use halite_call::host::Host;
 use halite_call::{Call, Function, Registry};
 use halite_state::run::{Functions, Parameters};
 
@@ -13,6 +14,7 @@ pub(crate) struct KnownFunctions {
     registry: &'static Registry,
     /// Functions that users wrote in Python: they hide ours.
     users: Extensions,
+    host: Host,
     /// Execution modules that are switched off.
     disabled: HashSet<String>,
     read: RefCell<HashMap<String, Option<Rc<Parameters>>>>,
@@ -21,14 +23,16 @@ pub(crate) struct KnownFunctions {
 impl KnownFunctions {
     /// What `call` could call.
     pub(crate) fn new(call: &Call<'_>) -> Self {
-        let registry = call.ctx.registry();
+        let (registry, host) = (call.ctx.registry(), call.host());
         let switched_off = registry.modules().filter(|module| {
             let first = module.functions.first();
             !first.is_some_and(|function| call.has_function(function.name))
+                && registry.unmet(module.name, &host).is_none()
         });
         Self {
             disabled: switched_off.map(|module| module.name.to_owned()).collect(),
             registry,
+            host,
             users: Extensions::of(call.ctx),
             read: RefCell::default(),
         }
@@ -56,6 +60,11 @@ pub(crate) fn is_ours_to_answer(registry: &Registry, full: &str) -> bool {
 
 impl Functions for KnownFunctions {
     fn state(&self, full: &str) -> Option<Rc<Parameters>> {
+        if self.registry.unmet(full, &self.host).is_some()
+            && self.users.get(Kind::States, full).is_none()
+        {
+            return None;
+        }
         if let Some(known) = self.read.borrow().get(full) {
             return known.clone();
         }
@@ -70,13 +79,21 @@ impl Functions for KnownFunctions {
 
     fn has_execution(&self, fun: &str) -> bool {
         let module = fun.split('.').next().unwrap_or_default();
-        let exists =
-            self.registry.get(fun).is_some() || self.users.get(Kind::Modules, fun).is_some();
+        let own =
+            self.registry.get(fun).is_some() && self.registry.unmet(fun, &self.host).is_none();
+        let exists = own || self.users.get(Kind::Modules, fun).is_some();
         exists && !self.disabled.contains(module)
     }
 
     fn why_missing(&self, full: &str) -> String {
-        let why = self.users.why_missing(Kind::States, full);
+        let unmet = || {
+            let unmet = self
+                .registry
+                .state(full)
+                .and_then(|_| self.registry.unmet(full, &self.host));
+            unmet.map(|unmet| unmet.of_states())
+        };
+        let why = self.users.why_missing(Kind::States, full).or_else(unmet);
         why.unwrap_or_else(|| format!("'{full}' is not available."))
     }
 }

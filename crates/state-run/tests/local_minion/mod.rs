@@ -31,6 +31,11 @@ pub struct LocalMinion {
 impl LocalMinion {
     /// A minion with the configuration file in `config_dir` and these grains.
     pub fn new(config_dir: &Path, grains: Map) -> Self {
+        Self::with_opts(config_dir, grains, Map::new())
+    }
+
+    /// The same with options that no file gives.
+    pub fn with_opts(config_dir: &Path, grains: Map, more: Map) -> Self {
         let loaded = load_minion(&LoadOptions {
             config_dir: Some(config_dir.to_owned()),
             overrides: vec![("file_client".to_owned(), "local".into())],
@@ -48,6 +53,7 @@ impl LocalMinion {
         });
         let mut opts = config.opts().clone();
         opts.insert("__cli", "salt-call");
+        opts.extend(more);
         Self {
             context: LocalContext::new(opts, grains, files.expect("the roots are good")),
         }
@@ -56,6 +62,11 @@ impl LocalMinion {
     /// A minion whose files lie in `root` as well: states in `srv`, pillar in
     /// `pillar`. It has a shell's grains and this one.
     pub fn laid_out(root: &Path, grain: (&str, &str)) -> Self {
+        Self::laid_out_with(root, grain, Map::new())
+    }
+
+    /// The same with options that no file gives.
+    pub fn laid_out_with(root: &Path, grain: (&str, &str), more: Map) -> Self {
         let place = root.display();
         let config = format!(
             "id: here\nroot_dir: {place}\nfile_roots: {{base: [{place}/srv]}}\n\
@@ -63,9 +74,10 @@ impl LocalMinion {
         );
         std::fs::create_dir_all(root.join("srv")).unwrap();
         std::fs::write(root.join("minion"), config).unwrap();
-        Self::new(
+        Self::with_opts(
             root,
             Map::from([("id", "here"), ("shell", "/bin/sh"), grain]),
+            more,
         )
     }
 

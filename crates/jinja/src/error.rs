@@ -128,6 +128,7 @@ struct Data {
     kind: ErrorKind,
     message: String,
     location: Option<Location>,
+    statement: Option<Location>,
     trail: Vec<TrailStep>,
 }
 
@@ -140,6 +141,7 @@ impl Error {
             kind,
             message: message.into(),
             location: None,
+            statement: None,
             trail: Vec::new(),
         }))
     }
@@ -196,6 +198,12 @@ impl Error {
         self.0.location.as_ref()
     }
 
+    /// The statement that ran, if one did: Jinja2 knows no closer place. A tag
+    /// of several lines has the error in its first one there.
+    pub fn statement(&self) -> Option<&Location> {
+        self.0.statement.as_ref()
+    }
+
     /// How the render came there, innermost first.
     pub fn trail(&self) -> &[TrailStep] {
         &self.0.trail
@@ -205,6 +213,17 @@ impl Error {
     pub(crate) fn at(mut self, source: &Arc<Source>, span: Span) -> Self {
         if self.0.location.is_none() {
             self.0.location = Some(Location {
+                source: Arc::clone(source),
+                span,
+            });
+        }
+        self
+    }
+
+    /// Adds the statement, unless one within it is known.
+    pub(crate) fn of_statement(mut self, source: &Arc<Source>, span: Span) -> Self {
+        if self.0.statement.is_none() {
+            self.0.statement = Some(Location {
                 source: Arc::clone(source),
                 span,
             });

@@ -183,6 +183,33 @@ fn an_error_shows_the_line_and_the_way_to_it() {
 }
 
 #[test]
+fn an_error_in_a_tag_of_several_lines_knows_the_line_that_jinja_tells() {
+    for (text, statement, line) in [
+        ("x\n{{ {\n  'a': no.b\n} }}", 2, 3),
+        ("x\n{% set x = {\n  'a': 1,\n  'b': no.b.c,\n} %}", 2, 4),
+        ("x\n{{\n  no.b.c\n}}", 3, 3),
+        ("x\n{{ 1 +\n  no.b.c }}", 2, 3),
+        ("x\n{{ {'a': 1}\n  .get(\n    no.b) }}", 3, 4),
+        ("x\n{% for a in [\n  1,\n  no.b ] %}{% endfor %}", 2, 4),
+        (
+            "x\n{% if x is defined\n  and y %}\n{% elif\n  no.b.c %}{% endif %}",
+            5,
+            5,
+        ),
+        (
+            "x\n{% macro m(a) %}\n{{ {\n  'a': no.b } }}\n{% endmacro %}{{ m(\n  1) }}",
+            3,
+            4,
+        ),
+    ] {
+        let error = render(&[], text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Undefined, "{text}");
+        assert_eq!(error.statement().unwrap().line(), statement, "{text}");
+        assert_eq!(error.location().unwrap().line(), line, "{text}");
+    }
+}
+
+#[test]
 fn a_syntax_error_in_an_import_names_both_files() {
     let files = [("b.jinja", "ok\n{% if %}")];
     let error = render(&files, "x\n{% import 'b.jinja' as b %}").unwrap_err();

@@ -22,9 +22,15 @@ impl Machine<'_> {
     pub(crate) fn body(&self, env: &Env, body: &[Stmt], sink: &mut Sink) -> Result<Flow> {
         for stmt in body {
             Self::mark(sink, stmt.span, matches!(stmt.kind, StmtKind::Data(_)));
-            let flow = self
-                .statement(env, stmt, sink)
-                .map_err(|error| error.at(&env.source, stmt.span))?;
+            let flow = self.statement(env, stmt, sink).map_err(|error| {
+                let line = match &stmt.kind {
+                    StmtKind::Output(expr) => expr.span,
+                    _ => stmt.span,
+                };
+                error
+                    .at(&env.source, stmt.span)
+                    .of_statement(&env.source, line)
+            })?;
             if flow != Flow::Normal {
                 return Ok(flow);
             }
@@ -40,8 +46,13 @@ impl Machine<'_> {
             }
             StmtKind::Output(expr) => self.output(env, expr, sink)?,
             StmtKind::If(branches, otherwise) => {
-                for (test, body) in branches {
-                    if self.truth(env, test)? {
+                for (index, (test, body)) in branches.iter().enumerate() {
+                    // Each `elif` is a statement of its own.
+                    let truth = self.truth(env, test).map_err(|error| match index {
+                        0 => error,
+                        _ => error.of_statement(&env.source, test.span),
+                    });
+                    if truth? {
                         return self.body(env, body, sink);
                     }
                 }

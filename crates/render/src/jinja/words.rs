@@ -24,9 +24,10 @@ pub(super) fn of(error: &Error, name: &str, text: &str) -> RenderError {
         Jinja::Host => format!("Problem running salt function in Jinja template: {problem}"),
         _ => format!("Jinja error: {problem}"),
     };
-    let here = location.filter(|location| location.name() == name);
+    let told = line_in_salt(error);
+    let here = told.filter(|location| location.name() == name);
     if here.is_none()
-        && let Some(there) = location
+        && let Some(there) = told
     {
         message.push_str(&format!("\n{}({}):\n", there.name(), there.line()));
         message.push_str(&context(there.text(), there.line()));
@@ -61,6 +62,15 @@ pub(super) fn of(error: &Error, name: &str, text: &str) -> RenderError {
         .through(trail.collect())
 }
 
+/// Where Salt sees the error: of a template that runs it knows the statement,
+/// whose first line it tells. The place of the error is closer.
+fn line_in_salt(error: &Error) -> Option<&Location> {
+    match error.kind() {
+        Jinja::Syntax | Jinja::Assertion => error.location(),
+        _ => error.statement().or_else(|| error.location()),
+    }
+}
+
 fn place(location: &Location) -> Place {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Place {
@@ -79,7 +89,7 @@ fn trace(error: &Error) -> String {
     let mut out = String::from("Traceback (most recent call last):\n");
     let steps = error.trail().iter().rev().map(|step| &step.location);
     let lines = steps
-        .chain(error.location())
+        .chain(line_in_salt(error))
         .map(|at| format!("  File \"{}\", line {}, in template", at.name(), at.line()));
     for line in shortened(lines.collect()) {
         out.push_str(&line);

@@ -47,6 +47,14 @@ impl Look<'_> {
         }
     }
 
+    /// Of a master that does not know the question: it would log it as an error.
+    pub(super) fn none(polled: Vec<Jid>) -> Self {
+        Self {
+            next: None,
+            ..Self::new(polled)
+        }
+    }
+
     pub(super) fn taken(&mut self, answer: Option<Silence>) {
         self.asking = None;
         self.looks += 1;

@@ -76,6 +76,8 @@ pub struct Published {
     pub minions: Vec<String>,
     /// Who was named and is not known.
     pub missing: Vec<String>,
+    /// Whether the master has said that it is one of Halite.
+    pub master_is_ours: bool,
 }
 
 /// The way to the master of this machine.
@@ -202,6 +204,10 @@ impl LocalClient {
         timeout: Duration,
     ) -> Result<Option<Published>, ClientError> {
         self.check_running()?;
+        // A master of Salt would log the question as an error.
+        if !self.settings.master_is_ours() {
+            return Err(no_batches());
+        }
         let request = BatchRequest {
             publish: self.request(job, timeout)?,
             size: batch.size.clone(),
@@ -211,9 +217,7 @@ impl LocalClient {
         let reply = self.ask_clear(request.to_map(), timeout).await?;
         match PublishReply::from_value(reply).map_err(ClientError::ReplyFields)? {
             // What a master of Salt says to what it does not know.
-            PublishReply::Nothing => Err(ClientError::Refused(
-                "this master cannot run batches by itself; run them without --async".to_owned(),
-            )),
+            PublishReply::Nothing => Err(no_batches()),
             reply => published(reply),
         }
     }
@@ -377,18 +381,25 @@ impl LocalClient {
     }
 }
 
+fn no_batches() -> ClientError {
+    let why = "this master cannot run batches by itself; run them without --async";
+    ClientError::Refused(why.to_owned())
+}
+
 fn published(reply: PublishReply) -> Result<Option<Published>, ClientError> {
     match reply {
         PublishReply::Accepted {
             jid,
             minions,
             missing,
+            is_ours,
         } => {
             tracing::debug!(%jid, minions = minions.len(), "the job is published");
             Ok(Some(Published {
                 jid,
                 minions: minions.into_iter().map(String::from).collect(),
                 missing,
+                master_is_ours: is_ours,
             }))
         }
         PublishReply::NoMinions { error } => {

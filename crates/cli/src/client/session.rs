@@ -82,6 +82,10 @@ impl<'a> Session<'a> {
             Some(_) => Vec::new(),
             None => vec![published.jid.clone()],
         };
+        let silence = match published.master_is_ours {
+            true => Look::new(polled),
+            false => Look::none(polled),
+        };
         Self {
             client,
             published,
@@ -91,7 +95,7 @@ impl<'a> Session<'a> {
             gone_at: None,
             question: None,
             connected: None,
-            silence: Look::new(polled),
+            silence,
         }
     }
 

@@ -42,6 +42,7 @@ pub(crate) fn start(
             jid,
             minions,
             missing,
+            is_ours: false,
         },
         Err(error) => {
             let text = chain(&error);

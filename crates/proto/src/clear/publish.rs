@@ -9,6 +9,9 @@ use crate::{Jid, Map, MinionId, Value};
 const REQUEST: &str = "the publish request";
 const REPLY: &str = "the publish reply";
 
+/// The field of a reply by which a master says that it is one of Halite.
+const OURS: &str = "halite";
+
 /// The field by which a client says that it hears the master's events already.
 const LISTENS: &str = "halite_listens";
 
@@ -133,6 +136,9 @@ pub enum PublishReply {
         minions: Vec<MinionId>,
         /// Who was named but is not known.
         missing: Vec<String>,
+        /// Whether the master is one of Halite. It says so only to who has said
+        /// the like ([`PublishRequest::say_listens`]).
+        is_ours: bool,
     },
     /// Nobody is meant, and nothing was sent.
     NoMinions {
@@ -193,16 +199,20 @@ impl PublishReply {
                 jid,
                 minions,
                 missing,
+                is_ours,
             } => {
                 let minions: Vec<Value> = minions.iter().map(Value::from).collect();
                 let missing: Vec<Value> =
                     missing.iter().map(|id| Value::from(id.as_str())).collect();
-                clear(Map::from([
+                let mut load = Map::from([
                     ("jid", Value::from(jid)),
                     ("minions", minions.into()),
                     ("missing", missing.into()),
-                ]))
-                .into()
+                ]);
+                if *is_ours {
+                    load.insert(OURS, true);
+                }
+                clear(load).into()
             }
             Self::NoMinions { error } => clear(Map::from([
                 ("jid", Value::Nil),
@@ -256,6 +266,7 @@ impl PublishReply {
         let minions = fields.texts("minions")?.unwrap_or_default();
         let missing = fields.texts("missing")?.unwrap_or_default();
         let error = fields.text("error")?;
+        let is_ours = fields.value(OURS).is_some_and(|said| said.is_true());
         let jid = fields.text("jid")?.filter(|jid| !jid.is_empty());
         let (Some(jid), false) = (jid, error.is_some()) else {
             return Ok(match error {
@@ -280,6 +291,7 @@ impl PublishReply {
             jid: Jid::parse(jid).map_err(bad("jid"))?,
             minions: minions.map_err(bad("minions"))?,
             missing,
+            is_ours,
         })
     }
 }
@@ -296,6 +308,7 @@ mod tests {
                 jid,
                 minions: vec![MinionId::parse("web1").unwrap()],
                 missing: vec!["a/b".to_owned()],
+                is_ours: true,
             },
             PublishReply::NoMinions {
                 error: "nobody".to_owned(),

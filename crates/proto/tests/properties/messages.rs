@@ -430,8 +430,9 @@ proptest! {
         jid in jid(),
         minions in vec(minion_id(), 0..4),
         missing in vec(text(), 0..3),
+        is_ours in proptest::bool::ANY,
     ) {
-        let reply = PublishReply::Accepted { jid, minions, missing };
+        let reply = PublishReply::Accepted { jid, minions, missing, is_ours };
         let packed = pack_wire(&reply.to_value()).unwrap();
         prop_assert_eq!(PublishReply::from_value(unpack_wire(&packed).unwrap()), Ok(reply));
     }

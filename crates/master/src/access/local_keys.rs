@@ -85,7 +85,15 @@ impl Holders<'_> {
 }
 
 /// The keys of the local users.
-pub(crate) struct LocalKeys(Vec<(String, Secret<String>)>);
+pub(crate) struct LocalKeys(Vec<LocalKey>);
+
+/// A user, and what the key file holds.
+struct LocalKey {
+    name: String,
+    key: Secret<String>,
+    /// Whose the file is to be, if not this process's user's.
+    owner: Option<u32>,
+}
 
 impl LocalKeys {
     /// Reads the key files below `cachedir`, making those that are missing.
@@ -95,9 +103,10 @@ impl LocalKeys {
     pub(crate) fn load(cachedir: &Path, holders: &Holders<'_>) -> Result<Self, FileError> {
         let mut keys = Vec::new();
         for name in holders.names() {
-            let path = cachedir.join(format!(".{name}_key"));
+            let path = path_of(cachedir, &name);
             let owner = holders.uid_of(&name).filter(|_| name != holders.running);
-            keys.push((name, load_or_make(&path, owner)?));
+            let key = load_or_make(&path, owner)?;
+            keys.push(LocalKey { name, key, owner });
         }
         if !holders.publisher_acl.is_empty() {
             let_others_enter(cachedir)?;
@@ -126,22 +135,41 @@ impl LocalKeys {
     /// Gives each file to its user: an earlier start may have left it to
     /// another one.
     fn give_away(&self, cachedir: &Path, holders: &Holders<'_>) -> Result<(), FileError> {
-        for (name, _) in &self.0 {
+        for LocalKey { name, .. } in &self.0 {
             let Some(uid) = holders.uid_of(name) else {
                 continue;
             };
-            let path = cachedir.join(format!(".{name}_key"));
+            let path = path_of(cachedir, name);
             lchown(&path, Some(uid), None).map_err(|source| FileError::Write { path, source })?;
         }
         Ok(())
     }
 
+    /// Writes the key files that are gone, each with the key that it had, so that
+    /// programs that have read it stay authorised. Which ones those were.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(crate) fn write_missing(&self, cachedir: &Path) -> Result<Vec<PathBuf>, FileError> {
+        let mut written = Vec::new();
+        for LocalKey { name, key, owner } in &self.0 {
+            let path = path_of(cachedir, name);
+            let found = fs::symlink_metadata(&path);
+            if !found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                continue;
+            }
+            write_key(&path, key, *owner)?;
+            written.push(path);
+        }
+        Ok(written)
+    }
+
     /// Whose key this is.
     pub(crate) fn owner_of(&self, key: &str) -> Option<&str> {
         // No early end: how long it takes does not tell which key was close.
-        self.0.iter().rev().fold(None, |owner, (name, known)| {
-            if constant_time_eq(known.expose().as_bytes(), key.as_bytes()) {
-                Some(name.as_str())
+        self.0.iter().rev().fold(None, |owner, known| {
+            if constant_time_eq(known.key.expose().as_bytes(), key.as_bytes()) {
+                Some(known.name.as_str())
             } else {
                 owner
             }
@@ -191,7 +219,16 @@ fn load_or_make(path: &Path, owner: Option<u32>) -> Result<Secret<String>, FileE
         Err(error) if error.kind() == Some(std::io::ErrorKind::NotFound) => {}
         Err(error) => return Err(error),
     }
-    let key = SymmetricKey::generate();
+    let key = Secret::new(SymmetricKey::generate().expose().to_owned());
+    write_key(path, &key, owner)?;
+    Ok(key)
+}
+
+fn path_of(cachedir: &Path, name: &str) -> PathBuf {
+    cachedir.join(format!(".{name}_key"))
+}
+
+fn write_key(path: &Path, key: &Secret<String>, owner: Option<u32>) -> Result<(), FileError> {
     let options = WriteOptions::new(MODE_SECRET);
     let write = |options| files::write_atomic(path, options, key.expose().as_bytes());
     match write(options.owned_by(owner)) {
@@ -201,11 +238,10 @@ fn load_or_make(path: &Path, owner: Option<u32>) -> Result<Secret<String>, FileE
                 path = %path.display(),
                 "only root could give this key file to its user, who cannot read it now"
             );
-            write(options)?;
+            write(options)
         }
-        other => other?,
+        other => other,
     }
-    Ok(Secret::new(key.expose().to_owned()))
 }
 
 fn is_forbidden(error: &FileError) -> bool {

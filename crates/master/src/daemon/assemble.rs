@@ -1,7 +1,7 @@
 //! Puts the parts of a master together.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use halite_crypto::files;
@@ -45,18 +45,23 @@ pub(super) fn make_dirs(general: &General) -> Result<(), StartError> {
     // An admin's choice of modes for these two stays.
     make_dir("the cache directory", &general.cachedir)?;
     make_dir("the socket directory", &general.sock_dir)?;
-    let in_cache = CACHE_DIRS.iter().map(|name| general.cachedir.join(name));
-    let private = in_cache.chain([
-        general.cachedir.join(SESSIONS_DIR),
-        general.pki_dir.join(AUTOSIGN_DIR),
-    ]);
-    for dir in private {
+    for dir in private_dirs(general) {
         files::ensure_private_dir(&dir, None).map_err(|source| StartError::File {
             what: "the master's directories",
             source,
         })?;
     }
     Ok(())
+}
+
+/// The directories that nobody else looks into.
+pub(super) fn private_dirs(general: &General) -> Vec<PathBuf> {
+    let in_cache = CACHE_DIRS.iter().map(|name| general.cachedir.join(name));
+    let others = [
+        general.cachedir.join(SESSIONS_DIR),
+        general.pki_dir.join(AUTOSIGN_DIR),
+    ];
+    in_cache.chain(others).collect()
 }
 
 fn make_dir(what: &'static str, dir: &Path) -> Result<(), StartError> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use halite_fileserver::Backends;
@@ -10,6 +10,7 @@ use halite_key::dropfile::take_rotation_request;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::upkeep::Upkeep;
 use crate::clock::now_s;
 use crate::error::chain;
 use crate::files::file_changes;
@@ -55,14 +56,17 @@ impl Health {
     }
 
     fn touch(&self, name: &str) {
-        if let Err(error) = fs::write(self.dir.join(name), b"") {
+        let path = self.dir.join(name);
+        let again = |_| fs::create_dir_all(&self.dir).and_then(|()| fs::write(&path, b""));
+        if let Err(error) = fs::write(&path, b"").or_else(again) {
             tracing::debug!("could not touch the health file {name}: {error}");
         }
     }
 }
 
 /// Does all that, until it is dropped.
-pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
+pub(crate) async fn maintain(master: Arc<Master>, health: Health, upkeep: Upkeep) {
+    let upkeep = Arc::new(Mutex::new(upkeep));
     let mut drop_file = interval(DROP_FILE_INTERVAL);
     drop_file.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut alive = interval(ALIVE_INTERVAL);
@@ -73,7 +77,15 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
     let mut looking = Instant::now();
     loop {
         tokio::select! {
-            _ = drop_file.tick() => on_disk(&master, look_for_drop_file).await,
+            _ = drop_file.tick() => {
+                let upkeep = Arc::clone(&upkeep);
+                on_disk(&master, move |master| {
+                    let mut upkeep = upkeep.lock().unwrap_or_else(PoisonError::into_inner);
+                    upkeep.look(master);
+                    look_for_drop_file(master);
+                })
+                .await;
+            }
             _ = alive.tick() => {
                 health.alive();
                 master.jobs.expire_unfinished();
@@ -93,7 +105,7 @@ pub(crate) async fn maintain(master: Arc<Master>, health: Health) {
 }
 
 /// Runs something that waits for the disk on a thread of its own.
-async fn on_disk(master: &Arc<Master>, job: fn(&Master)) {
+async fn on_disk(master: &Arc<Master>, job: impl FnOnce(&Master) + Send + 'static) {
     let master = Arc::clone(master);
     if let Err(error) = spawn_blocking(move || job(&master)).await {
         tracing::error!("maintenance failed: {error}");

@@ -7,6 +7,7 @@ mod event_returns;
 mod maintenance;
 mod scheduler;
 mod settings;
+mod upkeep;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use self::event_returns::{Plan, return_events};
 use self::maintenance::{Health, maintain};
 use self::scheduler::keep_schedule;
 use self::settings::{Settings, TaskSettings};
+use self::upkeep::Upkeep;
 use crate::batches::adopt;
 use crate::error::StartError;
 use crate::fleet::attendance::Attendance;
@@ -142,7 +144,8 @@ impl Daemon {
             publish_port,
             marks,
         } = self;
-        let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone()));
+        let upkeep = Upkeep::new(marks.up().to_owned());
+        let maintenance = tokio::spawn(maintain(Arc::clone(&master), health.clone(), upkeep));
         let git = Arc::clone(&master.pillars.git);
         let fetching = tokio::spawn(keep_fetched(git));
         master.runners.registry.open(Handle::current());

@@ -166,7 +166,10 @@ fn tcp_text(interface: &str, port: u16) -> String {
 /// Files that say that a master is up, and the sockets' own; they go when it
 /// does. The sockets remove theirs when they are closed, but a request that
 /// hangs on a dead disk may keep one open to the end.
-pub(crate) struct Marks(Vec<PathBuf>);
+pub(crate) struct Marks {
+    up: PathBuf,
+    sockets: Vec<PathBuf>,
+}
 
 impl Marks {
     fn make(sock_dir: &Path, sockets: Vec<PathBuf>) -> Self {
@@ -177,13 +180,18 @@ impl Marks {
         if let Err(error) = fs::write(&up, b"") {
             tracing::warn!("could not make {}: {error}", up.display());
         }
-        Self(sockets.into_iter().chain([up]).collect())
+        Self { up, sockets }
+    }
+
+    /// The file that says that a master is up.
+    pub(crate) fn up(&self) -> &Path {
+        &self.up
     }
 }
 
 impl Drop for Marks {
     fn drop(&mut self) {
-        for path in &self.0 {
+        for path in self.sockets.iter().chain([&self.up]) {
             let _ = fs::remove_file(path);
         }
     }

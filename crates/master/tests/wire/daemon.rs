@@ -1,6 +1,7 @@
 //! Starting and ending.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use halite_config::Port;
@@ -86,4 +87,42 @@ async fn what_cannot_be_used_is_named() {
     fs::write(dir.path().join("cache"), "in the way").unwrap();
     let line = chain(&Daemon::start(&config(dir.path(), "")).err().unwrap());
     assert!(line.contains("cache"), "{line}");
+}
+
+/// What programs on the machine need of a master is made again at once, and what
+/// they have read of it still holds.
+#[tokio::test]
+async fn what_is_removed_under_a_running_master_is_made_again() {
+    let master = Master::start("");
+    let key = master.root_key();
+    let needed = [
+        "cache/.root_key",
+        "cache/jobs",
+        "cache/sessions",
+        "run/master_event_pub.ipc",
+        "run/master_event_pull.ipc",
+        "run/publish_pull.ipc",
+        "run/workers.ipc",
+    ];
+    fs::remove_dir_all(master.path("cache")).unwrap();
+    fs::remove_dir_all(master.path("run")).unwrap();
+    let all_there = || needed.iter().all(|path| master.path(path).exists());
+    timeout(STOP, async {
+        while !all_there() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(master.root_key(), key);
+    let mode = fs::metadata(master.path("cache/.root_key")).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    Minion::signed_in(&master, "web1").await;
+    assert_eq!(
+        master.standing("web1").await.key.as_deref(),
+        Some("accepted")
+    );
+    let dir = master.stop().await;
+    let left: Vec<_> = fs::read_dir(dir.path().join("run")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use tmq::pull::{Pull, pull};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tracing::error;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{error, warn};
 
-use super::bind::bind;
+use super::bind::{Bound, bind};
 use super::context::context;
 use super::options::Common;
 use super::pump::{self, Frames};
 use crate::contract::{KeepAlive, LocalPublishOptions};
 use crate::counters::Count;
+use crate::limits::SOCKET_FILES_CHECK;
 use crate::socket_file::SocketFile;
 use crate::{BindError, Counters, Endpoint, SocketError};
 
@@ -35,21 +37,16 @@ impl Puller {
         endpoints: &[Endpoint],
         options: LocalPublishOptions,
     ) -> Result<Self, BindError> {
-        let builder = Common {
-            ipv6: endpoints.iter().any(Endpoint::is_ipv6),
-            keep_alive: KeepAlive::PEER,
-            linger: std::time::Duration::ZERO,
-            message_bytes_max: options.message_bytes_max,
-        }
-        .set(pull(&context()));
-        let bound = bind(builder, endpoints, options.ipc_mode)?;
+        let bound = bound(endpoints, &options)?;
         let (sender, messages) = mpsc::channel(options.messages_max.max(1));
         let counters = Arc::new(Counters::default());
         let owner = Owner {
             socket: bound.socket,
-            _files: bound.files,
+            files: bound.files,
             messages: sender,
             counters: Arc::clone(&counters),
+            options,
+            is_failing: false,
         };
         Ok(Self {
             task: tokio::spawn(owner.run()),
@@ -84,7 +81,10 @@ impl Puller {
 
 struct Owner {
     socket: Pull,
-    _files: Vec<SocketFile>,
+    files: Vec<SocketFile>,
+    options: LocalPublishOptions,
+    /// That a removed file cannot be made again was said.
+    is_failing: bool,
     messages: mpsc::Sender<Vec<u8>>,
     counters: Arc<Counters>,
 }
@@ -98,6 +98,8 @@ impl Owner {
 
     async fn serve(&mut self) -> Result<(), SocketError> {
         let mut safety = pump::safety_poll();
+        let mut look = interval(SOCKET_FILES_CHECK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 frames = next(&self.messages, &mut self.socket) => match frames? {
@@ -106,7 +108,34 @@ impl Owner {
                 },
                 () = self.messages.closed() => return Ok(()),
                 _ = safety.tick() => {}
+                _ = look.tick() => self.keep_files(),
             }
+        }
+    }
+
+    /// Binds a file again that was removed.
+    fn keep_files(&mut self) {
+        let is_removed = |file: &&SocketFile| file.is_removed();
+        let Some(removed) = self.files.iter().find(is_removed) else {
+            return;
+        };
+        let path = removed.path().to_owned();
+        if let Some(parent) = path.parent() {
+            // That it cannot be made is said by what comes next.
+            let _ = std::fs::create_dir_all(parent);
+        }
+        match bound(&[Endpoint::ipc(&path)], &self.options) {
+            Ok(again) => {
+                self.socket = again.socket;
+                self.files = again.files;
+                self.is_failing = false;
+                warn!(path = %path.display(), "the socket was removed, and is made again");
+            }
+            Err(error) if !self.is_failing => {
+                self.is_failing = true;
+                warn!("the socket was removed and cannot be made again: {error}");
+            }
+            Err(_) => {}
         }
     }
 
@@ -120,6 +149,17 @@ impl Owner {
             _ => self.counters.add(Count::malformed),
         }
     }
+}
+
+fn bound(endpoints: &[Endpoint], options: &LocalPublishOptions) -> Result<Bound<Pull>, BindError> {
+    let builder = Common {
+        ipv6: endpoints.iter().any(Endpoint::is_ipv6),
+        keep_alive: KeepAlive::PEER,
+        linger: std::time::Duration::ZERO,
+        message_bytes_max: options.message_bytes_max,
+    }
+    .set(pull(&context()));
+    bind(builder, endpoints, options.ipc_mode)
 }
 
 /// The next message, once the program has room for it.

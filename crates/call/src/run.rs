@@ -260,6 +260,12 @@ fn split(
                 kwargs.insert(format!("__pub_{key}"), value.clone());
             }
         }
+        // What 3008 says of every publication: resources have no jobs here.
+        if job.load.contains_key("tgt") {
+            kwargs.insert("__pub_resource_targets", Vec::<Value>::new());
+            kwargs.insert("__pub_pure_resource_target", false);
+            kwargs.insert("__pub_minion_is_target", true);
+        }
     }
     Ok((parted.positional, kwargs))
 }

@@ -323,6 +323,7 @@ impl Raw {
             };
             if is_honoured(self.side, name, honoured)
                 || is_of_a_module(name)
+                || is_of_saltgui(name)
                 || is_of_an_installed_salt(name)
             {
                 continue;
@@ -342,6 +343,11 @@ impl Raw {
             });
         }
     }
+}
+
+/// Whether it is for SaltGUI, which reads the master's options by `wheel`.
+fn is_of_saltgui(name: &str) -> bool {
+    name.starts_with("saltgui_")
 }
 
 /// Whether an option is honoured, by a field of the configuration or elsewhere.

@@ -76,6 +76,13 @@ fn only_functions_that_take_anything_see_the_publication() {
     let seen = minion.ret("test.kwarg", &["a=1".into()]);
     assert_eq!(seen.get("a"), Some(&1.into()));
     assert_eq!(seen.get("__pub_jid"), Some(&"20261120000000000000".into()));
+    // What 3008 says of a publication that is for the minion itself.
+    assert_eq!(
+        seen.get("__pub_resource_targets"),
+        Some(&Value::List(Vec::new()))
+    );
+    assert_eq!(seen.get("__pub_pure_resource_target"), Some(&false.into()));
+    assert_eq!(seen.get("__pub_minion_is_target"), Some(&true.into()));
     assert_eq!(minion.ret("test.echo", &["text=x".into()]), "x".into());
 }
 

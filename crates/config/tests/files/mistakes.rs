@@ -358,7 +358,7 @@ fn names_that_are_not_heeded_are_named() {
         "minion",
         "id: x\nuser: root\nmysql.host: db\nauth_timeot: 3\nwinrepo_branch: main\n\
          company: us\ninclude: nothing/*.conf\nreturn: [syslog]\nsyslog: {tag: x}\n\
-         state_aggregate: true\nfailhard: true\ngpg_keydir: /x\nmodule_dirs: [/y]\n",
+         saltgui_custom_command_help: x\nstate_aggregate: true\nfailhard: true\ngpg_keydir: /x\nmodule_dirs: [/y]\n",
     );
     let loaded = dir.minion();
     let report = dir.anonymous(&loaded.check_report());

@@ -9,7 +9,7 @@ use halite_proto::clear::{ErrorReply, PublishReply, PublishRequest};
 use halite_proto::shown::quoted;
 
 use super::Publishing;
-use crate::access::authenticate::LocalUser;
+use crate::access::authenticate::{LocalUser, Unproven};
 use crate::core::acl::{Allowed, Rights, authorise_user};
 use crate::core::jobs;
 use crate::core::perms::Perm;
@@ -99,8 +99,11 @@ impl Publishing {
         let user = request.user.as_deref();
         let proven = self.groups.access.authenticate(&request.credentials, user);
         let mut caller = proven.map_err(|unproven| {
+            // Who has tried to log in; the program may run as somebody else.
+            let tried = request.credentials.username.as_deref();
+            let tried = tried.filter(|_| unproven == Unproven::Eauth);
             let telemetry = &self.groups.telemetry;
-            telemetry.count_unproven(unproven.cause(), "publish", user);
+            telemetry.count_unproven(unproven.cause(), "publish", tried.or(user));
             Published {
                 reply: PublishReply::Denied(ErrorReply::authentication()),
                 is_slow: unproven.is_slow(),

@@ -12,9 +12,11 @@ use std::sync::Arc;
 
 use halite_call::{Bound, Signature};
 use halite_key::KeyStoreError;
+use halite_proto::time::stamp;
 use halite_proto::{Map, Value};
 use thiserror::Error;
 
+use crate::clock::now_micros;
 use crate::error::chain;
 use crate::events::bus::Bus;
 use crate::fleet::Fleet;
@@ -113,10 +115,11 @@ pub(crate) fn run(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map, user:
         ("fun_args", fun_args.into()),
     ]);
     wheel.bus.fire(&format!("{tag}/new"), data.clone());
-    let own = |args, kwargs| called(wheel, fun, args, kwargs);
-    let ended = match python::find(wheel, fun) {
+    let users = python::find(wheel, fun);
+    let is_known = users.is_some() || all().any(|function| function.name == fun);
+    let ended = match users {
         Some(users) => users.run(wheel, args, kwargs, (&jid, &tag, user)),
-        None => own(args, kwargs),
+        None => called(wheel, fun, args, kwargs),
     };
     let (value, success) = match ended {
         Ok(value) => (value, true),
@@ -133,8 +136,26 @@ pub(crate) fn run(wheel: &Wheel, fun: &str, args: Vec<Value>, kwargs: Map, user:
     let told = without_secrets(&data);
     wheel.jobs.store_runner_return(&jid, &told);
     wheel.bus.fire(&format!("{tag}/ret"), told);
-    data.insert("tag", tag.as_str());
+    let stamp = (!is_known).then(now_micros);
+    let data = answer(&data, &tag, stamp);
     Map::from([("tag", Value::from(tag)), ("data", data.into())]).into()
+}
+
+/// What who asked is told: the fields that Salt's masters tell, in their order.
+/// Of a function that is not there the time is told, too.
+fn answer(data: &Map, tag: &str, stamp_micros: Option<u64>) -> Map {
+    let mut answer = Map::with_capacity(7);
+    for name in ["fun", "jid", "tag", "user", "return", "success"] {
+        let value = match name {
+            "tag" => tag.into(),
+            other => data.get(other).cloned().unwrap_or_default(),
+        };
+        answer.insert(name, value);
+    }
+    if let Some(micros) = stamp_micros {
+        answer.insert("_stamp", stamp(micros, true));
+    }
+    answer
 }
 
 /// What everybody may hear: who asked gets private keys, nobody else.
@@ -193,6 +214,26 @@ mod tests {
         assert_eq!(told, Map::from([("return", expect)]));
         let other = Map::from([("return", Value::from(true))]);
         assert_eq!(without_secrets(&other), other);
+    }
+
+    #[test]
+    fn the_answer_is_that_of_salts_masters() {
+        let data = Map::from([
+            ("fun", Value::from("wheel.key.list_all")),
+            ("jid", "20261122081626558242".into()),
+            ("user", "root".into()),
+            ("fun_args", Value::List(Vec::new())),
+            ("retcode", 1.into()),
+            ("return", Map::new().into()),
+            ("success", true.into()),
+        ]);
+        let names = |stamp| {
+            let answer = answer(&data, "salt/wheel/20261122081626558242", stamp);
+            let names = answer.keys().filter_map(Value::as_str);
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names(None), "fun jid tag user return success");
+        assert_eq!(names(Some(1)), "fun jid tag user return success _stamp");
     }
 
     /// The wheel functions of Salt 3008.5.

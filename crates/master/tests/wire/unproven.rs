@@ -117,3 +117,25 @@ async fn a_stranger_writes_little_into_the_log() {
     }
     master.stop().await;
 }
+
+/// A program that logs in for somebody, as salt-api does, runs as root: who has
+/// tried is named, on one line whatever the name is.
+#[tokio::test]
+async fn a_wrong_password_is_logged_as_of_who_tried() {
+    logged::listen();
+    let master = Master::start("");
+    Minion::signed_in(&master, "web1").await;
+    let mut load = publish(&master, "*", "glob");
+    load.insert("key", "");
+    load.insert("user", "root");
+    let login = [
+        ("eauth", "file"),
+        ("username", "mallory-of-run\nroot"),
+        ("password", "wrong"),
+    ];
+    load.insert("kwargs", Map::from(login));
+    master.ask_clear(load).await;
+    let lines = logged::with("mallory-of-run");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(!lines[0].contains('\n'), "{lines:?}");
+}

@@ -23,7 +23,7 @@ pub(super) fn information(grains: &Map) -> Map {
                 ("Halite", Value::from(env!("CARGO_PKG_VERSION"))),
             ]),
         ),
-        ("Python Version", Map::from([("Python", Value::Nil)])),
+        ("Python Version", Map::from([("Python", python_of(grains))])),
         (
             "System Versions",
             Map::from([
@@ -40,6 +40,16 @@ pub(super) fn information(grains: &Map) -> Map {
             Map::from([("Package Type", Value::Nil)]),
         ),
     ])
+}
+
+/// The version of the system's Python, which runs users' modules.
+fn python_of(grains: &Map) -> Value {
+    let version = grains.get("pythonversion").and_then(Value::as_list);
+    let parts = version.and_then(|version| version.get(..3));
+    parts.map_or(Value::Nil, |parts| {
+        let parts: Vec<String> = parts.iter().map(python::str).collect();
+        parts.join(".").into()
+    })
 }
 
 /// The same as text: sections, and names aligned at their colons.

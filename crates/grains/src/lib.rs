@@ -176,12 +176,13 @@ pub fn collect_with(options: &GrainsOptions, users: impl FnOnce(&Map) -> Map) ->
     own::locale(&root, &mut grains);
     // Whatever files tell comes first, so that programs have time to answer.
     let mut machine = machine_data(&root, options);
-    let (own, last) = (own_data(&root), last_data(&root));
+    let (mut own, last) = (own_data(&root), last_data(&root));
 
-    let (systemctl, detected) = programs.finish();
-    init::systemd(systemctl.as_deref(), &mut machine);
+    let said = programs.finish();
+    init::systemd(said.systemctl.as_deref(), &mut machine);
+    own::python_version(said.python.as_deref(), &mut own);
     grains.extend(machine);
-    virt::grains(&root, detected.as_deref(), &mut grains);
+    virt::grains(&root, said.detect_virt.as_deref(), &mut grains);
     processes(&mut grains);
     distro::release(&mut grains);
     grains.extend(own);

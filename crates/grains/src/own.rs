@@ -115,20 +115,48 @@ fn python(root: &Root, grains: &mut Map) {
         return;
     };
     let real = path.canonicalize().unwrap_or(path);
-    let version = real
-        .file_name()
-        .and_then(|name| name.to_str()?.strip_prefix("python3."))
-        .and_then(|minor| minor.parse::<i64>().ok());
     grains.insert("pythonexecutable", real.display().to_string());
     grains.insert("pythonpath", Vec::new());
-    let version: Vec<Value> = vec![
-        3.into(),
-        version.unwrap_or_default().into(),
-        0.into(),
-        "final".into(),
-        0.into(),
-    ];
-    grains.insert("pythonversion", version);
+    // Its place; what it is only Python says.
+    grains.insert(PYTHON_VERSION, Value::Nil);
+}
+
+const PYTHON_VERSION: &str = "pythonversion";
+
+/// What `python3 -V` has said as a grain, which is absent where it says nothing.
+pub(crate) fn python_version(said: Option<&str>, grains: &mut Map) {
+    if !grains.contains_key(PYTHON_VERSION) {
+        return;
+    }
+    match said.and_then(version_info) {
+        Some(version) => grains.insert(PYTHON_VERSION, version),
+        None => grains.remove(PYTHON_VERSION),
+    };
+}
+
+/// `Python 3.13.0rc1` as `sys.version_info`.
+fn version_info(said: &str) -> Option<Vec<Value>> {
+    const LEVELS: [(&str, &str); 3] = [("rc", "candidate"), ("a", "alpha"), ("b", "beta")];
+    let text = said.trim().strip_prefix("Python ")?;
+    let mut parts = text.splitn(3, '.');
+    let (major, minor, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (micro, rest) = rest.split_at(digits);
+    let level = LEVELS.iter().find_map(|(mark, level)| {
+        let serial = rest.strip_prefix(mark)?.trim_end_matches('+');
+        Some((*level, serial.parse().ok()?))
+    });
+    let (level, serial): (&str, i64) = level.unwrap_or(("final", 0));
+    let number = |text: &str| text.parse::<i64>().ok().map(Value::from);
+    Some(vec![
+        number(major)?,
+        number(minor)?,
+        number(micro)?,
+        level.into(),
+        serial.into(),
+    ])
 }
 
 pub(crate) fn shell(grains: &mut Map) {
@@ -152,4 +180,28 @@ pub(crate) fn process(grains: &mut Map) {
     grains.insert("pid", std::process::id());
     grains.insert("gid", gid.as_raw());
     grains.insert("uid", uid.as_raw());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pythons_version_is_what_it_says() {
+        let info = |said| {
+            let parts = version_info(said)?;
+            let shown: Vec<String> = parts.iter().map(halite_proto::python::str).collect();
+            Some(shown.join(" "))
+        };
+        assert_eq!(info("Python 3.11.2\n").as_deref(), Some("3 11 2 final 0"));
+        assert_eq!(
+            info("Python 3.13.0rc1").as_deref(),
+            Some("3 13 0 candidate 1")
+        );
+        assert_eq!(info("Python 3.13.1+").as_deref(), Some("3 13 1 final 0"));
+        assert_eq!(info("pypy"), None);
+        let mut grains = Map::from([(PYTHON_VERSION, Value::Nil)]);
+        python_version(None, &mut grains);
+        assert!(grains.is_empty());
+    }
 }

@@ -37,6 +37,18 @@ pub(crate) fn start_ahead() {
 pub(crate) struct Programs {
     systemctl: Option<Program>,
     detect_virt: Option<Program>,
+    python: Option<Program>,
+}
+
+/// What the programs say; nothing of one that failed.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// `systemctl --version`.
+    pub(crate) systemctl: Option<String>,
+    /// `systemd-detect-virt`.
+    pub(crate) detect_virt: Option<String>,
+    /// `python3 -V`.
+    pub(crate) python: Option<String>,
 }
 
 impl Programs {
@@ -59,16 +71,17 @@ impl Programs {
             systemctl: has_systemd
                 .then(|| start("systemctl", &["--version"]))
                 .flatten(),
+            python: start("python3", &["-V"]),
         }
     }
 
-    /// What `systemctl --version` and `systemd-detect-virt` say; nothing of
-    /// one that failed.
-    pub(crate) fn finish(self) -> (Option<String>, Option<String>) {
-        (
-            self.systemctl.and_then(Program::finish),
-            self.detect_virt.and_then(Program::finish),
-        )
+    /// Waits for what they say.
+    pub(crate) fn finish(self) -> Said {
+        Said {
+            systemctl: self.systemctl.and_then(Program::finish),
+            detect_virt: self.detect_virt.and_then(Program::finish),
+            python: self.python.and_then(Program::finish),
+        }
     }
 }
 

@@ -385,7 +385,11 @@ pub(crate) async fn run_own(minion: &Arc<Minion>, jid: Jid, fun: &'static str, r
     });
     match ran.await {
         Ok(outcome) if outcome.success => debug!(fun, "done"),
-        Ok(outcome) => debug!(fun, ret = ?outcome.ret, "failed"),
+        Ok(outcome) => debug!(
+            fun,
+            ret = halite_proto::python::repr(&outcome.ret),
+            "failed"
+        ),
         Err(cause) => error!(fun, %cause, "its thread died"),
     }
 }

@@ -3,6 +3,7 @@
 use halite_proto::msgpack::{Packing, packed_len};
 use halite_proto::request::{MinionRequest, Request, RequestSignature};
 use halite_proto::returns::{JobReturn, OWN_JOB, PUBLISHER, ReturnJid, TOLD_BESIDE};
+use halite_proto::shown::quoted;
 use halite_proto::{Jid, MinionId, Value, time};
 use halite_store::{Saved, StoreError, load_of_return};
 
@@ -16,7 +17,7 @@ use crate::fleet::Fleet;
 use crate::fleet::clones::tell_of_clones;
 use crate::jobs::Jobs;
 use crate::keys::{Keys, signing_algorithm};
-use crate::limits::MEANT_RETURN_BYTES_MAX;
+use crate::limits::{MEANT_RETURN_BYTES_MAX, SHOWN_CHARS_MAX};
 
 /// By which 3008 says that it returns for a resource of its own.
 const RESOURCE: &str = "resource_id";
@@ -116,13 +117,15 @@ impl Returns<'_> {
         let is_its_own = |resource: &MinionId| {
             *resource == caller.id || self.fleet.resources.is_of(&caller.id, resource)
         };
-        match resource.as_str().and_then(|id| MinionId::parse(id).ok()) {
+        let named = resource.as_str();
+        match named.and_then(|id| MinionId::parse(id).ok()) {
             Some(resource) if is_its_own(&resource) => Some(resource),
-            resource => {
+            _ => {
+                let resource = named.map(|id| quoted(id, SHOWN_CHARS_MAX));
                 if caller.may_log("resource") {
                     tracing::warn!(
                         minion = %caller.id,
-                        ?resource,
+                        resource,
                         "dropped the result of a resource that the minion does not own"
                     );
                 }

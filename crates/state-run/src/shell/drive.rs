@@ -222,7 +222,8 @@ pub(super) fn call_state(stage: &Stage<'_>, call: StateCall) -> Result<Value, St
         umask,
         ..
     } = call;
-    info!(fun, name = ?low.get("name"), "executing state");
+    let name = low.get("name").map(halite_proto::python::str);
+    info!(fun, name, "executing state");
     let job = stage.job_of(test, low, watched);
     let run = || run_state_function(stage.ctx, &fun, args, kwargs, &job);
     let done = match umask {

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use super::{ConnectionLimit, ConnectionPermit, Stream};
-use crate::contract::KeepAlive;
+use crate::contract::{KeepAlive, Origin};
 use crate::limits::ACCEPT_PAUSE;
 use crate::socket_file::SocketFile;
 use crate::{BindError, Endpoint};
@@ -153,7 +153,8 @@ async fn accept_all(
             }
         };
         let Some(permit) = limit.admit(from) else {
-            debug!(?from, "turned a connection away: there are too many");
+            let from = Origin::of(from);
+            debug!(%from, "turned a connection away: there are too many");
             continue;
         };
         if let Stream::Tcp(stream) = &stream

@@ -64,6 +64,8 @@ pub(super) fn failure(fun: &str, error: PyError) -> CallError {
     let PyError::Raised(raised) = error else {
         return CallError::Command(format!("{fun}: {error}"));
     };
+    // Of Salt's own exceptions whoever called is shown one line.
+    tracing::debug!(fun, "{}", raised.trace.trim_end());
     if raised.is("SaltInvocationError") {
         return CallError::Invocation(raised.message);
     }

@@ -272,7 +272,10 @@ fn shown(jid: Jid, id: String, outcome: Outcome) -> CallOutcome {
                     doc: doc.to_owned(),
                 }
             }
-            other => CallOutcome::Exception(other.to_string()),
+            other => CallOutcome::Exception(match other.trace() {
+                Some(trace) => trace.trim_end().to_owned(),
+                None => other.to_string(),
+            }),
         },
     }
 }

@@ -100,15 +100,22 @@ impl Attendance {
         self.lock().forget_away(id);
     }
 
-    /// What is known of a minion's connection. Who is in no connection is away
-    /// while a minion is known for each of them.
+    /// What is known of a minion's connection. Who has signed in is away while
+    /// another minion is known for each connection.
     pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
         let known = self.lock().of(id);
         known.or_else(|| {
-            let since = self.unproven.get()?.none_since()?;
-            let ago = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
-            Some(Seat::Away(now_micros().saturating_sub(ago)))
+            self.keys.get()?.sessions.last(id)?;
+            self.seat_of_others()
         })
+    }
+
+    /// What is known of all whose presence is not: they are away while another
+    /// minion is known for each connection.
+    pub(crate) fn seat_of_others(&self) -> Option<Seat> {
+        let since = self.unproven.get()?.none_since()?;
+        let ago = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Some(Seat::Away(now_micros().saturating_sub(ago)))
     }
 
     /// A minion has signed in, and knows another master's key, or this one's.

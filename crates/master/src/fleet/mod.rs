@@ -75,12 +75,21 @@ impl Fleet {
         let estimated = connected_ids(&self.data, self.settings.publish_port);
         let accepted = self.keys.accepted.list().into_iter();
         accepted
-            .filter(|id| match self.attendance.seat(id) {
+            .filter(|id| match self.seat(id) {
                 Some(Seat::Here(_)) => true,
                 Some(Seat::Away(_)) => false,
                 None => estimated.contains(id),
             })
             .collect()
+    }
+
+    /// What is known of a minion's connection; of one that was never here,
+    /// nothing.
+    pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
+        self.attendance.seat(id).or_else(|| {
+            let others = self.attendance.seat_of_others()?;
+            self.cached(Bank::Grains, id).map(|_| others)
+        })
     }
 
     /// The minions among `ids` that are known to have had no connection for so
@@ -94,7 +103,7 @@ impl Fleet {
         ids.into_iter()
             .filter(|id| {
                 let id = MinionId::parse(*id).ok();
-                let seat = id.and_then(|id| self.attendance.seat(&id));
+                let seat = id.and_then(|id| self.seat(&id));
                 matches!(seat, Some(Seat::Away(since)) if since <= before)
             })
             .map(str::to_owned)

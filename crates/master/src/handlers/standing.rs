@@ -40,7 +40,7 @@ impl Standings<'_> {
             .iter()
             .filter_map(|id| MinionId::parse(id.as_str()).ok())
             .map(|id| {
-                let connection = match self.fleet.attendance.seat(&id) {
+                let connection = match self.fleet.seat(&id) {
                     Some(Seat::Here(since)) => Connection::Here(since),
                     Some(Seat::Away(since)) => Connection::Away(since),
                     None => {

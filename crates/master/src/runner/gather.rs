@@ -233,12 +233,8 @@ impl Waiting<'_> {
     }
 
     fn missing(&mut self, id: String) {
-        let is_away = MinionId::parse(id.as_str()).is_ok_and(|id| {
-            matches!(
-                self.call.runners.fleet.attendance.seat(&id),
-                Some(Seat::Away(_))
-            )
-        });
+        let is_away = MinionId::parse(id.as_str())
+            .is_ok_and(|id| matches!(self.call.runners.fleet.seat(&id), Some(Seat::Away(_))));
         let text = if is_away {
             words::NOT_CONNECTED.to_owned()
         } else {

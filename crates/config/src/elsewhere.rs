@@ -40,6 +40,31 @@ fn fits<T: Setting>(node: &Node) -> bool {
 /// on both.
 const BOTH: &[(&str, Shape)] = &[
     ("fips_mode", of::<bool>()),
+    ("gitfs_base", of::<String>()),
+    ("gitfs_depth", of::<Count>()),
+    ("gitfs_disable_saltenv_mapping", of::<bool>()),
+    ("gitfs_env_blacklist", of::<OneOrMany>()),
+    ("gitfs_env_whitelist", of::<OneOrMany>()),
+    ("gitfs_fallback", of::<String>()),
+    ("gitfs_global_lock", of::<bool>()),
+    ("gitfs_insecure_auth", of::<bool>()),
+    ("gitfs_mountpoint", of::<String>()),
+    ("gitfs_passphrase", of::<String>()),
+    ("gitfs_password", of::<String>()),
+    ("gitfs_privkey", of::<PathBuf>()),
+    ("gitfs_provider", of::<String>()),
+    ("gitfs_proxy", of::<String>()),
+    ("gitfs_pubkey", of::<PathBuf>()),
+    ("gitfs_ref_types", of::<OneOrMany>()),
+    ("gitfs_refspecs", of::<OneOrMany>()),
+    ("gitfs_remotes", of::<AnyValue>()),
+    ("gitfs_root", of::<String>()),
+    ("gitfs_saltenv", of::<AnyValue>()),
+    ("gitfs_saltenv_blacklist", of::<OneOrMany>()),
+    ("gitfs_saltenv_whitelist", of::<OneOrMany>()),
+    ("gitfs_ssl_verify", of::<bool>()),
+    ("gitfs_update_interval", of::<Count>()),
+    ("gitfs_user", of::<String>()),
     ("gpg_decrypt_must_succeed", of::<bool>()),
     ("gpg_keydir", of::<String>()),
     ("http_connect_timeout", of::<Seconds>()),
@@ -173,7 +198,8 @@ mod tests {
         // Names of a family that are put together from their parts.
         let made = |name: &str| {
             let stem = name.strip_suffix("_dirs").map(|stem| format!("\"{stem}"));
-            let of_remotes = name.strip_prefix("git_pillar_");
+            let families = ["gitfs_", "git_pillar_"];
+            let of_remotes = families.iter().find_map(|family| name.strip_prefix(family));
             let of_remotes = of_remotes.map(|part| format!("\"{part}\""));
             let parts = stem.into_iter().chain(of_remotes);
             parts.into_iter().any(|part| text.contains(&part))

@@ -62,6 +62,16 @@ pub enum ConfigError {
         /// Why.
         why: &'static str,
     },
+    /// A part of an option that code outside this crate reads cannot be used.
+    #[error("{}{option}: {why}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
+    Unusable {
+        /// Where it stands, if it is in a file.
+        place: Option<Box<Place>>,
+        /// The option.
+        option: String,
+        /// What is wrong with it, and what it may be.
+        why: String,
+    },
     /// A store of secrets does not answer.
     #[error("what is behind {address} {source}")]
     Behind {
@@ -103,7 +113,7 @@ impl ConfigError {
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::NotAMap { place, .. } | Self::Value { place, .. } => Some(place),
-            Self::Refused { place, .. } => place.as_deref(),
+            Self::Refused { place, .. } | Self::Unusable { place, .. } => place.as_deref(),
             _ => None,
         }
     }
@@ -113,7 +123,8 @@ impl ConfigError {
         match self {
             Self::Value { option, .. }
             | Self::Override { option, .. }
-            | Self::Refused { option, .. } => Some(option),
+            | Self::Refused { option, .. }
+            | Self::Unusable { option, .. } => Some(option),
             _ => None,
         }
     }

@@ -13,20 +13,16 @@ use crate::setting::OneOrMany;
 const OPTION: &str = "fileserver_backend";
 
 /// The sources of files that a master's file server opens.
-pub const FILE_BACKENDS: &[&str] = &["roots", "minionfs"];
+pub const FILE_BACKENDS: &[&str] = &["roots", "gitfs", "minionfs"];
 
 /// Those of a minion that serves files to itself: nobody pushes files to it.
-pub(crate) const OWN_FILE_BACKENDS: &[&str] = &["roots"];
+pub(crate) const OWN_FILE_BACKENDS: &[&str] = &["roots", "gitfs"];
 
 /// Short names that Salt takes for those of sources.
 const SHORT: [&str; 4] = ["git", "hg", "minion", "svn"];
 
 /// Sources of Salt that the file server does not have, and what to do instead.
 const ELSEWHERE: &[(&str, &str)] = &[
-    (
-        "gitfs",
-        "files from git are not served, keep a checkout in file_roots",
-    ),
     (
         "minionfs",
         "only a master has files that minions have pushed",

@@ -51,6 +51,18 @@ macro_rules! options {
                 self.raw.place_of(option)
             }
 
+            /// The error about the option `inner` of one item of the list
+            /// `option`, which code outside this crate has found.
+            pub fn unusable(
+                &self,
+                option: &str,
+                item: Option<usize>,
+                inner: &str,
+                why: String,
+            ) -> crate::error::ConfigError {
+                self.raw.unusable(option, item, inner, why)
+            }
+
             /// What the table says, for the sample files and their tests.
             #[cfg(test)]
             pub(crate) fn table() -> Vec<crate::options::Row> {

@@ -169,6 +169,26 @@ impl Raw {
         })
     }
 
+    /// The error about the option `inner` of one item of a list, or about all
+    /// of that item: a map of a name to a list of options.
+    pub(crate) fn unusable(
+        &self,
+        name: &str,
+        item: Option<usize>,
+        inner: &str,
+        why: String,
+    ) -> ConfigError {
+        let place = self.in_file(name).map(|(source, list)| {
+            let item = item.and_then(|item| list.as_list()?.get(item));
+            let span = item.map_or(list.span, |item| {
+                inner_key(item, inner).map_or(item.span, |key| key.span)
+            });
+            Box::new(source.place(span))
+        });
+        let option = name.to_owned();
+        ConfigError::Unusable { place, option, why }
+    }
+
     /// The same about one item of a list.
     pub(crate) fn wrong_item(
         &self,
@@ -282,6 +302,16 @@ impl Raw {
         self.settled.insert(name, settled);
     }
 
+    /// Git remotes are fetched with their history unless a file says how much of
+    /// it: Salt's default of one commit counts for one of its three ways alone.
+    pub(crate) fn settle_depths(&mut self) {
+        for name in ["gitfs_depth", "git_pillar_depth"] {
+            if !self.has(name) {
+                self.settle(name, 0);
+            }
+        }
+    }
+
     /// Notes what became of an option, for [`Self::opts`].
     pub(crate) fn settle(&mut self, name: &str, value: impl Into<Value>) {
         self.settled.insert(name, value);
@@ -391,6 +421,20 @@ pub(crate) fn is_of_an_installed_salt(name: &str) -> bool {
     ["git_pillar_", "django_auth_"]
         .iter()
         .any(|family| name.starts_with(family))
+}
+
+/// The key `name` of a map, or of the lists and maps in it.
+fn inner_key<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    match &node.value {
+        Kind::Scalar(_) => None,
+        Kind::List(items) => items.iter().find_map(|item| inner_key(item, name)),
+        Kind::Map(entries) => entries.iter().find_map(|(key, value)| {
+            if key.as_str() == Some(name) {
+                return Some(key);
+            }
+            inner_key(value, name)
+        }),
+    }
 }
 
 fn describe(node: &Node) -> String {

@@ -53,10 +53,6 @@ const REASONS: &[(&str, &str)] = &[
         "modules_max_memory",
         "nothing is loaded that this could bound",
     ),
-    (
-        "gitfs_",
-        "there is no git backend of files; check out to file_roots",
-    ),
     ("hgfs_", "there is no such backend of files"),
     ("svnfs_", "there is no such backend of files"),
     ("s3fs_", "there is no such backend of files"),
@@ -197,7 +193,7 @@ mod tests {
     fn the_first_that_fits_counts() {
         let tuned = why(Side::Master, "fileserver_update_niceness");
         assert!(tuned.is_some_and(|why| why.starts_with("the daemon is one process")));
-        assert!(why(Side::Master, "gitfs_base").is_some_and(|why| why.contains("file_roots")));
+        assert!(why(Side::Master, "svnfs_root").is_some_and(|why| why.contains("backend")));
         assert_eq!(why(Side::Master, "worker_threads"), None);
         let of_masters = why(Side::Minion, "auto_accept");
         assert!(of_masters.is_some_and(|why| why.contains("masters only")));

@@ -33,12 +33,16 @@ pub struct Changes {
     pub changed: Vec<String>,
     /// Files that are gone.
     pub removed: Vec<String>,
+    /// The source does not tell which files these are, only that there are
+    /// some, or none.
+    pub untold: Option<bool>,
 }
 
 impl Changes {
     /// Whether all is as it was.
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+        let lists = [&self.added, &self.changed, &self.removed];
+        self.untold != Some(true) && lists.iter().all(|list| list.is_empty())
     }
 
     fn between(old: &Times, new: &Times) -> Self {
@@ -52,6 +56,7 @@ impl Changes {
                 old.get(path).is_some_and(|before| *before != time)
             }),
             removed: among(old, &|path, _| !new.contains_key(path)),
+            untold: None,
         }
     }
 }
@@ -200,6 +205,7 @@ mod tests {
                 added: texts(added),
                 changed: texts(changed),
                 removed: texts(removed),
+                untold: None,
             }
         };
         let changes = || roots.changes(&kept).unwrap();

@@ -25,6 +25,9 @@ pub enum OptionsError {
         /// Why not.
         source: TargetError,
     },
+    /// An option of a git remote cannot be used.
+    #[error("gitfs: {0}")]
+    Gitfs(#[from] halite_git::OptionsError),
     /// `hash_type` names no hash.
     #[error("hash_type: there is no hash {name:?}")]
     HashType {

@@ -18,7 +18,7 @@ pub struct Stat {
     pub ino: u64,
     /// Device.
     pub dev: u64,
-    /// Names.
+    /// Names; 0 where only the mode is known, which is all that is told then.
     pub nlink: u64,
     /// Owner.
     pub uid: u32,
@@ -51,8 +51,29 @@ impl From<&Metadata> for Stat {
     }
 }
 
+impl Stat {
+    /// What is known of a file that is not on the disk.
+    pub(crate) const fn of_mode(mode: u32, size: u64) -> Self {
+        Self {
+            mode,
+            ino: 0,
+            dev: 0,
+            nlink: 0,
+            uid: 0,
+            gid: 0,
+            size,
+            atime: 0,
+            mtime: 0,
+            ctime: 0,
+        }
+    }
+}
+
 impl From<Stat> for Value {
     fn from(stat: Stat) -> Self {
+        if stat.nlink == 0 {
+            return Self::List(vec![stat.mode.into()]);
+        }
         Self::List(vec![
             stat.mode.into(),
             stat.ino.into(),

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use halite_git::Repository;
 use halite_proto::{Map, SaltEnv};
 use tracing::debug;
 
@@ -15,8 +16,8 @@ use crate::roots::Roots;
 use crate::source::{Found, Source};
 use crate::wanted::Wanted;
 use crate::{
-    Backends, Changes, FileHash, Lists, MinionFsOptions, OptionsError, ReadError, RootsOptions,
-    UpdateError, limits, roots,
+    Backends, Changes, FileHash, GitfsOptions, Lists, MinionFsOptions, OptionsError, ReadError,
+    RootsOptions, UpdateError, gitfs, limits, roots,
 };
 
 /// What is served, and how.
@@ -28,6 +29,8 @@ pub struct FileServerOptions {
     pub buffer_bytes: usize,
     /// What the source `roots` serves.
     pub roots: RootsOptions,
+    /// What the source `gitfs` serves.
+    pub gitfs: GitfsOptions,
     /// What the source `minionfs` serves.
     pub minionfs: MinionFsOptions,
 }
@@ -38,6 +41,7 @@ impl Default for FileServerOptions {
             backends: vec![roots::NAME.to_owned()],
             buffer_bytes: limits::FILE_BUFFER_BYTES,
             roots: RootsOptions::default(),
+            gitfs: GitfsOptions::default(),
             minionfs: MinionFsOptions::default(),
         }
     }
@@ -47,15 +51,28 @@ impl FileServerOptions {
     /// The options of a minion that serves files to itself.
     ///
     /// # Errors
-    /// When `hash_type` is not a hash.
+    /// When `hash_type` is not a hash, or an option of a remote cannot be used.
     pub fn from_opts(opts: &Map) -> Result<Self, OptionsError> {
         let default = Self::default();
-        Ok(Self {
-            backends: match opts.get("fileserver_backend") {
-                Some(names) => roots::texts(Some(names)),
-                None => default.backends,
+        let backends = match opts.get("fileserver_backend") {
+            Some(names) => roots::texts(Some(names)),
+            None => default.backends,
+        };
+        let roots = RootsOptions::from_opts(opts)?;
+        let has_git = backends
+            .iter()
+            .any(|name| gitfs::NAMES.contains(&name.as_str()));
+        let gitfs = match has_git {
+            true => GitfsOptions {
+                fetches_itself: true,
+                ..GitfsOptions::from_opts(opts, roots.hash_type)?
             },
-            roots: RootsOptions::from_opts(opts)?,
+            false => GitfsOptions::default(),
+        };
+        Ok(Self {
+            backends,
+            roots,
+            gitfs,
             ..default
         })
     }
@@ -165,6 +182,15 @@ impl FileServer {
             })
         });
         updated.collect()
+    }
+
+    /// The repositories that files come from.
+    pub fn repositories(&self) -> Vec<Arc<Repository>> {
+        let of_source = |source: &Source| match source {
+            Source::Gitfs(git) => git.repositories().to_vec(),
+            _ => Vec::new(),
+        };
+        self.sources.iter().flat_map(of_source).collect()
     }
 
     fn meant(&self, meant: &Backends) -> impl Iterator<Item = &Source> {

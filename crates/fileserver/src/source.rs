@@ -9,6 +9,7 @@ use std::sync::Arc;
 use halite_proto::SaltEnv;
 
 use crate::file::Stat;
+use crate::gitfs::{self, GitFile, Gitfs};
 use crate::limits::WHOLE_FILE_BYTES_MAX;
 use crate::minionfs::{self, MinionFs};
 use crate::roots::{self, Roots};
@@ -24,6 +25,8 @@ use crate::memory::{self, Memory};
 pub(crate) enum Source {
     /// Directories of this machine: `file_roots`.
     Roots(Roots),
+    /// Commits of git repositories.
+    Gitfs(Gitfs),
     /// What minions have pushed.
     MinionFs(MinionFs),
     /// Files held in memory, which the tests of several sources need.
@@ -56,6 +59,8 @@ pub(crate) enum Content<'a> {
         /// The directory.
         root: PathBuf,
     },
+    /// A file of a commit.
+    Gitfs(&'a Gitfs, GitFile),
     /// A file that a minion has pushed.
     MinionFs(&'a MinionFs),
     /// Bytes in memory.
@@ -68,6 +73,9 @@ impl Source {
     pub(crate) fn open(name: &str, options: &FileServerOptions) -> Result<Self, OptionsError> {
         match name {
             roots::NAME => Ok(Self::Roots(Roots::new(options.roots.clone())?)),
+            name if gitfs::NAMES.contains(&name) => {
+                Ok(Self::Gitfs(Gitfs::new(options.gitfs.clone())))
+            }
             name if minionfs::NAMES.contains(&name) => {
                 Ok(Self::MinionFs(MinionFs::new(&options.minionfs)?))
             }
@@ -81,6 +89,7 @@ impl Source {
     pub(crate) fn names(&self) -> &'static [&'static str] {
         match self {
             Self::Roots(_) => &[roots::NAME],
+            Self::Gitfs(_) => gitfs::NAMES,
             Self::MinionFs(_) => minionfs::NAMES,
             #[cfg(test)]
             Self::Memory(_) => memory::NAMES,
@@ -96,6 +105,7 @@ impl Source {
     pub(crate) fn envs(&self) -> Vec<String> {
         match self {
             Self::Roots(roots) => roots.envs(),
+            Self::Gitfs(git) => git.envs(),
             Self::MinionFs(pushed) => pushed.envs(),
             #[cfg(test)]
             Self::Memory(memory) => memory.envs(),
@@ -106,6 +116,16 @@ impl Source {
     pub(crate) fn find(&self, wanted: &Wanted) -> Option<Found<'_>> {
         match self {
             Self::Roots(roots) => roots.find(wanted),
+            Self::Gitfs(git) => {
+                let found = git.find(wanted)?;
+                Some(Found {
+                    path: found.path,
+                    rel: wanted.rel.clone(),
+                    stat: found.stat,
+                    backend: self.name(),
+                    content: Content::Gitfs(git, found.file),
+                })
+            }
             Self::MinionFs(pushed) => pushed.find(wanted),
             #[cfg(test)]
             Self::Memory(memory) => memory.find(wanted),
@@ -116,6 +136,7 @@ impl Source {
     pub(crate) fn lists(&self, saltenv: &SaltEnv) -> Arc<Lists> {
         match self {
             Self::Roots(roots) => roots.lists(saltenv),
+            Self::Gitfs(git) => git.lists(saltenv),
             Self::MinionFs(pushed) => pushed.lists(saltenv),
             #[cfg(test)]
             Self::Memory(memory) => memory.lists(saltenv),
@@ -126,6 +147,10 @@ impl Source {
     pub(crate) fn update(&self) -> Option<Result<Changes, UpdateError>> {
         match self {
             Self::Roots(roots) => roots.update(),
+            Self::Gitfs(git) => Some(Ok(Changes {
+                untold: Some(git.update()),
+                ..Changes::default()
+            })),
             // Pushed files are served as they are.
             Self::MinionFs(_) => None,
             #[cfg(test)]
@@ -142,6 +167,10 @@ impl Found<'_> {
     pub fn hash(&self) -> Result<FileHash, ReadError> {
         let hash = match &self.content {
             Content::Roots { roots, root } => roots.hash(root, &self.path),
+            Content::Gitfs(git, file) => git.hash(file).map(|hsum| FileHash {
+                hash_type: git.hash_type(),
+                hsum,
+            }),
             Content::MinionFs(pushed) => pushed.hash(&self.rel),
             #[cfg(test)]
             Content::Memory(bytes) => Ok(memory::hash(bytes)),
@@ -157,6 +186,7 @@ impl Found<'_> {
     pub fn read(&self, loc: u64, bytes_max: usize) -> Result<(Vec<u8>, String), ReadError> {
         let read = match &self.content {
             Content::Roots { roots, root } => roots.read(root, &self.path, loc, bytes_max),
+            Content::Gitfs(_, file) => file.read(loc, bytes_max),
             Content::MinionFs(pushed) => pushed.read(&self.rel, loc, bytes_max),
             #[cfg(test)]
             Content::Memory(bytes) => Ok(memory::read(bytes, loc, bytes_max)),

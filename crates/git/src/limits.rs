@@ -24,6 +24,14 @@ pub const LOCK_RENEWED_EVERY: Duration = Duration::from_secs(20);
 /// taken over.
 pub const LOCK_STALE_AFTER: Duration = Duration::from_secs(600);
 
+/// How long somebody else's update is waited for, and how often it is looked at.
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(20);
+/// See [`LOCK_WAIT_MAX`].
+pub const LOCK_POLL: Duration = Duration::from_millis(100);
+
+/// Remotes that are updated at once.
+pub const UPDATES_AT_ONCE: usize = 64;
+
 /// A longer file is not a lock.
 pub const LOCK_BYTES_MAX: u64 = 4096;
 

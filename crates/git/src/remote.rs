@@ -122,6 +122,7 @@ impl Remote {
     /// # Errors
     /// When an option cannot be used, or two remotes have one directory.
     pub fn all(role: Role, opts: &Map, remotes: &[Value]) -> Result<Vec<Self>, OptionsError> {
+        read::check_provider(role, opts)?;
         let remotes: Vec<Self> = remotes
             .iter()
             .enumerate()

@@ -165,6 +165,26 @@ impl Repository {
         }
     }
 
+    /// Removes the copy; the next update fetches all of it.
+    ///
+    /// # Errors
+    /// When somebody updates it, or it cannot be removed.
+    pub fn clear(&self) -> Result<(), GitError> {
+        let _lock = match self.take_lock()? {
+            Taken::Here(lock) => lock,
+            Taken::Elsewhere(holder) => {
+                let holder = holder.to_string();
+                return Err(GitError::Locked { holder });
+            }
+        };
+        match fs::remove_dir_all(&self.places.base) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::disk("removing it")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn take_lock(&self) -> Result<Taken, GitError> {
         if let Some(dir) = self.places.lock.parent() {
             fs::create_dir_all(dir).map_err(GitError::disk("making the directory of its lock"))?;

@@ -106,6 +106,15 @@ impl Snapshot {
         }
     }
 
+    /// Whether it has an environment.
+    pub fn has_env(&self, remote: &Remote, saltenv: &str) -> bool {
+        remote.has_env(saltenv, |kind, name| match kind {
+            RefType::Branch => self.refs.branches.contains_key(name),
+            RefType::Tag => self.refs.tags.contains_key(name),
+            RefType::Sha => false,
+        })
+    }
+
     /// The environments of a remote.
     pub fn envs(&self, remote: &Remote) -> Vec<String> {
         let envs = remote.envs(self.branches(), self.tags());

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use halite_call::extensions;
 use halite_config::{BusFraming, IpcMode, MasterAddress, MasterType, MinionConfig, PortSetting};
 use halite_crypto::{EncAlgo, HashType, SigAlgo};
-use halite_fileserver::{FileServer, FileServerOptions, RootsOptions};
+use halite_fileserver::{FileServer, FileServerOptions, GitfsOptions, RootsOptions};
 use halite_grains::{GrainsOptions, Kept};
 use halite_minion::channel::Patience;
 use halite_minion::core::conductor::{Mode, distributed_order};
@@ -386,8 +386,18 @@ pub fn local_files(config: &MinionConfig) -> Result<FileServer> {
         ignore_glob: config.file_ignore_glob.0.clone(),
         ..RootsOptions::default()
     };
+    let backends = config.fileserver_backend.0.clone();
+    let gitfs = match backends.iter().any(|name| name == "gitfs") {
+        true => GitfsOptions {
+            // There is no master that would.
+            fetches_itself: true,
+            ..GitfsOptions::from_opts(config.opts(), roots.hash_type)?
+        },
+        false => GitfsOptions::default(),
+    };
     FileServer::open(&FileServerOptions {
-        backends: config.fileserver_backend.0.clone(),
+        backends,
+        gitfs,
         roots,
         ..FileServerOptions::default()
     })

@@ -11,6 +11,7 @@ mod children;
 mod cut_git;
 mod daemons;
 mod first_day;
+mod git_files;
 mod git_pillar;
 mod grains;
 mod long_day;

@@ -31,6 +31,7 @@ impl MasterConfig {
             .settle("config_dir", self.config_dir().display().to_string());
         self.raw.settle("hash_type", self.hash_type.0.as_str());
         self.raw.settle("__role", "master");
+        self.raw.settle_depths();
     }
 
     fn settle_paths(&mut self) {

@@ -44,6 +44,7 @@ impl MinionConfig {
             .settle("config_dir", self.config_dir().display().to_string());
         self.raw.settle("hash_type", self.hash_type.0.as_str());
         self.raw.settle("__role", "minion");
+        self.raw.settle_depths();
         found
     }
 

@@ -48,34 +48,34 @@ fn mistakes_have_their_place_and_say_what_is_allowed() {
         ),
         (
             "master",
-            "fileserver_backend: [roots, git]\n",
-            "DIR/master:1:29: fileserver_backend cannot be \"git\"; it is roots or minionfs \
-             (gitfs: files from git are not served, keep a checkout in file_roots)\n  \
-             fileserver_backend: [roots, git]\n                              ^",
+            "fileserver_backend: [roots, svn]\n",
+            "DIR/master:1:29: fileserver_backend cannot be \"svn\"; it is roots or gitfs or minionfs \
+             (svnfs: it is a module in Python, which is not used here)\n  \
+             fileserver_backend: [roots, svn]\n                              ^",
         ),
         (
             "master",
             "fileserver_backend:\n  - root\n",
-            "DIR/master:2:5: fileserver_backend cannot be \"root\"; it is roots or minionfs\n    \
+            "DIR/master:2:5: fileserver_backend cannot be \"root\"; it is roots or gitfs or minionfs\n    \
              - root\n      ^",
         ),
         (
             "master",
             "fileserver_backend: []\n",
-            "DIR/master:1:21: fileserver_backend cannot be a list; it is a list with at least one of: roots, minionfs\n  \
+            "DIR/master:1:21: fileserver_backend cannot be a list; it is a list with at least one of: roots, gitfs, minionfs\n  \
              fileserver_backend: []\n                      ^",
         ),
         (
             "minion",
             "id: x\nfile_client: local\nfileserver_backend: minionfs\n",
-            "DIR/minion:3:21: fileserver_backend cannot be \"minionfs\"; it is roots (minionfs: \
+            "DIR/minion:3:21: fileserver_backend cannot be \"minionfs\"; it is roots or gitfs (minionfs: \
              only a master has files that minions have pushed)\n  \
              fileserver_backend: minionfs\n                      ^",
         ),
         (
             "minion",
             "id: x\nmaster_type: disable\nfileserver_backend: [-roots]\n",
-            "DIR/minion:3:22: fileserver_backend cannot be \"-roots\"; it is roots\n  \
+            "DIR/minion:3:22: fileserver_backend cannot be \"-roots\"; it is roots or gitfs\n  \
              fileserver_backend: [-roots]\n                       ^",
         ),
         (

@@ -197,7 +197,7 @@ fn no_name_leads_out_whichever_source_is_asked() {
 
 #[test]
 fn a_name_that_no_source_has_is_refused() {
-    for name in ["git", "gitfs", "root", "file_roots", ""] {
+    for name in ["hg", "hgfs", "root", "file_roots", ""] {
         let options = FileServerOptions {
             backends: vec!["roots".to_owned(), name.to_owned()],
             ..FileServerOptions::default()

@@ -81,6 +81,28 @@ impl Remote {
         envs
     }
 
+    /// Whether [`Self::envs`] has an environment of a remote for which `has`
+    /// says what branches and tags there are.
+    pub fn has_env(&self, saltenv: &str, has: impl Fn(RefType, &str) -> bool) -> bool {
+        if !self.exposed.shows(saltenv) {
+            return false;
+        }
+        if self.mapped().any(|(env, _)| env == saltenv) {
+            return true;
+        }
+        let name = match saltenv {
+            "base" if is_hex(&self.base) => return true,
+            "base" => self.base.as_str(),
+            _ if self.disable_saltenv_mapping || saltenv == self.base => return false,
+            _ => saltenv,
+        };
+        let kinds = [RefType::Branch, RefType::Tag].into_iter();
+        let is_there = kinds
+            .filter(|kind| self.ref_types.contains(kind))
+            .any(|kind| has(kind, name));
+        is_there && !self.mapped().any(|(_, reference)| reference == name)
+    }
+
     /// The branch, tag or commit of an environment; `None` if it has none.
     pub fn reference<'a>(&'a self, saltenv: &'a str) -> Option<&'a str> {
         if let Some(all) = &self.all_saltenvs {

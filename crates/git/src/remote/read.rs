@@ -96,6 +96,23 @@ pub(super) fn remote(role: Role, opts: &Map, entry: &Value) -> Result<Remote, Op
         .map_err(|error| named(error, &shown))
 }
 
+/// Salt fetches by one of three libraries. Here it is always the git program,
+/// whichever of them is named.
+pub(super) fn check_provider(role: Role, opts: &Map) -> Result<(), OptionsError> {
+    let name = format!("{}_{}", role.name(), "provider");
+    let is_one = match opts.get(name.as_str()) {
+        None | Some(Value::Nil) => true,
+        Some(value) => value.as_str().is_some_and(|text| {
+            let text = text.to_lowercase();
+            ["", "gitcli", "gitpython", "pygit2"].contains(&text.as_str())
+        }),
+    };
+    match is_one {
+        true => Ok(()),
+        false => Err(wrong(&name, None, "it is pygit2, gitpython or gitcli")),
+    }
+}
+
 fn wrong(option: &str, remote: Option<&str>, why: impl Into<String>) -> OptionsError {
     OptionsError {
         remote: remote.map(str::to_owned),

@@ -103,6 +103,40 @@ fn environments_are_branches_and_tags_and_what_maps_them() {
 }
 
 #[test]
+fn an_environment_is_looked_for_as_it_is_listed() {
+    let saltenv = list(vec![map("prod", list(vec![map("ref", "v1")]))]);
+    let remotes = [
+        vec![map("base", "main")],
+        vec![map("base", "abc"), map("saltenv", saltenv.clone())],
+        vec![map("base", "v1"), map("saltenv", saltenv.clone())],
+        vec![
+            map("disable_saltenv_mapping", true),
+            map("base", "dev"),
+            map("saltenv", saltenv),
+        ],
+        vec![map("ref_types", "tag"), map("base", "v1")],
+        vec![map("saltenv_whitelist", "d*,base"), map("base", "v1")],
+        vec![map("base", "base")],
+    ];
+    let (branches, tags) = (["main", "dev", "base"], ["v1", "v2"]);
+    for own in remotes {
+        let remote = remote(own, &[]).unwrap();
+        let listed = remote.envs(branches, tags);
+        for env in ["base", "main", "dev", "v1", "v2", "prod", "none"] {
+            let has = |kind, name: &str| match kind {
+                RefType::Branch => branches.contains(&name),
+                _ => tags.contains(&name),
+            };
+            assert_eq!(
+                remote.has_env(env, has),
+                listed.contains(env),
+                "{env} of {remote:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn environments_may_be_hidden() {
     let hidden = remote(
         vec![map(

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Instant, SystemTime};
 
 use halite_crypto::files::ensure_private_dir;
 use halite_process::child::{RunOptions, run};
@@ -13,6 +14,7 @@ use nix::unistd::Pid;
 use tracing::{info, warn};
 
 use super::{Repository, Updated};
+use crate::limits::{LOCK_POLL, LOCK_WAIT_MAX};
 use crate::lock::Taken;
 use crate::objects::Objects;
 use crate::program::{Surroundings, bare_git, failed, local, remove_secrets};
@@ -38,6 +40,26 @@ impl Repository {
             Err(error) => self.note_failure(Some(error)),
         }
         updated
+    }
+
+    /// The same, and if somebody else updates it, once more behind them: what
+    /// was there when this was called is fetched.
+    ///
+    /// # Errors
+    /// When it cannot be fetched, or the other one takes longer than
+    /// [`LOCK_WAIT_MAX`].
+    pub fn update_behind_others(&self, stop: &Arc<AtomicBool>) -> Result<Updated, GitError> {
+        let give_up = Instant::now() + LOCK_WAIT_MAX;
+        loop {
+            match self.update(stop) {
+                Err(GitError::Locked { .. })
+                    if Instant::now() < give_up && !stop.load(Ordering::Relaxed) =>
+                {
+                    thread::sleep(LOCK_POLL);
+                }
+                other => return other,
+            }
+        }
     }
 
     fn try_update(&self, stop: &Arc<AtomicBool>) -> Result<Updated, GitError> {

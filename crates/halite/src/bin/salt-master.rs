@@ -31,7 +31,9 @@ impl Daemon for Master {
     }
 
     fn faults(config: &MasterConfig) -> Vec<ConfigError> {
-        halite_master::unknown_external_pillars(config)
+        let mut faults = halite_master::unknown_external_pillars(config);
+        faults.extend(halite_master::unusable_remotes(config));
+        faults
     }
 
     fn check(config: &MasterConfig) -> Vec<anyhow::Error> {

@@ -29,6 +29,7 @@ use self::settings::{Settings, TaskSettings};
 use self::upkeep::Upkeep;
 use crate::batches::adopt;
 use crate::error::StartError;
+use crate::files::remotes::Fetching;
 use crate::fleet::attendance::Attendance;
 use crate::fleet::presence_events::fire_presence;
 use crate::limits::DRAIN_MAX;
@@ -159,6 +160,7 @@ impl Daemon {
         let adopter = tokio::spawn(adopt(Arc::clone(&master.batches)));
         let schedule = tokio::spawn(keep_schedule(Arc::clone(&master.runners), tasks.schedule));
         let engines = engines::start(tasks.engines, &master.functions, &master.bus);
+        let files_fetching = Fetching::start(&master.files, &master.bus);
         let mirror = &master.jobs.mirror;
         if let Err(error) = mirror.start(&master.general.opts, &master.functions) {
             tracing::error!("master_job_cache gets no jobs: {error}");
@@ -172,7 +174,7 @@ impl Daemon {
         }
         health.end();
         // They wait for threads of theirs to end.
-        let _ = spawn_blocking(move || drop(engines)).await;
+        let _ = spawn_blocking(move || drop((engines, files_fetching))).await;
         stop(maintenance).await;
         stop(fetching).await;
         if let Some(presence) = presence {

@@ -12,11 +12,7 @@ pub(crate) fn update(files: &Files, bus: &Bus, meant: &Backends) {
     for updated in files.server.update(meant) {
         let backend = updated.backend;
         match updated.changes {
-            Ok(changes) if files.settings.fires_changes => {
-                let event = event(backend, changes);
-                bus.fire_under("fileserver", [backend, "update"], event);
-            }
-            Ok(_) => {}
+            Ok(changes) => fire(files, bus, backend, changes),
             Err(error) => {
                 tracing::error!(backend, "could not update the files: {}", chain(&error));
             }
@@ -24,8 +20,22 @@ pub(crate) fn update(files: &Files, bus: &Bus, meant: &Backends) {
     }
 }
 
+/// Fires what has changed in a source, if that is wanted.
+pub(super) fn fire(files: &Files, bus: &Bus, backend: &'static str, changes: Changes) {
+    if files.settings.fires_changes {
+        let event = event(backend, changes);
+        bus.fire_under("fileserver", [backend, "update"], event);
+    }
+}
+
 fn event(backend: &str, changes: Changes) -> Map {
     let has_changed = !changes.is_empty();
+    if changes.untold.is_some() {
+        return Map::from([
+            ("changed", Value::from(has_changed)),
+            ("backend", backend.into()),
+        ]);
+    }
     let list = |paths: Vec<String>| Value::List(paths.into_iter().map(Value::from).collect());
     let files = Map::from([
         ("changed", list(changes.changed)),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use halite_config::MasterConfig;
 use halite_crypto::HashType;
-use halite_fileserver::{FileServerOptions, InboxOptions, MinionFsOptions, RootsOptions};
+use halite_fileserver::{
+    FileServerOptions, GitfsOptions, InboxOptions, MinionFsOptions, RootsOptions,
+};
 
 use crate::error::StartError;
 use crate::settings::{clamped, hash_type};
@@ -60,13 +62,23 @@ fn server(config: &MasterConfig) -> Result<FileServerOptions, StartError> {
         tracing::warn!("minionfs serves nothing while file_recv is off");
         backends.retain(is_served);
     }
+    let gitfs = match backends.iter().any(|name| name == GITFS) {
+        true => {
+            GitfsOptions::from_opts(config.opts(), roots.hash_type).map_err(StartError::Files)?
+        }
+        false => GitfsOptions::default(),
+    };
     Ok(FileServerOptions {
         backends,
+        gitfs,
         buffer_bytes: clamped(config.file_buffer_size),
         minionfs: minionfs(config, roots.hash_type),
         roots,
     })
 }
+
+/// The source of files from git.
+pub(super) const GITFS: &str = "gitfs";
 
 /// The source of the files that minions have pushed. As in Salt, there is none
 /// where none may be pushed.

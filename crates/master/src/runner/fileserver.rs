@@ -8,6 +8,7 @@ use halite_proto::{Map, SaltEnv, Value};
 use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
+use crate::error::chain;
 use crate::files::file_changes;
 
 const LISTED: &str = "(saltenv='base', backend=None)";
@@ -60,6 +61,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "(backend=None, remote=None)",
         lock,
         "Locks the files against an update.",
+    ),
+    Function::new(
+        "fileserver.status",
+        "()",
+        status,
+        "The git remotes of files: their environments and commits, when they were fetched, \
+         and why they were not.",
     ),
     Function::new(
         "fileserver.symlink_list",
@@ -124,6 +132,36 @@ fn envs(call: &Call<'_>) -> Ran {
         return Ok(texts(&backends));
     }
     Ok(texts(&files.envs(&meant)))
+}
+
+/// Not a function of Salt's.
+fn status(call: &Call<'_>) -> Ran {
+    let mut remotes = Map::new();
+    for repository in call.runners.files.server.repositories() {
+        let remote = repository.remote();
+        let snapshot = repository.snapshot();
+        let mut error = snapshot.as_ref().err().map(|error| chain(error));
+        let snapshot = snapshot.ok().flatten();
+        let commit = |env: String| {
+            let found = snapshot.as_ref()?.commit(remote, &env).ok()??;
+            Some((Value::from(env), Value::from(found.id.to_string())))
+        };
+        let envs = snapshot.as_ref().map(|snapshot| snapshot.envs(remote));
+        let envs: Map = envs.into_iter().flatten().filter_map(commit).collect();
+        let status = repository.status();
+        if let Some((_, why)) = status.failed {
+            error = Some(why);
+        }
+        let age = status.fetched.and_then(|then| then.elapsed().ok());
+        let shown = Map::from([
+            ("name", Value::from(remote.name.clone())),
+            ("age", age.map_or(Value::Nil, |age| age.as_secs().into())),
+            ("envs", envs.into()),
+            ("error", Value::from(error)),
+        ]);
+        remotes.insert(remote.id(), shown);
+    }
+    Ok(remotes.into())
 }
 
 fn update(call: &Call<'_>) -> Ran {

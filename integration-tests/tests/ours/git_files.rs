@@ -1,0 +1,133 @@
+//! States from git: what a commit brings, and what a remote that hangs delays.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+use halite_integration_tests::{Fleet, Kind, Master, Program, START, until};
+use serde_json::{Value, json};
+
+/// A repository that states are committed to.
+struct States(PathBuf);
+
+impl States {
+    fn new(dir: &Path) -> Result<Self> {
+        fs::create_dir_all(dir)?;
+        let this = Self(dir.to_owned());
+        this.git(&["init", "-q", "-b", "main"])?;
+        Ok(this)
+    }
+
+    fn git(&self, words: &[&str]) -> Result<String> {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@t"])
+            .args(words)
+            .current_dir(&self.0)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()?;
+        ensure!(output.status.success(), "git {words:?}: {output:?}");
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    }
+
+    /// Commits a file; the id of the commit.
+    fn commit(&self, path: &str, text: &str) -> Result<String> {
+        let file = self.0.join(path);
+        if let Some(dir) = file.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        fs::write(file, text)?;
+        self.git(&["add", "-A"])?;
+        self.git(&["commit", "-q", "-m", "x"])?;
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.0.display())
+    }
+}
+
+fn run(master: &Master, words: &[&str]) -> Result<Value> {
+    let words = [words, &["--out=json"]].concat();
+    master.tools(Kind::Ours).runner(&words)?.ok()?.json()
+}
+
+#[test]
+fn states_come_from_git_and_a_remote_that_hangs_delays_nothing() -> Result<()> {
+    let fleet = Fleet::new("gitfs")?;
+    let states = States::new(&fleet.path().join("states"))?;
+    let target = fleet.path().join("managed");
+    let sls = format!(
+        "{}:\n  file.managed:\n    - source: salt://web/note\n",
+        target.display()
+    );
+    states.commit("web/init.sls", &sls)?;
+    let first = states.commit("web/note", "one\n")?;
+    // It takes whoever comes and says nothing.
+    let hanging = TcpListener::bind("127.0.0.1:0")?;
+    let hangs = format!("git://{}/x.git", hanging.local_addr()?);
+    let master = fleet
+        .master("m1", Kind::Ours)
+        .auto_accept()
+        .set("fileserver_backend", json!(["git"]))
+        .set("gitfs_base", "main")
+        .set("gitfs_update_interval", 3600)
+        .set("gitfs_remotes", json!([hangs, states.url()]))
+        .start()?;
+    let _minion = fleet.minion("web1", Kind::Ours).of(&master).start()?;
+    master.wait_minion("web1")?;
+    let commit = || -> Result<Option<Value>> {
+        let status = run(&master, &["fileserver.status"])?;
+        let envs = status
+            .get(states.url())
+            .and_then(|remote| remote.get("envs"));
+        Ok(envs.and_then(|envs| envs.get("base")).cloned())
+    };
+    until("the first commit", START, || {
+        Ok((commit()? == Some(json!(first))).then_some(()))
+    })?;
+    let apply = || -> Result<()> {
+        let done = master.tools(Kind::Ours);
+        done.salt(&["web1", "state.apply", "web", "--out=json"])?
+            .ok()?;
+        Ok(())
+    };
+    apply()?;
+    ensure!(fs::read_to_string(&target)? == "one\n");
+    let second = states.commit("web/note", "two\n")?;
+    ensure!(commit()? == Some(json!(first)), "fetched too early");
+    // The other remote's update is still at work, and is not waited for long.
+    run(&master, &["fileserver.update"])?;
+    until("the second commit", START, || {
+        Ok((commit()? == Some(json!(second))).then_some(()))
+    })?;
+    apply()?;
+    ensure!(fs::read_to_string(&target)? == "two\n");
+    Ok(())
+}
+
+#[test]
+fn an_option_of_a_remote_that_cannot_be_used_has_its_place() -> Result<()> {
+    let fleet = Fleet::new("gitfs-options")?;
+    let dir = fleet.path().join("conf");
+    fs::create_dir_all(&dir)?;
+    let text = "fileserver_backend: [git]\ngitfs_remotes:\n  - file:///srv/one\n  \
+                - file:///srv/two:\n    - bass: main\n";
+    fs::write(dir.join("master"), text)?;
+    let program = fleet.programs().path(Kind::Ours, Program::Master)?;
+    let output = Command::new(program)
+        .arg("--check")
+        .arg("-c")
+        .arg(&dir)
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+        + &String::from_utf8_lossy(&output.stdout);
+    ensure!(!output.status.success(), "{said}");
+    ensure!(
+        said.contains("master:5:7: gitfs_remotes: remote \"file:///srv/two\": bass: "),
+        "{said}"
+    );
+    Ok(())
+}

@@ -19,6 +19,7 @@ pub mod file_client;
 pub mod host;
 mod job;
 pub mod limits;
+pub mod manual;
 pub mod mask;
 pub mod paths;
 pub mod python;

@@ -4,6 +4,7 @@
 use crate::call::Call;
 use crate::error::CallResult;
 use crate::host::Host;
+use crate::manual;
 use crate::requirement::{Requirement, Unmet};
 use crate::signature::{Signature, SignatureError};
 
@@ -110,11 +111,25 @@ impl Function {
             }
             text.push('\n');
         }
-        let example = self.example();
-        text.push_str(&format!(
-            "\n    CLI Example:\n\n        salt '*' {}{example}\n    ",
-            self.name
-        ));
+        let arguments = manual::arguments(&self.parse_signature().unwrap_or_default());
+        if !arguments.is_empty() {
+            text.push_str(&format!("\n    Arguments:\n\n{arguments}"));
+        }
+        text.push_str("\n    CLI Example:\n\n");
+        match manual::examples(self.name) {
+            Some(examples) => {
+                for example in examples {
+                    let line = format!("        salt '*' {} {example}", self.name);
+                    text.push_str(line.trim_end());
+                    text.push('\n');
+                }
+            }
+            None => {
+                let example = self.example();
+                text.push_str(&format!("        salt '*' {}{example}\n", self.name));
+            }
+        }
+        text.push_str("    ");
         text
     }
 

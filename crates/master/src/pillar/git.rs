@@ -41,6 +41,8 @@ pub(crate) struct Fetched {
     /// Whether a fetch has come to its end since the start.
     tried: Mutex<bool>,
     has_tried: Condvar,
+    /// Why it could not be fetched, as the log says it.
+    told: Mutex<String>,
     /// Until when somebody waits for that.
     young_until: Instant,
 }
@@ -149,6 +151,7 @@ impl Fetched {
             due: Mutex::new(Instant::now()),
             tried: Mutex::default(),
             has_tried: Condvar::new(),
+            told: Mutex::default(),
             young_until: Instant::now() + GIT_PILLAR_FIRST_FETCH_MAX,
         }
     }
@@ -194,13 +197,21 @@ impl Fetched {
         if let Err(TryLockError::WouldBlock) = self.fetching.try_lock() {
             return;
         }
-        match self.update(stop) {
-            Ok(_) | Err(GitError::Stopped) => {}
+        let updated = self.update(stop);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match updated {
+            Ok(_) => told.clear(),
+            Err(GitError::Stopped) => {}
             Err(error @ GitError::Locked { .. }) => {
-                tracing::info!(remote = %self.remote(), "git_pillar: {}", chain(&error));
+                tracing::debug!(remote = %self.remote(), "git_pillar: {error}");
             }
             Err(error) => {
-                tracing::error!(remote = %self.remote(), "git_pillar: {}", chain(&error));
+                // Once, and again when something else is wrong.
+                let text = chain(&error);
+                if text != *told {
+                    tracing::error!(remote = %self.remote(), "git_pillar: {text}");
+                    *told = text;
+                }
             }
         }
     }

@@ -98,8 +98,6 @@ fn name_of(value: &Value) -> String {
     halite_proto::python::str(value)
 }
 
-const NONE_REMOVED: &str = "No locks were removed";
-
 fn clear_git_lock(call: &Call<'_>) -> Ran {
     // Ours are of updates: nothing is checked out, and nothing linked.
     let types = call.bound.kwargs.get("type");
@@ -114,9 +112,15 @@ fn clear_git_lock(call: &Call<'_>) -> Ran {
             let remotes = call.runners.pillars.git.all();
             let repositories = remotes.map(|remote| remote.repository());
             let unlocked = git_locks::unlock(repositories, pattern.as_deref());
-            Ok(unlocked.into_value("cleared", NONE_REMOVED))
+            Ok(unlocked.into_value("cleared", git_locks::NONE_REMOVED))
         }
-        Some("gitfs" | "git_pillar" | "winrepo") => Ok(NONE_REMOVED.into()),
+        Some("gitfs") if is_update => {
+            let repositories = call.runners.files.server.repositories();
+            let all = repositories.iter().map(AsRef::as_ref);
+            let unlocked = git_locks::unlock(all, pattern.as_deref());
+            Ok(unlocked.into_value("cleared", git_locks::NONE_REMOVED))
+        }
+        Some("gitfs" | "git_pillar" | "winrepo") => Ok(git_locks::NONE_REMOVED.into()),
         _ => Err(RunnerError::BadArguments(format!(
             "Invalid role '{}'",
             name(call, "role")

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use halite_fileserver::{Backends, Lists};
+use halite_git::Repository;
 use halite_proto::{Map, SaltEnv, Value};
 
-use super::Call;
 use super::error::{Ran, RunnerError};
 use super::table::Function;
+use super::{Call, git_locks};
 use crate::error::chain;
 use crate::files::file_changes;
 
@@ -170,18 +171,43 @@ fn update(call: &Call<'_>) -> Ran {
     Ok(true.into())
 }
 
-fn clear_cache(_: &Call<'_>) -> Ran {
-    Ok("No cache was cleared".into())
+/// The repositories of the sources that are meant.
+fn repositories(call: &Call<'_>) -> Vec<Arc<Repository>> {
+    let files = &call.runners.files.server;
+    match files.backends(&meant(call)).contains(&"gitfs") {
+        true => files.repositories(),
+        false => Vec::new(),
+    }
+}
+
+/// What the addresses of remotes have to fit.
+fn pattern(call: &Call<'_>) -> Option<String> {
+    let pattern = call.arg("remote");
+    pattern
+        .is_true()
+        .then(|| halite_proto::python::str(pattern))
+}
+
+fn clear_cache(call: &Call<'_>) -> Ran {
+    let repositories = repositories(call);
+    let cleared = git_locks::clear(repositories.iter().map(AsRef::as_ref));
+    Ok(cleared.into_value("cleared", "No cache was cleared"))
 }
 
 fn clear_file_list_cache(_: &Call<'_>) -> Ran {
     Ok(Map::new().into())
 }
 
-fn clear_lock(_: &Call<'_>) -> Ran {
-    Ok("No locks were removed".into())
+fn clear_lock(call: &Call<'_>) -> Ran {
+    let (repositories, pattern) = (repositories(call), pattern(call));
+    let all = repositories.iter().map(AsRef::as_ref);
+    let removed = git_locks::unlock(all, pattern.as_deref());
+    Ok(removed.into_value("cleared", git_locks::NONE_REMOVED))
 }
 
-fn lock(_: &Call<'_>) -> Ran {
-    Ok("No locks were set".into())
+fn lock(call: &Call<'_>) -> Ran {
+    let (repositories, pattern) = (repositories(call), pattern(call));
+    let all = repositories.iter().map(AsRef::as_ref);
+    let set = git_locks::lock(all, pattern.as_deref());
+    Ok(set.into_value("locked", "No locks were set"))
 }

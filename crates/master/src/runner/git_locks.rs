@@ -1,11 +1,14 @@
-//! The locks of remotes, removed by hand, with Salt's words about it.
+//! The copies of remotes and their locks, handled by hand, with Salt's words about it.
 //!
-//! Mirrors `clear_lock` of `salt/utils/gitfs.py` (3008.5). Invariant:
+//! Mirrors `lock` and `clear_lock` of `salt/utils/gitfs.py` (3008.5). Invariant:
 //! removing a lock that nobody has set is no error.
 
 use halite_git::{Repository, machine};
 use halite_proto::{Map, Value, chain};
 use halite_target::glob::fnmatch;
+
+/// What is told where there was no lock.
+pub(super) const NONE_REMOVED: &str = "No locks were removed";
 
 /// What was done, and what could not be.
 #[derive(Debug, Default)]
@@ -31,6 +34,25 @@ impl Done {
     }
 }
 
+/// Removes what was fetched, and says so once.
+pub(super) fn clear<'a>(repositories: impl Iterator<Item = &'a Repository>) -> Done {
+    let mut done = Done::default();
+    let mut is_any = false;
+    for repository in repositories {
+        is_any = true;
+        if let Err(error) = repository.clear() {
+            let remote = repository.remote();
+            done.errors
+                .push(format!("Unable to clear {remote}: {}", chain(&error)));
+        }
+    }
+    if is_any && done.errors.is_empty() {
+        done.done
+            .push("The gitfs fileserver cache was successfully cleared".to_owned());
+    }
+    done
+}
+
 /// Removes the locks of updates of those remotes whose address fits `pattern`.
 pub(super) fn unlock<'a>(
     repositories: impl Iterator<Item = &'a Repository>,
@@ -49,6 +71,30 @@ pub(super) fn unlock<'a>(
             Err(error) => done.errors.push(format!(
                 "Unable to remove update lock for {}: {}",
                 remote.url,
+                chain(&error)
+            )),
+        }
+    }
+    done
+}
+
+/// Sets them; they stay until they are removed.
+pub(super) fn lock<'a>(
+    repositories: impl Iterator<Item = &'a Repository>,
+    pattern: Option<&str>,
+) -> Done {
+    let mut done = Done::default();
+    for repository in repositories.filter(|repository| is_meant(repository, pattern)) {
+        let remote = repository.remote();
+        match repository.lock() {
+            Ok(true) => done.done.push(format!(
+                "Set update lock for {} remote '{remote}' on machine_id '{}'",
+                remote.role.name(),
+                machine()
+            )),
+            Ok(false) => {}
+            Err(error) => done.errors.push(format!(
+                "Unable to set update lock for {remote}: {}",
                 chain(&error)
             )),
         }

@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 use halite_proto::MinionId;
 
 use crate::limits::LIST_FILE_BYTES_MAX;
+use crate::local_fs::FileVersion;
 use crate::patterns::PatternList;
-use crate::token::Identity;
 
 /// The directory of the stubs that approve one id once.
 pub const STUB_DIR: &str = "minions_autosign";
@@ -59,7 +59,7 @@ pub struct Autosign {
     options: AutosignOptions,
     stubs: PathBuf,
     /// At most the two files that the options name.
-    lists: Mutex<HashMap<PathBuf, (Identity, Arc<PatternList>)>>,
+    lists: Mutex<HashMap<PathBuf, (FileVersion, Arc<PatternList>)>>,
 }
 
 impl Autosign {
@@ -109,7 +109,7 @@ impl Autosign {
         let Some(file) = self.open_trusted(path)? else {
             return Ok(None);
         };
-        let identity = Identity::of(&file.metadata()?);
+        let identity = FileVersion::of(&file.metadata()?);
         let lists = || self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, list)) = lists().get(path)
             && *known == identity

@@ -12,7 +12,7 @@ use std::path::Path;
 use halite_crypto::files::{FileError, MODE_KEY, WriteOptions, read_limited, write_atomic};
 
 use crate::error::KeyStoreError;
-use crate::store::remove_if_there;
+use crate::key_file::remove_if_there;
 
 /// Name of the file in the master's cache directory.
 pub const DROP_FILE: &str = ".dfn";

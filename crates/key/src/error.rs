@@ -13,6 +13,9 @@ pub enum KeyStoreError {
     /// A file or directory could not be used.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The store of keys does not answer.
+    #[error("the store of minion keys does not answer")]
+    Away,
     /// The pki directory itself is not there.
     #[error("the key directory {} does not exist", path.display())]
     NoDirectory {

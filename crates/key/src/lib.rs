@@ -1,9 +1,10 @@
-//! The pki directory of a master and everything that is done to it, and the
-//! smaller one of a minion.
+//! The keys of a master, its own ([`PkiDir`]) and those of its minions
+//! ([`KeyStore`]), and those of a minion.
 //!
-//! The directory is Salt's: one file per key, the directory it lies in is its
-//! state. Programs of both makes may work on it at the same time, so nothing
-//! here is kept in memory without looking at the file again.
+//! The keys of minions are behind an enum of backends. The one there is, files,
+//! is Salt's: one file per key, the directory it lies in is its state. Programs
+//! of both makes may work on it at the same time, so nothing here is kept in
+//! memory without asking for its version again.
 //!
 //! Invariant: a file name is only ever built from a checked [`MinionId`], and
 //! a change of state is written before the old state is removed, so that at
@@ -12,13 +13,19 @@
 //! [`MinionId`]: halite_proto::MinionId
 
 pub mod autosign;
+mod backend;
 pub mod dropfile;
 pub mod error;
 pub mod generate;
+mod key_file;
 pub mod limits;
+mod local_fs;
 pub mod master;
+#[cfg(feature = "test-backends")]
+mod memory;
 pub mod minion;
 pub mod patterns;
+mod pki_dir;
 pub mod renew;
 pub mod select;
 pub mod signing;
@@ -27,11 +34,15 @@ pub mod store;
 pub mod token;
 
 pub use autosign::{Autosign, AutosignOptions};
+pub use backend::KeyVersion;
 pub use error::KeyStoreError;
 pub use generate::{GeneratedPair, gen_keys};
 pub use master::{MasterKeyOptions, MasterKeys, master_id};
+#[cfg(feature = "test-backends")]
+pub use memory::MemoryKeys;
 pub use minion::{MinionKeys, TrustedMaster};
 pub use patterns::PatternList;
+pub use pki_dir::PkiDir;
 pub use renew::{Renewed, renew_master_key};
 pub use select::matches_any;
 pub use signing::{MasterSigning, SignatureRequest, gen_signature};

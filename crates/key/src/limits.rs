@@ -1,5 +1,7 @@
 //! The named limits of this crate.
 
+use std::time::Duration;
+
 /// Most bytes of a key file that is read; a larger one is an error.
 pub const KEY_FILE_BYTES_MAX: u64 = halite_crypto::limits::PEM_BYTES_MAX as u64;
 
@@ -14,3 +16,7 @@ pub const LIST_REGEXES_MAX: usize = 2000;
 /// Most ids whose token is remembered as checked. At the limit all are
 /// forgotten, which costs one signature check each.
 pub const TOKENS_REMEMBERED_MAX: usize = 100_000;
+
+/// A listing of a directory of keys is kept once the directory has not changed
+/// for this long.
+pub const LISTING_SETTLED: Duration = Duration::from_secs(2);

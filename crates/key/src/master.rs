@@ -16,10 +16,11 @@ use halite_proto::key_changes::KeyChange;
 
 use crate::error::KeyStoreError;
 use crate::generate::{close_private, key_path, read_private, write_pair};
+use crate::key_file::{Links, read_key_text};
 use crate::limits::KEY_FILE_BYTES_MAX;
+use crate::pki_dir::PkiDir;
 use crate::renew::{behind_links, read_changes};
 use crate::signing::{MasterSigning, Signer};
-use crate::store::{KeyStore, Links, read_key_text};
 
 /// Name of the pair in the layout of 3006 and 3007.
 const OLD_NAME: &str = "master";
@@ -53,14 +54,14 @@ impl MasterKeys {
     /// When a key cannot be read or made; a passphrase that does not fit is
     /// never a reason to make a new key.
     pub fn load_or_generate(
-        store: &KeyStore,
+        pki: &PkiDir,
         options: &MasterKeyOptions<'_>,
     ) -> Result<Self, KeyStoreError> {
-        let files = PairFiles::new(store, options.id)?;
+        let files = PairFiles::new(pki, options.id)?;
         let private = files.load_or_generate(options)?;
         let public_pem = files.publish(&private)?;
-        let signer = Signer::load(store, options.id, options.bits, &options.signing)?;
-        let changes = read_changes(store.dir(), &public_pem)?;
+        let signer = Signer::load(pki, options.id, options.bits, &options.signing)?;
+        let changes = read_changes(pki.path(), &public_pem)?;
         Ok(Self {
             private,
             public_pem,
@@ -123,17 +124,17 @@ impl Pair {
 
 /// Where the pair lies under either name.
 struct PairFiles<'a> {
-    store: &'a KeyStore,
+    pki: &'a PkiDir,
     new: Pair,
     old: Pair,
 }
 
 impl<'a> PairFiles<'a> {
-    fn new(store: &'a KeyStore, id: &str) -> Result<Self, KeyStoreError> {
+    fn new(pki: &'a PkiDir, id: &str) -> Result<Self, KeyStoreError> {
         Ok(Self {
-            store,
-            new: Pair::named(store.dir(), master_id(id))?,
-            old: Pair::named(store.dir(), OLD_NAME)?,
+            pki,
+            new: Pair::named(pki.path(), master_id(id))?,
+            old: Pair::named(pki.path(), OLD_NAME)?,
         })
     }
 
@@ -173,7 +174,7 @@ impl<'a> PairFiles<'a> {
             path: private.clone(),
             source,
         })?;
-        let owner = self.store.owner();
+        let owner = self.pki.owner();
         write_pair(&key, private, public, owner, options.passphrase)?;
         self.link_old_names()?;
         Ok(key)
@@ -204,7 +205,7 @@ impl<'a> PairFiles<'a> {
             ),
             None => {}
         }
-        let options = WriteOptions::new(MODE_KEY).owned_by(self.store.owner());
+        let options = WriteOptions::new(MODE_KEY).owned_by(self.pki.owner());
         write_atomic(&pair.public, options, text.as_bytes())?;
         Ok(clean)
     }
@@ -212,7 +213,7 @@ impl<'a> PairFiles<'a> {
     /// Brings `master.pem` and `master.pub` under the new name. The private
     /// key comes last: where it is, the new name counts.
     fn adopt(&self) -> Result<(), KeyStoreError> {
-        let options = WriteOptions::new(MODE_KEY).owned_by(self.store.owner());
+        let options = WriteOptions::new(MODE_KEY).owned_by(self.pki.owner());
         for (old, new) in [
             (&self.old.public, &self.new.public),
             (&self.old.private, &self.new.private),
@@ -230,8 +231,8 @@ impl<'a> PairFiles<'a> {
         if self.new == self.old {
             return Ok(());
         }
-        replace_by_link(&self.old.public, &self.new.public, self.store.owner())?;
-        replace_by_link(&self.old.private, &self.new.private, self.store.owner())
+        replace_by_link(&self.old.public, &self.new.public, self.pki.owner())?;
+        replace_by_link(&self.old.private, &self.new.private, self.pki.owner())
     }
 
     /// A plain `master.pem` beside the key of the master's own name: whoever
@@ -263,8 +264,8 @@ impl<'a> PairFiles<'a> {
 }
 
 /// The files of the pair that the master of this name uses, behind links.
-pub(crate) fn pair_in_use(store: &KeyStore, id: &str) -> Result<(PathBuf, PathBuf), KeyStoreError> {
-    let files = PairFiles::new(store, id)?;
+pub(crate) fn pair_in_use(pki: &PkiDir, id: &str) -> Result<(PathBuf, PathBuf), KeyStoreError> {
+    let files = PairFiles::new(pki, id)?;
     let pairs = [files.new, files.old];
     let missing = pairs.first().map(|pair| pair.private.clone());
     let pair = pairs.into_iter().find(|pair| pair.private.exists());

@@ -7,7 +7,7 @@ use halite_crypto::{HashType, PrivateKey, PublicKey, clean_key, fingerprint_path
 
 use crate::error::KeyStoreError;
 use crate::generate::{close_private, gen_keys, key_path, read_private};
-use crate::store::{Links, read_key_text, remove_if_there};
+use crate::key_file::{Links, read_key_text, remove_if_there};
 
 const NAME: &str = "minion";
 

@@ -13,9 +13,10 @@ use halite_proto::key_changes::{KEY_CHANGES_MAX, KeyChange};
 
 use crate::error::KeyStoreError;
 use crate::generate::{read_private, write_pair};
+use crate::key_file::{Links, read_key_text};
 use crate::limits::KEY_FILE_BYTES_MAX;
 use crate::master::pair_in_use;
-use crate::store::{KeyStore, Links, read_key_text};
+use crate::pki_dir::PkiDir;
 
 /// The file with the changes, in the pki directory.
 pub const CHANGES_FILE: &str = "master_key_changes";
@@ -44,12 +45,12 @@ pub struct Renewed {
 /// # Errors
 /// When there is no pair, or a file cannot be read or written.
 pub fn renew_master_key(
-    store: &KeyStore,
+    pki: &PkiDir,
     id: &str,
     bits: u32,
     passphrase: Option<&Secret<String>>,
 ) -> Result<Renewed, KeyStoreError> {
-    let (private_path, public_path) = pair_in_use(store, id)?;
+    let (private_path, public_path) = pair_in_use(pki, id)?;
     let old = read_private(&private_path, passphrase)?;
     let failed = |source| KeyStoreError::Generate {
         path: private_path.clone(),
@@ -64,7 +65,7 @@ pub fn renew_master_key(
         .public()
         .and_then(|key| key.clean_pem())
         .map_err(failed)?;
-    let mut changes = read_changes(store.dir(), &old_pem)?;
+    let mut changes = read_changes(pki.path(), &old_pem)?;
     changes.push(KeyChange {
         old_key: old_pem.clone(),
         signature: master_sign::sign_successor(&old, &new_pem).map_err(failed)?,
@@ -72,14 +73,14 @@ pub fn renew_master_key(
     let surplus = changes.len().saturating_sub(KEY_CHANGES_MAX);
     changes.drain(..surplus);
     let kept = private_path.with_extension("pem.old");
-    let options = WriteOptions::new(MODE_KEY).owned_by(store.owner());
+    let options = WriteOptions::new(MODE_KEY).owned_by(pki.owner());
     let bytes = Secret::new(read_limited(&private_path, KEY_FILE_BYTES_MAX)?);
     write_atomic(&kept, options, bytes.expose())?;
     // First: a change that was cut off after it is told to nobody.
-    let changes_path = store.dir().join(CHANGES_FILE);
-    let public = WriteOptions::new(MODE_PUBLIC).owned_by(store.owner());
+    let changes_path = pki.path().join(CHANGES_FILE);
+    let public = WriteOptions::new(MODE_PUBLIC).owned_by(pki.owner());
     write_atomic(&changes_path, public, to_text(&changes).as_bytes())?;
-    write_pair(&new, &private_path, &public_path, store.owner(), passphrase)?;
+    write_pair(&new, &private_path, &public_path, pki.owner(), passphrase)?;
     Ok(Renewed {
         old_pem,
         new_pem,

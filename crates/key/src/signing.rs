@@ -9,8 +9,9 @@ use halite_crypto::{KeyError, PrivateKey, Secret, SigAlgo, clean_key};
 
 use crate::error::KeyStoreError;
 use crate::generate::{close_private, gen_keys, key_path, read_private};
+use crate::key_file::{Links, read_key_text};
 use crate::master::master_id;
-use crate::store::{KeyStore, Links, read_key_text};
+use crate::pki_dir::PkiDir;
 
 /// Default name of the signing pair (`master_sign_key_name`).
 pub const SIGN_KEY_NAME: &str = "master_sign";
@@ -54,7 +55,7 @@ pub(crate) struct CachedSigner {
 
 impl Signer {
     pub(crate) fn load(
-        store: &KeyStore,
+        pki: &PkiDir,
         id: &str,
         bits: u32,
         signing: &MasterSigning<'_>,
@@ -62,13 +63,13 @@ impl Signer {
         match signing {
             MasterSigning::None => Ok(None),
             MasterSigning::Key { name, passphrase } => {
-                let path = key_path(store.dir(), name, "pem")?;
+                let path = key_path(pki.path(), name, "pem")?;
                 let key = if path.exists() {
                     close_private(&path)?;
                     read_private(&path, *passphrase)?
                 } else {
                     tracing::info!(path = %path.display(), "generating the signing key");
-                    gen_keys(store.dir(), name, bits, store.owner(), *passphrase)?.private
+                    gen_keys(pki.path(), name, bits, pki.owner(), *passphrase)?.private
                 };
                 Ok(Some(Self::Key(Arc::new(CachedSigner {
                     key,
@@ -77,7 +78,7 @@ impl Signer {
                 }))))
             }
             MasterSigning::Stored { file_name } => {
-                stored_signature(store.dir(), id, *file_name).map(|text| Some(Self::Stored(text)))
+                stored_signature(pki.path(), id, *file_name).map(|text| Some(Self::Stored(text)))
             }
         }
     }
@@ -153,26 +154,26 @@ pub struct SignatureRequest<'a> {
 /// # Errors
 /// When a key is missing or unusable, or the file cannot be written.
 pub fn gen_signature(
-    store: &KeyStore,
+    pki: &PkiDir,
     request: &SignatureRequest<'_>,
 ) -> Result<PathBuf, KeyStoreError> {
     let public_path = match request.public_path {
         Some(path) => path.to_owned(),
-        None => master_public_path(store.dir(), request.id)?,
+        None => master_public_path(pki.path(), request.id)?,
     };
     let Some(public_pem) = read_key_text(&public_path, Links::Followed)? else {
         return Err(KeyStoreError::NoKey { path: public_path });
     };
     let private_path = match request.private_path {
         Some(path) => path.to_owned(),
-        None => key_path(store.dir(), request.key_name, "pem")?,
+        None => key_path(pki.path(), request.key_name, "pem")?,
     };
     let private = if private_path.exists() {
         read_private(&private_path, request.passphrase)?
     } else if request.auto_create && request.private_path.is_none() {
-        let (bits, owner) = (request.bits, store.owner());
+        let (bits, owner) = (request.bits, pki.owner());
         gen_keys(
-            store.dir(),
+            pki.path(),
             request.key_name,
             bits,
             owner,
@@ -190,10 +191,10 @@ pub fn gen_signature(
             }
         })?;
     let path = request.signature_path.map_or_else(
-        || store.dir().join(signature_file_name(request.id)),
+        || pki.path().join(signature_file_name(request.id)),
         Path::to_owned,
     );
-    let options = WriteOptions::new(MODE_KEY).owned_by(store.owner());
+    let options = WriteOptions::new(MODE_KEY).owned_by(pki.owner());
     write_atomic(&path, options, signature.as_bytes())?;
     Ok(path)
 }

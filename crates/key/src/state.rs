@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use halite_crypto::{HashType, fingerprint_path, fingerprint_text};
 use halite_proto::MinionId;
 
 /// The state of a minion's key.
@@ -151,4 +152,14 @@ pub enum FingerForm {
     Body,
     /// Of the whole text: `salt-key -f` and `-F` of 3008.
     WholeText,
+}
+
+impl FingerForm {
+    /// The fingerprint of a key's text.
+    pub(crate) fn of(self, text: &[u8], hash_type: HashType) -> String {
+        match self {
+            Self::Body => fingerprint_path(text, hash_type),
+            Self::WholeText => fingerprint_text(text, hash_type),
+        }
+    }
 }

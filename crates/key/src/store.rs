@@ -1,18 +1,14 @@
-//! The state directories of a pki directory.
+//! The keys of minions, each in its state.
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use halite_crypto::files::{
-    FileError, MODE_SECRET, WriteOptions, ensure_private_dir, read_limited, write_atomic,
-};
-use halite_crypto::{HashType, PublicKey, clean_key, fingerprint_path, fingerprint_text};
+use halite_crypto::{HashType, PublicKey, clean_key};
 use halite_proto::MinionId;
 
+use crate::backend::{Backend, KeyVersion};
 use crate::error::KeyStoreError;
-use crate::limits::KEY_FILE_BYTES_MAX;
+use crate::local_fs::LocalFs;
+use crate::pki_dir::PkiDir;
 use crate::state::{Change, FingerForm, KeyState, Listing};
 
 /// A minion's key as it lies in the store.
@@ -20,7 +16,7 @@ use crate::state::{Change, FingerForm, KeyState, Listing};
 pub struct StoredKey {
     /// The state it is in.
     pub state: KeyState,
-    /// The file's text.
+    /// Its text.
     pub pem: String,
 }
 
@@ -31,54 +27,56 @@ impl StoredKey {
     }
 }
 
-/// A master's pki directory.
+/// The keys of minions that a master has, and the directory of its own.
 #[derive(Debug, Clone)]
 pub struct KeyStore {
-    dir: PathBuf,
-    owner: Option<u32>,
+    pki: PkiDir,
+    backend: Backend,
 }
 
 impl KeyStore {
-    /// Opens the directory, making it and the state directories with mode 0700
-    /// where they are missing. New files are given to the user `owner`, if
-    /// that is not this process' own.
+    /// Opens the pki directory, making it and the state directories with mode
+    /// 0700 where they are missing. New files are given to the user `owner`,
+    /// if that is not this process' own.
     ///
     /// # Errors
     /// When a directory can neither be found nor made, or is open to others
     /// and cannot be closed.
     pub fn open(dir: impl Into<PathBuf>, owner: Option<u32>) -> Result<Self, KeyStoreError> {
-        let this = Self {
-            dir: dir.into(),
-            owner,
-        };
-        ensure_private_dir(&this.dir, owner)?;
-        for state in KeyState::ALL {
-            ensure_private_dir(&this.dir.join(state.dir_name()), owner)?;
-        }
-        Ok(this)
+        let pki = PkiDir::open(dir, owner)?;
+        let files = LocalFs::new(&pki);
+        files.make()?;
+        let backend = Backend::LocalFs(files);
+        Ok(Self { pki, backend })
     }
 
-    /// Looks at a directory that must exist and is not changed by this.
+    /// Looks at a pki directory that must exist and is not changed by this.
     ///
     /// # Errors
     /// When it is not there.
     pub fn open_existing(dir: impl Into<PathBuf>) -> Result<Self, KeyStoreError> {
-        let dir = dir.into();
-        if dir.is_dir() {
-            Ok(Self { dir, owner: None })
-        } else {
-            Err(KeyStoreError::NoDirectory { path: dir })
-        }
+        let pki = PkiDir::open_existing(dir)?;
+        let backend = Backend::LocalFs(LocalFs::new(&pki));
+        Ok(Self { pki, backend })
     }
 
-    /// The directory.
-    pub fn dir(&self) -> &Path {
-        &self.dir
+    /// Keys of minions in memory, beside a pki directory that must exist.
+    ///
+    /// # Errors
+    /// When the directory is not there.
+    #[cfg(feature = "test-backends")]
+    pub fn in_memory(
+        dir: impl Into<PathBuf>,
+        keys: std::sync::Arc<crate::memory::MemoryKeys>,
+    ) -> Result<Self, KeyStoreError> {
+        let pki = PkiDir::open_existing(dir)?;
+        let backend = Backend::Memory(keys);
+        Ok(Self { pki, backend })
     }
 
-    /// The user that new files are given to.
-    pub fn owner(&self) -> Option<u32> {
-        self.owner
+    /// The directory of the master's own keys.
+    pub fn pki(&self) -> &PkiDir {
+        &self.pki
     }
 
     /// Puts a key into a state, taking it out of every other one (a denied key
@@ -87,16 +85,11 @@ impl KeyStore {
     /// # Errors
     /// When a file cannot be written or removed; the stricter state then holds.
     pub fn put(&self, id: &MinionId, state: KeyState, pem: &str) -> Result<(), KeyStoreError> {
-        let options = WriteOptions {
-            // A key that is pending or denied comes again with the next try.
-            durable: matches!(state, KeyState::Accepted | KeyState::Rejected),
-            ..WriteOptions::new(MODE_SECRET).owned_by(self.owner)
-        };
-        write_atomic(&self.path(state, id)?, options, pem.trim().as_bytes())?;
+        self.backend.write(state, id, pem.trim())?;
         if state != KeyState::Denied {
             for other in KeyState::LOOKUP {
                 if other != state {
-                    self.remove(other, id)?;
+                    self.backend.remove(other, id)?;
                 }
             }
         }
@@ -119,7 +112,7 @@ impl KeyStore {
         };
         self.put(id, to, &key.pem)?;
         if key.state == KeyState::Denied && to != KeyState::Denied {
-            self.remove(KeyState::Denied, id)?;
+            self.backend.remove(KeyState::Denied, id)?;
         }
         Ok(Some(Change {
             id: id.clone(),
@@ -165,7 +158,7 @@ impl KeyStore {
         for state in KeyState::LOOKUP.into_iter().chain([KeyState::Denied]) {
             // An unreadable file must still be deletable.
             let pem = self.get(state, id).ok().flatten();
-            if self.remove(state, id)? {
+            if self.backend.remove(state, id)? {
                 changes.push(Change {
                     id: id.clone(),
                     from: state,
@@ -192,7 +185,7 @@ impl KeyStore {
     /// # Errors
     /// When the file cannot be read.
     pub fn get(&self, state: KeyState, id: &MinionId) -> Result<Option<String>, KeyStoreError> {
-        read_key_text(&self.path(state, id)?, Links::Ignored)
+        self.backend.read(state, id)
     }
 
     /// The accepted key of an id, parsed.
@@ -206,10 +199,7 @@ impl KeyStore {
         PublicKey::from_pem(&pem)
             .map(Some)
             .map_err(|source| KeyStoreError::Key {
-                path: self
-                    .dir
-                    .join(KeyState::Accepted.dir_name())
-                    .join(id.as_str()),
+                path: self.backend.place(KeyState::Accepted, id),
                 source,
             })
     }
@@ -227,25 +217,29 @@ impl KeyStore {
     ) -> Result<Option<String>, KeyStoreError> {
         Ok(self
             .get(state, id)?
-            .map(|pem| finger_of(pem.as_bytes(), form, hash_type)))
+            .map(|pem| form.of(pem.as_bytes(), hash_type)))
     }
 
-    /// The ids with a key in one state's directory, sorted. For the state that
+    /// The ids with a key in one state, sorted. For the state that
     /// an id is *in* see [`Self::list_all`].
     ///
     /// # Errors
-    /// When the directory cannot be listed.
+    /// When they cannot be listed.
     pub fn list(&self, state: KeyState) -> Result<Vec<MinionId>, KeyStoreError> {
-        let dir = self.dir.join(state.dir_name());
-        let mut ids = Vec::new();
-        for name in plain_files(&dir)? {
-            match name.to_str().map(MinionId::parse) {
-                Some(Ok(id)) => ids.push(id),
-                _ => tracing::debug!(dir = %dir.display(), ?name, "not the name of a minion"),
-            }
-        }
+        let mut ids = self.backend.list(state)?;
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// The version of an id's key in one state; `None` if there is none.
+    pub fn version(&self, state: KeyState, id: &MinionId) -> Option<KeyVersion> {
+        self.backend.version(state, id)
+    }
+
+    /// The version of what [`Self::list`] says; `None` where none can be told
+    /// for now, and what was read must not be kept.
+    pub fn listing_version(&self, state: KeyState) -> Option<KeyVersion> {
+        self.backend.listing_version(state)
     }
 
     /// All ids, each in the one state that it is in, and the denied keys.
@@ -271,47 +265,6 @@ impl KeyStore {
         Ok(listing)
     }
 
-    /// The master's own key files (`*.pem`, `*.pub`, no symbolic links) by
-    /// name, sorted.
-    ///
-    /// # Errors
-    /// When the directory cannot be listed.
-    pub fn local_keys(&self) -> Result<Vec<(String, PathBuf)>, KeyStoreError> {
-        let mut keys: Vec<(String, PathBuf)> = plain_files(&self.dir)?
-            .into_iter()
-            .filter_map(|name| name.into_string().ok())
-            .filter(|name| {
-                let extension = Path::new(name).extension();
-                extension.is_some_and(|extension| extension == "pem" || extension == "pub")
-            })
-            .map(|name| (name.clone(), self.dir.join(name)))
-            .collect();
-        keys.sort_unstable();
-        Ok(keys)
-    }
-
-    /// The fingerprint of one of the master's own key files.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn finger_local(
-        path: &Path,
-        form: FingerForm,
-        hash_type: HashType,
-    ) -> Result<String, KeyStoreError> {
-        let bytes = read_limited(path, KEY_FILE_BYTES_MAX)?;
-        Ok(finger_of(&bytes, form, hash_type))
-    }
-
-    pub(crate) fn path(&self, state: KeyState, id: &MinionId) -> Result<PathBuf, KeyStoreError> {
-        if id.as_str().starts_with('.') {
-            return Err(KeyStoreError::HiddenId {
-                id: id.as_str().to_owned(),
-            });
-        }
-        Ok(self.dir.join(state.dir_name()).join(id.as_str()))
-    }
-
     fn among(
         &self,
         id: &MinionId,
@@ -330,83 +283,5 @@ impl KeyStore {
             return Ok(self.get(state, id)?.map(|pem| StoredKey { state, pem }));
         }
         Ok(None)
-    }
-
-    fn remove(&self, state: KeyState, id: &MinionId) -> Result<bool, KeyStoreError> {
-        remove_if_there(&self.path(state, id)?)
-    }
-}
-
-/// Whether a symbolic link may stand for a key file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
-    Ignored,
-    Followed,
-}
-
-/// The text of a key file, none if there is no such file.
-pub(crate) fn read_key_text(path: &Path, links: Links) -> Result<Option<String>, KeyStoreError> {
-    if links == Links::Ignored && fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return Ok(None);
-    }
-    let bytes = match read_limited(path, KEY_FILE_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == Some(io::ErrorKind::NotFound) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    match String::from_utf8(bytes) {
-        Ok(text) if text.trim().is_empty() => Ok(None),
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(KeyStoreError::NotText {
-            path: path.to_owned(),
-        }),
-    }
-}
-
-/// Removes a file; false if there is none.
-pub(crate) fn remove_if_there(path: &Path) -> Result<bool, KeyStoreError> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(FileError::Remove {
-            path: path.to_owned(),
-            source,
-        }
-        .into()),
-    }
-}
-
-/// The names of a directory's own files: no links, nothing hidden. A missing
-/// directory has none.
-fn plain_files(dir: &Path) -> Result<Vec<std::ffi::OsString>, KeyStoreError> {
-    let list = || -> io::Result<Vec<std::ffi::OsString>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(dir)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() && !is_hidden(&entry.file_name()) {
-                names.push(entry.file_name());
-            }
-        }
-        Ok(names)
-    };
-    match list() {
-        Ok(names) => Ok(names),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(FileError::List {
-            path: dir.to_owned(),
-            source,
-        }
-        .into()),
-    }
-}
-
-fn is_hidden(name: &OsStr) -> bool {
-    name.as_encoded_bytes().first() == Some(&b'.')
-}
-
-fn finger_of(bytes: &[u8], form: FingerForm, hash_type: HashType) -> String {
-    match form {
-        FingerForm::Body => fingerprint_path(bytes, hash_type),
-        FingerForm::WholeText => fingerprint_text(bytes, hash_type),
     }
 }

@@ -1,21 +1,20 @@
 //! The token in every request of a minion, checked against its accepted key.
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, PoisonError};
 
 use halite_crypto::{HashType, constant_time_eq, hash_hex};
 use halite_proto::MinionId;
 
+use crate::backend::KeyVersion;
 use crate::error::KeyStoreError;
 use crate::limits::TOKENS_REMEMBERED_MAX;
 use crate::state::KeyState;
 use crate::store::KeyStore;
 
 /// Checks tokens. A key's token never changes, so a token that was right once
-/// is right as long as the key file is the same: each check looks at the file,
-/// but does the arithmetic only once per key.
+/// is right as long as the key is the same: each check asks for its version, but
+/// does the arithmetic only once per key.
 #[derive(Debug)]
 pub struct TokenCheck {
     store: KeyStore,
@@ -24,30 +23,8 @@ pub struct TokenCheck {
 
 #[derive(Debug)]
 struct Remembered {
-    file: Identity,
+    version: KeyVersion,
     token_digest: String,
-}
-
-/// What tells one version of a file from the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Identity {
-    pub(crate) fn of(meta: &Metadata) -> Self {
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
-    }
 }
 
 impl TokenCheck {
@@ -64,17 +41,13 @@ impl TokenCheck {
     /// # Errors
     /// When the key file is there but cannot be used.
     pub fn is_right(&self, id: &MinionId, token: &[u8]) -> Result<bool, KeyStoreError> {
-        let path = self.store.path(KeyState::Accepted, id)?;
-        let file = match fs::symlink_metadata(&path) {
-            Ok(meta) if meta.is_file() => Identity::of(&meta),
-            _ => {
-                self.lock().remove(id);
-                return Ok(false);
-            }
+        let Some(version) = self.store.version(KeyState::Accepted, id) else {
+            self.lock().remove(id);
+            return Ok(false);
         };
         let token_digest = hash_hex(HashType::Sha256, token);
         if let Some(known) = self.lock().get(id)
-            && known.file == file
+            && known.version == version
         {
             return Ok(constant_time_eq(
                 known.token_digest.as_bytes(),
@@ -90,7 +63,13 @@ impl TokenCheck {
             if known.len() >= TOKENS_REMEMBERED_MAX {
                 known.clear();
             }
-            known.insert(id.clone(), Remembered { file, token_digest });
+            known.insert(
+                id.clone(),
+                Remembered {
+                    version,
+                    token_digest,
+                },
+            );
         }
         Ok(right)
     }

@@ -9,16 +9,16 @@ use std::path::Path;
 use halite_crypto::master_sign::{verify_master_key, verify_successor};
 use halite_crypto::{HashType, PrivateKey, PublicKey, Secret, SigAlgo, clean_key};
 use halite_key::{
-    KeyStore, KeyStoreError, MasterKeyOptions, MasterKeys, MasterSigning, MinionKeys,
+    KeyStoreError, MasterKeyOptions, MasterKeys, MasterSigning, MinionKeys, PkiDir,
     SignatureRequest, TrustedMaster, gen_keys, gen_signature, renew_master_key,
 };
 use tempfile::TempDir;
 
 const BITS: u32 = 1024;
 
-fn store() -> (TempDir, KeyStore) {
+fn store() -> (TempDir, PkiDir) {
     let dir = tempfile::tempdir().unwrap();
-    let store = KeyStore::open(dir.path().join("pki"), None).unwrap();
+    let store = PkiDir::open(dir.path().join("pki"), None).unwrap();
     (dir, store)
 }
 
@@ -31,11 +31,11 @@ fn options(id: &str) -> MasterKeyOptions<'_> {
     }
 }
 
-fn load(store: &KeyStore, id: &str) -> MasterKeys {
+fn load(store: &PkiDir, id: &str) -> MasterKeys {
     MasterKeys::load_or_generate(store, &options(id)).unwrap()
 }
 
-fn refused(store: &KeyStore, id: &str) -> KeyStoreError {
+fn refused(store: &PkiDir, id: &str) -> KeyStoreError {
     MasterKeys::load_or_generate(store, &options(id)).unwrap_err()
 }
 
@@ -44,14 +44,14 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[track_caller]
-fn assert_new_layout(store: &KeyStore, name: &str) {
+fn assert_new_layout(store: &PkiDir, name: &str) {
     for half in ["pem", "pub"] {
-        let real = store.dir().join(format!("{name}.{half}"));
+        let real = store.path().join(format!("{name}.{half}"));
         assert!(fs::symlink_metadata(&real).unwrap().is_file());
-        let old = store.dir().join(format!("master.{half}"));
+        let old = store.path().join(format!("master.{half}"));
         assert_eq!(fs::read_link(old).unwrap(), real);
     }
-    assert_eq!(mode(&store.dir().join(format!("{name}.pem"))), 0o400);
+    assert_eq!(mode(&store.path().join(format!("{name}.pem"))), 0o400);
 }
 
 #[test]
@@ -59,17 +59,17 @@ fn a_new_master_pair_has_the_layout_of_3008() {
     let (_dir, store) = store();
     let keys = load(&store, "vm_master");
     assert_new_layout(&store, "vm");
-    let public = fs::read_to_string(store.dir().join("vm.pub")).unwrap();
+    let public = fs::read_to_string(store.path().join("vm.pub")).unwrap();
     assert_eq!(clean_key(&public), keys.public_pem());
     assert!(public.ends_with("-----\n"));
-    assert_eq!(mode(&store.dir().join("vm.pub")), 0o400);
+    assert_eq!(mode(&store.path().join("vm.pub")), 0o400);
     assert_eq!(load(&store, "vm_master").public_pem(), keys.public_pem());
 }
 
 #[test]
 fn the_layout_of_3006_is_taken_over() {
     let (_dir, store) = store();
-    let made = gen_keys(store.dir(), "master", BITS, None, None).unwrap();
+    let made = gen_keys(store.path(), "master", BITS, None, None).unwrap();
     let keys = load(&store, "vm_master");
     assert_eq!(
         keys.public_pem(),
@@ -90,14 +90,14 @@ fn a_master_renamed_keeps_its_key() {
 fn a_key_copied_over_the_link_is_neither_ignored_nor_believed() {
     let (_dir, store) = store();
     let keys = load(&store, "vm_master");
-    fs::remove_file(store.dir().join("master.pem")).unwrap();
-    let shared = gen_keys(store.dir(), "master", BITS, None, None).unwrap();
+    fs::remove_file(store.path().join("master.pem")).unwrap();
+    let shared = gen_keys(store.path(), "master", BITS, None, None).unwrap();
     let error = refused(&store, "vm_master");
     assert!(matches!(error, KeyStoreError::TwoKeys { .. }), "{error}");
     for text in ["master.pem", "vm.pem", "remove the pair"] {
         assert!(error.to_string().contains(text), "{error}");
     }
-    fs::remove_file(store.dir().join("vm.pem")).unwrap();
+    fs::remove_file(store.path().join("vm.pem")).unwrap();
     let now = load(&store, "vm_master");
     assert_ne!(now.public_pem(), keys.public_pem());
     let shared = shared.private.public().unwrap().clean_pem().unwrap();
@@ -108,13 +108,13 @@ fn a_key_copied_over_the_link_is_neither_ignored_nor_believed() {
 fn a_link_to_a_key_that_is_not_there_makes_no_new_key() {
     let (_dir, store) = store();
     load(&store, "vm_master");
-    fs::remove_file(store.dir().join("vm.pem")).unwrap();
+    fs::remove_file(store.path().join("vm.pem")).unwrap();
     let error = refused(&store, "vm_master");
     assert!(
         matches!(error, KeyStoreError::DanglingLink { .. }),
         "{error}"
     );
-    assert!(!store.dir().join("vm.pem").exists());
+    assert!(!store.path().join("vm.pem").exists());
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn a_new_key_is_signed_by_the_one_before() {
         keys.push(now);
     }
     // A change that was cut off before the new pair was written leads nowhere.
-    let pair = fs::read(store.dir().join("vm.pem")).unwrap();
+    let pair = fs::read(store.path().join("vm.pem")).unwrap();
     renew_master_key(&store, "vm_master", BITS, None).unwrap();
-    fs::remove_file(store.dir().join("vm.pem")).unwrap();
-    fs::write(store.dir().join("vm.pem"), pair).unwrap();
+    fs::remove_file(store.path().join("vm.pem")).unwrap();
+    fs::write(store.path().join("vm.pem"), pair).unwrap();
     let now = load(&store, "vm_master");
     assert_eq!(now.public_pem(), keys[2].public_pem());
     assert_eq!(now.changes(), keys[2].changes());
@@ -158,7 +158,7 @@ fn a_master_called_master_needs_no_links() {
     let (_dir, store) = store();
     let keys = load(&store, "master_master");
     assert!(
-        fs::symlink_metadata(store.dir().join("master.pem"))
+        fs::symlink_metadata(store.path().join("master.pem"))
             .unwrap()
             .is_file()
     );
@@ -169,7 +169,7 @@ fn a_master_called_master_needs_no_links() {
 fn a_missing_or_foreign_public_file_is_written_anew() {
     let (_dir, store) = store();
     let keys = load(&store, "vm_master");
-    let path = store.dir().join("vm.pub");
+    let path = store.path().join("vm.pub");
     fs::remove_file(&path).unwrap();
     load(&store, "vm_master");
     assert_eq!(
@@ -190,7 +190,7 @@ fn a_missing_or_foreign_public_file_is_written_anew() {
 fn a_private_key_open_to_others_is_closed() {
     let (_dir, store) = store();
     load(&store, "vm_master");
-    let path = store.dir().join("vm.pem");
+    let path = store.path().join("vm.pem");
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     load(&store, "vm_master");
     assert_eq!(mode(&path), 0o400);
@@ -205,14 +205,14 @@ fn a_passphrase_seals_the_key_and_a_wrong_one_makes_no_new_key() {
         ..options("vm_master")
     };
     let keys = MasterKeys::load_or_generate(&store, &sealed).unwrap();
-    let text = fs::read_to_string(store.dir().join("vm.pem")).unwrap();
+    let text = fs::read_to_string(store.path().join("vm.pem")).unwrap();
     assert!(text.contains("Proc-Type: 4,ENCRYPTED"));
     let again = MasterKeys::load_or_generate(&store, &sealed).unwrap();
     assert_eq!(again.public_pem(), keys.public_pem());
     let error = MasterKeys::load_or_generate(&store, &options("vm_master")).unwrap_err();
     assert!(matches!(error, KeyStoreError::Key { .. }));
     assert_eq!(
-        fs::read_to_string(store.dir().join("vm.pem")).unwrap(),
+        fs::read_to_string(store.path().join("vm.pem")).unwrap(),
         text
     );
 }
@@ -220,7 +220,7 @@ fn a_passphrase_seals_the_key_and_a_wrong_one_makes_no_new_key() {
 #[test]
 fn a_damaged_key_is_an_error_that_names_the_file() {
     let (_dir, store) = store();
-    let path = store.dir().join("vm.pem");
+    let path = store.path().join("vm.pem");
     fs::write(&path, "not a key").unwrap();
     let error = MasterKeys::load_or_generate(&store, &options("vm_master")).unwrap_err();
     assert_eq!(
@@ -249,7 +249,7 @@ fn the_signing_pair_is_made_and_signs() {
         ..options("vm_master")
     };
     let keys = MasterKeys::load_or_generate(&store, &signed).unwrap();
-    let pem = fs::read_to_string(store.dir().join("master_sign.pub")).unwrap();
+    let pem = fs::read_to_string(store.path().join("master_sign.pub")).unwrap();
     let signer = PublicKey::from_pem(&pem).unwrap();
     for algorithm in [SigAlgo::Pkcs1v15Sha1, SigAlgo::Pkcs1v15Sha224] {
         let text = keys.pub_sig(algorithm).unwrap().unwrap();
@@ -291,14 +291,14 @@ fn a_stored_signature_is_sent_as_it_is() {
     assert!(matches!(error, KeyStoreError::NoKey { .. }));
     request.auto_create = true;
     let path = gen_signature(&store, &request).unwrap();
-    assert_eq!(path, store.dir().join("vm_master_pubkey_signature"));
+    assert_eq!(path, store.path().join("vm_master_pubkey_signature"));
     assert_eq!(mode(&path), 0o400);
     let text = fs::read_to_string(&path).unwrap();
 
     let sent = |keys: &MasterKeys| keys.pub_sig(SigAlgo::Pkcs1v15Sha224).unwrap().unwrap();
     let keys = MasterKeys::load_or_generate(&store, &stored()).unwrap();
     assert_eq!(sent(&keys), text.trim_end());
-    fs::rename(&path, store.dir().join("master_pubkey_signature")).unwrap();
+    fs::rename(&path, store.path().join("master_pubkey_signature")).unwrap();
     let keys = MasterKeys::load_or_generate(&store, &stored()).unwrap();
     assert_eq!(sent(&keys), text.trim_end());
 }

@@ -28,9 +28,9 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_new_directory_is_private_and_complete() {
     let (_dir, store) = store();
-    assert_eq!(mode(store.dir()), 0o700);
+    assert_eq!(mode(store.pki().path()), 0o700);
     for state in KeyState::ALL {
-        assert_eq!(mode(&store.dir().join(state.dir_name())), 0o700);
+        assert_eq!(mode(&store.pki().path().join(state.dir_name())), 0o700);
     }
     assert!(store.list_all().unwrap().is_empty());
 }
@@ -46,7 +46,7 @@ fn a_key_is_in_one_state_at_a_time() {
         assert!(key.is_same_key("a key\r\n"));
         assert_eq!(store.list_all().unwrap().len(), 1);
         assert_eq!(
-            mode(&store.dir().join(state.dir_name()).join("web1")),
+            mode(&store.pki().path().join(state.dir_name()).join("web1")),
             0o600
         );
     }
@@ -62,10 +62,10 @@ fn a_key_is_in_one_state_at_a_time() {
 fn of_several_files_the_strictest_decides() {
     let (_dir, store) = store();
     for state in ["minions", "minions_pre", "minions_rejected"] {
-        fs::write(store.dir().join(state).join("all"), state).unwrap();
+        fs::write(store.pki().path().join(state).join("all"), state).unwrap();
     }
     for state in ["minions", "minions_pre"] {
-        fs::write(store.dir().join(state).join("two"), state).unwrap();
+        fs::write(store.pki().path().join(state).join("two"), state).unwrap();
     }
     let state_of = |name| store.lookup(&id(name)).unwrap().unwrap().state;
     assert_eq!(state_of("all"), KeyState::Rejected);
@@ -88,7 +88,7 @@ fn of_several_files_the_strictest_decides() {
 #[test]
 fn listings_are_sorted_by_byte_and_show_no_other_files() {
     let (dir, store) = store();
-    let pending = store.dir().join("minions_pre");
+    let pending = store.pki().path().join("minions_pre");
     for name in ["web1", "B", "a", "10", "9", ".hidden", ".tmp1234"] {
         fs::write(pending.join(name), "key").unwrap();
     }
@@ -105,7 +105,7 @@ fn listings_are_sorted_by_byte_and_show_no_other_files() {
 #[test]
 fn an_empty_file_is_no_key() {
     let (_dir, store) = store();
-    fs::write(store.dir().join("minions/web1"), "").unwrap();
+    fs::write(store.pki().path().join("minions/web1"), "").unwrap();
     assert_eq!(store.lookup(&id("web1")).unwrap(), None);
 }
 
@@ -178,18 +178,18 @@ fn errors_name_the_path_in_one_line() {
         error.to_string(),
         format!("the key directory {} does not exist", missing.display())
     );
-    fs::remove_dir_all(store.dir()).unwrap();
+    fs::remove_dir_all(store.pki().path()).unwrap();
     let error = store
         .put(&id("web1"), KeyState::Pending, "key")
         .unwrap_err();
-    let path = store.dir().join("minions_pre/web1");
+    let path = store.pki().path().join("minions_pre/web1");
     assert_eq!(
         error.to_string(),
         format!("could not write {}", path.display())
     );
 
-    fs::write(store.dir(), "a file").unwrap();
-    let error = KeyStore::open(store.dir(), None).unwrap_err();
+    fs::write(store.pki().path(), "a file").unwrap();
+    let error = KeyStore::open(store.pki().path(), None).unwrap_err();
     assert!(
         error
             .to_string()
@@ -206,7 +206,7 @@ fn what_is_no_key_is_an_error_only_when_it_is_used() {
         store.accepted_key(&web),
         Err(KeyStoreError::Key { .. })
     ));
-    fs::write(store.dir().join("minions/web2"), b"\xff\xfe").unwrap();
+    fs::write(store.pki().path().join("minions/web2"), b"\xff\xfe").unwrap();
     assert!(matches!(
         store.get(KeyState::Accepted, &id("web2")),
         Err(KeyStoreError::NotText { .. })
@@ -269,7 +269,7 @@ fn a_token_counts_while_its_key_is_accepted() {
 #[test]
 fn an_open_directory_is_closed() {
     let (_dir, store) = store();
-    fs::set_permissions(store.dir(), Permissions::from_mode(0o755)).unwrap();
-    KeyStore::open(store.dir(), None).unwrap();
-    assert_eq!(mode(store.dir()), 0o700);
+    fs::set_permissions(store.pki().path(), Permissions::from_mode(0o755)).unwrap();
+    KeyStore::open(store.pki().path(), None).unwrap();
+    assert_eq!(mode(store.pki().path()), 0o700);
 }

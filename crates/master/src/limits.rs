@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-/// A listing of the key directory is kept once the directory has not changed
-/// for this long.
-pub const KEY_LISTING_SETTLED: Duration = Duration::from_secs(2);
-
 /// Keys that are pending or rejected. Beyond it, and beyond a tenth of what is
 /// left of it for one address, a new minion is told to wait and its key is not
 /// kept: anybody can send keys, and each takes a file.

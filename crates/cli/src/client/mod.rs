@@ -22,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use halite_crypto::Secret;
+use halite_key::{KeyState, KeyStore};
 use halite_proto::clear::{BatchRequest, Credentials, PublishReply, PublishRequest, TokenRequest};
 use halite_proto::publish::FunSpec;
 use halite_proto::{Jid, Map, MinionId, Value};
@@ -293,11 +294,9 @@ impl LocalClient {
         let Ok(id) = MinionId::parse(id) else {
             return false;
         };
-        let file = self.settings.accepted_dir().join(id.as_str());
-        match std::fs::symlink_metadata(file) {
-            Ok(_) => true,
-            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-        }
+        let key = KeyStore::open_existing(&self.settings.pki_dir)
+            .and_then(|keys| keys.get(KeyState::Accepted, &id));
+        key.map_or(true, |key| key.is_some())
     }
 
     fn check_running(&self) -> Result<(), ClientError> {

@@ -156,11 +156,6 @@ impl ClientSettings {
         self.sock_dir.join("workers.ipc").is_file()
             && !is_listened_at(&self.sock_dir.join("workers-default.ipc"))
     }
-
-    /// The directory of accepted keys.
-    pub fn accepted_dir(&self) -> PathBuf {
-        self.pki_dir.join("minions")
-    }
 }
 
 /// Whether a process listens at a socket file; one may be left of a master that

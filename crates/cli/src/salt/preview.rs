@@ -2,9 +2,9 @@
 //! the master keeps of its minions.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
-use std::fs;
 
+use halite_key::{KeyState, KeyStore};
+use halite_proto::chain;
 use halite_proto::{Map, MinionId, Value};
 use halite_store::{Bank, MinionData};
 use halite_target::glob::Glob;
@@ -111,10 +111,11 @@ pub(super) fn matching(
         kind,
         parsed,
     } = understand(command, settings, delimiter)?;
-    let accepted = settings.accepted_dir();
-    let ids = accepted_ids(&accepted).map_err(|error| Stop {
+    let accepted =
+        KeyStore::open_existing(&settings.pki_dir).and_then(|keys| keys.list(KeyState::Accepted));
+    let ids = accepted.map_err(|error| Stop {
         exit: Exit::Failure,
-        ..refused(&format!("could not read {}: {error}", accepted.display()))
+        ..refused(&chain(&error))
     })?;
     // Commas separate several globs here, other than on minions.
     if let ("glob", Value::Str(globs)) = (kind, &target) {
@@ -129,16 +130,6 @@ pub(super) fn matching(
     let with_unknown = settings.targets_uncached;
     let is_meant = |id: &MinionId| parsed.matches(&Known::new(id, &data, with_unknown));
     Ok(ids.into_iter().filter(is_meant).map(String::from).collect())
-}
-
-fn accepted_ids(dir: &std::path::Path) -> std::io::Result<BTreeSet<MinionId>> {
-    let mut ids = BTreeSet::new();
-    for entry in fs::read_dir(dir)? {
-        let name = entry?.file_name().into_string().ok();
-        let id = name.filter(|name| !name.starts_with('.'));
-        ids.extend(id.and_then(|id| MinionId::parse(id).ok()));
-    }
-    Ok(ids)
 }
 
 /// A minion with what is kept of it, read when the target asks for it.
@@ -186,6 +177,8 @@ impl Subject for Known<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn previewed(target: Value, kind: &'static str) -> Result<Vec<String>, Stop> {

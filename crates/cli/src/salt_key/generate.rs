@@ -5,7 +5,7 @@ use std::path::Path;
 
 use halite_crypto::{SigAlgo, fingerprint_path};
 use halite_key::signing::{SIGN_KEY_NAME, signature_file_name};
-use halite_key::{KeyStore, KeyStoreError, SignatureRequest, gen_keys, gen_signature};
+use halite_key::{KeyStoreError, PkiDir, SignatureRequest, gen_keys, gen_signature};
 use halite_proto::{Map, Value};
 
 use super::{ActionError, Program};
@@ -32,7 +32,7 @@ impl Program<'_> {
 
     pub(super) fn gen_signature(&mut self, screen: &mut Screen) -> Result<Exit, KeyStoreError> {
         let settings = &self.settings;
-        let store = KeyStore::open(&settings.pki_dir, settings.owner)?;
+        let pki = PkiDir::open(&settings.pki_dir, settings.owner)?;
         let dir = self.options.signature_path.as_deref();
         let path = dir.map(|dir| dir.join(signature_file_name(&settings.master_id)));
         let request = SignatureRequest {
@@ -46,7 +46,7 @@ impl Program<'_> {
             algorithm: SigAlgo::Pkcs1v15Sha1,
             passphrase: None,
         };
-        gen_signature(&store, &request)?;
+        gen_signature(&pki, &request)?;
         self.show_return(screen, true.into());
         Ok(Exit::Ok)
     }

@@ -16,7 +16,7 @@ use std::io::{self, BufRead};
 use std::path::PathBuf;
 
 use halite_crypto::HashType;
-use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
+use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing, PkiDir};
 use halite_proto::{Map, MinionId, Value};
 use thiserror::Error;
 
@@ -211,9 +211,9 @@ const KEY_OUTPUTTER: &str = "key";
 
 fn local_fingers(store: &KeyStore, globs: &str, hash: HashType) -> Result<Map, KeyStoreError> {
     let mut local = Map::new();
-    for (name, path) in store.local_keys()? {
+    for (name, path) in store.pki().local_keys()? {
         if halite_key::matches_any(globs, &name) {
-            local.insert(name, KeyStore::finger_local(&path, FingerForm::Body, hash)?);
+            local.insert(name, PkiDir::finger_local(&path, FingerForm::Body, hash)?);
         }
     }
     Ok(local)

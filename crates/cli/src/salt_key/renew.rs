@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use halite_crypto::fingerprint_path;
-use halite_key::{KeyStore, renew_master_key};
+use halite_key::{PkiDir, renew_master_key};
 
 use super::{ActionError, Program};
 use crate::{Exit, Screen};
@@ -28,9 +28,9 @@ impl Program<'_> {
                 return Ok(Exit::Failure);
             }
         }
-        let store = KeyStore::open(&settings.pki_dir, settings.owner)?;
+        let pki = PkiDir::open(&settings.pki_dir, settings.owner)?;
         let (id, bits) = (&settings.master_id, self.options.keysize);
-        let renewed = renew_master_key(&store, id, bits, settings.key_pass.as_ref())?;
+        let renewed = renew_master_key(&pki, id, bits, settings.key_pass.as_ref())?;
         let finger = |pem: &str| fingerprint_path(pem.as_bytes(), settings.hash_type);
         screen.line(&format!("The old key: {}", finger(&renewed.old_pem)));
         screen.line(&format!("The new key: {}", finger(&renewed.new_pem)));

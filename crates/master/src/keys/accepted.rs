@@ -1,47 +1,22 @@
 //! The accepted minion keys, as the gate asks for them on every request.
 //!
-//! Invariant: the answer is what is on disk now. A key that an admin accepts,
+//! Invariant: the answer is what the store has now. A key that an admin accepts,
 //! rejects or deletes with any tool counts with the next request, because each
-//! one looks at the file's identity before a remembered result is used.
+//! one asks for the key's version before a remembered result is used.
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
 
 use halite_crypto::{HashType, PublicKey, clean_key, hash_hex};
-use halite_key::{KeyState, KeyStore, TokenCheck};
+use halite_key::{KeyState, KeyStore, KeyVersion, TokenCheck};
 use halite_proto::MinionId;
 
 use crate::error::chain;
-use crate::limits::KEY_LISTING_SETTLED;
-
-/// Identity of a file's content: any way of replacing a key changes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileMark {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl FileMark {
-    fn of(meta: &Metadata) -> Self {
-        Self {
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-}
 
 /// What is remembered of an accepted key: enough to know it again, not the key.
 #[derive(Clone, Debug)]
 struct Remembered {
-    mark: FileMark,
+    version: KeyVersion,
     key: KeyMark,
 }
 
@@ -63,21 +38,19 @@ pub(crate) struct AcceptedKey {
     pub(crate) mark: KeyMark,
 }
 
-/// The directory of accepted keys, with what was learnt from it.
+/// The accepted keys of a store, with what was learnt from them.
 #[derive(Debug)]
 pub(crate) struct AcceptedKeys {
     store: KeyStore,
     tokens: TokenCheck,
-    dir: PathBuf,
     keys: Mutex<HashMap<MinionId, Remembered>>,
-    listing: Mutex<Option<(FileMark, Vec<MinionId>)>>,
+    listing: Mutex<Option<(KeyVersion, Vec<MinionId>)>>,
 }
 
 impl AcceptedKeys {
     /// The accepted keys of a store.
     pub(crate) fn new(store: KeyStore) -> Self {
         Self {
-            dir: store.dir().join(KeyState::Accepted.dir_name()),
             tokens: TokenCheck::new(store.clone()),
             store,
             keys: Mutex::default(),
@@ -115,20 +88,18 @@ impl AcceptedKeys {
 
     /// The ids of all accepted keys, sorted.
     pub(crate) fn list(&self) -> Vec<MinionId> {
-        let Ok(meta) = fs::metadata(&self.dir) else {
-            return Vec::new();
-        };
-        let mark = FileMark::of(&meta);
+        let version = self.store.listing_version(KeyState::Accepted);
         let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, ids)) = &*listing
-            && *at == mark
+        if let (Some(version), Some((at, ids))) = (version, &*listing)
+            && *at == version
         {
             return ids.clone();
         }
-        let ids = self.read_dir();
-        // Two changes within one tick of the file system's clock leave the
-        // same mark, so a listing is only kept once the directory has rested.
-        *listing = is_settled(&meta).then(|| (mark, ids.clone()));
+        let ids = self.store.list(KeyState::Accepted).unwrap_or_else(|error| {
+            tracing::error!("could not list the accepted keys: {}", chain(&error));
+            Vec::new()
+        });
+        *listing = version.map(|version| (version, ids.clone()));
         ids
     }
 
@@ -143,13 +114,13 @@ impl AcceptedKeys {
     }
 
     fn look_up(&self, id: &MinionId) -> Option<KeyMark> {
-        let Some(mark) = self.mark_of(id) else {
+        let Some(version) = self.store.version(KeyState::Accepted, id) else {
             self.with_keys(|keys| keys.remove(id));
             return None;
         };
         let known = self.with_keys(|keys| {
             keys.get(id)
-                .filter(|known| known.mark == mark)
+                .filter(|known| known.version == version)
                 .map(|known| known.key.clone())
         });
         if known.is_some() {
@@ -158,36 +129,11 @@ impl AcceptedKeys {
         let pem = self.store.get(KeyState::Accepted, id).ok().flatten()?;
         let key = KeyMark::of(&pem);
         let remembered = Remembered {
-            mark,
+            version,
             key: key.clone(),
         };
         self.with_keys(|keys| keys.insert(id.clone(), remembered));
         Some(key)
-    }
-
-    /// The mark of the key file; links are not keys.
-    fn mark_of(&self, id: &MinionId) -> Option<FileMark> {
-        let meta = fs::symlink_metadata(self.path(id)).ok()?;
-        meta.is_file().then(|| FileMark::of(&meta))
-    }
-
-    fn read_dir(&self) -> Vec<MinionId> {
-        let mut ids: Vec<MinionId> = fs::read_dir(&self.dir)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| !name.starts_with('.'))
-            .filter_map(|name| MinionId::parse(name).ok())
-            .collect();
-        ids.sort_unstable();
-        ids
-    }
-
-    /// The one place where an id becomes a path here; ids cannot leave it.
-    fn path(&self, id: &MinionId) -> PathBuf {
-        self.dir.join(id.as_str())
     }
 
     fn with_keys<T>(&self, use_them: impl FnOnce(&mut HashMap<MinionId, Remembered>) -> T) -> T {
@@ -195,18 +141,10 @@ impl AcceptedKeys {
     }
 }
 
-fn is_settled(meta: &Metadata) -> bool {
-    let changed = meta.ctime().max(meta.mtime());
-    let Ok(changed) = u64::try_from(changed) else {
-        return true;
-    };
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH + Duration::from_secs(changed))
-        .is_ok_and(|age| age > KEY_LISTING_SETTLED)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use halite_crypto::PrivateKey;
 
     use super::*;

@@ -66,7 +66,8 @@ impl Keys {
         bus: Arc<Bus>,
     ) -> Result<Self, StartError> {
         let store = KeyStore::open(&general.pki_dir, None)?;
-        let identity = MasterKeys::load_or_generate(&store, &settings.master_keys(&general.id))?;
+        let identity =
+            MasterKeys::load_or_generate(store.pki(), &settings.master_keys(&general.id))?;
         let keys = Self {
             accepted: AcceptedKeys::new(store.clone()),
             autosign: Autosign::new(&general.pki_dir, settings.autosign.clone()),

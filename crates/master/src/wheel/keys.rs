@@ -2,7 +2,7 @@
 
 use halite_call::Bound;
 use halite_crypto::{HashType, PrivateKey};
-use halite_key::{FingerForm, KeyState, KeyStore, KeyStoreError, Listing};
+use halite_key::{FingerForm, KeyState, KeyStoreError, Listing, PkiDir};
 use halite_proto::{Map, MinionId, Value};
 
 use super::{Done, Function, Wheel, WheelError, flag, function, text};
@@ -285,7 +285,7 @@ fn list(wheel: &Wheel, bound: &Bound) -> Done {
 
 /// The names of the master's own keys.
 fn local(wheel: &Wheel) -> Result<Value, WheelError> {
-    let local = wheel.keys.store.local_keys()?.into_iter();
+    let local = wheel.keys.store.pki().local_keys()?.into_iter();
     Ok(Value::List(local.map(|(name, _)| name.into()).collect()))
 }
 
@@ -338,8 +338,8 @@ fn print(wheel: &Wheel, bound: &Bound) -> Done {
 
 fn finger_master(wheel: &Wheel, bound: &Bound) -> Done {
     let hash = hash_of(wheel, bound);
-    let path = wheel.keys.store.dir().join("master.pub");
-    let finger = KeyStore::finger_local(&path, FingerForm::Body, hash)?;
+    let path = wheel.keys.store.pki().path().join("master.pub");
+    let finger = PkiDir::finger_local(&path, FingerForm::Body, hash)?;
     Ok(Map::from([("local", Map::from([("master.pub", finger)]))]).into())
 }
 

@@ -146,10 +146,10 @@ impl KeySet {
     }
 
     pub(super) fn write(&self, store: &KeyStore, id: &str) -> Result<Imported, ActionError> {
-        let dir = store.dir();
+        let dir = store.pki().path();
         let mut done = Imported::default();
         let finger = |text: &str| fingerprint_text(text.as_bytes(), HashType::Sha256);
-        let options = |mode| WriteOptions::new(mode).owned_by(store.owner());
+        let options = |mode| WriteOptions::new(mode).owned_by(store.pki().owner());
         match pair_of(dir, id).map_err(TransferError::File)? {
             Some((_, public)) if finger(&public) != finger(&self.public) => {
                 return Err(TransferError::OtherPair {

@@ -1,0 +1,109 @@
+//! What is behind a [`KeyStore`](crate::KeyStore). Each variant has the same
+//! operations.
+
+#[cfg(feature = "test-backends")]
+use std::sync::Arc;
+
+use std::path::PathBuf;
+
+use halite_proto::MinionId;
+
+use crate::error::KeyStoreError;
+use crate::local_fs::{FileVersion, LocalFs};
+#[cfg(feature = "test-backends")]
+use crate::memory::MemoryKeys;
+use crate::state::KeyState;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Backend {
+    LocalFs(LocalFs),
+    #[cfg(feature = "test-backends")]
+    Memory(Arc<MemoryKeys>),
+}
+
+/// What tells one version of a key, or of a list of keys, from the next. Two
+/// that are equal are of the same content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyVersion(Version);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    File(FileVersion),
+    #[cfg(feature = "test-backends")]
+    Count(u64),
+}
+
+impl Backend {
+    /// Writes a key wholly or not at all.
+    pub(crate) fn write(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+        pem: &str,
+    ) -> Result<(), KeyStoreError> {
+        match self {
+            Self::LocalFs(files) => files.write(state, id, pem),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.write(state, id, pem),
+        }
+    }
+
+    pub(crate) fn read(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+    ) -> Result<Option<String>, KeyStoreError> {
+        match self {
+            Self::LocalFs(files) => files.read(state, id),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.read(state, id),
+        }
+    }
+
+    /// Removes a key; false if there is none.
+    pub(crate) fn remove(&self, state: KeyState, id: &MinionId) -> Result<bool, KeyStoreError> {
+        match self {
+            Self::LocalFs(files) => files.remove(state, id),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.remove(state, id),
+        }
+    }
+
+    /// The ids with a key in a state, in any order.
+    pub(crate) fn list(&self, state: KeyState) -> Result<Vec<MinionId>, KeyStoreError> {
+        match self {
+            Self::LocalFs(files) => files.list(state),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.list(state),
+        }
+    }
+
+    /// The version of a key; `None` if there is none.
+    pub(crate) fn version(&self, state: KeyState, id: &MinionId) -> Option<KeyVersion> {
+        let version = match self {
+            Self::LocalFs(files) => files.version(state, id).map(Version::File),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.version(state, id).map(Version::Count),
+        };
+        version.map(KeyVersion)
+    }
+
+    /// The version of the list of a state; `None` where none can be told yet.
+    pub(crate) fn listing_version(&self, state: KeyState) -> Option<KeyVersion> {
+        let version = match self {
+            Self::LocalFs(files) => files.listing_version(state).map(Version::File),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(memory) => memory.listing_version(state).map(Version::Count),
+        };
+        version.map(KeyVersion)
+    }
+
+    /// Where a key lies, for messages.
+    pub(crate) fn place(&self, state: KeyState, id: &MinionId) -> PathBuf {
+        match self {
+            Self::LocalFs(files) => files.place(state, id),
+            #[cfg(feature = "test-backends")]
+            Self::Memory(_) => PathBuf::from(format!("{state} key of {id}")),
+        }
+    }
+}

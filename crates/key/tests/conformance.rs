@@ -1,0 +1,158 @@
+//! What every backend of the keys of minions does, and what is left when one
+//! fails in the middle of a change.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::sync::Arc;
+
+use halite_crypto::PrivateKey;
+use halite_key::{KeyState, KeyStore, KeyStoreError, MemoryKeys, TokenCheck};
+use halite_proto::MinionId;
+
+fn id(name: &str) -> MinionId {
+    MinionId::parse(name).unwrap()
+}
+
+/// Runs a test on a new store of each backend.
+fn on_each(test: impl Fn(&str, &KeyStore)) {
+    let dir = tempfile::tempdir().unwrap();
+    let files = KeyStore::open(dir.path().join("pki"), None).unwrap();
+    test("files", &files);
+    let memory = KeyStore::in_memory(dir.path(), Arc::default()).unwrap();
+    test("memory", &memory);
+}
+
+#[test]
+fn an_id_is_in_one_state_at_a_time() {
+    on_each(|backend, store| {
+        let web = id("web1");
+        for state in KeyState::LOOKUP {
+            store.put(&web, state, "  key\n").unwrap();
+            let found = store.lookup(&web).unwrap().unwrap();
+            assert_eq!(
+                (found.state, found.pem.as_str()),
+                (state, "key"),
+                "{backend}"
+            );
+            assert_eq!(store.list_all().unwrap().len(), 1, "{backend}");
+        }
+    });
+}
+
+#[test]
+fn a_denied_key_stands_beside_the_accepted_one() {
+    on_each(|backend, store| {
+        let web = id("web1");
+        store.put(&web, KeyState::Accepted, "ours").unwrap();
+        store.put(&web, KeyState::Denied, "theirs").unwrap();
+        let found = store.lookup(&web).unwrap().unwrap();
+        assert_eq!(found.pem, "ours", "{backend}");
+        let change = store.accept(&web, &[KeyState::Denied]).unwrap().unwrap();
+        assert_eq!(change.pem, "theirs", "{backend}");
+        assert_eq!(
+            store.get(KeyState::Denied, &web).unwrap(),
+            None,
+            "{backend}"
+        );
+        assert_eq!(store.delete(&web).unwrap().len(), 1, "{backend}");
+        assert!(store.list_all().unwrap().is_empty(), "{backend}");
+    });
+}
+
+#[test]
+fn ids_are_listed_in_order() {
+    on_each(|backend, store| {
+        for name in ["web2", "db1", "web1"] {
+            store.put(&id(name), KeyState::Pending, "key").unwrap();
+        }
+        let ids = store.list(KeyState::Pending).unwrap();
+        assert_eq!(ids, ["db1", "web1", "web2"].map(id), "{backend}");
+        assert!(
+            store.list(KeyState::Accepted).unwrap().is_empty(),
+            "{backend}"
+        );
+    });
+}
+
+#[test]
+fn a_version_is_of_one_content() {
+    on_each(|backend, store| {
+        let web = id("web1");
+        let version = || store.version(KeyState::Accepted, &web);
+        assert_eq!(version(), None, "{backend}");
+        store.put(&web, KeyState::Accepted, "one").unwrap();
+        let first = version();
+        assert!(first.is_some() && first == version(), "{backend}");
+        store.put(&web, KeyState::Accepted, "two").unwrap();
+        assert_ne!(version(), first, "{backend}");
+        store.delete(&web).unwrap();
+        assert_eq!(version(), None, "{backend}");
+    });
+}
+
+#[test]
+fn a_list_that_changed_has_no_old_version() {
+    on_each(|backend, store| {
+        let before = store.listing_version(KeyState::Accepted);
+        store.put(&id("web1"), KeyState::Accepted, "key").unwrap();
+        let with_it = store.listing_version(KeyState::Accepted);
+        assert!(with_it.is_none() || with_it != before, "{backend}");
+        store.delete(&id("web1")).unwrap();
+        let without = store.listing_version(KeyState::Accepted);
+        assert!(without.is_none() || without != with_it, "{backend}");
+    });
+}
+
+#[test]
+fn a_token_counts_while_its_key_is_accepted() {
+    let key = PrivateKey::generate(1024).unwrap();
+    let pem = key.public().unwrap().to_pem().unwrap();
+    let token = key.request_token().unwrap();
+    on_each(|backend, store| {
+        let web = id("web1");
+        let check = TokenCheck::new(store.clone());
+        let is_right = || check.is_right(&web, &token).unwrap();
+        assert!(!is_right(), "{backend}");
+        store.put(&web, KeyState::Accepted, &pem).unwrap();
+        assert!(is_right() && is_right(), "{backend}");
+        store.reject(&web, &[KeyState::Accepted]).unwrap().unwrap();
+        assert!(!is_right(), "{backend}");
+    });
+}
+
+/// Wherever a rejection is cut off, the minion is either as before or out:
+/// never in two states of which the more generous one counts.
+#[test]
+fn a_rejection_that_is_cut_off_leaves_the_stricter_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = id("web1");
+    let mut cut_off = 0;
+    for operations in 0.. {
+        let keys = Arc::new(MemoryKeys::default());
+        let store = KeyStore::in_memory(dir.path(), Arc::clone(&keys)).unwrap();
+        store.put(&web, KeyState::Accepted, "key").unwrap();
+        keys.fail_after(operations);
+        let done = store.reject(&web, &[KeyState::Accepted]);
+        keys.mend();
+        let found = store.lookup(&web).unwrap().unwrap();
+        assert_eq!(found.pem, "key");
+        match done {
+            Ok(_) => {
+                assert_eq!(found.state, KeyState::Rejected);
+                break;
+            }
+            Err(error) => {
+                assert!(matches!(error, KeyStoreError::Away));
+                cut_off += 1;
+                let was_written = store.get(KeyState::Rejected, &web).unwrap().is_some();
+                let expected = if was_written {
+                    KeyState::Rejected
+                } else {
+                    KeyState::Accepted
+                };
+                assert_eq!(found.state, expected, "after {operations} operations");
+            }
+        }
+    }
+    assert!(cut_off > 2, "only {cut_off} places to be cut off at");
+}

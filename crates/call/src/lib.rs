@@ -17,6 +17,7 @@ mod error;
 pub mod extensions;
 pub mod file_client;
 pub mod host;
+mod host_root;
 mod job;
 pub mod limits;
 pub mod manual;

@@ -3,7 +3,6 @@
 
 use crate::call::Call;
 use crate::error::CallResult;
-use crate::host::Host;
 use crate::manual;
 use crate::requirement::{Requirement, Unmet};
 use crate::signature::{Signature, SignatureError};
@@ -248,13 +247,13 @@ impl Registry {
         self
     }
 
-    /// What the machine lacks for the module of the function `fun`, so that it
-    /// is not available.
-    pub fn unmet(&self, fun: &str, host: &Host) -> Option<Unmet> {
+    /// What a machine lacks for the module of the function `fun`, so that it is
+    /// not available; `has` says whether it has a program.
+    pub fn unmet(&self, fun: &str, has: impl Fn(&str) -> bool) -> Option<Unmet> {
         let module = fun.split('.').next()?;
         let mut requirements = self.requirements.iter();
         let requirement = requirements.find(|requirement| requirement.module == module)?;
-        requirement.unmet(host)
+        requirement.unmet(has)
     }
 
     /// The execution function with the full name `fun`.

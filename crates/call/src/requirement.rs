@@ -4,8 +4,6 @@
 //! Invariant: programs are looked for whenever a function is, so that a state
 //! run can install what its later states need.
 
-use crate::host::Host;
-
 /// What the modules of one name need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirement {
@@ -34,15 +32,13 @@ impl Requirement {
         self
     }
 
-    /// What the machine lacks of it.
-    pub fn unmet(&self, host: &Host) -> Option<Unmet> {
+    /// What a machine lacks of it that has the programs of which `has` says so.
+    pub(crate) fn unmet(&self, has: impl Fn(&str) -> bool) -> Option<Unmet> {
         let mut programs = self.programs.iter();
-        programs
-            .find(|program| !host.has(program))
-            .map(|program| Unmet {
-                requirement: *self,
-                program,
-            })
+        programs.find(|program| !has(program)).map(|program| Unmet {
+            requirement: *self,
+            program,
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::context::MinionContext;
 use crate::error::{CallError, CallResult};
 use crate::extensions::{self, Kind};
-use crate::host::Host;
+use crate::host_root::Host;
 use crate::job::Job;
 use crate::limits::CALL_DEPTH_MAX;
 use crate::registry::Function;
@@ -182,7 +182,8 @@ pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Functi
 
 /// What the machine lacks for our functions of that module.
 fn unmet(ctx: &dyn MinionContext, fun: &str) -> Option<Unmet> {
-    ctx.registry().unmet(fun, &Host::of(ctx))
+    let host = Host::new(ctx.opts());
+    ctx.registry().unmet(fun, |program| host.has(program))
 }
 
 /// Calls a function from within another; it shares its return code.

@@ -10,11 +10,10 @@ pub mod mounts;
 mod quiet;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 use halite_proto::{Map, Value};
-use nix::unistd::AccessFlags;
 
 use crate::call::Call;
 use crate::context::MinionContext;
@@ -22,81 +21,14 @@ use crate::error::CallError;
 use crate::python;
 use crate::replace::{Dress, place_followed};
 
-pub use quiet::{Answer, is_executable, run_quietly, which};
-
-/// Where programs are found beside the directories of `PATH`.
-const MORE_DIRECTORIES: &[&str] = &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
-
-/// A machine: the real one, or a directory that stands for it.
-#[derive(Debug, Clone, Default)]
-pub struct Host {
-    root: Option<PathBuf>,
-    search: Option<String>,
-}
+pub use crate::host_root::{Host, is_executable};
+pub use quiet::{Answer, run_quietly, which};
 
 impl Host {
     /// The machine of this minion.
     pub fn of(ctx: &dyn MinionContext) -> Self {
-        let text = |name| ctx.opts().get(name).and_then(Value::as_str);
-        Self {
-            root: text("__host_root__").map(PathBuf::from),
-            search: text("__host_path__").map(str::to_owned),
-        }
+        Self::new(ctx.opts())
     }
-
-    /// The place of the absolute `path`.
-    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
-        let path = path.as_ref();
-        match &self.root {
-            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
-            None => path.to_owned(),
-        }
-    }
-
-    /// Whether this is the machine itself, not a directory.
-    pub fn is_real(&self) -> bool {
-        self.root.is_none()
-    }
-
-    /// The text of a file, empty if there is none.
-    pub fn read(&self, path: impl AsRef<Path>) -> String {
-        fs::read(self.path(path))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
-    }
-
-    /// The program `name`, as it would be found.
-    pub fn which(&self, name: &str) -> Option<PathBuf> {
-        if name.contains('/') {
-            let path = self.path(name);
-            return is_program(&path).then_some(path);
-        }
-        let search = match &self.search {
-            Some(search) => search.clone(),
-            None => std::env::var("PATH").unwrap_or_default(),
-        };
-        let listed = search
-            .split(':')
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from);
-        let more = MORE_DIRECTORIES
-            .iter()
-            .filter(|_| self.search.is_none())
-            .map(PathBuf::from);
-        listed
-            .chain(more)
-            .map(|dir| dir.join(name))
-            .find(|path| is_program(path))
-    }
-
-    /// Whether there is a program `name`.
-    pub fn has(&self, name: &str) -> bool {
-        self.which(name).is_some()
-    }
-}
-
-fn is_program(path: &Path) -> bool {
-    path.is_file() && nix::unistd::access(path, AccessFlags::X_OK).is_ok()
 }
 
 impl Call<'_> {
@@ -238,8 +170,8 @@ impl<'c, 'a> Program<'c, 'a> {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_all(mut self) -> Result<Value, CallError> {
-        if let Some(search) = &self.call.host().search {
-            self.env.insert("PATH", search.as_str());
+        if let Some(search) = self.call.host().search() {
+            self.env.insert("PATH", search);
         }
         if !self.env.is_empty() {
             self.kwargs.insert("env", self.env);
@@ -339,10 +271,8 @@ mod tests {
 
     #[test]
     fn a_root_moves_every_path() {
-        let host = Host {
-            root: Some("/r".into()),
-            search: Some("/nowhere".into()),
-        };
+        let opts = Map::from([("__host_root__", "/r"), ("__host_path__", "/nowhere")]);
+        let host = Host::new(&opts);
         assert_eq!(host.path("/etc/x"), Path::new("/r/etc/x"));
         assert!(!host.has("sh"));
         assert!(Host::default().has("sh"));

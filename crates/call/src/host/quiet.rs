@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use halite_process::child::{self, RunOptions};
 use halite_proto::python;
 
-use super::MORE_DIRECTORIES;
+use crate::host_root::{MORE_DIRECTORIES, is_executable};
 use crate::{Call, CallError};
 
 /// What a program came to.
@@ -76,9 +76,4 @@ pub fn which(name: &str) -> Option<PathBuf> {
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(name))
         .find(|path| is_executable(path))
-}
-
-/// Whether `path` is a file that may be executed.
-pub fn is_executable(path: &Path) -> bool {
-    path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok()
 }

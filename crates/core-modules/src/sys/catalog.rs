@@ -172,7 +172,11 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
     };
     let (registry, host) = (call.ctx.registry(), call.host());
     let available = |modules: &mut dyn Iterator<Item = &'static Module>| {
-        let met = modules.filter(|module| registry.unmet(module.name, &host).is_none());
+        let met = modules.filter(|module| {
+            registry
+                .unmet(module.name, |program| host.has(program))
+                .is_none()
+        });
         let functions: Vec<_> = met.flat_map(|module| module.functions.iter()).collect();
         functions.into_iter()
     };

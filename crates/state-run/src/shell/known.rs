@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use halite_call::extensions::{Extensions, Kind};
 use halite_call::host::Host;
-use halite_call::{Call, Function, Registry};
+use halite_call::{Call, Function, Registry, Unmet};
 use halite_state::run::{Functions, Parameters};
 
 /// The state functions of a registry, and the execution functions of a call.
@@ -27,7 +27,9 @@ impl KnownFunctions {
         let switched_off = registry.modules().filter(|module| {
             let first = module.functions.first();
             !first.is_some_and(|function| call.has_function(function.name))
-                && registry.unmet(module.name, &host).is_none()
+                && registry
+                    .unmet(module.name, |program| host.has(program))
+                    .is_none()
         });
         Self {
             disabled: switched_off.map(|module| module.name.to_owned()).collect(),
@@ -36,6 +38,11 @@ impl KnownFunctions {
             users: Extensions::of(call.ctx),
             read: RefCell::default(),
         }
+    }
+
+    /// What the machine lacks for the module of a function.
+    fn unmet(&self, full: &str) -> Option<Unmet> {
+        self.registry.unmet(full, |program| self.host.has(program))
     }
 
     fn state_function(&self, full: &str) -> Option<&'static Function> {
@@ -60,9 +67,7 @@ pub(crate) fn is_ours_to_answer(registry: &Registry, full: &str) -> bool {
 
 impl Functions for KnownFunctions {
     fn state(&self, full: &str) -> Option<Rc<Parameters>> {
-        if self.registry.unmet(full, &self.host).is_some()
-            && self.users.get(Kind::States, full).is_none()
-        {
+        if self.unmet(full).is_some() && self.users.get(Kind::States, full).is_none() {
             return None;
         }
         if let Some(known) = self.read.borrow().get(full) {
@@ -79,18 +84,14 @@ impl Functions for KnownFunctions {
 
     fn has_execution(&self, fun: &str) -> bool {
         let module = fun.split('.').next().unwrap_or_default();
-        let own =
-            self.registry.get(fun).is_some() && self.registry.unmet(fun, &self.host).is_none();
+        let own = self.registry.get(fun).is_some() && self.unmet(fun).is_none();
         let exists = own || self.users.get(Kind::Modules, fun).is_some();
         exists && !self.disabled.contains(module)
     }
 
     fn why_missing(&self, full: &str) -> String {
         let unmet = || {
-            let unmet = self
-                .registry
-                .state(full)
-                .and_then(|_| self.registry.unmet(full, &self.host));
+            let unmet = self.registry.state(full).and_then(|_| self.unmet(full));
             unmet.map(|unmet| unmet.of_states())
         };
         let why = self.users.why_missing(Kind::States, full).or_else(unmet);

@@ -1,0 +1,89 @@
+//! Where the files and programs of a machine are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use halite_proto::{Map, Value};
+use nix::unistd::AccessFlags;
+
+/// Where programs are found beside the directories of `PATH`.
+pub(crate) const MORE_DIRECTORIES: &[&str] =
+    &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"];
+
+/// A machine: the real one, or a directory that stands for it.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    root: Option<PathBuf>,
+    search: Option<String>,
+}
+
+impl Host {
+    /// The machine of a minion with these options.
+    pub fn new(opts: &Map) -> Self {
+        let text = |name| opts.get(name).and_then(Value::as_str);
+        Self {
+            root: text("__host_root__").map(PathBuf::from),
+            search: text("__host_path__").map(str::to_owned),
+        }
+    }
+
+    /// The place of the absolute `path`.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        match &self.root {
+            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+            None => path.to_owned(),
+        }
+    }
+
+    /// What stands for `PATH` on a machine that is made up.
+    pub(crate) fn search(&self) -> Option<&str> {
+        self.search.as_deref()
+    }
+
+    /// Whether this is the machine itself, not a directory.
+    pub fn is_real(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// The text of a file, empty if there is none.
+    pub fn read(&self, path: impl AsRef<Path>) -> String {
+        fs::read(self.path(path))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The program `name`, as it would be found.
+    pub fn which(&self, name: &str) -> Option<PathBuf> {
+        if name.contains('/') {
+            let path = self.path(name);
+            return is_executable(&path).then_some(path);
+        }
+        let search = match &self.search {
+            Some(search) => search.clone(),
+            None => std::env::var("PATH").unwrap_or_default(),
+        };
+        let listed = search
+            .split(':')
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from);
+        let more = MORE_DIRECTORIES
+            .iter()
+            .filter(|_| self.search.is_none())
+            .map(PathBuf::from);
+        listed
+            .chain(more)
+            .map(|dir| dir.join(name))
+            .find(|path| is_executable(path))
+    }
+
+    /// Whether there is a program `name`.
+    pub fn has(&self, name: &str) -> bool {
+        self.which(name).is_some()
+    }
+}
+
+/// Whether `path` is a file that may be executed.
+pub fn is_executable(path: &Path) -> bool {
+    path.is_file() && nix::unistd::access(path, AccessFlags::X_OK).is_ok()
+}

@@ -98,12 +98,18 @@ pub(crate) fn build_programs(tests: &[&str], others: &[&str]) -> Result<Vec<Arti
     build(&args)
 }
 
-/// The crate of the store.
-pub(crate) const STORE: &str = "halite-store";
+/// The crates with backends that only their own tests have.
+pub(crate) const STORES: [&str; 2] = ["halite-key", "halite-store"];
 
-/// It alone, with the backends that only its tests have.
-pub(crate) const STORE_WITH_BACKENDS: &[&str] =
-    &["--package", STORE, "--features", "test-backends"];
+/// They alone, with those backends.
+pub(crate) const STORES_WITH_BACKENDS: &[&str] = &[
+    "--package",
+    STORES[0],
+    "--package",
+    STORES[1],
+    "--features",
+    "halite-key/test-backends,halite-store/test-backends",
+];
 
 /// A test that takes no time to build.
 const SMALL_TEST: &str = "report";

@@ -6,7 +6,7 @@ use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::build::{STORE_WITH_BACKENDS, cargo, features};
+use crate::build::{STORES_WITH_BACKENDS, cargo, features};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let store = ["clippy", "--all-targets"];
     let strict = ["--", "-D", "warnings"];
     check(
-        &[&store, STORE_WITH_BACKENDS, &strict].concat(),
+        &[&store, STORES_WITH_BACKENDS, &strict].concat(),
         "clippy has found something in the store's backends for tests",
     )?;
     Ok(ExitCode::SUCCESS)

@@ -261,8 +261,9 @@ fn split(
                 kwargs.insert(format!("__pub_{key}"), value.clone());
             }
         }
-        // What 3008 says of every publication: resources have no jobs here.
-        if job.load.contains_key("tgt") {
+        // What 3008 says of what a master has published, not of `salt-call`:
+        // resources have no jobs here.
+        if job.load.contains_key("tgt_type") {
             kwargs.insert("__pub_resource_targets", Vec::<Value>::new());
             kwargs.insert("__pub_pure_resource_target", false);
             kwargs.insert("__pub_minion_is_target", true);

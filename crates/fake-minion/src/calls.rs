@@ -15,6 +15,7 @@ pub fn job(fun: &str) -> Job {
         ("fun", Value::from(fun)),
         ("jid", "20261120000000000000".into()),
         ("tgt", "m1".into()),
+        ("tgt_type", "glob".into()),
     ]))
 }
 

@@ -79,13 +79,17 @@ impl Backend {
     }
 
     /// The version of a key; `None` if there is none.
-    pub(crate) fn version(&self, state: KeyState, id: &MinionId) -> Option<KeyVersion> {
+    pub(crate) fn version(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+    ) -> Result<Option<KeyVersion>, KeyStoreError> {
         let version = match self {
-            Self::LocalFs(files) => files.version(state, id).map(Version::File),
+            Self::LocalFs(files) => files.version(state, id)?.map(Version::File),
             #[cfg(feature = "test-backends")]
-            Self::Memory(memory) => memory.version(state, id).map(Version::Count),
+            Self::Memory(memory) => memory.version(state, id)?.map(Version::Count),
         };
-        version.map(KeyVersion)
+        Ok(version.map(KeyVersion))
     }
 
     /// The version of the list of a state; `None` where none can be told yet.

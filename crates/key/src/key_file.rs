@@ -56,7 +56,13 @@ pub(crate) fn plain_files(dir: &Path) -> Result<Vec<std::ffi::OsString>, KeyStor
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            if entry.file_type()?.is_file() && !is_hidden(&entry.file_name()) {
+            let is_file = match entry.file_type() {
+                Ok(kind) => kind.is_file(),
+                // Removed since: it is in the list no more.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                Err(error) => return Err(error),
+            };
+            if is_file && !is_hidden(&entry.file_name()) {
                 names.push(entry.file_name());
             }
         }

@@ -2,11 +2,14 @@
 //! Salt's programs leave and expect them.
 
 use std::fs::{self, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use halite_crypto::files::{MODE_SECRET, WriteOptions, ensure_private_dir, write_atomic};
+use halite_crypto::files::{
+    FileError, MODE_SECRET, WriteOptions, ensure_private_dir, write_atomic,
+};
 use halite_proto::MinionId;
 
 use crate::error::KeyStoreError;
@@ -100,9 +103,17 @@ impl LocalFs {
         Ok(ids)
     }
 
-    pub(crate) fn version(&self, state: KeyState, id: &MinionId) -> Option<FileVersion> {
-        let meta = fs::symlink_metadata(self.path(state, id).ok()?).ok()?;
-        meta.is_file().then(|| FileVersion::of(&meta))
+    pub(crate) fn version(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+    ) -> Result<Option<FileVersion>, KeyStoreError> {
+        let path = self.path(state, id)?;
+        match fs::symlink_metadata(&path) {
+            Ok(meta) => Ok(meta.is_file().then(|| FileVersion::of(&meta))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(FileError::Read { path, source }.into()),
+        }
     }
 
     pub(crate) fn listing_version(&self, state: KeyState) -> Option<FileVersion> {

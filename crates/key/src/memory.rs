@@ -78,12 +78,15 @@ impl MemoryKeys {
         })
     }
 
-    pub(crate) fn version(&self, state: KeyState, id: &MinionId) -> Option<u64> {
-        let version = self.operation(|kept| {
+    pub(crate) fn version(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+    ) -> Result<Option<u64>, KeyStoreError> {
+        self.operation(|kept| {
             let key = kept.keys.get(&(state, id.clone()));
             key.map(|(version, _)| *version)
-        });
-        version.ok().flatten()
+        })
     }
 
     pub(crate) fn listing_version(&self, state: KeyState) -> Option<u64> {

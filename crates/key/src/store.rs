@@ -232,7 +232,14 @@ impl KeyStore {
     }
 
     /// The version of an id's key in one state; `None` if there is none.
-    pub fn version(&self, state: KeyState, id: &MinionId) -> Option<KeyVersion> {
+    ///
+    /// # Errors
+    /// When it cannot be told whether there is one.
+    pub fn version(
+        &self,
+        state: KeyState,
+        id: &MinionId,
+    ) -> Result<Option<KeyVersion>, KeyStoreError> {
         self.backend.version(state, id)
     }
 

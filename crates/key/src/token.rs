@@ -41,7 +41,7 @@ impl TokenCheck {
     /// # Errors
     /// When the key file is there but cannot be used.
     pub fn is_right(&self, id: &MinionId, token: &[u8]) -> Result<bool, KeyStoreError> {
-        let Some(version) = self.store.version(KeyState::Accepted, id) else {
+        let Some(version) = self.store.version(KeyState::Accepted, id)? else {
             self.lock().remove(id);
             return Ok(false);
         };

@@ -1,6 +1,8 @@
 //! What every backend of the keys of minions does, and what is left when one
-//! fails in the middle of a change.
+//! fails in the middle of a change: the one in memory, which needs `--features
+//! test-backends`.
 
+#![cfg(feature = "test-backends")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::sync::Arc;
@@ -78,7 +80,7 @@ fn ids_are_listed_in_order() {
 fn a_version_is_of_one_content() {
     on_each(|backend, store| {
         let web = id("web1");
-        let version = || store.version(KeyState::Accepted, &web);
+        let version = || store.version(KeyState::Accepted, &web).unwrap();
         assert_eq!(version(), None, "{backend}");
         store.put(&web, KeyState::Accepted, "one").unwrap();
         let first = version();
@@ -155,4 +157,22 @@ fn a_rejection_that_is_cut_off_leaves_the_stricter_state() {
         }
     }
     assert!(cut_off > 2, "only {cut_off} places to be cut off at");
+}
+
+#[test]
+fn a_store_that_is_away_says_nothing_of_its_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = id("web1");
+    let keys = Arc::new(MemoryKeys::default());
+    let store = KeyStore::in_memory(dir.path(), Arc::clone(&keys)).unwrap();
+    store.put(&web, KeyState::Accepted, "key").unwrap();
+    let check = TokenCheck::new(store.clone());
+    keys.fail_after(0);
+    let is_away = |error| matches!(error, KeyStoreError::Away);
+    assert!(is_away(
+        store.version(KeyState::Accepted, &web).unwrap_err()
+    ));
+    assert!(is_away(store.list(KeyState::Accepted).unwrap_err()));
+    assert!(is_away(check.is_right(&web, b"token").unwrap_err()));
+    assert!(store.listing_version(KeyState::Accepted).is_none());
 }

@@ -267,6 +267,10 @@ fn tags_of_page(page: &str) -> Vec<String> {
         .collect()
 }
 
+/// Fired when two machines have one key, which the script has not: the master's
+/// `clones` tests see it.
+const OF_TWO_MACHINES: &str = "salt/minion/*/cloned";
+
 #[test]
 fn the_page_of_events_is_about_what_was_seen() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -277,7 +281,7 @@ fn the_page_of_events_is_about_what_was_seen() -> Result<()> {
         let streams = recorded::read(&at(file))?;
         seen.extend(streams.into_values().flatten().map(|shape| shape.tag));
     }
-    for glob in &globs {
+    for glob in globs.iter().filter(|glob| *glob != OF_TWO_MACHINES) {
         let is_seen = seen.iter().any(|tag| is_meant(glob, tag));
         assert!(is_seen, "nothing was seen of {glob}");
     }

@@ -90,17 +90,16 @@ impl Remote {
         if self.mapped().any(|(env, _)| env == saltenv) {
             return true;
         }
-        let name = match saltenv {
-            "base" if is_hex(&self.base) => return true,
-            "base" => self.base.as_str(),
-            _ if self.disable_saltenv_mapping || saltenv == self.base => return false,
-            _ => saltenv,
+        let is_there = |name: &str| {
+            let mut kinds = [RefType::Branch, RefType::Tag].into_iter();
+            kinds.any(|kind| self.ref_types.contains(&kind) && has(kind, name))
+                && !self.mapped().any(|(_, reference)| reference == name)
         };
-        let kinds = [RefType::Branch, RefType::Tag].into_iter();
-        let is_there = kinds
-            .filter(|kind| self.ref_types.contains(kind))
-            .any(|kind| has(kind, name));
-        is_there && !self.mapped().any(|(_, reference)| reference == name)
+        // A branch that is called as the environment; what `base` names is
+        // there as `base` alone.
+        let has_namesake =
+            !self.disable_saltenv_mapping && saltenv != self.base && is_there(saltenv);
+        has_namesake || saltenv == "base" && (is_hex(&self.base) || is_there(&self.base))
     }
 
     /// The branch, tag or commit of an environment; `None` if it has none.

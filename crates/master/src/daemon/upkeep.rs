@@ -2,7 +2,8 @@
 //! somebody has removed it: the directories, the files that say that a master is
 //! up, the keys of local users. Its sockets look after themselves.
 //!
-//! Invariant: a file that is there is left as it is, whatever it holds.
+//! Invariant: a file that is there is left as it is, whatever it holds; a key
+//! comes back only together with the directory that it was in.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -60,11 +61,14 @@ impl Upkeep {
         if !made.is_empty() {
             make_dirs(general).map_err(|error| chain(&error))?;
         }
-        if made.contains(&general.cachedir) && !access.settings.publisher_acl.is_empty() {
-            let_others_enter(&general.cachedir).map_err(|error| chain(&error))?;
+        // A key that was removed alone was meant: a restart makes a new one.
+        if made.iter().any(|dir| dir.starts_with(&general.cachedir)) {
+            let keys = access.local_keys.write_missing(&general.cachedir);
+            made.extend(keys.map_err(|error| chain(&error))?);
+            if !access.settings.publisher_acl.is_empty() {
+                let_others_enter(&general.cachedir).map_err(|error| chain(&error))?;
+            }
         }
-        let keys = access.local_keys.write_missing(&general.cachedir);
-        made.extend(keys.map_err(|error| chain(&error))?);
         if is_gone(&self.up_mark) {
             fs::write(&self.up_mark, b"")
                 .map_err(|error| format!("{}: {error}", self.up_mark.display()))?;

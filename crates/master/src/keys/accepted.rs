@@ -5,10 +5,11 @@
 //! one asks for the key's version before a remembered result is used.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use halite_crypto::{HashType, PublicKey, clean_key, hash_hex};
-use halite_key::{KeyState, KeyStore, KeyVersion, TokenCheck};
+use halite_key::{KeyState, KeyStore, KeyStoreError, KeyVersion, TokenCheck};
 use halite_proto::MinionId;
 
 use crate::error::chain;
@@ -38,13 +39,23 @@ pub(crate) struct AcceptedKey {
     pub(crate) mark: KeyMark,
 }
 
+/// The ids as they were when they were last listed.
+#[derive(Debug, Default)]
+struct Listing {
+    /// `None` if the next look has to list them again.
+    version: Option<KeyVersion>,
+    ids: Vec<MinionId>,
+}
+
 /// The accepted keys of a store, with what was learnt from them.
 #[derive(Debug)]
 pub(crate) struct AcceptedKeys {
     store: KeyStore,
     tokens: TokenCheck,
     keys: Mutex<HashMap<MinionId, Remembered>>,
-    listing: Mutex<Option<(KeyVersion, Vec<MinionId>)>>,
+    listing: Mutex<Listing>,
+    /// The store does not answer, and that was said.
+    is_away: AtomicBool,
 }
 
 impl AcceptedKeys {
@@ -55,6 +66,7 @@ impl AcceptedKeys {
             store,
             keys: Mutex::default(),
             listing: Mutex::default(),
+            is_away: AtomicBool::new(false),
         }
     }
 
@@ -90,31 +102,43 @@ impl AcceptedKeys {
     pub(crate) fn list(&self) -> Vec<MinionId> {
         let version = self.store.listing_version(KeyState::Accepted);
         let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(version), Some((at, ids))) = (version, &*listing)
-            && *at == version
-        {
-            return ids.clone();
+        if version.is_some() && listing.version == version {
+            return listing.ids.clone();
         }
-        let ids = self.store.list(KeyState::Accepted).unwrap_or_else(|error| {
-            tracing::error!("could not list the accepted keys: {}", chain(&error));
-            Vec::new()
-        });
-        *listing = version.map(|version| (version, ids.clone()));
-        ids
+        match self.store.list(KeyState::Accepted) {
+            Ok(ids) => {
+                *listing = Listing {
+                    version,
+                    ids: ids.clone(),
+                };
+                ids
+            }
+            Err(error) => {
+                tracing::error!("could not list the accepted keys: {}", chain(&error));
+                // Those of the last look: a fleet does not vanish with a disk.
+                listing.version = None;
+                listing.ids.clone()
+            }
+        }
+    }
+
+    /// Whether a minion is certainly not accepted: while the store does not
+    /// answer, nobody is.
+    pub(crate) fn is_out(&self, id: &MinionId) -> bool {
+        matches!(self.version(id), Ok(None))
     }
 
     /// Forgets what was learnt of minions that are not accepted any more, and
     /// names them.
     pub(crate) fn prune(&self) -> Vec<MinionId> {
         let known: Vec<MinionId> = self.with_keys(|keys| keys.keys().cloned().collect());
-        known
-            .into_iter()
-            .filter(|id| self.look_up(id).is_none())
-            .collect()
+        let out: Vec<MinionId> = known.into_iter().filter(|id| self.is_out(id)).collect();
+        self.with_keys(|keys| keys.retain(|id, _| !out.contains(id)));
+        out
     }
 
     fn look_up(&self, id: &MinionId) -> Option<KeyMark> {
-        let Some(version) = self.store.version(KeyState::Accepted, id) else {
+        let Some(version) = self.version(id).ok()? else {
             self.with_keys(|keys| keys.remove(id));
             return None;
         };
@@ -134,6 +158,21 @@ impl AcceptedKeys {
         };
         self.with_keys(|keys| keys.insert(id.clone(), remembered));
         Some(key)
+    }
+
+    /// The version of a minion's accepted key. An error was logged, once until
+    /// the store answers again.
+    fn version(&self, id: &MinionId) -> Result<Option<KeyVersion>, KeyStoreError> {
+        let version = self.store.version(KeyState::Accepted, id);
+        match &version {
+            Ok(_) => self.is_away.store(false, Ordering::Relaxed),
+            Err(error) => {
+                if !self.is_away.swap(true, Ordering::Relaxed) {
+                    tracing::error!("could not look for an accepted key: {}", chain(error));
+                }
+            }
+        }
+        version
     }
 
     fn with_keys<T>(&self, use_them: impl FnOnce(&mut HashMap<MinionId, Remembered>) -> T) -> T {
@@ -204,5 +243,27 @@ mod tests {
     fn the_same_key_written_differently_is_the_same() {
         assert_eq!(KeyMark::of("a\r\nb\n\n"), KeyMark::of("a\nb"));
         assert_ne!(KeyMark::of("a"), KeyMark::of("b"));
+    }
+
+    #[test]
+    fn a_store_that_does_not_answer_puts_nobody_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = AcceptedKeys::new(store(&dir));
+        let web = id("web1");
+        keys.store.put(&web, KeyState::Accepted, "x").unwrap();
+        assert_eq!(keys.list(), [web.clone()]);
+        assert!(keys.get(&web).is_some() && !keys.is_out(&web));
+        let accepted = dir.path().join("pki/minions");
+        fs::rename(&accepted, dir.path().join("elsewhere")).unwrap();
+        fs::write(&accepted, "no directory").unwrap();
+        for _ in 0..2 {
+            assert_eq!(keys.list(), [web.clone()]);
+        }
+        assert!(keys.get(&web).is_none() && !keys.is_out(&web));
+        assert!(keys.prune().is_empty());
+        fs::remove_file(&accepted).unwrap();
+        fs::create_dir(&accepted).unwrap();
+        assert!(keys.list().is_empty());
+        assert_eq!(keys.prune(), [web]);
     }
 }

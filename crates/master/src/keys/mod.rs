@@ -140,7 +140,7 @@ impl Keys {
     pub(crate) fn end_sessions(&self) {
         self.accepted.prune();
         for id in self.sessions.ids() {
-            if self.accepted.get(&id).is_none() {
+            if self.accepted.is_out(&id) {
                 tracing::info!(minion = %id, "its session ends, it is not accepted any more");
                 self.sessions.drop_session(&id);
             }

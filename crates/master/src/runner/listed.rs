@@ -9,7 +9,7 @@ fn minions_know_the_runners() {
     let ours = table::all().map(|function| (function.name, function.signature, function.doc));
     let listed = halite_core_modules::runners_listed(ours);
     if std::env::var_os("HALITE_UPDATE_RUNNERS").is_some() {
-        let path = "../modules/src/modules/sys/runners.tsv";
+        let path = "../core-modules/src/sys/runners.tsv";
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         std::fs::write(path, &listed).unwrap();
         return;

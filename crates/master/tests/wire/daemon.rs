@@ -126,3 +126,21 @@ async fn what_is_removed_under_a_running_master_is_made_again() {
     let left: Vec<_> = fs::read_dir(dir.path().join("run")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+/// Who rotates a leaked key removes it and restarts the master.
+#[tokio::test]
+async fn a_local_key_that_is_removed_alone_stays_away() {
+    let master = Master::start("");
+    fs::remove_file(master.path("cache/.root_key")).unwrap();
+    // The first look may have begun before; a second one has not.
+    for _ in 0..2 {
+        fs::remove_file(master.path("run/workers.ipc")).unwrap();
+        let looked = async {
+            while !master.path("run/workers.ipc").exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(STOP, looked).await.unwrap();
+    }
+    assert!(!master.path("cache/.root_key").exists());
+}

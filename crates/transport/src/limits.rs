@@ -116,6 +116,10 @@ pub const BUFFERED_ON_THE_WAY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How often a request on its way is looked at, whether it still moves.
 pub(crate) const PROGRESS_CHECK: Duration = Duration::from_millis(250);
 
+/// Listeners of removed socket files that a socket keeps, since what was said
+/// over them may not be read yet; then the oldest is closed.
+pub(crate) const REMOVED_LISTENERS_MAX: usize = 8;
+
 /// How often is looked whether somebody has removed a socket file.
 pub(crate) const SOCKET_FILES_CHECK: Duration = Duration::from_secs(1);
 

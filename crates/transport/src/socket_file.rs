@@ -24,6 +24,8 @@ pub(crate) const PATH_BYTES_MAX: usize = 107;
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
+    /// Where it was before it was moved to `path`: its socket knows this place.
+    bound_at: PathBuf,
     device: u64,
     inode: u64,
 }
@@ -62,6 +64,7 @@ impl SocketFile {
         let (device, inode) = place().map_err(file_error)?;
         let file = Self {
             path: path.to_owned(),
+            bound_at: staged.clone(),
             device,
             inode,
         };
@@ -77,6 +80,11 @@ impl SocketFile {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The path that its socket was bound at.
+    pub(crate) fn bound_at(&self) -> &Path {
+        &self.bound_at
     }
 }
 

@@ -141,10 +141,55 @@ async fn an_ipc_file_in_use_is_named_and_its_owner_undisturbed() {
     wait_until_empty(dir.path()).await;
 }
 
+/// What waits in the socket is not lost when its file is, and its other
+/// endpoints stay.
+#[tokio::test]
+async fn a_removed_file_is_bound_again_and_nothing_else_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["a.ipc", "b.ipc"].map(|name| dir.path().join(name));
+    let files = paths.clone().map(Endpoint::ipc);
+    let endpoints = [&[loopback()], &files[..]].concat();
+    let options = LocalPublishOptions {
+        messages_max: 1,
+        ..LocalPublishOptions::default()
+    };
+    let mut puller = LocalPublishSocket::bind(&endpoints, options).unwrap();
+    let bound = puller.endpoints().to_vec();
+    let context = zmq::Context::new();
+    let push = |endpoint: &Endpoint, texts: &[&str]| {
+        let socket = context.socket(zmq::PUSH).unwrap();
+        socket.connect(&endpoint.to_string()).unwrap();
+        for text in texts {
+            socket.send(text, 0).unwrap();
+        }
+        socket
+    };
+    // More than the program takes: the rest waits in the socket.
+    let first = push(&bound[1], &["1", "2", "3"]);
+    wait_until(|| puller.counters().received() > 0).await;
+    for path in &paths {
+        std::fs::remove_file(path).unwrap();
+    }
+    wait_until(|| paths.iter().all(|path| path.exists())).await;
+    let others: Vec<_> = bound.iter().map(|at| push(at, &["4"])).collect();
+    let mut taken = Vec::new();
+    while taken.len() < 6 {
+        let message = timeout(SOON, puller.recv()).await.unwrap().unwrap();
+        taken.push(String::from_utf8(message).unwrap());
+    }
+    taken.sort();
+    assert_eq!(taken, ["1", "2", "3", "4", "4", "4"]);
+    drop((first, others));
+}
+
 async fn wait_until_empty(dir: &std::path::Path) {
+    wait_until(|| std::fs::read_dir(dir).unwrap().count() == 0).await;
+}
+
+async fn wait_until(is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + SOON;
-    while std::fs::read_dir(dir).unwrap().count() > 0 {
-        assert!(Instant::now() < deadline, "a file is left");
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it does not come to be");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

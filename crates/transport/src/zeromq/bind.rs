@@ -1,6 +1,9 @@
 //! Binding one socket to several endpoints, and knowing where it ended up.
 
+use std::path::Path;
+
 use tmq::{AsZmqSocket, FromZmqSocket, SocketBuilder};
+use tracing::debug;
 
 use crate::socket_file::SocketFile;
 use crate::{BindError, Endpoint};
@@ -45,6 +48,31 @@ where
         endpoints: bound,
         files,
     })
+}
+
+/// Binds a socket to one more socket file. What it has bound already, and what
+/// waits in it, stays.
+pub(super) fn bind_file(
+    socket: &impl AsZmqSocket,
+    path: &Path,
+    mode: u32,
+) -> Result<SocketFile, BindError> {
+    let endpoint = Endpoint::ipc(path);
+    let (file, ()) = SocketFile::bind(path, mode, |staged| {
+        socket
+            .get_socket()
+            .bind(&Endpoint::ipc(staged).to_string())
+            .map_err(|error| BindError::new(&endpoint, error.into()))
+    })?;
+    Ok(file)
+}
+
+/// Closes the listener of a socket file.
+pub(super) fn unbind_file(socket: &impl AsZmqSocket, file: &SocketFile) {
+    let address = Endpoint::ipc(file.bound_at()).to_string();
+    if let Err(error) = socket.get_socket().unbind(&address) {
+        debug!(%error, "could not close the listener of a removed socket file");
+    }
 }
 
 fn place<T>(

@@ -1,6 +1,7 @@
 //! A bound PULL: the master's `publish_pull.ipc`, into which local programs
 //! may push publish loads.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tmq::pull::{Pull, pull};
@@ -9,13 +10,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{error, warn};
 
-use super::bind::{Bound, bind};
+use super::bind::{Bound, bind, bind_file, unbind_file};
 use super::context::context;
 use super::options::Common;
 use super::pump::{self, Frames};
 use crate::contract::{KeepAlive, LocalPublishOptions};
 use crate::counters::Count;
-use crate::limits::SOCKET_FILES_CHECK;
+use crate::limits::{REMOVED_LISTENERS_MAX, SOCKET_FILES_CHECK};
 use crate::socket_file::SocketFile;
 use crate::{BindError, Counters, Endpoint, SocketError};
 
@@ -43,6 +44,7 @@ impl Puller {
         let owner = Owner {
             socket: bound.socket,
             files: bound.files,
+            removed: VecDeque::new(),
             messages: sender,
             counters: Arc::clone(&counters),
             options,
@@ -82,6 +84,8 @@ impl Puller {
 struct Owner {
     socket: Pull,
     files: Vec<SocketFile>,
+    /// Those that somebody has removed, whose listeners are open.
+    removed: VecDeque<SocketFile>,
     options: LocalPublishOptions,
     /// That a removed file cannot be made again was said.
     is_failing: bool,
@@ -113,21 +117,30 @@ impl Owner {
         }
     }
 
-    /// Binds a file again that was removed.
+    /// Binds the files again that were removed.
     fn keep_files(&mut self) {
-        let is_removed = |file: &&SocketFile| file.is_removed();
-        let Some(removed) = self.files.iter().find(is_removed) else {
+        for at in 0..self.files.len() {
+            self.keep_file(at);
+        }
+    }
+
+    fn keep_file(&mut self, at: usize) {
+        let Some(file) = self.files.get_mut(at).filter(|file| file.is_removed()) else {
             return;
         };
-        let path = removed.path().to_owned();
+        let path = file.path().to_owned();
         if let Some(parent) = path.parent() {
             // That it cannot be made is said by what comes next.
             let _ = std::fs::create_dir_all(parent);
         }
-        match bound(&[Endpoint::ipc(&path)], &self.options) {
+        match bind_file(&self.socket, &path, self.options.ipc_mode) {
             Ok(again) => {
-                self.socket = again.socket;
-                self.files = again.files;
+                self.removed.push_back(std::mem::replace(file, again));
+                if self.removed.len() > REMOVED_LISTENERS_MAX
+                    && let Some(oldest) = self.removed.pop_front()
+                {
+                    unbind_file(&self.socket, &oldest);
+                }
                 self.is_failing = false;
                 warn!(path = %path.display(), "the socket was removed, and is made again");
             }

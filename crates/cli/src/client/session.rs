@@ -82,10 +82,7 @@ impl<'a> Session<'a> {
             Some(_) => Vec::new(),
             None => vec![published.jid.clone()],
         };
-        let silence = match published.master_is_ours {
-            true => Look::new(polled),
-            false => Look::none(polled),
-        };
+        let silence = Look::new(polled, published.master_is_ours);
         Self {
             client,
             published,
@@ -213,7 +210,10 @@ impl<'a> Session<'a> {
         };
         if self.silence.asking.is_none() && self.silence.next.is_some_and(|next| next <= now) {
             let client = self.client;
-            let ids = self.collector.pending().map(str::to_owned).collect();
+            let ids = match self.silence.master_is_ours {
+                true => self.collector.pending().map(str::to_owned).collect(),
+                false => Vec::new(),
+            };
             let jids = self.silence.polled.clone();
             let about = self.published.jid.clone();
             self.silence.asking = Some(Box::pin(client.ask_silence(ids, jids, about)));
@@ -275,7 +275,8 @@ impl<'a> Session<'a> {
             return;
         }
         self.silence.is_final = true;
-        if self.silence.next.is_some() || self.silence.asking.is_some() {
+        let is_asked = self.silence.next.is_some() || self.silence.asking.is_some();
+        if is_asked && self.silence.master_is_ours {
             let ids = self.collector.missing().map(str::to_owned).collect();
             let about = self.published.jid.clone();
             let answer = self.client.ask_silence(ids, Vec::new(), about).await;

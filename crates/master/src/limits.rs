@@ -140,9 +140,48 @@ pub const PRESENCE_SETTLE: Duration = Duration::from_millis(200);
 /// How often a runner that waits for minions looks who is connected.
 pub const AWAY_CHECK: Duration = Duration::from_millis(250);
 
-/// How long a minion may be away before a runner gives it up: it may be
-/// connecting again.
+/// How long a minion that shows its presence may be away before a runner gives
+/// it up: it may be connecting again.
 pub const AWAY_GRACE: Duration = Duration::from_secs(5);
+
+/// How long each connection must have been another minion's before one that has
+/// never shown its presence is given up. A minion of Salt's waits up to 11 s
+/// before it connects again (`recon_default`, `recon_max`), and ZeroMQ up to as
+/// long on top of it.
+pub const ABSENCE_MIN: Duration = Duration::from_secs(30);
+
+/// How long is believed which minions have cached grains.
+pub const CACHED_IDS_LIFE: Duration = Duration::from_secs(5);
+
+/// Minions whose processes and jobs are kept, to find several machines with one
+/// id. When full, those that were silent for `CLONE_DOUBLES_WITHIN` make room;
+/// where there are none, nothing is known of further ones.
+pub const CLONES_MAX: usize = 200_000;
+
+/// How often room is made among `CLONES_MAX`.
+pub const CLONES_SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Processes, and jobs, that are kept of one minion; the oldest go.
+pub const CLONE_TRACES_MAX: usize = 8;
+
+/// How long an older process must be heard after a younger one has begun to be
+/// another machine: longer than any request of a process that has ended is on
+/// its way.
+pub const CLONE_LINGER: Duration = Duration::from_secs(10);
+
+/// A process that has not been heard for so long is not there: minions ask every
+/// 20 s.
+pub const CLONE_GONE_AFTER: Duration = Duration::from_secs(90);
+
+/// How often is told that the same minion is several machines.
+pub const CLONE_TOLD_EVERY: Duration = Duration::from_secs(3600);
+
+/// Jobs that have come back in so long a time are looked at together.
+pub const CLONE_DOUBLES_WITHIN: Duration = Duration::from_secs(600);
+
+/// So many jobs must have come back twice: one may be a minion that was not
+/// answered, and has another address when it tries again.
+pub const CLONE_DOUBLES_MIN: usize = 3;
 
 /// A wrong password or token takes this long to be refused, and up to
 /// `SLOW_ANSWER_SPREAD` more.

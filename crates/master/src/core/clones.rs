@@ -4,35 +4,23 @@
 //! the older one is heard for some time after the younger one began: a restart
 //! leaves none of that, nor does another address, a second link of the same
 //! process or a request that was late. A minion of Salt says nothing; of it one
-//! knows by jobs that come back twice, from two addresses.
+//! knows by jobs that come back twice, from two addresses in turn.
 //!
 //! Invariant: what is kept of a minion has a limit, and so has the number of
 //! minions; the same minion is told of once an hour.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::time::{Duration, Instant};
+mod doubles;
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
 
 use halite_proto::{Jid, MinionId, Nonce};
 
-/// How long an older process must be heard after a younger one has begun.
-/// Longer than any request of a process that has ended is on its way.
-const LINGER: Duration = Duration::from_secs(10);
-
-/// Who has not been heard for so long is not there: minions ask every 20 s.
-const GONE_AFTER: Duration = Duration::from_secs(90);
-
-/// How often the same minion is told of.
-const TOLD_EVERY: Duration = Duration::from_secs(3600);
-
-/// Jobs in so long a time are looked at together.
-const DOUBLES_WITHIN: Duration = Duration::from_secs(600);
-
-/// So many of them must have come back twice: one may be a minion that was not
-/// answered, and has another address when it tries again.
-const DOUBLES_MIN: usize = 3;
-
-/// Processes, and jobs, that are kept of one minion.
-const KEPT_MAX: usize = 8;
+use self::doubles::Doubles;
+use crate::limits::{
+    CLONE_DOUBLES_WITHIN, CLONE_GONE_AFTER, CLONE_LINGER, CLONE_TOLD_EVERY, CLONE_TRACES_MAX,
+    CLONES_SWEEP_INTERVAL,
+};
 
 /// A process of a minion.
 #[derive(Debug)]
@@ -44,31 +32,26 @@ struct Process<A> {
 }
 
 impl<A> Process<A> {
+    fn is_there(&self, now: Instant) -> bool {
+        now.duration_since(self.last) <= CLONE_GONE_AFTER
+    }
+
     /// Whether both were there at one time.
     fn is_beside(&self, other: &Self) -> bool {
         let lingers = |older: &Self, younger: &Self| {
-            younger.first >= older.first && older.last >= younger.first + LINGER
+            younger.first >= older.first && older.last >= younger.first + CLONE_LINGER
         };
         lingers(self, other) || lingers(other, self)
     }
-}
-
-/// A job that has come back.
-#[derive(Debug)]
-struct Returned<A> {
-    jid: Jid,
-    at: Instant,
-    address: A,
-    /// From where it has come a second time.
-    again: Option<A>,
 }
 
 /// What is known of one minion.
 #[derive(Debug)]
 struct Known<A> {
     processes: Vec<Process<A>>,
-    returned: VecDeque<Returned<A>>,
+    jobs: Doubles<A>,
     told: Option<Instant>,
+    last: Instant,
 }
 
 /// What is known of all.
@@ -76,6 +59,18 @@ struct Known<A> {
 pub struct Clones<A> {
     minions: HashMap<MinionId, Known<A>>,
     minions_max: usize,
+    /// When room was made last.
+    swept: Option<Instant>,
+    overflow: Overflow,
+}
+
+/// Whether a minion found no room, and that was said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Overflow {
+    #[default]
+    No,
+    Unsaid,
+    Said,
 }
 
 /// What a process is told of others with its id and key.
@@ -97,17 +92,35 @@ impl<A> Default for Others<A> {
 }
 
 impl<A: Copy + Ord> Clones<A> {
-    /// Keeps at most so many minions; of more nothing is known.
+    /// Keeps at most so many minions. Beyond it those that were silent for
+    /// `CLONE_DOUBLES_WITHIN` make room; of further ones nothing is known.
     pub fn new(minions_max: usize) -> Self {
         Self {
             minions_max,
             minions: HashMap::new(),
+            swept: None,
+            overflow: Overflow::No,
         }
+    }
+
+    /// Forgets a minion, whose key is gone.
+    pub fn forget(&mut self, id: &MinionId) {
+        self.minions.remove(id);
+    }
+
+    /// Whether it is to be said that there is no room for further minions: once
+    /// until there was some again.
+    pub fn take_overflow(&mut self) -> bool {
+        let is_news = self.overflow == Overflow::Unsaid;
+        if is_news {
+            self.overflow = Overflow::Said;
+        }
+        is_news
     }
 
     /// A process has proven that it has the key of `id`.
     pub fn heard(&mut self, id: &MinionId, name: &Nonce, address: A, now: Instant) -> Others<A> {
-        let Some(known) = self.of(id) else {
+        let Some(known) = self.of(id, now) else {
             return Others::default();
         };
         known.take(name, address, now);
@@ -126,19 +139,14 @@ impl<A: Copy + Ord> Clones<A> {
 
     /// A job has come back for the first time.
     pub fn returned(&mut self, id: &MinionId, jid: &Jid, address: A, now: Instant) {
-        let Some(known) = self.of(id) else { return };
-        if known.returned.len() >= KEPT_MAX {
-            known.returned.pop_front();
-        }
-        known.returned.push_back(Returned {
-            jid: jid.clone(),
-            at: now,
-            address,
-            again: None,
-        });
+        let Some(known) = self.of(id, now) else {
+            return;
+        };
+        known.jobs.returned(jid, address, now);
     }
 
-    /// A job has come back once more. The addresses, if it is time to tell.
+    /// A job has come back once more. The addresses, if it is time to tell. A
+    /// minion whose processes are known is judged by those alone.
     pub fn returned_again(
         &mut self,
         id: &MinionId,
@@ -147,20 +155,12 @@ impl<A: Copy + Ord> Clones<A> {
         now: Instant,
     ) -> Option<Vec<A>> {
         let known = self.minions.get_mut(id)?;
-        let job = known.returned.iter_mut().find(|job| job.jid == *jid)?;
-        if job.address != address {
-            job.again = Some(address);
+        known.last = now;
+        let addresses = known.jobs.returned_again(jid, address, now)?;
+        match known.processes.is_empty() {
+            true => known.news(now, addresses),
+            false => None,
         }
-        let is_late = |job: &Returned<A>| now.duration_since(job.at) <= DOUBLES_WITHIN;
-        let doubles = known.returned.iter().filter(|job| is_late(job));
-        let doubles: Vec<[A; 2]> = doubles
-            .filter_map(|job| Some([job.address, job.again?]))
-            .collect();
-        if doubles.len() < DOUBLES_MIN {
-            return None;
-        }
-        let addresses = doubles.into_iter().flatten().collect();
-        known.news(now, addresses)
     }
 
     /// From where a minion was heard that is several; none if it is one.
@@ -177,33 +177,55 @@ impl<A: Copy + Ord> Clones<A> {
         cloned.map(|process| process.address).collect()
     }
 
-    fn of(&mut self, id: &MinionId) -> Option<&mut Known<A>> {
-        if !self.minions.contains_key(id) && self.minions.len() >= self.minions_max {
+    fn of(&mut self, id: &MinionId, now: Instant) -> Option<&mut Known<A>> {
+        if !self.minions.contains_key(id) && !self.has_room(now) {
             return None;
         }
-        Some(self.minions.entry(id.clone()).or_insert_with(|| Known {
+        let known = self.minions.entry(id.clone()).or_insert_with(|| Known {
             processes: Vec::new(),
-            returned: VecDeque::new(),
+            jobs: Doubles::default(),
             told: None,
-        }))
+            last: now,
+        });
+        known.last = now;
+        Some(known)
+    }
+
+    /// Whether there is room for one more minion; makes some if need be.
+    fn has_room(&mut self, now: Instant) -> bool {
+        let is_full = self.minions.len() >= self.minions_max;
+        let is_swept = |swept: Instant| now.duration_since(swept) < CLONES_SWEEP_INTERVAL;
+        if is_full && !self.swept.is_some_and(is_swept) {
+            self.swept = Some(now);
+            self.minions
+                .retain(|_, known| now.duration_since(known.last) <= CLONE_DOUBLES_WITHIN);
+        }
+        let has_room = self.minions.len() < self.minions_max;
+        self.overflow = match (has_room, self.overflow) {
+            (true, _) => Overflow::No,
+            (false, Overflow::No) => Overflow::Unsaid,
+            (false, said) => said,
+        };
+        has_room
     }
 }
 
 impl<A: Copy + Ord> Known<A> {
     fn here(&self, now: Instant) -> impl Iterator<Item = &Process<A>> {
-        let is_here = move |process: &&Process<A>| now.duration_since(process.last) <= GONE_AFTER;
-        self.processes.iter().filter(is_here)
+        self.processes
+            .iter()
+            .filter(move |known| known.is_there(now))
     }
 
     fn take(&mut self, name: &Nonce, address: A, now: Instant) {
         self.processes
-            .retain(|known| known.name == *name || now.duration_since(known.last) <= GONE_AFTER);
+            .retain(|known| known.name == *name || known.is_there(now));
         if let Some(known) = self.processes.iter_mut().find(|known| known.name == *name) {
             known.last = now;
             known.address = address;
             return;
         }
-        if self.processes.len() >= KEPT_MAX {
+        if self.processes.len() >= CLONE_TRACES_MAX {
             let last = |(_, process): &(usize, &Process<A>)| process.last;
             let silent = self.processes.iter().enumerate().min_by_key(last);
             if let Some((at, _)) = silent {
@@ -220,7 +242,7 @@ impl<A: Copy + Ord> Known<A> {
 
     /// The addresses, each once, unless they were told lately.
     fn news(&mut self, now: Instant, addresses: BTreeSet<A>) -> Option<Vec<A>> {
-        let is_told = |told: Instant| now.duration_since(told) < TOLD_EVERY;
+        let is_told = |told: Instant| now.duration_since(told) < CLONE_TOLD_EVERY;
         if self.told.is_some_and(is_told) {
             return None;
         }
@@ -231,6 +253,8 @@ impl<A: Copy + Ord> Known<A> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn web1() -> MinionId {
@@ -311,25 +335,36 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_come_back_twice_from_two_addresses_tell_of_minions_of_salt() {
-        let jid = |n: u64| Jid::parse(format!("2026112014184193974{n}")).unwrap();
-        let start = Instant::now();
-        let at = |n: u64| start + Duration::from_secs(n);
-        let come_back = |second: u8| {
-            let mut clones = Clones::new(10);
-            let mut news = Vec::new();
-            for n in 0..5 {
-                clones.returned(&web1(), &jid(n), 1, at(n));
-                news.push(clones.returned_again(&web1(), &jid(n), second, at(n)));
-            }
-            news
-        };
-        // A minion that was not answered tries again.
-        assert_eq!(come_back(1), [None, None, None, None, None]);
-        assert_eq!(come_back(2), [None, None, Some(vec![1, 2]), None, None]);
-        // What nobody remembers says nothing.
+    fn the_doubles_of_a_halite_minion_are_its_own_tries() {
         let mut clones = Clones::new(10);
-        assert_eq!(clones.returned_again(&web1(), &jid(1), 2, at(0)), None);
+        let now = Instant::now();
+        clones.heard(&web1(), &process(1), 1, now);
+        for n in 0..8 {
+            let jid = Jid::parse(format!("2026112014184193974{n}")).unwrap();
+            clones.returned(&web1(), &jid, 1, now);
+            assert_eq!(clones.returned_again(&web1(), &jid, 2, now), None);
+        }
+    }
+
+    #[test]
+    fn who_is_silent_makes_room_and_a_lack_of_it_is_said_once() {
+        let id = |n: usize| MinionId::parse(format!("web{n}")).unwrap();
+        let mut clones = Clones::new(2);
+        let start = Instant::now();
+        let hear = |clones: &mut Clones<u8>, n: usize, seconds| {
+            let now = start + Duration::from_secs(seconds);
+            clones.heard(&id(n), &process(1), 1, now);
+            (clones.minions.contains_key(&id(n)), clones.take_overflow())
+        };
+        assert_eq!(hear(&mut clones, 1, 0), (true, false));
+        assert_eq!(hear(&mut clones, 2, 500), (true, false));
+        assert_eq!(hear(&mut clones, 3, 500), (false, true));
+        assert_eq!(hear(&mut clones, 3, 600), (false, false));
+        // The first one was silent for so long.
+        assert_eq!(hear(&mut clones, 3, 700), (true, false));
+        assert_eq!(hear(&mut clones, 4, 700), (false, true));
+        clones.forget(&id(2));
+        assert_eq!(hear(&mut clones, 4, 700), (true, false));
     }
 
     #[test]
@@ -340,7 +375,7 @@ mod tests {
             clones.heard(&web1(), &process(number), number, now);
         }
         let known = clones.minions.get(&web1()).unwrap();
-        assert_eq!(known.processes.len(), KEPT_MAX);
+        assert_eq!(known.processes.len(), CLONE_TRACES_MAX);
         let other = MinionId::parse("web2").unwrap();
         clones.heard(&other, &process(1), 1, now);
         assert!(!clones.minions.contains_key(&other));

@@ -10,6 +10,7 @@ use halite_transport::fleet::Origin;
 use super::Fleet;
 use crate::core::clones::{Clones, Others};
 use crate::events::bus::Bus;
+use crate::limits::CLONES_MAX;
 
 impl Fleet {
     /// A process of a minion has asked; what is known of others.
@@ -19,12 +20,17 @@ impl Fleet {
         process: &Nonce,
         from: Origin,
     ) -> Others<Origin> {
-        self.clones().heard(id, process, from, Instant::now())
+        let mut clones = self.clones();
+        let others = clones.heard(id, process, from, Instant::now());
+        tell_of_overflow(&mut clones);
+        others
     }
 
     /// A job has come back for the first time.
     pub(crate) fn hear_return(&self, id: &MinionId, jid: &Jid, from: Origin) {
-        self.clones().returned(id, jid, from, Instant::now());
+        let mut clones = self.clones();
+        clones.returned(id, jid, from, Instant::now());
+        tell_of_overflow(&mut clones);
     }
 
     /// A job has come back once more; what that tells.
@@ -42,8 +48,22 @@ impl Fleet {
         self.clones().addresses(id, Instant::now())
     }
 
+    /// Forgets what was heard of a minion.
+    pub(super) fn forget_clones(&self, id: &MinionId) {
+        self.clones().forget(id);
+    }
+
     fn clones(&self) -> MutexGuard<'_, Clones<Origin>> {
         self.clones.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell_of_overflow(clones: &mut Clones<Origin>) {
+    if clones.take_overflow() {
+        tracing::warn!(
+            "more than {CLONES_MAX} minions were heard lately: of further ones it is not noticed \
+             if several machines use one id and key"
+        );
     }
 }
 

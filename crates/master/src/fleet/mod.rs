@@ -29,7 +29,7 @@ use crate::core::roster::Seat;
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::error::chain;
 use crate::keys::Keys;
-use crate::limits::ROSTER_SEATS_MAX;
+use crate::limits::CLONES_MAX;
 use crate::settings::General;
 
 /// The minions of this master.
@@ -63,7 +63,7 @@ impl Fleet {
             data,
             resources: Resources::new(banks, Arc::clone(&keys)),
             attendance,
-            clones: Mutex::new(Clones::new(ROSTER_SEATS_MAX)),
+            clones: Mutex::new(Clones::new(CLONES_MAX)),
             range_server: RangeServer::from_opts(&general.opts),
             general,
             keys,
@@ -124,8 +124,9 @@ impl Fleet {
         }
     }
 
-    /// Drops grains and pillar of a minion.
+    /// Drops grains and pillar of a minion, and what was heard of its machines.
     pub(crate) fn forget_minion_data(&self, id: &MinionId) {
+        self.forget_clones(id);
         if let Err(error) = self.data.retain(|known| known != id) {
             tracing::error!(minion = %id, "could not drop its cached data: {}", chain(&error));
         }

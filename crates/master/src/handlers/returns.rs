@@ -245,10 +245,11 @@ fn store(
     }
     let saved = jobs.cache.save_return(jid, id, job)?;
     match saved {
-        Saved::Stored => fleet.hear_return(id, jid, caller.from),
+        // The result may be a resource's; it is the minion that may be several.
+        Saved::Stored => fleet.hear_return(&caller.id, jid, caller.from),
         Saved::Duplicate { .. } => {
-            if let Some(addresses) = fleet.hear_return_again(id, jid, caller.from) {
-                tell_of_clones(bus, id, &addresses);
+            if let Some(addresses) = fleet.hear_return_again(&caller.id, jid, caller.from) {
+                tell_of_clones(bus, &caller.id, &addresses);
             }
         }
         Saved::NoCache => {}

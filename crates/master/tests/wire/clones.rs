@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use halite_proto::request::{MinionRequest, Replay, Replayed};
+use halite_proto::request::{MinionRequest, RegisterResources, Replay, Replayed};
 use halite_proto::returns::JobReturn;
 use halite_proto::{Map, Nonce, Value};
 use halite_transport::fleet::{Requester, RequesterOptions};
@@ -59,16 +59,29 @@ async fn a_minion_of_salt_whose_jobs_come_back_twice_from_two_addresses_is_told_
         minion.client = Requester::connect(master.requests.clone(), options);
         machines.push(minion);
     }
+    // Also by what they return for a resource of theirs: it is the minion that
+    // is two machines.
+    let resources = Map::from([("dummy", Value::List(vec!["switch1".into()]))]);
+    let registered = RegisterResources {
+        resources,
+        resource_grains: Default::default(),
+    };
+    machines[0]
+        .ask(MinionRequest::RegisterResources(registered))
+        .await;
     for n in 0..3 {
         let jid = format!("2026112014184193974{n}");
         for minion in &machines {
-            let returned = Map::from([
+            let mut returned = Map::from([
                 ("jid", Value::from(jid.as_str())),
                 ("id", "web1".into()),
                 ("fun", "test.ping".into()),
                 ("fun_args", Value::List(Vec::new())),
                 ("return", true.into()),
             ]);
+            if n == 0 {
+                returned.insert("resource_id", "switch1");
+            }
             let job = JobReturn::from_map(returned).unwrap();
             minion.ask(MinionRequest::Return(Box::new(job))).await;
         }

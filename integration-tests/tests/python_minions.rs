@@ -1,6 +1,13 @@
 //! Our master with the minions of real Salt.
 
-use halite_integration_tests::{Kind, for_each_salt, pillar_scenarios, scenarios, state_scenarios};
+use std::thread;
+
+use anyhow::{Context as _, Result, ensure};
+use halite_integration_tests::{
+    Fleet, Kind, Program, SHORT, START, for_each_salt, pillar_scenarios, run, scenarios,
+    state_scenarios, until,
+};
+use serde_json::json;
 
 const OURS: Kind = Kind::Ours;
 
@@ -15,8 +22,39 @@ for_each_salt! {
     fn salt_call_reaches_the_master(minion) scenarios::salt_call_reaches_the_master(OURS, minion);
     fn a_deleted_key_has_no_access(minion) scenarios::a_deleted_key_has_no_access(OURS, minion);
     fn the_minion_survives_its_master(minion) scenarios::the_minion_survives_its_master(OURS, minion);
+    fn who_connects_again_is_waited_for(minion) waited_for_while_it_connects_again(minion);
     fn a_long_command_is_waited_for(minion) scenarios::a_long_command_is_waited_for(OURS, minion);
     fn a_second_key_under_one_name_is_denied(minion) scenarios::a_second_key_under_one_name_is_denied(OURS, minion);
     fn pillars_reach_the_minion(minion) pillar_scenarios::pillars_reach_the_minion(OURS, minion);
     fn states_are_applied(minion) state_scenarios::states_are_applied(OURS, minion);
+}
+
+/// A job runs while the master is started anew. By default a minion of Salt's
+/// takes up to 11 s before it connects again, which says nothing of the job.
+fn waited_for_while_it_connects_again(minion: Kind) -> Result<()> {
+    let fleet = Fleet::new("again")?;
+    let mut master = fleet.master("m1", OURS).auto_accept().start()?;
+    let _minion = fleet
+        .minion("web1", minion)
+        .of(&master)
+        .set("recon_default", 8000)
+        .set("recon_max", 8000)
+        .start()?;
+    master.wait_minion("web1")?;
+    let words = ["-t", "40", "web1", "test.sleep", "12", "--out=json"];
+    let salt = master.tools(OURS).recipe(Program::Salt, &words)?;
+    let waiting = thread::spawn(move || run(&salt, SHORT));
+    until("the job to run", START, || {
+        let running = master.salt(&["web1", "saltutil.is_running", "test.sleep", "--out=json"])?;
+        let running = running.ok()?.of("web1")?;
+        Ok(running
+            .as_array()
+            .is_some_and(|jobs| !jobs.is_empty())
+            .then_some(()))
+    })?;
+    master.kill9()?;
+    master.start()?;
+    let shown = waiting.join().ok().context("a panic")??.ok()?;
+    ensure!(shown.of("web1")? == json!(true), "unexpected {shown}");
+    Ok(())
 }

@@ -16,8 +16,9 @@ use super::LocalClient;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a minion may be without its connection before nobody waits for it:
-/// it may be connecting again, and gets the job then. A minion of ours takes
-/// less than a second for that, also with a master that was restarted.
+/// it may be connecting again, and gets the job then. A Halite minion, which is
+/// known to be away, takes less than a second for that, also with a master that
+/// was restarted.
 const RECONNECT_GRACE: Duration = Duration::from_secs(2);
 
 /// What the master has said of minions.
@@ -80,8 +81,11 @@ impl Silence {
         self.standings
             .iter()
             .filter(move |(_, standing)| {
-                let is_away =
-                    matches!(standing.connection, Connection::Away(since) if since <= before);
+                let is_away = match standing.connection {
+                    Connection::Away(since) => since <= before,
+                    Connection::Absent => true,
+                    _ => false,
+                };
                 is_away || standing.result_at.is_some()
             })
             .map(|(id, _)| id.clone())
@@ -97,7 +101,9 @@ impl Silence {
             match (standing.key.as_deref(), &standing.connection) {
                 (None, _) => Some("never seen"),
                 (Some("pending" | "rejected" | "denied"), _) => Some("key not accepted"),
-                (_, Connection::Away(_) | Connection::PerhapsAway) => Some("not connected"),
+                (_, Connection::Away(_) | Connection::Absent | Connection::PerhapsAway) => {
+                    Some("not connected")
+                }
                 _ => None,
             }
         };
@@ -129,29 +135,7 @@ impl Silence {
             Some(state @ ("rejected" | "denied")) => {
                 format!("{begin} [Key not accepted]\nIts key is {state}.")
             }
-            Some(_) => match standing.connection {
-                Connection::Away(_) if let Some(at) = standing.distrusts_since => format!(
-                    "{}\nIt has signed in ({} ago) and knows the key of another master, so it \
-                     takes no jobs from this one: `salt-minion status` there shows both.",
-                    words::NOT_CONNECTED,
-                    span(self.asked_micros.saturating_sub(at)),
-                ),
-                Connection::Away(since) => format!(
-                    "{}\nIt has no connection to this master since {} ({} ago). It gets the job \
-                     if it comes back in time.",
-                    words::NOT_CONNECTED,
-                    moment(since),
-                    span(self.asked_micros.saturating_sub(since)),
-                ),
-                Connection::Here(since) => format!(
-                    "{}\n\nIt is connected since {} and was sent the job; it has not said that \
-                     it still runs.",
-                    words::no_response(jid),
-                    moment(since)
-                ),
-                Connection::PerhapsAway => words::NOT_CONNECTED.to_owned(),
-                Connection::PerhapsHere | Connection::Unknown => words::no_response(jid),
-            },
+            Some(_) => self.connection_text(standing, jid),
         };
         match standing.clones.is_empty() {
             true => Some(text),
@@ -159,6 +143,42 @@ impl Silence {
                 "{text}\nSeveral machines use its id and key at once: {}.",
                 standing.clones.join(", ")
             )),
+        }
+    }
+
+    /// What to say of a silent minion whose key is accepted.
+    fn connection_text(&self, standing: &Standing, jid: &Jid) -> String {
+        match standing.connection {
+            Connection::Away(_) | Connection::Absent | Connection::PerhapsAway
+                if let Some(at) = standing.distrusts_since =>
+            {
+                format!(
+                    "{}\nThe last sign-in in its name ({} ago) was for the key of another \
+                     master. It may trust that one only, and take no jobs from this one: \
+                     `salt-minion status` there shows both keys.",
+                    words::NOT_CONNECTED,
+                    span(self.asked_micros.saturating_sub(at)),
+                )
+            }
+            Connection::Away(since) => format!(
+                "{}\nIt has no connection to this master since {} ({} ago). It gets the job \
+                 if it comes back in time.",
+                words::NOT_CONNECTED,
+                moment(since),
+                span(self.asked_micros.saturating_sub(since)),
+            ),
+            Connection::Here(since) => format!(
+                "{}\n\nIt is connected since {} and was sent the job; it has not said that \
+                 it still runs.",
+                words::no_response(jid),
+                moment(since)
+            ),
+            Connection::Absent => format!(
+                "{}\nNone of this master's connections is its.",
+                words::NOT_CONNECTED
+            ),
+            Connection::PerhapsAway => words::NOT_CONNECTED.to_owned(),
+            Connection::PerhapsHere | Connection::Unknown => words::no_response(jid),
         }
     }
 }
@@ -220,6 +240,7 @@ mod tests {
             reason(accepted, Connection::Away(NOW)),
             Some("not connected")
         );
+        assert_eq!(reason(accepted, Connection::Absent), Some("not connected"));
         assert_eq!(reason(accepted, Connection::Here(NOW)), None);
     }
 
@@ -235,6 +256,13 @@ mod tests {
             away,
             "Minion did not return. [Not connected]\nIt has no connection to this master since \
              2026-11-18 11:06:27 UTC (12 s ago). It gets the job if it comes back in time."
+        );
+        // Of a minion that never showed its connection no moment is known, and
+        // none of Salt's hears a job that it has missed.
+        let absent = text(Some("accepted"), Connection::Absent);
+        assert_eq!(
+            absent,
+            "Minion did not return. [Not connected]\nNone of this master's connections is its."
         );
         let here = text(Some("accepted"), Connection::Here(NOW - 1));
         assert!(here.starts_with("Minion did not return. [No response]\nThe minions may"));
@@ -280,6 +308,28 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_in_proves_nothing_and_is_told_as_what_may_be() {
+        let jid = Jid::parse("20261120141841939742").unwrap();
+        let said = |connection| {
+            let mut silence = silence(Some("accepted"), connection);
+            for standing in silence.standings.values_mut() {
+                standing.distrusts_since = Some(NOW - 60_000_000);
+            }
+            silence.text("web1", &jid).unwrap()
+        };
+        for away in [
+            Connection::Away(1),
+            Connection::Absent,
+            Connection::PerhapsAway,
+        ] {
+            let text = said(away);
+            assert!(text.contains("sign-in in its name (60 s ago)"), "{text}");
+            assert!(text.contains("It may trust that one only"), "{text}");
+        }
+        assert!(!said(Connection::Here(1)).contains("another master"));
+    }
+
+    #[test]
     fn who_may_be_connecting_again_is_waited_for() {
         let gone = |ago: u64| {
             silence(Some("accepted"), Connection::Away(NOW - ago))
@@ -288,6 +338,10 @@ mod tests {
         };
         assert_eq!(gone(1_000_000), 0);
         assert_eq!(gone(6_000_000), 1);
+        let accepted = Some("accepted");
+        let of_salt = silence(accepted, Connection::PerhapsAway);
+        assert_eq!(of_salt.gone().count(), 0);
+        assert_eq!(silence(accepted, Connection::Absent).gone().count(), 1);
         assert_eq!(silence(None, Connection::Here(1)).gone().count(), 0);
     }
 

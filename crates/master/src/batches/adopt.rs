@@ -12,7 +12,7 @@ use halite_gather::batch::BatchSize;
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Jid, Map, MinionId, Value};
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{Batches, Begun, Plan, seconds_now, start};
 use crate::error::chain;
@@ -21,8 +21,12 @@ use crate::error::chain;
 const AGE_S_MAX: f64 = 60.0;
 
 /// How long minions have to come back after a start, before what was left is
-/// gone on with.
+/// gone on with, and as long again while some are not back that are still to get
+/// their job.
 const RETURN_TIME: Duration = Duration::from_secs(5);
+
+/// The same at most: minions of Salt's take up to 22 s (`ABSENCE_MIN`).
+const RETURN_TIME_MAX: Duration = Duration::from_secs(25);
 
 /// Goes on with what was left, and takes over what is announced, until it is
 /// dropped.
@@ -45,7 +49,18 @@ pub(crate) async fn adopt(batches: Arc<Batches>) {
     if !left.is_empty() {
         let batches = Arc::clone(&batches);
         tokio::spawn(async move {
-            sleep(RETURN_TIME).await;
+            let began = Instant::now();
+            loop {
+                sleep(RETURN_TIME).await;
+                if began.elapsed() >= RETURN_TIME_MAX {
+                    break;
+                }
+                let (batches, left) = (Arc::clone(&batches), left.clone());
+                let are_back = spawn_blocking(move || are_back(&batches, &left));
+                if are_back.await.unwrap_or(true) {
+                    break;
+                }
+            }
             let goes_on = move || {
                 for jid in left {
                     take_over(&batches, &jid, f64::INFINITY);
@@ -67,6 +82,21 @@ pub(crate) async fn adopt(batches: Arc<Batches>) {
         let batches = Arc::clone(&batches);
         let _ = spawn_blocking(move || take_over(&batches, &jid, AGE_S_MAX)).await;
     }
+}
+
+/// Whether all minions are connected that are still to get one of these jobs.
+fn are_back(batches: &Batches, left: &[Jid]) -> bool {
+    let connected = batches.fleet.connected();
+    let is_back = |id: &String| {
+        let id = MinionId::parse(id.as_str());
+        id.is_ok_and(|id| connected.contains(&id))
+    };
+    left.iter().all(|jid| {
+        let state = batches.jobs.cache.batch(jid).ok().flatten();
+        let plan = state.and_then(|state| plan(jid, state, f64::INFINITY));
+        let begun = plan.and_then(|plan| plan.begun);
+        begun.is_none_or(|begun| begun.pending.iter().all(is_back))
+    })
 }
 
 fn take_over(batches: &Arc<Batches>, jid: &Jid, age_s_max: f64) {

@@ -110,7 +110,7 @@ impl<'a> Parts<'a> {
                 collector.away(
                     batches
                         .fleet
-                        .away(pending.iter().map(String::as_str), grace),
+                        .gone(pending.iter().map(String::as_str), grace),
                 );
             }
             while let Some(output) = collector.poll(Instant::now()) {

@@ -3,6 +3,7 @@
 pub mod acl;
 pub mod auth;
 pub mod budget;
+pub mod cached_ids;
 pub mod clones;
 pub mod complaints;
 pub mod counters;

@@ -1,12 +1,15 @@
 //! Which minions are here, by the publish port's events of presence.
 //!
-//! Only Halite minions prove it; of others nothing is known here. Invariant: who
-//! is listed as away has been here and was heard leaving, so nobody is taken
-//! for away who only does not speak of it.
+//! Only Halite minions prove it. Invariant: who is listed as away has been here
+//! and was heard leaving. Of who has never shown itself a master knows only
+//! whether each of its connections is another minion's ([`is_gone`]).
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use halite_proto::MinionId;
+
+use crate::limits::ABSENCE_MIN;
 
 /// What is known of a minion's connection; times are in microseconds since
 /// 1970.
@@ -73,9 +76,36 @@ impl Roster {
     }
 }
 
+/// Whether nobody needs to wait for a minion: it has shown itself and is away
+/// since before `before_micros`, or has never shown itself and was `absent_for`
+/// longer than any minion takes to connect again.
+pub fn is_gone(seat: Option<Seat>, absent_for: Option<Duration>, before_micros: u64) -> bool {
+    match seat {
+        Some(Seat::Here(_)) => false,
+        Some(Seat::Away(since)) => since <= before_micros,
+        None => absent_for.is_some_and(|span| span >= ABSENCE_MIN),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_minion_of_salt_has_the_time_that_it_takes_to_connect_again() {
+        let absent = |seconds| Some(Duration::from_secs(seconds));
+        // `recon_default` and `recon_max`, and as much again by the library.
+        for seconds in [0, 2, 5, 22] {
+            assert!(!is_gone(None, absent(seconds), u64::MAX), "{seconds} s");
+        }
+        assert!(is_gone(None, absent(30), 0));
+        // While a connection may be its own nothing is known.
+        assert!(!is_gone(None, None, u64::MAX));
+        // Who has shown itself is judged by that alone.
+        assert!(!is_gone(Some(Seat::Here(1)), absent(99), u64::MAX));
+        assert!(!is_gone(Some(Seat::Away(7)), absent(99), 6));
+        assert!(is_gone(Some(Seat::Away(7)), None, 7));
+    }
 
     fn id(text: &str) -> MinionId {
         MinionId::parse(text).unwrap()

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use halite_proto::{MinionId, SignOfLife};
 use halite_transport::fleet::{PresenceEvent, PresenceWatch, Unproven};
@@ -24,7 +25,9 @@ pub(crate) struct Attendance {
     shown_by: Mutex<HashMap<MinionId, Arc<Session>>>,
     keys: OnceLock<Arc<Keys>>,
     unproven: OnceLock<Arc<Unproven>>,
-    /// Who knew the key of another master at its last sign-in, and when that was.
+    /// In whose name somebody has signed in that knows the key of another
+    /// master, and when. Anybody can, so it holds until the minion itself is
+    /// heard.
     distrusts: Mutex<HashMap<MinionId, u64>>,
     changed: Notify,
     /// When this master began to listen.
@@ -88,37 +91,38 @@ impl Attendance {
                 (id, false)
             }
         };
+        if is_here {
+            self.distrusts().remove(&id);
+        }
         if self.lock().record(&id, is_here, now_micros()) {
             tracing::debug!(minion = %id, is_here, "presence");
             self.changed.notify_one();
         }
     }
 
-    /// A minion has made a request that is proven, and does not show its
-    /// presence to this master.
-    pub(crate) fn asked_without(&self, id: &MinionId) {
-        self.lock().forget_away(id);
+    /// A minion has made a request that is proven, and shows its presence to
+    /// this master or does not.
+    pub(crate) fn asked(&self, id: &MinionId, shows_presence: bool) {
+        self.distrusts().remove(id);
+        if !shows_presence {
+            self.lock().forget_away(id);
+        }
     }
 
-    /// What is known of a minion's connection. Who has signed in is away while
-    /// another minion is known for each connection.
+    /// What a minion has shown of its connection.
     pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
-        let known = self.lock().of(id);
-        known.or_else(|| {
-            self.keys.get()?.sessions.last(id)?;
-            self.seat_of_others()
-        })
+        self.lock().of(id)
     }
 
-    /// What is known of all whose presence is not: they are away while another
-    /// minion is known for each connection.
-    pub(crate) fn seat_of_others(&self) -> Option<Seat> {
-        let since = self.unproven.get()?.none_since()?;
-        let ago = u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Some(Seat::Away(now_micros().saturating_sub(ago)))
+    /// For how long there was no connection, or end of one, that was not a known
+    /// minion's: who has not shown itself was in none for as long. `None` while
+    /// there is such a connection.
+    pub(crate) fn all_known_for(&self) -> Option<Duration> {
+        Some(self.unproven.get()?.none_since()?.elapsed())
     }
 
-    /// A minion has signed in, and knows another master's key, or this one's.
+    /// Somebody has signed in as a minion, and knows another master's key or
+    /// not. It takes no more than the minion's public key to do so.
     pub(crate) fn signed_in(&self, id: &MinionId, knows_another: bool) {
         let mut distrusts = self.distrusts();
         if !knows_another {
@@ -128,7 +132,8 @@ impl Attendance {
         }
     }
 
-    /// When a minion has last signed in that knows another master's key.
+    /// When somebody has last signed in as this minion that knows another
+    /// master's key, if the minion was not heard since.
     pub(crate) fn distrusted_by(&self, id: &MinionId) -> Option<u64> {
         self.distrusts().get(id).copied()
     }

@@ -9,7 +9,8 @@ pub(crate) mod resources;
 pub(crate) mod settings;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use halite_proto::clear::PublishRequest;
 use halite_proto::{Map, MinionId, Value};
@@ -23,9 +24,10 @@ use self::resources::Resources;
 use self::settings::FleetSettings;
 use crate::clock::now_micros;
 use crate::core::auth::Room;
+use crate::core::cached_ids::CachedIds;
 use crate::core::clones::Clones;
 use crate::core::jobs::{self, DELIMITER_DEFAULT};
-use crate::core::roster::Seat;
+use crate::core::roster::{Seat, is_gone};
 use crate::core::targets::{Asked, Minions, Resolved, resolve};
 use crate::error::chain;
 use crate::keys::Keys;
@@ -44,6 +46,8 @@ pub(crate) struct Fleet {
     /// `range_server`.
     pub(crate) range_server: RangeServer,
     clones: Mutex<Clones<Origin>>,
+    /// Who has cached grains.
+    with_grains: Mutex<CachedIds>,
     general: Arc<General>,
     keys: Arc<Keys>,
 }
@@ -64,6 +68,7 @@ impl Fleet {
             resources: Resources::new(banks, Arc::clone(&keys)),
             attendance,
             clones: Mutex::new(Clones::new(CLONES_MAX)),
+            with_grains: Mutex::default(),
             range_server: RangeServer::from_opts(&general.opts),
             general,
             keys,
@@ -73,41 +78,69 @@ impl Fleet {
     /// The accepted minions that are connected, in order.
     pub(crate) fn connected(&self) -> BTreeSet<MinionId> {
         let estimated = connected_ids(&self.data, self.settings.publish_port);
+        let are_all_known = self.attendance.all_known_for().is_some();
         let accepted = self.keys.accepted.list().into_iter();
         accepted
-            .filter(|id| match self.seat(id) {
+            .filter(|id| match self.attendance.seat(id) {
                 Some(Seat::Here(_)) => true,
                 Some(Seat::Away(_)) => false,
-                None => estimated.contains(id),
+                None => !are_all_known && estimated.contains(id),
             })
             .collect()
     }
 
-    /// What is known of a minion's connection; of one that was never here,
-    /// nothing.
-    pub(crate) fn seat(&self, id: &MinionId) -> Option<Seat> {
-        self.attendance.seat(id).or_else(|| {
-            let others = self.attendance.seat_of_others()?;
-            self.cached(Bank::Grains, id).map(|_| others)
-        })
+    /// For at least how long a minion that has never shown itself was in no
+    /// connection; `None` where that is not known, and of one that was never
+    /// here.
+    pub(crate) fn absent_for(&self, id: &MinionId) -> Option<Duration> {
+        let all_known_for = self.attendance.all_known_for()?;
+        let has_shown = self.attendance.seat(id).is_some();
+        (!has_shown && self.was_here(id)).then_some(all_known_for)
     }
 
-    /// The minions among `ids` that are known to have had no connection for so
-    /// long.
-    pub(crate) fn away<'a>(
+    /// The minions among `ids` that nobody needs to wait for: those that have
+    /// shown themselves are away for so long, others longer than any minion
+    /// takes to connect again.
+    pub(crate) fn gone<'a>(
         &self,
         ids: impl IntoIterator<Item = &'a str>,
         for_micros: u64,
     ) -> Vec<String> {
         let before = now_micros().saturating_sub(for_micros);
+        let is_gone = |id: &MinionId| {
+            let seat = self.attendance.seat(id);
+            is_gone(seat, self.absent_for(id), before)
+        };
         ids.into_iter()
-            .filter(|id| {
-                let id = MinionId::parse(*id).ok();
-                let seat = id.and_then(|id| self.seat(&id));
-                matches!(seat, Some(Seat::Away(since)) if since <= before)
-            })
+            .filter(|id| MinionId::parse(*id).is_ok_and(|id| is_gone(&id)))
             .map(str::to_owned)
             .collect()
+    }
+
+    /// Whether a minion is known to be in no connection at this moment.
+    pub(crate) fn is_away(&self, id: &MinionId) -> bool {
+        match self.attendance.seat(id) {
+            Some(seat) => matches!(seat, Seat::Away(_)),
+            None => self.absent_for(id).is_some(),
+        }
+    }
+
+    /// Whether a minion has signed in, or has told of itself to an earlier run.
+    fn was_here(&self, id: &MinionId) -> bool {
+        let read = || {
+            self.data.ids(Bank::Grains).unwrap_or_else(|error| {
+                tracing::warn!("could not read who has cached data: {}", chain(&error));
+                Vec::new()
+            })
+        };
+        let with_grains = || {
+            let mut known = self
+                .with_grains
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            known.contains(id, Instant::now(), read)
+        };
+        self.keys.sessions.last(id).is_some() || with_grains()
     }
 
     /// The room for one more minion.

@@ -14,6 +14,7 @@ use crate::fleet::Fleet;
 use crate::fleet::connected::Addresses;
 use crate::jobs::Jobs;
 use crate::keys::Keys;
+use crate::limits::ABSENCE_MIN;
 
 /// The parts of the master that know of minions.
 #[derive(Clone, Copy)]
@@ -40,15 +41,7 @@ impl Standings<'_> {
             .iter()
             .filter_map(|id| MinionId::parse(id.as_str()).ok())
             .map(|id| {
-                let connection = match self.fleet.seat(&id) {
-                    Some(Seat::Here(since)) => Connection::Here(since),
-                    Some(Seat::Away(since)) => Connection::Away(since),
-                    None => {
-                        let port = self.fleet.settings.publish_port;
-                        let addresses = addresses.get_or_insert_with(|| Addresses::read(port));
-                        estimated(self.fleet, &id, addresses)
-                    }
-                };
+                let connection = self.connection(&id, &mut addresses);
                 let key = key_state(self.keys, &id);
                 let clones = self.fleet.clones_of(&id);
                 let result_at = request
@@ -80,6 +73,22 @@ impl Standings<'_> {
                 .collect(),
         };
         (reply.to_value(), false)
+    }
+
+    fn connection(self, id: &MinionId, addresses: &mut Option<Addresses>) -> Connection {
+        let fleet = self.fleet;
+        match (fleet.attendance.seat(id), fleet.absent_for(id)) {
+            (Some(Seat::Here(since)), _) => Connection::Here(since),
+            (Some(Seat::Away(since)), _) => Connection::Away(since),
+            (None, Some(span)) if span >= ABSENCE_MIN => Connection::Absent,
+            // It may be connecting again.
+            (None, Some(_)) => Connection::PerhapsAway,
+            (None, None) => {
+                let port = fleet.settings.publish_port;
+                let addresses = addresses.get_or_insert_with(|| Addresses::read(port));
+                estimated(fleet, id, addresses)
+            }
+        }
     }
 }
 

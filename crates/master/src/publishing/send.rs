@@ -60,7 +60,7 @@ impl Publishing {
         if restricted || jobs::asks_range(request) {
             jobs::restrict(&mut load, &resolved.minions);
         }
-        // Only Halite minions speak of their connections: no other is told of this.
+        // Only Halite minions show their connections: no other is told of this.
         let is_ours = |id| self.groups.fleet.attendance.seat(id).is_some();
         if jobs::asks_for_progress(request) && resolved.minions.iter().all(is_ours) {
             load.extra.insert(jobs::PROGRESS, true);

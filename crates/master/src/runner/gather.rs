@@ -11,7 +11,6 @@ use halite_transport::ipc::LocalEvents;
 use tokio::time::sleep_until;
 
 use super::{Call, RunnerError};
-use crate::core::roster::Seat;
 use crate::error::chain;
 use crate::limits::{AWAY_CHECK, AWAY_GRACE};
 
@@ -201,7 +200,7 @@ impl Waiting<'_> {
         let grace = u64::try_from(self.command.away_grace.as_micros()).unwrap_or(u64::MAX);
         let pending = pending.iter().map(String::as_str);
         self.collector
-            .away(self.call.runners.fleet.away(pending, grace));
+            .away(self.call.runners.fleet.gone(pending, grace));
     }
 
     fn returned(&mut self, ret: Return) {
@@ -233,8 +232,8 @@ impl Waiting<'_> {
     }
 
     fn missing(&mut self, id: String) {
-        let is_away = MinionId::parse(id.as_str())
-            .is_ok_and(|id| matches!(self.call.runners.fleet.seat(&id), Some(Seat::Away(_))));
+        let is_away =
+            MinionId::parse(id.as_str()).is_ok_and(|id| self.call.runners.fleet.is_away(&id));
         let text = if is_away {
             words::NOT_CONNECTED.to_owned()
         } else {

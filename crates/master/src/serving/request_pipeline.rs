@@ -175,9 +175,7 @@ fn admit(
         return Err(Cause::BadToken.into());
     }
     Result::from(session.admit(seal.nonce.as_str().as_bytes(), seal.ts))?;
-    if !seal.shows_presence {
-        fleet.attendance.asked_without(id);
-    }
+    fleet.attendance.asked(id, seal.shows_presence);
     Ok(Admitted {
         caller: Caller {
             from,

@@ -83,9 +83,12 @@ pub enum Connection {
     Here(u64),
     /// Gone since then.
     Away(u64),
+    /// It does not show its connection, and each of this master's is another
+    /// minion's, for longer than any minion takes to connect again.
+    Absent,
     /// Only guessed by its addresses: there.
     PerhapsHere,
-    /// Only guessed by its addresses: not there.
+    /// Not there at this moment, or so its addresses say.
     PerhapsAway,
     /// Nothing is known.
     Unknown,
@@ -102,7 +105,9 @@ pub struct Standing {
     /// The master that has its result of the job that is asked about, if the
     /// minion has said that this is another one.
     pub result_at: Option<String>,
-    /// When it has last signed in, if it knew the key of another master.
+    /// When somebody has last signed in as this minion who knows the key of
+    /// another master, if the minion was not heard since. It need not have been
+    /// the minion: no sign-in proves that.
     pub distrusts_since: Option<u64>,
     /// From where it is heard, if it is several machines.
     pub clones: Vec<String>,
@@ -120,9 +125,10 @@ pub struct StandingReply {
 }
 
 #[expect(clippy::type_complexity, reason = "a table: written once, read once")]
-const STATES: [(&str, fn(u64) -> Connection); 5] = [
+const STATES: [(&str, fn(u64) -> Connection); 6] = [
     ("here", Connection::Here),
     ("away", Connection::Away),
+    ("absent", |_| Connection::Absent),
     ("perhaps here", |_| Connection::PerhapsHere),
     ("perhaps away", |_| Connection::PerhapsAway),
     ("unknown", |_| Connection::Unknown),
@@ -133,6 +139,7 @@ impl Standing {
         let (state, since) = match self.connection {
             Connection::Here(since) => ("here", since),
             Connection::Away(since) => ("away", since),
+            Connection::Absent => ("absent", 0),
             Connection::PerhapsHere => ("perhaps here", 0),
             Connection::PerhapsAway => ("perhaps away", 0),
             Connection::Unknown => ("unknown", 0),
@@ -242,6 +249,7 @@ mod tests {
             minions: vec![
                 (id("a"), standing(Some("accepted"), Connection::Here(5))),
                 (id("b"), standing(Some("pending"), Connection::Away(6))),
+                (id("c"), standing(Some("accepted"), Connection::Absent)),
                 (id("d"), standing(None, Connection::PerhapsHere)),
                 (id("e"), standing(None, Connection::PerhapsAway)),
                 (id("f"), standing(None, Connection::Unknown)),

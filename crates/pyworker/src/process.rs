@@ -36,6 +36,7 @@ pub const PROGRAM: &str = concat!(
     include_str!("worker/frames.py"),
     include_str!("worker/errors.py"),
     include_str!("worker/stand_ins.py"),
+    include_str!("worker/salt_commands.py"),
     include_str!("worker/salt_utils.py"),
     include_str!("worker/salt_data.py"),
     include_str!("worker/salt_network.py"),

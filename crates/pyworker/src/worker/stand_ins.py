@@ -115,54 +115,6 @@ FUNCTIONS_OF = {
 READING = False
 
 
-@stands_in_for("salt.modules.cmdmod")
-def salt_cmdmod():
-    """The commands that grains run: what else there is, is the host's `cmd`."""
-    import shlex
-    import subprocess
-
-    def finished(cmd, cwd=None, stdin=None, python_shell=False, env=None, timeout=None, merged=False, **_options):
-        from salt.exceptions import CommandExecutionError
-
-        if isinstance(cmd, str) and python_shell is not True:
-            cmd = shlex.split(cmd)
-        elif not isinstance(cmd, str):
-            cmd = [str(part) for part in cmd]
-        locale = {name: "C" for name in ("LC_ALL", "LANGUAGE")}
-        try:
-            done = subprocess.run(
-                cmd, shell=isinstance(cmd, str), cwd=cwd or "/", env={**os.environ, **locale, **(env or {})},
-                input=stdin, timeout=timeout, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
-                stdin=subprocess.DEVNULL if stdin is None else None, encoding="utf-8", errors="replace",
-            )
-        except (OSError, ValueError, subprocess.TimeoutExpired) as exc:
-            raise CommandExecutionError("Unable to run command '%s': %s" % (cmd, exc)) from None
-        return {
-            "pid": None, "retcode": done.returncode,
-            "stdout": done.stdout.rstrip("\r\n"), "stderr": (done.stderr or "").rstrip("\r\n"),
-        }
-
-    def _run_quiet(cmd, *args, **kwargs):
-        return finished(cmd, *args, merged=True, **kwargs)["stdout"]
-
-    def _run_all_quiet(cmd, *args, **kwargs):
-        return finished(cmd, *args, **kwargs)
-
-    def here_or_host(name, here):
-        def function(cmd, *args, **kwargs):
-            return here(cmd, *args, **kwargs) if READING else SALT["cmd." + name](cmd, *args, **kwargs)
-
-        return function
-
-    return {
-        "_run_quiet": _run_quiet, "_run_all_quiet": _run_all_quiet,
-        "run": here_or_host("run", _run_quiet), "run_all": here_or_host("run_all", _run_all_quiet),
-        "run_stdout": here_or_host("run_stdout", lambda *args, **kwargs: finished(*args, **kwargs)["stdout"]),
-        "retcode": here_or_host("retcode", lambda *args, **kwargs: finished(*args, **kwargs)["retcode"]),
-    }
-
-
 @stands_in_for("salt.version", "salt")
 def salt_version():
     return {"__version__": str(GRAINS.get("saltversion", "")), "__saltstack_version__": GRAINS.get("saltversion")}

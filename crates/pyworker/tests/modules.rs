@@ -529,3 +529,18 @@ fn commands_of_functions_are_run_by_the_host() {
     let own = host.call("modules", "cmd.run", &["echo own".into()], "2");
     assert_eq!(own.unwrap(), "own".into());
 }
+
+#[test]
+fn programs_are_found_beside_the_path_of_a_daemon() {
+    let text = "import os, salt.utils.path\nfrom salt.utils.decorators.path import which as needs\n@needs('sh')\ndef _needing():\n    return True\ndef grain():\n    before = os.environ.get('PATH')\n    os.environ['PATH'] = '/nowhere'\n    try:\n        return {'a': salt.utils.path.which('sh'), 'b': _needing(), 'c': salt.utils.path.which('no-such-program')}\n    finally:\n        os.environ['PATH'] = before\n";
+    let Some(host) = Host::with("grains", text) else {
+        return;
+    };
+    let grains = Workers::global().run(&host, Request::Grains).unwrap();
+    let wanted = Map::from([
+        ("a", Value::from("/bin/sh")),
+        ("b", true.into()),
+        ("c", Value::Nil),
+    ]);
+    assert_eq!(grains, wanted.into());
+}

@@ -285,7 +285,6 @@ def utils_versions():
 @stands_in_for("salt.utils.decorators", "salt.utils.decorators.path")
 def utils_decorators():
     import functools
-    import shutil
 
     def memoize(func):
         known = {}
@@ -325,7 +324,7 @@ def utils_decorators():
         def decorate(function):
             @functools.wraps(function)
             def inner(*args, **kwargs):
-                if shutil.which(exe) is None:
+                if program(exe) is None:
                     from salt.exceptions import CommandNotFoundError
 
                     raise CommandNotFoundError("The '%s' binary was not found in $PATH." % exe)

@@ -94,12 +94,23 @@ def utils_files():
     return {name: value for name, value in vars().items() if inspect.isfunction(value)}
 
 
-@stands_in_for("salt.utils.path")
-def utils_path():
+# Where programs are found beside the directories of `PATH`, of which daemons are
+# started with few.
+MORE_DIRECTORIES = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"]
+
+
+def program(name):
+    """The path of a program, found as the functions of the host find it."""
     import shutil
 
+    listed = [directory for directory in os.environ.get("PATH", "").split(":") if directory]
+    return shutil.which(name, path=":".join(dict.fromkeys(listed + MORE_DIRECTORIES)))
+
+
+@stands_in_for("salt.utils.path")
+def utils_path():
     def which(exe=None):
-        return shutil.which(exe) if exe else None
+        return program(exe) if exe else None
 
     def which_bin(exes):
         return next((found for found in map(which, exes) if found), None)

@@ -63,17 +63,13 @@ impl Host {
             Some(search) => search.clone(),
             None => std::env::var("PATH").unwrap_or_default(),
         };
-        let listed = search
-            .split(':')
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from);
-        let more = MORE_DIRECTORIES
-            .iter()
-            .filter(|_| self.search.is_none())
-            .map(PathBuf::from);
-        listed
-            .chain(more)
-            .map(|dir| dir.join(name))
+        let more: &[&str] = match self.search {
+            Some(_) => &[],
+            None => MORE_DIRECTORIES,
+        };
+        directories(&search, more)
+            .into_iter()
+            .map(|dir| Path::new(dir).join(name))
             .find(|path| is_executable(path))
     }
 
@@ -83,7 +79,30 @@ impl Host {
     }
 }
 
+/// The directories of a search path and these, each once.
+fn directories<'a>(search: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let listed = search.split(':').filter(|dir| !dir.is_empty());
+    let mut all = Vec::new();
+    for dir in listed.chain(more.iter().copied()) {
+        if !all.contains(&dir) {
+            all.push(dir);
+        }
+    }
+    all
+}
+
 /// Whether `path` is a file that may be executed.
 pub fn is_executable(path: &Path) -> bool {
     path.is_file() && nix::unistd::access(path, AccessFlags::X_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_directory_is_searched_once() {
+        let found = directories("/opt/x:/usr/bin::/opt/x", &["/bin", "/usr/bin"]);
+        assert_eq!(found, ["/opt/x", "/usr/bin", "/bin"]);
+    }
 }

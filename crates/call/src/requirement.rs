@@ -55,6 +55,13 @@ impl Unmet {
         self.refusal(&format!("{} command not found", self.program))
     }
 
+    /// Whether the states are not available either. Most look for the functions
+    /// of their execution module, which one of users' own may have; `brings` says
+    /// whether there is such a module.
+    pub fn refuses_states(&self, brings: impl FnOnce(&str) -> bool) -> bool {
+        !self.requirement.states_say.is_empty() || !brings(self.requirement.module)
+    }
+
     /// Why the states are not available.
     pub fn of_states(&self) -> String {
         match self.requirement.states_say {

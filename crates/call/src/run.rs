@@ -121,8 +121,10 @@ pub fn run_state_function(
     job: &Job,
 ) -> CallResult {
     let function = extensions::function(ctx, Kind::States, fun)
-        .or_else(|| ctx.registry().state(fun))
-        .or_else(|| extensions::of_salt(ctx, Kind::States, fun))
+        .or_else(|| match ctx.registry().state(fun) {
+            Some(_) => own_state(ctx, fun),
+            None => extensions::of_salt(ctx, Kind::States, fun),
+        })
         .ok_or_else(|| CallError::exception("KeyError", format!("'{fun}'")))?;
     let retcode = Cell::new(0);
     catch_unwind(AssertUnwindSafe(|| {
@@ -178,6 +180,14 @@ pub(crate) fn find(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Functi
             None => extensions::of_salt(ctx, Kind::Modules, fun),
         })
         .filter(|_| is_enabled(ctx, fun))
+}
+
+/// Our state function `fun`, if the machine has what it needs.
+pub(crate) fn own_state(ctx: &dyn MinionContext, fun: &str) -> Option<&'static Function> {
+    let brings = |module: &str| extensions::has_module(ctx, Kind::Modules, module);
+    let function = ctx.registry().state(fun)?;
+    let refused = unmet(ctx, fun).is_some_and(|unmet| unmet.refuses_states(brings));
+    (!refused).then_some(function)
 }
 
 /// What the machine lacks for our functions of that module.

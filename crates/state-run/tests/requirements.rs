@@ -95,3 +95,68 @@ fn functions_without_their_program_are_not_available_and_not_listed() {
     let listed = minion.call("sys.list_modules", &[]).ret;
     assert!(listed.as_list().unwrap().contains(&"cron".into()));
 }
+
+/// A minion of [`minion`] for which users have these files of Python.
+fn with_files(root: &Path, files: &[(&str, &str)]) -> LocalMinion {
+    let (bin, own) = (root.join("bin"), root.join("own"));
+    std::fs::create_dir(&bin).unwrap();
+    let dirs: Vec<Value> = ["modules", "states"]
+        .iter()
+        .map(|kind| own.join(kind).to_str().unwrap().into())
+        .collect();
+    for (name, text) in files {
+        let path = own.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let opts = Map::from([
+        ("__host_path__", Value::from(bin.to_str().unwrap())),
+        ("module_dirs", vec![dirs[0].clone()].into()),
+        ("states_dirs", vec![dirs[1].clone()].into()),
+        ("python_fallback", false.into()),
+    ]);
+    LocalMinion::laid_out_with(root, ("os_family", "Debian"), opts)
+}
+
+#[test]
+fn a_state_without_its_program_is_not_in_states_of_python() {
+    if !halite_test_support::have_programs(&["python3"]) {
+        return;
+    }
+    let text = "def has(name): return name in __states__\ndef run(name): return __states__[name]('x', value='y')\n";
+    let dir = tempfile::tempdir().unwrap();
+    let minion = with_files(dir.path(), &[("modules/mine.py", text)]);
+    let has = |name| minion.call("mine.has", &[name]).ret;
+    assert_eq!(has("file.managed"), true.into());
+    assert_eq!(has("cron.env_present"), false.into());
+    let ran = minion.call("mine.run", &["cron.env_present"]).ret;
+    let ran = ran.as_str().unwrap();
+    assert!(
+        ran.contains("KeyError") && ran.contains("cron.env_present"),
+        "{ran}"
+    );
+    std::os::unix::fs::symlink("/bin/true", dir.path().join("bin/crontab")).unwrap();
+    assert_eq!(has("cron.env_present"), true.into());
+}
+
+#[test]
+fn a_module_that_users_bring_replaces_the_program_for_the_states() {
+    if !halite_test_support::have_programs(&["python3"]) {
+        return;
+    }
+    let text = "def list_tab(user): return {}\n";
+    let files = [("modules/cron.py", text), ("modules/lvm.py", text)];
+    let dir = tempfile::tempdir().unwrap();
+    let minion = with_files(dir.path(), &files);
+    let sls = SLS.replace("BIN", "/nowhere");
+    std::fs::write(dir.path().join("srv/tools.sls"), sls).unwrap();
+    let ret = minion.call("state.apply", &["tools"]).ret;
+    let before = comment(&ret, "before");
+    assert!(!before.contains("was not found"), "{before}");
+    // These look for the program itself.
+    let volume = comment(&ret, "volume");
+    assert!(volume.contains("Reason: 'lvm' __virtual__"), "{volume}");
+    let listed = minion.call("sys.list_state_modules", &[]).ret;
+    let has = |name: &str| listed.as_list().unwrap().contains(&name.into());
+    assert!(has("cron") && !has("lvm"));
+}

@@ -150,7 +150,7 @@ impl PyHost for CallHost<'_> {
     }
 
     fn has_state(&self, fun: &str) -> bool {
-        self.0.ctx.registry().state(fun).is_some()
+        run::own_state(self.0.ctx, fun).is_some()
     }
 
     fn call_state(&self, fun: &str, args: Vec<Value>, kwargs: Map) -> Result<Value, Raised> {

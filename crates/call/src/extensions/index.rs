@@ -46,6 +46,12 @@ pub(super) struct Listed {
 }
 
 impl Listed {
+    /// Whether there is a function of a module called `module`.
+    pub(super) fn has(&self, module: &str) -> bool {
+        let mut functions = self.functions.values();
+        functions.any(|function| function.module() == module)
+    }
+
     /// Why the module of a function is not there.
     pub(super) fn why(&self, fun: &str) -> Option<String> {
         if let Some(why) = &self.unread {

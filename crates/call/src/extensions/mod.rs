@@ -234,11 +234,7 @@ fn find_of_salt(
 /// Whether users' modules have one called `module`.
 pub fn has_module(ctx: &dyn MinionContext, kind: Kind, module: &str) -> bool {
     let directories = directories(ctx.opts(), kind.name());
-    claims(&directories, module)
-        && listed(&directories, kind, || Snapshot::of(ctx))
-            .functions
-            .values()
-            .any(|function| function.module() == module)
+    claims(&directories, module) && listed(&directories, kind, || Snapshot::of(ctx)).has(module)
 }
 
 /// All functions of users' modules.
@@ -299,6 +295,14 @@ impl Extensions {
         }
         let listed = listed(&directories, kind, || Snapshot::clone(snapshot));
         listed.functions.get(fun).copied()
+    }
+
+    /// Whether there is a module called `module`.
+    pub fn has_module(&self, kind: Kind, module: &str) -> bool {
+        let snapshot = &*self.0;
+        let directories = directories(&snapshot.opts, kind.name());
+        claims(&directories, module)
+            && listed(&directories, kind, || Snapshot::clone(snapshot)).has(module)
     }
 
     /// Why the module of `fun` is not there, if there is a file of its name.

@@ -171,11 +171,11 @@ pub(super) fn all(call: &Call<'_>, what: What) -> Vec<Entry> {
             .collect()
     };
     let (registry, host) = (call.ctx.registry(), call.host());
+    let brings = |module: &str| extensions::has_module(call.ctx, Kind::Modules, module);
     let available = |modules: &mut dyn Iterator<Item = &'static Module>| {
         let met = modules.filter(|module| {
-            registry
-                .unmet(module.name, |program| host.has(program))
-                .is_none()
+            let unmet = registry.unmet(module.name, |program| host.has(program));
+            unmet.is_none_or(|unmet| what == What::States && !unmet.refuses_states(brings))
         });
         let functions: Vec<_> = met.flat_map(|module| module.functions.iter()).collect();
         functions.into_iter()

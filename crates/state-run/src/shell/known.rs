@@ -45,6 +45,18 @@ impl KnownFunctions {
         self.registry.unmet(full, |program| self.host.has(program))
     }
 
+    /// What the machine lacks for our states of a function's module.
+    fn unmet_by_states(&self, full: &str) -> Option<Unmet> {
+        let brings = |module: &str| self.users.has_module(Kind::Modules, module);
+        self.unmet(full)
+            .filter(|unmet| unmet.refuses_states(brings))
+    }
+
+    /// Whether a state function is refused for what the machine lacks.
+    fn is_refused(&self, full: &str) -> bool {
+        self.unmet_by_states(full).is_some() && self.users.get(Kind::States, full).is_none()
+    }
+
     fn state_function(&self, full: &str) -> Option<&'static Function> {
         self.users
             .get(Kind::States, full)
@@ -67,7 +79,7 @@ pub(crate) fn is_ours_to_answer(registry: &Registry, full: &str) -> bool {
 
 impl Functions for KnownFunctions {
     fn state(&self, full: &str) -> Option<Rc<Parameters>> {
-        if self.unmet(full).is_some() && self.users.get(Kind::States, full).is_none() {
+        if self.is_refused(full) {
             return None;
         }
         if let Some(known) = self.read.borrow().get(full) {
@@ -79,7 +91,7 @@ impl Functions for KnownFunctions {
     }
 
     fn has_state(&self, full: &str) -> bool {
-        self.state_function(full).is_some()
+        !self.is_refused(full) && self.state_function(full).is_some()
     }
 
     fn has_execution(&self, fun: &str) -> bool {
@@ -91,7 +103,8 @@ impl Functions for KnownFunctions {
 
     fn why_missing(&self, full: &str) -> String {
         let unmet = || {
-            let unmet = self.registry.state(full).and_then(|_| self.unmet(full));
+            let ours = self.registry.state(full);
+            let unmet = ours.and_then(|_| self.unmet_by_states(full));
             unmet.map(|unmet| unmet.of_states())
         };
         let why = self.users.why_missing(Kind::States, full).or_else(unmet);

@@ -4,7 +4,8 @@ use halite_proto::python;
 use halite_proto::{Map, Value};
 use halite_pyworker::{PyError, PyHost, Raised, Request, Workers};
 use halite_yaml::{Place, Span};
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorKind, RenderError};
 use crate::jinja::Job;
@@ -12,11 +13,7 @@ use crate::world::{World, WorldError};
 
 /// What `run()` of the text returns.
 pub(crate) fn run(job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError> {
-    let Some(path) = job.path else {
-        let message = "Template :string: is not a file!";
-        return Err(RenderError::new(ErrorKind::Python, message));
-    };
-    let path = path.to_string_lossy();
+    let path = file_of(job)?;
     let mut names = job.names.clone();
     names.get_or_insert_with("context", || job.names.clone().into());
     let request = Request::Code {
@@ -31,19 +28,26 @@ pub(crate) fn run(job: &Job<'_>, world: &dyn World) -> Result<Value, RenderError
 
 /// The data that the text declares with the objects of `pyobjects`.
 pub(crate) fn objects(job: &Job<'_>, text: &str, world: &dyn World) -> Result<Value, RenderError> {
-    let path = job.path.map(|path| path.to_string_lossy());
-    let path = path.as_deref().unwrap_or("<string>");
+    let path = file_of(job)?;
     let request = Request::Objects {
         source: text,
-        path,
+        path: &path,
         names: job.names,
     };
     Workers::global()
         .run(&Host(world), request)
         .map_err(|error| match &error {
-            PyError::Raised(raised) => of_loading(raised, path, text),
-            other => words(other, "pyobjects", path, text),
+            PyError::Raised(raised) => of_loading(raised, &path, text),
+            other => words(other, "pyobjects", &path, text),
         })
+}
+
+/// The file that the code is of. A text that is not of a file may be anybody's,
+/// such as a grain that a pillar renders, and is not run.
+fn file_of<'j>(job: &Job<'j>) -> Result<Cow<'j, str>, RenderError> {
+    let message = "Template :string: is not a file!";
+    let path = job.path.map(Path::to_string_lossy);
+    path.ok_or_else(|| RenderError::new(ErrorKind::Python, message))
 }
 
 /// The text that `run()` of a managed file's template returns.

@@ -186,3 +186,15 @@ fn the_report_leads_to_the_line() {
     );
     assert_at(&error, "/cache/base/bad.sls:5:1");
 }
+
+#[test]
+fn python_is_not_run_from_texts_that_are_of_no_file() {
+    let world = Files::default();
+    for renderer in ["py", "pyobjects", "jinja|pyobjects"] {
+        let text = format!("#!{renderer}\nopen('/nowhere/at-all', 'w')\n");
+        let request = SlsRequest::new(text.as_bytes());
+        let error = Renderer::new(&world).sls(&request).unwrap_err();
+        let refused = "Template :string: is not a file!";
+        assert_eq!(error.message(), refused, "{renderer}");
+    }
+}

@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use halite_proto::{Map, Value};
 
-use halite_call::python;
+use halite_call::host::run_quietly;
+use halite_call::{Call, python};
 
 /// By section and name; what is not there is `None`, as in Salt's report.
-pub(super) fn information(grains: &Map) -> Map {
+pub(super) fn information(call: &Call<'_>) -> Map {
+    let grains = call.ctx.grains();
     let grain = |name: &str| grains.get(name).map(python::str).unwrap_or_default();
     let dist = [
         grain("os").to_lowercase(),
@@ -23,7 +25,7 @@ pub(super) fn information(grains: &Map) -> Map {
                 ("Halite", Value::from(env!("CARGO_PKG_VERSION"))),
             ]),
         ),
-        ("Python Version", Map::from([("Python", python_of(grains))])),
+        ("Python Version", Map::from([("Python", python_of(call))])),
         (
             "System Versions",
             Map::from([
@@ -42,19 +44,20 @@ pub(super) fn information(grains: &Map) -> Map {
     ])
 }
 
-/// The version of the system's Python, which runs users' modules.
-fn python_of(grains: &Map) -> Value {
-    let version = grains.get("pythonversion").and_then(Value::as_list);
-    let parts = version.and_then(|version| version.get(..3));
-    parts.map_or(Value::Nil, |parts| {
-        let parts: Vec<String> = parts.iter().map(python::str).collect();
-        parts.join(".").into()
-    })
+/// The version of the Python that runs users' modules.
+fn python_of(call: &Call<'_>) -> Value {
+    let wanted = call.opt("python_executable").as_str();
+    let Ok(path) = halite_pyworker::python(wanted) else {
+        return Value::Nil;
+    };
+    let answer = run_quietly(call, &[&path.to_string_lossy(), "-V"]);
+    let said = answer.ok().flatten().unwrap_or_default().stdout;
+    said.strip_prefix("Python ").map_or(Value::Nil, Value::from)
 }
 
 /// The same as text: sections, and names aligned at their colons.
-pub(super) fn report(grains: &Map) -> String {
-    let information = information(grains);
+pub(super) fn report(call: &Call<'_>) -> String {
+    let information = information(call);
     let sections = || {
         information
             .iter()

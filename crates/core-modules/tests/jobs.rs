@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -422,4 +423,22 @@ fn every_documented_function_has_a_doc_with_an_example() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn the_version_of_python_is_that_of_the_one_that_runs_modules() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("python");
+    // Written by another process: what this one forks meanwhile would hold the
+    // file open for writing, and it could not be run.
+    let script = "printf '#!/bin/sh\necho Python 9.8.7\n' > \"$0\" && chmod 755 \"$0\"";
+    let made = Command::new("sh").args(["-c", script]).arg(&path).status();
+    assert!(made.unwrap().success());
+    let path = path.to_str().unwrap();
+    let minion = FakeMinion::new().with_opt("python_executable", path);
+    let found = minion.ret("test.versions_information", &[]);
+    let python = found.get("Python Version").and_then(|of| of.get("Python"));
+    assert_eq!(python, Some(&"9.8.7".into()));
+    let report = minion.ret("test.versions_report", &[]);
+    assert!(report.as_str().unwrap().contains("Python: 9.8.7\n"));
 }

@@ -52,7 +52,7 @@ mod values;
 pub use directories::{directories, has_file, may_have, synced};
 pub use error::{PyError, Raised};
 pub use pool::{Request, Workers, run_alone};
-pub use process::{PROGRAM, command};
+pub use process::{PROGRAM, command, python};
 
 use std::path::PathBuf;
 

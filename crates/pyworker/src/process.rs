@@ -98,13 +98,8 @@ pub fn command(python: impl AsRef<OsStr>, memory_bytes_max: u64, log_level: u32)
 impl Process {
     /// Starts a process and waits until it is ready.
     pub(crate) fn start(host: &dyn PyHost) -> Result<Self, PyError> {
-        let wanted = host.data("opts").get("python_executable").cloned();
-        let wanted = wanted.as_ref().and_then(Value::as_str);
-        let python = match wanted.filter(|path| !path.is_empty()) {
-            Some(path) if Path::new(path).is_file() => PathBuf::from(path),
-            Some(path) => return Err(PyError::NoExecutable(path.to_owned())),
-            None => find_python().ok_or(PyError::NoPython)?,
-        };
+        let opts = host.data("opts");
+        let python = python(opts.get("python_executable").and_then(Value::as_str))?;
         let mut child = command(&python, MEMORY_BYTES_MAX, python_level())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -373,6 +368,18 @@ pub(crate) fn receive(from: &mut impl Read) -> io::Result<Json> {
 /// Where Salt's own packages bring a Python, with the package `salt` and what
 /// users have installed for their modules.
 const OF_SALT: &str = "/opt/saltstack/salt/bin";
+
+/// The Python that runs the worker; `wanted` is the option `python_executable`.
+///
+/// # Errors
+/// When what is wanted is no file, or nothing is and there is no Python.
+pub fn python(wanted: Option<&str>) -> Result<PathBuf, PyError> {
+    match wanted.filter(|path| !path.is_empty()) {
+        Some(path) if Path::new(path).is_file() => Ok(PathBuf::from(path)),
+        Some(path) => Err(PyError::NoExecutable(path.to_owned())),
+        None => find_python().ok_or(PyError::NoPython),
+    }
+}
 
 fn find_python() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

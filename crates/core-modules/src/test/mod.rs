@@ -417,9 +417,9 @@ fn version(_: &Call<'_>) -> CallResult {
 }
 
 fn versions_information(call: &Call<'_>) -> CallResult {
-    Ok(versions::information(&call.ctx.grains()).into())
+    Ok(versions::information(call).into())
 }
 
 fn versions_report(call: &Call<'_>) -> CallResult {
-    Ok(versions::report(&call.ctx.grains()).into())
+    Ok(versions::report(call).into())
 }

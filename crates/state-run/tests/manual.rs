@@ -2,8 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::HashSet;
+
 use halite_call::manual::EXAMPLES;
-use halite_call::{args, shlex};
+use halite_call::{Function, args, shlex};
+
+/// The names that a function with `**kwargs` takes beside its parameters: those
+/// that its text has, and the arguments of the state that it is given.
+fn documented(function: &Function, words: &[String]) -> HashSet<String> {
+    let is_of_name = |c: char| c == '_' || c.is_alphanumeric();
+    let text = function.doc.split(|c| !is_of_name(c));
+    let mut names: HashSet<String> = text.map(str::to_owned).collect();
+    if function.name == "state.single" {
+        let state = words.first().unwrap();
+        let state = halite_state_run::registry().state(state);
+        let signature = state.unwrap().parse_signature().unwrap();
+        let params = signature.params.into_iter().chain(signature.keyword_only);
+        names.extend(params.map(|param| param.name));
+    }
+    names
+}
 
 #[test]
 fn examples_bind_to_the_signatures_of_their_functions() {
@@ -24,12 +42,13 @@ fn examples_bind_to_the_signatures_of_their_functions() {
                 positional <= params.len() || signature.varargs.is_some(),
                 "{fun} {example}: too many arguments"
             );
+            let documented = documented(function, &words);
             let mut all = params.iter().chain(&signature.keyword_only);
             for name in &named {
                 let known = all.clone().any(|param| param.name == *name);
                 assert!(
-                    known || signature.kwargs.is_some(),
-                    "{fun} {example}: {name}"
+                    known || signature.kwargs.is_some() && documented.contains(name),
+                    "{fun} {example}: {name} is not documented"
                 );
             }
             let missing = all
@@ -39,4 +58,11 @@ fn examples_bind_to_the_signatures_of_their_functions() {
             assert!(missing.is_none(), "{fun} {example}: {missing:?}");
         }
     }
+}
+
+#[test]
+fn a_name_that_no_text_has_is_not_documented() {
+    let install = halite_state_run::registry().get("pkg.install").unwrap();
+    let names = documented(install, &[]);
+    assert!(names.contains("version") && !names.contains("refesh"));
 }

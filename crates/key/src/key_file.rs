@@ -36,6 +36,15 @@ pub(crate) fn read_key_text(path: &Path, links: Links) -> Result<Option<String>,
     }
 }
 
+/// Whether the error says that there is nothing at a path, not that it cannot be
+/// seen.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// Removes a file; false if there is none.
 pub(crate) fn remove_if_there(path: &Path) -> Result<bool, KeyStoreError> {
     match fs::remove_file(path) {

@@ -1,13 +1,14 @@
 //! The directory of a master's own keys, which are files wherever the keys of
 //! its minions are.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use halite_crypto::HashType;
-use halite_crypto::files::{ensure_private_dir, read_limited};
+use halite_crypto::files::{FileError, ensure_private_dir, read_limited};
 
 use crate::error::KeyStoreError;
-use crate::key_file::plain_files;
+use crate::key_file::{is_absence, plain_files};
 use crate::limits::KEY_FILE_BYTES_MAX;
 use crate::state::FingerForm;
 
@@ -34,13 +35,17 @@ impl PkiDir {
     /// Looks at a directory that must exist and is not changed by this.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it is not there, or whether it is cannot be seen.
     pub fn open_existing(dir: impl Into<PathBuf>) -> Result<Self, KeyStoreError> {
-        let dir = dir.into();
-        if dir.is_dir() {
-            Ok(Self { dir, owner: None })
-        } else {
-            Err(KeyStoreError::NoDirectory { path: dir })
+        let path = dir.into();
+        match fs::metadata(&path).map(|meta| meta.is_dir()) {
+            Ok(true) => Ok(Self {
+                dir: path,
+                owner: None,
+            }),
+            Ok(false) => Err(KeyStoreError::NoDirectory { path }),
+            Err(error) if is_absence(&error) => Err(KeyStoreError::NoDirectory { path }),
+            Err(source) => Err(FileError::Read { path, source }.into()),
         }
     }
 

@@ -53,7 +53,7 @@ impl KeyStore {
     /// Looks at a pki directory that must exist and is not changed by this.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When it is not there, or whether it is cannot be seen.
     pub fn open_existing(dir: impl Into<PathBuf>) -> Result<Self, KeyStoreError> {
         let pki = PkiDir::open_existing(dir)?;
         let backend = Backend::LocalFs(LocalFs::new(&pki));

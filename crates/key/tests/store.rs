@@ -178,6 +178,10 @@ fn errors_name_the_path_in_one_line() {
         error.to_string(),
         format!("the key directory {} does not exist", missing.display())
     );
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = KeyStore::open_existing(file.join("pki")).unwrap_err();
+    assert!(matches!(error, KeyStoreError::NoDirectory { .. }));
     fs::remove_dir_all(store.pki().path()).unwrap();
     let error = store
         .put(&id("web1"), KeyState::Pending, "key")
@@ -272,4 +276,29 @@ fn an_open_directory_is_closed() {
     fs::set_permissions(store.pki().path(), Permissions::from_mode(0o755)).unwrap();
     KeyStore::open(store.pki().path(), None).unwrap();
     assert_eq!(mode(store.pki().path()), 0o700);
+}
+
+#[test]
+fn a_directory_that_cannot_be_seen_is_not_said_to_be_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    // Root may look everywhere, but not behind a link to itself.
+    let link = dir.path().join("loop");
+    symlink(&link, &link).unwrap();
+    let pki = link.join("pki");
+    let error = KeyStore::open_existing(&pki).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("could not read {}", pki.display())
+    );
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_seen_says_nothing_about_keys() {
+    let (_dir, store) = store();
+    let place = store.pki().path().join(KeyState::Accepted.dir_name());
+    fs::remove_dir_all(&place).unwrap();
+    let version = || store.version(KeyState::Accepted, &id("web1"));
+    assert!(version().unwrap().is_none());
+    symlink(&place, &place).unwrap();
+    assert!(version().is_err());
 }

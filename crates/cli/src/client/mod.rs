@@ -256,9 +256,10 @@ impl LocalClient {
     /// Asks some minions whether they work on the job; the job that asks, or
     /// nothing where nobody could be asked.
     async fn ask_working(&self, jid: &Jid, minions: &[String]) -> Option<Jid> {
+        let keys = KeyStore::open_existing(&self.settings.pki_dir).ok();
         let accepted: Vec<Value> = minions
             .iter()
-            .filter(|id| self.is_accepted(id))
+            .filter(|id| is_accepted(keys.as_ref(), id))
             .map(|id| Value::from(id.as_str()))
             .collect();
         if accepted.is_empty() {
@@ -286,17 +287,6 @@ impl LocalClient {
                 None
             }
         }
-    }
-
-    /// Only ids with accepted keys can be asked. Who may not read the keys
-    /// asks everyone.
-    fn is_accepted(&self, id: &str) -> bool {
-        let Ok(id) = MinionId::parse(id) else {
-            return false;
-        };
-        let key = KeyStore::open_existing(&self.settings.pki_dir)
-            .and_then(|keys| keys.get(KeyState::Accepted, &id));
-        key.map_or(true, |key| key.is_some())
     }
 
     fn check_running(&self) -> Result<(), ClientError> {
@@ -378,6 +368,16 @@ impl LocalClient {
         let reply = self.ask_clear(request.to_map(), timeout).await?;
         PublishReply::from_value(reply).map_err(ClientError::ReplyFields)
     }
+}
+
+/// Only ids with accepted keys can be asked. Who may not see the keys asks
+/// everyone.
+fn is_accepted(keys: Option<&KeyStore>, id: &str) -> bool {
+    let Ok(id) = MinionId::parse(id) else {
+        return false;
+    };
+    let version = |keys: &KeyStore| keys.version(KeyState::Accepted, &id);
+    keys.is_none_or(|keys| version(keys).map_or(true, |version| version.is_some()))
 }
 
 fn no_batches() -> ClientError {

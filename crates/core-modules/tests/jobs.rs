@@ -442,3 +442,19 @@ fn the_version_of_python_is_that_of_the_one_that_runs_modules() {
     let report = minion.ret("test.versions_report", &[]);
     assert!(report.as_str().unwrap().contains("Python: 9.8.7\n"));
 }
+
+#[test]
+fn a_part_of_what_a_command_writes_can_be_its_success() {
+    let minion = FakeMinion::new();
+    let run = |line: &str, option: (&str, Value)| {
+        let options = kwargs([("python_shell", true.into()), option]);
+        let ran = minion.ret("cmd.run_all", &[line.into(), options]);
+        ran.get("retcode").cloned().unwrap()
+    };
+    let texts = || Value::List(vec!["no".into(), "is done".into()]);
+    let out = "echo all is done here; exit 3";
+    assert_eq!(run(out, ("success_stdout", texts())), 0.into());
+    assert_eq!(run(out, ("success_stderr", texts())), 3.into());
+    let err = "echo all is done here >&2; exit 3";
+    assert_eq!(run(err, ("success_stderr", "is done".into())), 0.into());
+}

@@ -68,9 +68,10 @@ pub(super) fn execute(call: &Call<'_>, options: &Options) -> Result<Ran, CallErr
     if done.cut {
         tracing::warn!("the output of a command was cut: it is too long to be returned");
     }
+    let any_in = |texts: &[String], output: &str| texts.iter().any(|text| output.contains(text));
     if options.success_retcodes.contains(&ran.retcode)
-        || options.success_stdout.contains(&ran.stdout)
-        || options.success_stderr.contains(&ran.stderr)
+        || any_in(&options.success_stdout, &ran.stdout)
+        || any_in(&options.success_stderr, &ran.stderr)
     {
         ran.retcode = 0;
     }
